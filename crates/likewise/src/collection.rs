@@ -1,0 +1,175 @@
+//! A collection: items with views, labels and a split.
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Labels, Result};
+
+/// The part of a split that an item belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Fitted on.
+    Train,
+    /// Chooses between models; never fitted on.
+    Validation,
+    /// Asks, and is not searched.
+    Query,
+    /// Is searched, and does not ask.
+    Gallery,
+    /// Asks and is searched; the query itself is left out by index.
+    Test,
+}
+
+impl Part {
+    /// The word for this part in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Train => "train",
+            Part::Validation => "validation",
+            Part::Query => "query",
+            Part::Gallery => "gallery",
+            Part::Test => "test",
+        }
+    }
+
+    /// The part that a word in a file means; `val` and `dev` mean validation.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word.trim().to_ascii_lowercase().as_str() {
+            "train" | "training" => Part::Train,
+            "validation" | "val" | "valid" | "dev" => Part::Validation,
+            "query" => Part::Query,
+            "gallery" => Part::Gallery,
+            "test" => Part::Test,
+            _ => return None,
+        })
+    }
+}
+
+/// One feature matrix of the items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// Name of the view.
+    pub name: String,
+    /// Features, one row an item. A missing row is all zeros.
+    pub matrix: Array2<f32>,
+    /// Which items have this view; `None` if all do.
+    pub present: Option<Vec<bool>>,
+}
+
+/// Items with stable ids, one or more views, and labels and a split where known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collection {
+    ids: Vec<String>,
+    views: Vec<View>,
+    /// Labels, if any source gave them.
+    pub labels: Option<Labels>,
+    /// The part of every item, if the source says it.
+    pub split: Option<Vec<Part>>,
+}
+
+impl Collection {
+    /// A collection of at least one view; ids must be unique, and every view must have
+    /// one row an item.
+    pub fn new(ids: Vec<String>, views: Vec<View>) -> Result<Self> {
+        if views.is_empty() {
+            return Err(Error::data(
+                "no feature matrix found; a collection needs a view",
+            ));
+        }
+        for view in &views {
+            if view.matrix.nrows() != ids.len() {
+                return Err(Error::data(format!(
+                    "view {} has {} rows, but there are {} ids",
+                    view.name,
+                    view.matrix.nrows(),
+                    ids.len()
+                )));
+            }
+        }
+        let mut seen = std::collections::HashMap::with_capacity(ids.len());
+        for (row, id) in ids.iter().enumerate() {
+            if let Some(first) = seen.insert(id.as_str(), row) {
+                return Err(Error::data(format!(
+                    "id \"{id}\" stands in rows {first} and {row}; ids must be unique"
+                )));
+            }
+        }
+        Ok(Self {
+            ids,
+            views,
+            labels: None,
+            split: None,
+        })
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Ids, by item.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// All views.
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// The view of this name; without a name, the only one.
+    ///
+    /// Fails with the list of names if there is no such view, or several and no name.
+    pub fn view(&self, name: Option<&str>) -> Result<&View> {
+        let names = || {
+            let names: Vec<&str> = self.views.iter().map(|v| v.name.as_str()).collect();
+            names.join(", ")
+        };
+        match name {
+            Some(name) => self.views.iter().find(|v| v.name == name).ok_or_else(|| {
+                Error::new(
+                    crate::ErrorKind::Parameter,
+                    format!("no view \"{name}\"; there are: {}", names()),
+                )
+            }),
+            None if self.views.len() == 1 => Ok(&self.views[0]),
+            None => Err(Error::new(
+                crate::ErrorKind::Parameter,
+                format!(
+                    "the data have several views ({}); choose one with --view",
+                    names()
+                ),
+            )),
+        }
+    }
+
+    /// The items at `rows` alone, in that order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            ids: rows.iter().map(|&r| self.ids[r].clone()).collect(),
+            views: self
+                .views
+                .iter()
+                .map(|v| View {
+                    name: v.name.clone(),
+                    matrix: crate::matrix::select_rows(v.matrix.view(), rows),
+                    present: v
+                        .present
+                        .as_ref()
+                        .map(|p| rows.iter().map(|&r| p[r]).collect()),
+                })
+                .collect(),
+            labels: self.labels.as_ref().map(|l| l.select(rows)),
+            split: self
+                .split
+                .as_ref()
+                .map(|s| rows.iter().map(|&r| s[r]).collect()),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! From a pile of items and a handful of labels to a search that shares your idea of
+//! *similar*, with an honest number on it.
+//!
+//! This crate holds the numerics: graphs, propagation, evaluation, indexes. It reads no
+//! files (see `likewise-io`) and trains no networks (see `likewise-nn`).
+
+pub mod beliefs;
+pub mod collection;
+pub mod error;
+pub mod event;
+pub mod graph;
+pub mod label;
+pub mod matrix;
+pub mod seed;
+
+pub use beliefs::{Beliefs, Convergence};
+pub use collection::{Collection, Part, View};
+pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, Monitor};
+pub use graph::Graph;
+pub use label::{Label, Labels};
