@@ -180,6 +180,37 @@ impl Labels {
         }
     }
 
+    /// The same labels over the classes that have a known item, numbered anew in the same
+    /// order; and the old number of each new class.
+    ///
+    /// Propagation and losses work on these: a class without a label has nothing to spread
+    /// or to learn, and would only blur the confidence in the others.
+    pub fn compact(&self) -> (Self, Vec<u32>) {
+        let by_class = self.by_class();
+        let kept: Vec<u32> = (0..self.classes.len() as u32)
+            .filter(|&class| !by_class[class as usize].is_empty())
+            .collect();
+        let mut new = vec![0; self.classes.len()];
+        for (number, &class) in kept.iter().enumerate() {
+            new[class as usize] = number as u32;
+        }
+        let labels = Self {
+            classes: kept
+                .iter()
+                .map(|&class| self.classes[class as usize].clone())
+                .collect(),
+            items: self
+                .items
+                .iter()
+                .map(|label| match label {
+                    Label::Known(class) => Label::Known(new[*class as usize]),
+                    other => *other,
+                })
+                .collect(),
+        };
+        (labels, kept)
+    }
+
     /// Draws `per_class` known items of each class and hides the other labels.
     ///
     /// A class with fewer known items keeps all of them. The draw depends on `seed`
@@ -226,6 +257,16 @@ mod tests {
         assert_eq!(drawn, labels.draw(5, 1));
         assert_ne!(drawn, labels.draw(5, 2));
         assert_eq!(labels.draw(1000, 1), labels);
+    }
+
+    #[test]
+    fn compacting_drops_empty_classes_and_remembers_the_rest() {
+        let labels = Labels::parse(["a", "b", "c", "c"]).masked(|item| item > 1);
+        let (compact, kept) = labels.compact();
+        assert_eq!(compact.classes(), ["c"]);
+        assert_eq!(kept, [2]);
+        assert_eq!(compact[3], Label::Known(0));
+        assert_eq!(compact[0], Label::Unknown);
     }
 
     #[test]

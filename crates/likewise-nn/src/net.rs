@@ -1,0 +1,6 @@
+//! Networks.
+
+mod head;
+
+pub(crate) use head::ResidualNet;
+pub use head::{Head, HeadConfig, Residual};

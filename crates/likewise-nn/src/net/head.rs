@@ -1,0 +1,255 @@
+//! The head: frozen features in, embedding out.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, Param};
+use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::tensor::{Device, Tensor, TensorData, activation::relu};
+use likewise::eval::whitening::Whitening;
+use ndarray::{Array2, ArrayView2, Axis};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::loss::l2_normalize;
+use crate::{Error, Result};
+
+/// What the trained part of the head is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Residual {
+    /// One matrix.
+    Linear,
+    /// Two matrices with `hidden` rectified units between them.
+    Mlp {
+        /// Number of hidden units.
+        hidden: usize,
+    },
+}
+
+/// A head that starts as the whitened features and learns a correction to them.
+///
+/// ```text
+/// s = normalise((x - mean) A)          fixed: shrunk whitening, no labels needed
+/// h = normalise(s + residual(s))       learned; the last matrix starts at zero, so h = s
+/// z = [ sqrt(keep) s , sqrt(1 - keep) h ]
+/// ```
+///
+/// The cosine of two embeddings is `keep cos(s, s') + (1 - keep) cos(h, h')`: what the
+/// features already knew about near neighbours stays in the embedding however wrong the
+/// pseudo-labels were.
+///
+/// **When not to use it.** When the embedding must be as small as possible: it has twice
+/// the dimensions of the start.
+///
+/// **Cost.** O(n d r) for the start, O(n r hidden) for the residual.
+///
+/// **Source.** Ours. Measured on six public tables (5 labels a class, mixed propagation):
+/// a head that replaces the features loses up to 13 points of R@1 on single sets; this one
+/// lost none, and gained more MAP@R than a linear map in the same number of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeadConfig {
+    /// The trained part.
+    pub residual: Residual,
+    /// Share of the start's cosine in the embedding's, 0 (none) to below 1.
+    pub keep: f64,
+    /// Most directions of the start that are kept (largest variance first), at least 1.
+    pub rank: usize,
+}
+
+impl Default for HeadConfig {
+    fn default() -> Self {
+        Self {
+            residual: Residual::Mlp { hidden: 256 },
+            keep: 0.3,
+            rank: 256,
+        }
+    }
+}
+
+impl HeadConfig {
+    pub(crate) fn validate(&self) -> Result<()> {
+        if !(0.0..1.0).contains(&self.keep) {
+            return Err(Error::parameter("head.keep", self.keep, "must be at least 0 and below 1"));
+        }
+        if self.rank == 0 {
+            return Err(Error::parameter("head.rank", 0, "must be at least 1"));
+        }
+        if self.residual == (Residual::Mlp { hidden: 0 }) {
+            return Err(Error::parameter("head.residual.hidden", 0, "must be at least 1"));
+        }
+        Ok(())
+    }
+}
+
+/// The trained tensors of a head; see [`HeadConfig`].
+#[derive(Module, Debug)]
+pub(crate) struct ResidualNet {
+    input: Option<Linear>,
+    output: Linear,
+}
+
+impl ResidualNet {
+    /// Random hidden units from `rng`, zero output: the residual of everything is zero.
+    pub(crate) fn new(
+        config: &HeadConfig,
+        rank: usize,
+        rng: &mut likewise::seed::Rng,
+        device: &Device,
+    ) -> Self {
+        let zeros = |from: usize| {
+            LinearConfig::new(from, rank)
+                .with_bias(false)
+                .with_initializer(Initializer::Zeros)
+                .init(device)
+        };
+        match config.residual {
+            Residual::Linear => Self {
+                input: None,
+                output: zeros(rank),
+            },
+            Residual::Mlp { hidden } => {
+                // Drawn here, not by burn, so that one seed means one network on every device.
+                let bound = (6.0 / rank as f64).sqrt();
+                let weights = (0..rank * hidden)
+                    .map(|_| (bound * (2.0 * rng.random::<f64>() - 1.0)) as f32)
+                    .collect();
+                let weight =
+                    Tensor::from_data(TensorData::new(weights, [rank, hidden]), device);
+                let bias = Tensor::zeros([hidden], device);
+                Self {
+                    input: Some(Linear {
+                        weight: Param::from_tensor(weight),
+                        bias: Some(Param::from_tensor(bias)),
+                    }),
+                    output: zeros(hidden),
+                }
+            }
+        }
+    }
+
+    /// `[batch, rank]` unit rows in, `[batch, rank]` unit rows out.
+    pub(crate) fn forward(&self, start: Tensor<2>) -> Tensor<2> {
+        // Entries of a unit row are about 1/sqrt(rank); layers like inputs of about 1.
+        let scaled = start.clone().mul_scalar((start.dims()[1] as f64).sqrt());
+        let inner = match &self.input {
+            Some(layer) => relu(layer.forward(scaled)),
+            None => scaled,
+        };
+        l2_normalize(start + self.output.forward(inner))
+    }
+
+    fn tensors(&self) -> Vec<(&'static str, Array2<f32>)> {
+        let matrix = |t: Tensor<2>| {
+            let [rows, columns] = t.dims();
+            Array2::from_shape_vec((rows, columns), to_vec(t)).expect("a tensor of its own shape")
+        };
+        let mut tensors = vec![("output.weight", matrix(self.output.weight.val()))];
+        if let Some(input) = &self.input {
+            tensors.push(("input.weight", matrix(input.weight.val())));
+            if let Some(bias) = &input.bias {
+                tensors.push(("input.bias", matrix(bias.val().unsqueeze::<2>())));
+            }
+        }
+        tensors
+    }
+}
+
+fn to_vec(t: Tensor<2>) -> Vec<f32> {
+    t.into_data_as::<f32>()
+        .to_vec::<f32>()
+        .expect("converted to f32 just before")
+}
+
+/// A fitted head: plain matrices, ready to embed and to save.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// Its choices.
+    pub config: HeadConfig,
+    /// The fixed start.
+    pub start: Whitening,
+    /// The trained matrices, by name; `None` for a head that learned nothing.
+    pub residual: Option<BTreeMap<String, Array2<f32>>>,
+}
+
+impl Head {
+    pub(crate) fn from_net(config: HeadConfig, start: Whitening, net: &ResidualNet) -> Self {
+        let residual = net
+            .tensors()
+            .into_iter()
+            .map(|(name, m)| (name.to_owned(), m))
+            .collect();
+        Self {
+            config,
+            start,
+            residual: Some(residual),
+        }
+    }
+
+    /// Dimensions of a feature row that this head reads.
+    pub fn input_dim(&self) -> usize {
+        self.start.matrix.nrows()
+    }
+
+    /// Dimensions of an embedding row that this head gives.
+    pub fn output_dim(&self) -> usize {
+        let rank = self.start.matrix.ncols();
+        if self.residual.is_some() && self.config.keep > 0.0 {
+            2 * rank
+        } else {
+            rank
+        }
+    }
+
+    /// Embeds feature rows (`n x input_dim`) into unit rows (`n x output_dim`).
+    ///
+    /// Works in blocks, so memory beyond the result stays small. Fails on a wrong number
+    /// of columns.
+    pub fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        if x.ncols() != self.input_dim() {
+            return Err(Error::data(format!(
+                "the model reads {} columns, the data have {}; use the view it was fitted on",
+                self.input_dim(),
+                x.ncols()
+            )));
+        }
+        let mut out = Array2::zeros((x.nrows(), self.output_dim()));
+        for (x, mut out) in x
+            .axis_chunks_iter(Axis(0), 4096)
+            .zip(out.axis_chunks_iter_mut(Axis(0), 4096))
+        {
+            let start = likewise::matrix::l2_normalize(self.start.transform(x));
+            out.assign(&self.embed_start(start));
+        }
+        Ok(out)
+    }
+
+    /// As [`embed`](Self::embed), from unit rows of the start.
+    pub(crate) fn embed_start(&self, start: Array2<f32>) -> Array2<f32> {
+        let Some(residual) = &self.residual else {
+            return start;
+        };
+        let scale = (start.ncols() as f32).sqrt();
+        let mut inner = &start * scale;
+        if let Some(weight) = residual.get("input.weight") {
+            inner = inner.dot(weight);
+            if let Some(bias) = residual.get("input.bias") {
+                inner += bias;
+            }
+            inner.mapv_inplace(|v| v.max(0.0));
+        }
+        let learned = match residual.get("output.weight") {
+            Some(weight) => likewise::matrix::l2_normalize(&start + &inner.dot(weight)),
+            None => start.clone(),
+        };
+        let keep = self.config.keep as f32;
+        if keep == 0.0 {
+            return learned;
+        }
+        ndarray::concatenate![
+            Axis(1),
+            start * keep.sqrt(),
+            learned * (1.0 - keep).sqrt()
+        ]
+    }
+}
