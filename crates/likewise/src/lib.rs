@@ -11,6 +11,7 @@ pub mod event;
 pub mod graph;
 pub mod label;
 pub mod matrix;
+pub mod neighbor;
 pub mod seed;
 
 pub use beliefs::{Beliefs, Convergence};
