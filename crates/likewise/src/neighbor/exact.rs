@@ -447,7 +447,9 @@ mod tests {
             for p in 1..50 {
                 let (a, b) = (found.similarities[[i, p - 1]], found.similarities[[i, p]]);
                 let ascending = found.indices[[i, p - 1]] < found.indices[[i, p]];
-                assert!(a > b || (a.to_bits() == b.to_bits() && ascending) || (a == b && ascending));
+                assert!(
+                    a > b || (a.to_bits() == b.to_bits() && ascending) || (a == b && ascending)
+                );
             }
         }
     }
@@ -494,14 +496,8 @@ mod tests {
     #[test]
     fn any_number_of_threads_gives_the_same_bytes() {
         let x = with_ties(900, 7, 5);
-        let with = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            pool.install(|| search(&x, 25))
-        };
-        assert_eq!(with(1), with(2));
+        let (one, two) = crate::reference::in_one_and_two_threads(|| search(&x, 25));
+        assert_eq!(one, two);
     }
 
     #[test]
