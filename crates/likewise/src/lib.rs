@@ -11,7 +11,12 @@ pub mod event;
 pub mod graph;
 pub mod label;
 pub mod matrix;
+pub mod neighbor;
+pub mod propagate;
+#[cfg(test)]
+mod reference;
 pub mod seed;
+pub mod solve;
 
 pub use beliefs::{Beliefs, Convergence};
 pub use collection::{Collection, Part, View};

@@ -1,0 +1,67 @@
+//! Nearest neighbours and the affinity graph made from them.
+//!
+//! [`exact`] compares every item with every other in tiles; [`affinity`] turns lists of
+//! neighbours, exact or approximate, into the symmetric [`Graph`](crate::Graph) that
+//! propagation works on.
+
+pub mod affinity;
+pub mod exact;
+
+use ndarray::Array2;
+
+use crate::{Error, Result};
+
+pub use affinity::KnnGraph;
+pub use exact::{Metric, Partial, Rows, block, exact};
+
+/// The `k` nearest neighbours of every item, nearest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbors {
+    /// Neighbours of an item.
+    pub k: usize,
+    /// Index of each neighbour (`n x k`); an item never is its own neighbour.
+    pub indices: Array2<u32>,
+    /// Similarity to each neighbour (`n x k`), descending within a row; neighbours of
+    /// equal similarity stand in order of their index.
+    pub similarities: Array2<f32>,
+}
+
+impl Neighbors {
+    /// Number of items.
+    pub fn n(&self) -> usize {
+        self.indices.nrows()
+    }
+
+    /// Fails unless both matrices are `n x k`, every index is below `n` and stands once
+    /// in its row, no item is its own neighbour, and no similarity is NaN or infinite.
+    /// Costs O(n k log k).
+    pub fn check(&self) -> Result<()> {
+        let n = self.n();
+        if self.indices.ncols() != self.k || self.similarities.dim() != self.indices.dim() {
+            return Err(Error::data(format!(
+                "neighbours: indices are {:?} and similarities {:?}; both must be n x {}",
+                self.indices.dim(),
+                self.similarities.dim(),
+                self.k
+            )));
+        }
+        let mut seen = Vec::with_capacity(self.k);
+        for (row, list) in self.indices.rows().into_iter().enumerate() {
+            seen.clear();
+            seen.extend(list.iter().copied());
+            seen.sort_unstable();
+            if seen.windows(2).any(|w| w[0] == w[1]) {
+                return Err(Error::data(format!(
+                    "neighbours of item {row}: an index stands twice; each may stand once"
+                )));
+            }
+            if let Some(j) = seen.iter().find(|&&j| j as usize >= n || j as usize == row) {
+                return Err(Error::data(format!(
+                    "neighbours of item {row}: index {j} among {n} items; \
+                     indices must be below {n} and not the item itself"
+                )));
+            }
+        }
+        crate::matrix::check_finite(self.similarities.view(), "neighbour similarities")
+    }
+}

@@ -1,0 +1,219 @@
+//! Learning with local and global consistency: `F = (1 - a) (I - a S)^-1 Y` with
+//! `S = D^-1/2 W D^-1/2` and `a = 1 / (1 + mu)`.
+//!
+//! The reference method of label propagation. **Use it** as a baseline, with
+//! class-mass normalisation where the classes are known to be balanced.
+//! **Not** where nodes of high degree should weigh as their edges say: the
+//! normalisation divides by the degree.
+//!
+//! Solved as `((1 + mu) D - W) H = mu D^1/2 Y`, `F = D^1/2 H`, which is the same system
+//! and needs the graph's own weights only. A labeled isolated node gets
+//! `mu / (1 + mu)` at its class, as the formula says.
+//!
+//! Cost: O(iterations x entries x C), memory O(n C).
+//!
+//! Source: Zhou et al. 2003; eq. (10) of Zhuang and Moulin 2023 with the normalised
+//! Laplacian. `mu = 1/99` is their `a = 0.99`.
+
+use serde::{Deserialize, Serialize};
+
+use super::known::Known;
+use super::{Mass, Propagate};
+use crate::solve::{ConjugateGradient, Sparse};
+use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+
+/// Parameters of local and global consistency.
+///
+/// ```
+/// use likewise::propagate::{Lgc, Propagate};
+/// use likewise::{Graph, Labels, Monitor};
+/// // A path 0-1-2-3 with a weak middle edge.
+/// let graph = Graph::new(
+///     vec![0, 1, 3, 5, 6],
+///     vec![1, 0, 2, 1, 3, 2],
+///     vec![1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
+/// )?;
+/// let labels = Labels::parse(["cat", "", "", "dog"]);
+/// let beliefs = Lgc::new().propagate(&graph, &labels, &Monitor::silent())?;
+/// assert_eq!(beliefs.pseudo_label, [Some(0), Some(0), Some(1), Some(1)]);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lgc {
+    mu: f64,
+    mass: Mass,
+    tolerance: f64,
+    max_iterations: usize,
+}
+
+impl Default for Lgc {
+    fn default() -> Self {
+        let solver = ConjugateGradient::default();
+        Self {
+            mu: 1.0 / 99.0,
+            mass: Mass::None,
+            tolerance: solver.tolerance,
+            max_iterations: solver.max_iterations,
+        }
+    }
+}
+
+impl Lgc {
+    /// `mu = 1/99`, no class-mass normalisation.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Weight of the labels against the smoothness, above 0: `a = 1 / (1 + mu)`.
+    #[must_use]
+    pub fn mu(mut self, mu: f64) -> Self {
+        self.mu = mu;
+        self
+    }
+
+    /// Class-mass normalisation of the scores.
+    #[must_use]
+    pub fn mass(mut self, mass: Mass) -> Self {
+        self.mass = mass;
+        self
+    }
+
+    /// Relative residual at which the solver stops, between 0 and 1.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// Most iterations of the solver.
+    #[must_use]
+    pub fn max_iterations(mut self, max_iterations: usize) -> Self {
+        self.max_iterations = max_iterations;
+        self
+    }
+}
+
+impl Propagate for Lgc {
+    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+        positive("mu", self.mu)?;
+        let solver = ConjugateGradient {
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        };
+        let known = Known::new(graph, labels, monitor)?;
+        // An isolated node has degree 0: any value serves, since only its own row has it.
+        let degrees: Vec<f64> = (graph.degrees().into_iter())
+            .map(|d| if d > 0.0 { d } else { 1.0 })
+            .collect();
+        let diagonal = degrees.iter().map(|d| (1.0 + self.mu) * d).collect();
+        let operator = Sparse::new(graph, diagonal, graph.weights());
+        let rhs = known.one_hot(|i| self.mu * degrees[i].sqrt());
+
+        monitor.start("local and global consistency", None);
+        let mut solution = solver.solve(&operator, rhs.view(), None, monitor)?;
+        monitor.end();
+        let mut scores = std::mem::take(&mut solution.x);
+        for (mut row, degree) in scores.rows_mut().into_iter().zip(&degrees) {
+            row *= degree.sqrt();
+        }
+        let convergence = known.convergence(&[&solution], monitor);
+        Ok(known.beliefs(scores, None, self.mass, convergence))
+    }
+}
+
+/// Fails unless `value` is a finite number above 0.
+pub(super) fn positive(field: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter(field, value, "must be finite and above 0"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use ndarray::Array2;
+    use proptest::prelude::*;
+
+    fn run(lgc: &Lgc, graph: &Graph, labels: &Labels) -> Beliefs {
+        lgc.propagate(graph, labels, &Monitor::silent()).unwrap()
+    }
+
+    #[test]
+    fn the_path() {
+        let scores = run(&Lgc::new(), &path(), &path_labels()).scores;
+        let expected = [[0.211_635_78, 0.191_978_67], [0.249_446_86, 0.237_499_9]];
+        for (i, row) in expected.into_iter().enumerate() {
+            for (c, e) in row.into_iter().enumerate() {
+                assert!((scores[[i, c]] - e).abs() < 5e-9);
+                assert!((scores[[3 - i, 1 - c]] - e).abs() < 5e-9);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn equals_the_closed_form(
+            n in 2_usize..60, density in 0_usize..4, classes in 1_u32..6, seed in 0_u64..10_000,
+        ) {
+            let graph = reference::random_graph(n, density * n, seed);
+            let labels = reference::random_labels(n, classes, seed);
+            let alpha = 0.99;
+            let w = reference::dense(&graph);
+            // Rows of isolated nodes are empty, whatever they are divided by.
+            let degree: Vec<f64> = (w.rows().into_iter().map(|r| r.sum()))
+                .map(|d| if d > 0.0 { d } else { 1.0 })
+                .collect();
+            let m = Array2::from_shape_fn((n, n), |(i, j)| {
+                f64::from(u8::from(i == j)) - alpha * w[[i, j]] / (degree[i] * degree[j]).sqrt()
+            });
+            let y = reference::one_hot(&labels) * (1.0 - alpha);
+            let expected = reference::solve(&m, &y, &vec![true; n]);
+            let found = run(&Lgc::new().tolerance(1e-13), &graph, &labels);
+            for (a, b) in found.scores.iter().zip(&expected) {
+                prop_assert!((a - b).abs() < 1e-8);
+            }
+            let keep = reference::reached(&graph, &labels);
+            for i in 0..n {
+                prop_assert_eq!(found.pseudo_label[i].is_some(), keep[i]);
+                prop_assert!(keep[i] || found.confidence[i] == 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn mass_normalisation_gives_the_columns_their_share() {
+        let graph = reference::random_graph(300, 1500, 1);
+        let labels = reference::random_labels(300, 3, 1);
+        let reached = reference::reached(&graph, &labels);
+        let n = reached.iter().filter(|&&r| r).count() as f64;
+        let uniform = run(&Lgc::new().mass(Mass::Uniform), &graph, &labels).scores;
+        let labeled = run(&Lgc::new().mass(Mass::Labeled), &graph, &labels).scores;
+        for c in 0..3 {
+            let share = labels.by_class()[c].len() as f64 / labels.n_known() as f64;
+            assert!((uniform.column(c).sum() - n / 3.0).abs() < 1e-6);
+            assert!((labeled.column(c).sum() - n * share).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bytes() {
+        let graph = reference::random_graph(1500, 6000, 4);
+        let labels = reference::random_labels(1500, 5, 4);
+        let (one, two) = in_one_and_two_threads(|| run(&Lgc::new(), &graph, &labels));
+        assert_eq!(one, two);
+    }
+
+    #[test]
+    fn a_parameter_out_of_range_is_named() {
+        let e = Lgc::new()
+            .mu(-1.0)
+            .propagate(&path(), &path_labels(), &Monitor::silent())
+            .unwrap_err();
+        assert_eq!(e.to_string(), "mu = -1: must be finite and above 0");
+    }
+}

@@ -1,0 +1,42 @@
+//! Label propagation: a graph and a few labels give beliefs about all items.
+//!
+//! | method | equation | when |
+//! |---|---|---|
+//! | [`Lgc`] | `((1 + mu) I - S) F = mu Y` | the usual reference |
+//! | [`Harmonic`] | `(L + U) F = U Y` | the base of the mixed method |
+//! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | default: finds and uses negative edges |
+//!
+//! What holds for all of them:
+//! - A class without any labeled item is left out of the computation: its scores are 0
+//!   and it is never a pseudo-label.
+//! - In a component without labels (an isolated unlabeled node, for instance) scores and
+//!   confidence are 0 and there is no pseudo-label.
+//! - A labeled item keeps its label, with confidence 1.
+//! - An item labeled [`Outside`](crate::Label::Outside) is treated as unknown, but its
+//!   confidence is 0: it is known to belong to none of the classes.
+
+pub mod confidence;
+pub mod harmonic;
+mod known;
+pub mod lgc;
+pub mod mass;
+pub mod mixed;
+pub mod negative;
+
+pub use harmonic::Harmonic;
+pub use lgc::Lgc;
+pub use mass::Mass;
+pub use mixed::{Mixed, Scale};
+pub use negative::NegativeEdges;
+
+use crate::{Beliefs, Graph, Labels, Monitor, Result};
+
+/// A method that spreads labels over a graph.
+pub trait Propagate {
+    /// Beliefs about every node of the graph.
+    ///
+    /// Fails if there is no known label, if labels and graph differ in length, on a
+    /// parameter out of its range, and when cancelled. A solver that did not converge is
+    /// reported in [`Beliefs::convergence`] and by a warning.
+    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs>;
+}

@@ -1,0 +1,7 @@
+//! Solvers for large sparse symmetric systems with several right-hand sides.
+
+pub mod conjugate_gradient;
+pub mod operator;
+
+pub use conjugate_gradient::{ConjugateGradient, Solution};
+pub use operator::{Lanes, Operator, Sparse};
