@@ -119,8 +119,6 @@ impl Recipe {
 
     /// Checks every choice; an error names the field, its value and the rule.
     pub fn validate(&self) -> Result<()> {
-        self.graph.validate()?;
-        self.propagation.validate()?;
         if let Some(eps) = self.whitening
             && (eps.is_nan() || eps <= 0.0)
         {

@@ -20,12 +20,14 @@ pub mod harmonic;
 mod known;
 pub mod lgc;
 pub mod mass;
+mod method;
 pub mod mixed;
 pub mod negative;
 
 pub use harmonic::Harmonic;
 pub use lgc::Lgc;
 pub use mass::Mass;
+pub use method::Method;
 pub use mixed::{Mixed, Scale};
 pub use negative::NegativeEdges;
 
