@@ -6,9 +6,12 @@
 
 pub mod beliefs;
 pub mod collection;
+pub mod distance;
 pub mod error;
+pub mod eval;
 pub mod event;
 pub mod graph;
+pub mod index;
 pub mod label;
 pub mod matrix;
 pub mod neighbor;

@@ -1,0 +1,270 @@
+//! How sure a number is: bootstrap intervals over queries, t intervals over label draws.
+//!
+//! The bootstrap draws the queries again with replacement and takes percentiles of the
+//! metric (Efron & Tibshirani 1993, ch. 13). It answers "how would the number change with
+//! other queries like these, for this gallery, these classes and this model". It says
+//! nothing about other label draws or training seeds: for those, repeat the run and use
+//! [`t_interval`]. To compare two systems use [`Bootstrap::paired`], which is far sharper
+//! than looking at whether two intervals overlap.
+
+use rand::RngExt;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::nmi::{Nmi, entropy_of_counts, from_entropies};
+use super::ranking::{Measure, Ranking};
+use crate::{Error, Result, seed};
+
+/// A number and the ends of its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The number itself, from all the data.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// Percentile bootstrap.
+///
+/// ```
+/// use likewise::eval::{bootstrap::Bootstrap, ranking::{evaluate, Measure, Protocol}};
+/// use likewise::{Labels, Monitor};
+/// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [0.8, 0.7]];
+/// let labels = Labels::parse(["a", "a", "b", "b", "b"]);
+/// let items = [0, 1, 2, 3, 4];
+/// let ranking = evaluate(&Protocol::within(x.view(), &labels, &items), &[1], &Monitor::silent())?;
+/// let (measure, recall) = Bootstrap::new().seed(1).ranking(&ranking)?[0];
+/// assert_eq!(measure, Measure::Recall(1));
+/// assert!(recall.low <= recall.value && recall.value <= recall.high);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bootstrap {
+    resamples: usize,
+    confidence: f64,
+    seed: u64,
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Self {
+            resamples: 1000,
+            confidence: 0.95,
+            seed: 0,
+        }
+    }
+}
+
+impl Bootstrap {
+    /// 1000 resamples, 95 % intervals, seed 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of resamples.
+    #[must_use]
+    pub fn resamples(mut self, resamples: usize) -> Self {
+        self.resamples = resamples;
+        self
+    }
+
+    /// Share of the resamples inside the interval, between 0 and 1.
+    #[must_use]
+    pub fn confidence(mut self, confidence: f64) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// Seed of the resamples.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Every measure of `ranking` with its interval. Measures that no query counts for
+    /// are left out.
+    ///
+    /// O(resamples x queries x measures).
+    pub fn ranking(&self, ranking: &Ranking) -> Result<Vec<(Measure, Estimate)>> {
+        self.check()?;
+        let measures: Vec<Measure> = ranking.measures().collect();
+        let values = |m: Measure, q: usize| ranking.values(m).map_or(0.0, |v| v[q]);
+        Ok(self.means(ranking, &measures, values))
+    }
+
+    /// The difference `a - b` of every measure that both have, query by query.
+    ///
+    /// An interval that does not contain 0 means that the difference is more than luck
+    /// with the queries. Fails unless both have the same queries with the same number of
+    /// relevant items.
+    pub fn paired(&self, a: &Ranking, b: &Ranking) -> Result<Vec<(Measure, Estimate)>> {
+        self.check()?;
+        if a.queries != b.queries || a.relevant != b.relevant {
+            return Err(Error::data(
+                "the two systems were not asked the same queries over the same gallery; \
+                 evaluate both with one protocol",
+            ));
+        }
+        let measures: Vec<Measure> = a.measures().filter(|&m| b.values(m).is_some()).collect();
+        let values = |m: Measure, q: usize| {
+            let value = |r: &Ranking| r.values(m).map_or(0.0, |v| v[q]);
+            value(a) - value(b)
+        };
+        Ok(self.means(a, &measures, values))
+    }
+
+    /// NMI with the interval from drawing (class, cluster) pairs again; the clustering
+    /// itself is kept.
+    ///
+    /// Drawing again makes rare pairs look more regular than they are, so with few items
+    /// a class the interval lies too high and may even miss the value.
+    /// O(resamples x (items + classes x clusters)).
+    pub fn nmi(&self, nmi: &Nmi) -> Result<Estimate> {
+        self.check()?;
+        let n = nmi.classes.len();
+        if n == 0 || nmi.clusters.len() != n {
+            return Err(Error::data("NMI: one class and one cluster an item are needed"));
+        }
+        let mut pairs: Vec<(u32, u32)> = nmi.classes.iter().copied().zip(nmi.clusters.iter().copied()).collect();
+        let drawn_from = pairs.clone();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let cell: Vec<usize> = drawn_from
+            .iter()
+            .map(|pair| pairs.partition_point(|p| p < pair))
+            .collect();
+        let number = |values: Vec<u32>| -> (Vec<usize>, usize) {
+            let mut distinct = values.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let index = values.iter().map(|v| distinct.partition_point(|d| d < v));
+            (index.collect(), distinct.len())
+        };
+        let (class, n_classes) = number(pairs.iter().map(|p| p.0).collect());
+        let (cluster, n_clusters) = number(pairs.iter().map(|p| p.1).collect());
+        let values = self.resample(|rng| {
+            let mut counts = vec![0_usize; pairs.len()];
+            for _ in 0..n {
+                counts[cell[rng.random_range(0..n)]] += 1;
+            }
+            let (mut by_class, mut by_cluster) = (vec![0; n_classes], vec![0; n_clusters]);
+            for (pair, &count) in counts.iter().enumerate() {
+                by_class[class[pair]] += count;
+                by_cluster[cluster[pair]] += count;
+            }
+            let entropy = |counts: Vec<usize>| entropy_of_counts(counts.into_iter(), n);
+            from_entropies(entropy(by_class), entropy(by_cluster), entropy(counts))
+        });
+        Ok(self.percentiles(nmi.value, values))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.resamples == 0 {
+            return Err(Error::parameter("resamples", 0, "must be at least 1"));
+        }
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            let rule = "must lie between 0 and 1";
+            return Err(Error::parameter("confidence", self.confidence, rule));
+        }
+        Ok(())
+    }
+
+    /// Runs `statistic` on one stream a resample, so the thread count changes nothing.
+    fn resample<T: Send>(&self, statistic: impl Fn(&mut seed::Rng) -> T + Sync) -> Vec<T> {
+        (0..self.resamples)
+            .into_par_iter()
+            .map(|r| statistic(&mut seed::stream(self.seed, &format!("bootstrap {r}"))))
+            .collect()
+    }
+
+    fn means(
+        &self,
+        ranking: &Ranking,
+        measures: &[Measure],
+        value: impl Fn(Measure, usize) -> f64,
+    ) -> Vec<(Measure, Estimate)> {
+        let n = ranking.queries.len();
+        let m = measures.len();
+        // One row a query: a draw then touches one place in memory.
+        let table: Vec<f64> = (0..n)
+            .flat_map(|q| measures.iter().map(|&measure| value(measure, q)).collect::<Vec<_>>())
+            .collect();
+        let mean = |rows: &mut dyn Iterator<Item = usize>| -> Vec<f64> {
+            let (mut sums, mut lone, mut all) = (vec![0.0; m], 0_usize, 0_usize);
+            for q in rows {
+                // Lone queries hold 0 where they do not count.
+                let row = &table[q * m..(q + 1) * m];
+                sums.iter_mut().zip(row).for_each(|(s, v)| *s += v);
+                lone += usize::from(ranking.relevant[q] == 0);
+                all += 1;
+            }
+            for (sum, measure) in sums.iter_mut().zip(measures) {
+                let count = if measure.skips_lone() { all - lone } else { all };
+                *sum /= count as f64;
+            }
+            sums
+        };
+        let values = mean(&mut (0..n));
+        let drawn = self.resample(|rng| mean(&mut (0..n).map(|_| rng.random_range(0..n))));
+        measures
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| values[*i].is_finite())
+            .map(|(i, &measure)| {
+                let column = drawn.iter().map(|row| row[i]).collect();
+                (measure, self.percentiles(values[i], column))
+            })
+            .collect()
+    }
+
+    /// Percentiles with linear interpolation; resamples without a value do not count.
+    fn percentiles(&self, value: f64, mut drawn: Vec<f64>) -> Estimate {
+        drawn.retain(|v| v.is_finite());
+        drawn.sort_unstable_by(f64::total_cmp);
+        let at = |p: f64| {
+            let position = p * drawn.len().saturating_sub(1) as f64;
+            let (low, high) = (position.floor() as usize, position.ceil() as usize);
+            match (drawn.get(low), drawn.get(high)) {
+                (Some(a), Some(b)) => a + (b - a) * position.fract(),
+                _ => value,
+            }
+        };
+        let tail = (1.0 - self.confidence) / 2.0;
+        Estimate {
+            value,
+            low: at(tail),
+            high: at(1.0 - tail),
+        }
+    }
+}
+
+/// Mean of independent runs (label draws, training seeds) with its 95 % Student t
+/// interval, `mean +- t(n - 1) s / sqrt(n)`.
+///
+/// `None` for fewer than two values or one that is not finite. Assumes that the runs are
+/// independent and roughly normal; five to ten draws are usual.
+///
+/// ```
+/// let e = likewise::eval::bootstrap::t_interval(&[0.5, 0.6, 0.7]).unwrap();
+/// assert!((e.value - 0.6).abs() < 1e-12 && (e.high - 0.848_413_771_2).abs() < 1e-9);
+/// assert!(likewise::eval::bootstrap::t_interval(&[0.5]).is_none());
+/// ```
+pub fn t_interval(values: &[f64]) -> Option<Estimate> {
+    let n = values.len() as f64;
+    if values.len() < 2 || values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975);
+    let half = t * (variance / n).sqrt();
+    Some(Estimate {
+        value: mean,
+        low: mean - half,
+        high: mean + half,
+    })
+}

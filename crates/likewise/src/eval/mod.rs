@@ -1,0 +1,21 @@
+//! Honest numbers: ranking metrics, clustering metrics, intervals, splits, leaks, baselines.
+//!
+//! | question | module |
+//! |---|---|
+//! | how good is the search? | [`ranking`] |
+//! | do the classes form clusters? | [`kmeans`], [`nmi`] |
+//! | how sure is the number? | [`bootstrap`] |
+//! | what may be fitted on, what not? | [`split`], [`leak`] |
+//! | what does one get without labels? | [`whitening`] |
+//! | did the embedding shrink to a point? | [`collapse`] |
+//! | does a confidence mean what it says? | [`calibration`] |
+
+pub mod bootstrap;
+pub mod calibration;
+pub mod collapse;
+pub mod kmeans;
+pub mod leak;
+pub mod nmi;
+pub mod ranking;
+pub mod split;
+pub mod whitening;

@@ -1,0 +1,693 @@
+//! Retrieval metrics: recall, precision, mAP, MAP@R and R-precision.
+//!
+//! Every query ranks the gallery by (similarity descending, item ascending). All the
+//! metrics follow from one thing: the ranks of the query's relevant items, those of its
+//! class. So nothing is sorted but the few relevant similarities; the rest of the
+//! gallery is only counted, and at no time are there more than a block of similarities.
+//!
+//! # Rules
+//! - A query that is in the gallery itself is left out there **by index**. Dropping the
+//!   first hit instead, as some libraries do, goes wrong as soon as there are duplicates.
+//! - A query whose class has no other item in the gallery is **lone**. R@k and P@k count
+//!   it as 0; AP, MAP@R and R-precision leave it out ([`Measure::skips_lone`]).
+//! - Queries without a known class are skipped. Gallery items of unknown label are left
+//!   out too (a condensed list): they may be relevant or not, and counting them as wrong
+//!   would mostly measure how many labels are missing. Items known to be
+//!   [`Outside`](crate::Label::Outside) stay in the gallery as wrong answers. Both counts are reported.
+//!
+//! # Cost
+//! O(queries x gallery x dimensions) time, all cores; one copy of the gallery and at
+//! most a block of 32 MiB a thread (64 bytes an item for galleries above 512 thousand).
+//!
+//! # Source
+//! R@k, P@k: Zhuang & Moulin 2023, eq. 34 and 35 (their sums start at 0 in print; read
+//! as ranks 1 to k). MAP@R, R-precision: Musgrave, Belongie & Lim 2020.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use crate::distance::{Metric, Searched};
+use crate::{Error, Label, Labels, Monitor, Result};
+
+/// Who asks, who is searched, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol<'a> {
+    /// Embeddings, `items x dimensions`.
+    pub embeddings: ArrayView2<'a, f32>,
+    /// Labels of the same items.
+    pub labels: &'a Labels,
+    /// Items that ask.
+    pub queries: &'a [usize],
+    /// Items that are searched; may overlap the queries.
+    pub gallery: &'a [usize],
+    /// How items are compared.
+    pub metric: Metric,
+}
+
+impl<'a> Protocol<'a> {
+    /// Queries against a gallery by cosine.
+    pub fn new(
+        embeddings: ArrayView2<'a, f32>,
+        labels: &'a Labels,
+        queries: &'a [usize],
+        gallery: &'a [usize],
+    ) -> Self {
+        Self {
+            embeddings,
+            labels,
+            queries,
+            gallery,
+            metric: Metric::Cosine,
+        }
+    }
+
+    /// Each of `items` asks and is searched by the others: leave one out.
+    pub fn within(
+        embeddings: ArrayView2<'a, f32>,
+        labels: &'a Labels,
+        items: &'a [usize],
+    ) -> Self {
+        Self::new(embeddings, labels, items, items)
+    }
+
+    /// The same with another metric.
+    #[must_use]
+    pub fn metric(mut self, metric: Metric) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.labels.len() != self.embeddings.nrows() {
+            return Err(Error::data(format!(
+                "{} labels for {} embeddings; there must be one each",
+                self.labels.len(),
+                self.embeddings.nrows()
+            )));
+        }
+        for (name, items) in [("queries", self.queries), ("gallery", self.gallery)] {
+            let mut seen = vec![false; self.labels.len()];
+            for &item in items {
+                match seen.get_mut(item) {
+                    None => {
+                        return Err(Error::data(format!(
+                            "{name}: item {item}, but there are only {} embeddings",
+                            self.labels.len()
+                        )));
+                    }
+                    Some(true) => {
+                        return Err(Error::data(format!(
+                            "{name}: item {item} stands there twice; name each item once"
+                        )));
+                    }
+                    Some(new) => *new = true,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One retrieval metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// R@k: whether any of the first k answers is relevant. (Not the share of relevant
+    /// items found, which also goes by that name.)
+    Recall(usize),
+    /// P@k: share of relevant items among the first k answers; divided by k even if the
+    /// gallery is smaller.
+    Precision(usize),
+    /// AP: mean of the precision at each relevant item over the whole ranking; its mean
+    /// over the queries is mAP.
+    AveragePrecision,
+    /// MAP@R: like AP, but only over the first R answers, R being the number of relevant
+    /// items of the query.
+    MapAtR,
+    /// R-precision: share of relevant items among the first R answers.
+    RPrecision,
+}
+
+impl Measure {
+    /// Whether lone queries are left out of the mean (else they count 0).
+    pub fn skips_lone(self) -> bool {
+        !matches!(self, Measure::Recall(_) | Measure::Precision(_))
+    }
+
+    /// The value for a query whose relevant items have these `ranks` (from 1, ascending).
+    fn of(self, ranks: &[u32]) -> f64 {
+        let r = ranks.len();
+        let found = |k: usize| ranks.partition_point(|&rank| rank as usize <= k);
+        let precisions = |n: usize| -> f64 {
+            let hits = ranks.iter().take(n).enumerate();
+            hits.map(|(i, &rank)| (i + 1) as f64 / f64::from(rank))
+                .sum()
+        };
+        match self {
+            Measure::Recall(k) => f64::from(u8::from(found(k) > 0)),
+            Measure::Precision(k) => found(k) as f64 / k as f64,
+            _ if r == 0 => 0.0,
+            Measure::AveragePrecision => precisions(r) / r as f64,
+            Measure::MapAtR => precisions(found(r)) / r as f64,
+            Measure::RPrecision => found(r) as f64 / r as f64,
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::Recall(k) => write!(f, "recall@{k}"),
+            Measure::Precision(k) => write!(f, "precision@{k}"),
+            Measure::AveragePrecision => f.write_str("map"),
+            Measure::MapAtR => f.write_str("map_at_r"),
+            Measure::RPrecision => f.write_str("r_precision"),
+        }
+    }
+}
+
+/// The metrics of every single query, so that two systems can be compared query by query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The items that asked, in the order of the protocol, skipped ones left out.
+    pub queries: Vec<usize>,
+    /// Number of relevant items in the gallery, by query; 0 for a lone query.
+    pub relevant: Vec<usize>,
+    /// Queries left out because their class is not known.
+    pub skipped_queries: usize,
+    /// Gallery items left out because their label is unknown.
+    pub skipped_gallery: usize,
+    /// Gallery items that were searched.
+    pub gallery: usize,
+    columns: Vec<(Measure, Vec<f64>)>,
+}
+
+impl Ranking {
+    /// The measures, in the order recall, precision (by k), mAP, MAP@R, R-precision.
+    pub fn measures(&self) -> impl Iterator<Item = Measure> + '_ {
+        self.columns.iter().map(|(measure, _)| *measure)
+    }
+
+    /// One value a query, in the order of [`queries`](Self::queries); 0 for lone ones.
+    pub fn values(&self, measure: Measure) -> Option<&[f64]> {
+        let column = self.columns.iter().find(|(m, _)| *m == measure)?;
+        Some(&column.1)
+    }
+
+    /// Number of lone queries.
+    pub fn lone(&self) -> usize {
+        self.relevant.iter().filter(|&&r| r == 0).count()
+    }
+
+    /// Whether query number `q` counts for `measure`.
+    pub fn counts(&self, q: usize, measure: Measure) -> bool {
+        !measure.skips_lone() || self.relevant[q] > 0
+    }
+
+    /// Mean over the queries that count; `None` if none does or it was not measured.
+    pub fn mean(&self, measure: Measure) -> Option<f64> {
+        self.mean_over(measure, |q| self.counts(q, measure))
+    }
+
+    /// Mean over the queries that have a relevant item, for every measure alike.
+    pub fn mean_without_lone(&self, measure: Measure) -> Option<f64> {
+        self.mean_over(measure, |q| self.relevant[q] > 0)
+    }
+
+    fn mean_over(&self, measure: Measure, counts: impl Fn(usize) -> bool) -> Option<f64> {
+        let values = self.values(measure)?.iter().enumerate();
+        let (mut sum, mut n) = (0.0, 0);
+        for (_, value) in values.filter(|(q, _)| counts(*q)) {
+            sum += value;
+            n += 1;
+        }
+        (n > 0).then(|| sum / f64::from(n))
+    }
+}
+
+/// Measures R@k and P@k for each of `ks`, mAP, MAP@R and R-precision.
+///
+/// Fails on NaN, on shapes that do not fit, on k = 0, on an item named twice, and if no
+/// query of known class or nothing to search is left. See the [module](self) for rules.
+///
+/// ```
+/// use likewise::eval::ranking::{evaluate, Measure, Protocol};
+/// use likewise::{Labels, Monitor};
+/// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]];
+/// let labels = Labels::parse(["a", "a", "b", "b"]);
+/// let items = [0, 1, 2, 3];
+/// let protocol = Protocol::within(x.view(), &labels, &items);
+/// let ranking = evaluate(&protocol, &[1], &Monitor::silent())?;
+/// assert_eq!(ranking.mean(Measure::Recall(1)), Some(1.0));
+/// assert_eq!(ranking.mean(Measure::AveragePrecision), Some(1.0));
+/// # Ok::<(), likewise::Error>(())
+/// ```
+pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<Ranking> {
+    protocol.check()?;
+    let ks = {
+        let mut ks = ks.to_vec();
+        ks.sort_unstable();
+        ks.dedup();
+        ks
+    };
+    if ks.first() == Some(&0) {
+        return Err(Error::parameter("k", 0, "must be at least 1"));
+    }
+    let labels = protocol.labels;
+    let class = |item: usize| labels[item].class();
+    let mut queries: Vec<usize> = protocol.queries.to_vec();
+    queries.retain(|&q| class(q).is_some());
+    let mut gallery: Vec<usize> = protocol.gallery.to_vec();
+    gallery.retain(|&item| labels[item] != Label::Unknown);
+    // Ties fall by item, whatever order the gallery was named in.
+    gallery.sort_unstable();
+    if queries.is_empty() {
+        return Err(Error::data(
+            "no query has a known class; nothing can be measured without labels",
+        ));
+    }
+    if gallery.is_empty() {
+        return Err(Error::data(
+            "the gallery has no item whose label is known; there is nothing to search",
+        ));
+    }
+
+    let mut by_class = vec![Vec::new(); labels.n_classes()];
+    let mut place = vec![u32::MAX; labels.len()];
+    for (position, &item) in gallery.iter().enumerate() {
+        place[item] = position as u32;
+        if let Some(class) = class(item) {
+            by_class[class as usize].push(position as u32);
+        }
+    }
+    let measures: Vec<Measure> = (ks.iter().map(|&k| Measure::Recall(k)))
+        .chain(ks.iter().map(|&k| Measure::Precision(k)))
+        .chain([
+            Measure::AveragePrecision,
+            Measure::MapAtR,
+            Measure::RPrecision,
+        ])
+        .collect();
+
+    monitor.start("ranking", queries.len() as u64);
+    let searched = Searched::new(protocol.embeddings, &gallery, protocol.metric)?;
+    let answers = searched.for_each_query(
+        protocol.embeddings,
+        &queries,
+        monitor,
+        RankCounter::default,
+        |counter, q, _, scores| {
+            let item = queries[q];
+            if let Some(own) = scores.get_mut(place[item] as usize) {
+                *own = f32::NEG_INFINITY;
+            }
+            let relevant = class(item).map_or(&[][..], |c| &by_class[c as usize]);
+            let ranks = counter.ranks(scores, relevant, place[item]);
+            let values: Box<[f64]> = measures.iter().map(|m| m.of(ranks)).collect();
+            (ranks.len(), values)
+        },
+    )?;
+    monitor.end();
+
+    let columns = measures
+        .iter()
+        .enumerate()
+        .map(|(m, &measure)| (measure, answers.iter().map(|a| a.1[m]).collect()))
+        .collect();
+    Ok(Ranking {
+        relevant: answers.iter().map(|a| a.0).collect(),
+        skipped_queries: protocol.queries.len() - queries.len(),
+        skipped_gallery: protocol.gallery.len() - gallery.len(),
+        gallery: gallery.len(),
+        queries,
+        columns,
+    })
+}
+
+/// Bins of the similarity axis; with their counts they stay in the first-level cache.
+const BINS: usize = 4096;
+const TABLE: usize = 2 * BINS;
+
+/// Finds the ranks of a few relevant items among many scores without sorting them.
+///
+/// The range of the relevant scores is cut into bins, and every score is counted in its
+/// bin. A relevant item is behind everything in the bins before its own; only scores
+/// that share a bin with a relevant item are compared one by one. The bin of a score is
+/// a monotone function of it, so the result is exact however the rounding falls.
+struct RankCounter {
+    relevant: Vec<(f32, u32)>,
+    bins: Vec<u16>,
+    counts: Box<[u32; TABLE]>,
+    /// 1 for bins that hold a relevant item.
+    contested: Box<[u8; TABLE]>,
+    /// Number of relevant items before the bin.
+    first: Box<[u32; TABLE]>,
+    rivals: Vec<u32>,
+    ahead: Vec<u32>,
+    ranks: Vec<u32>,
+}
+
+impl Default for RankCounter {
+    fn default() -> Self {
+        Self {
+            relevant: Vec::new(),
+            bins: Vec::new(),
+            counts: Box::new([0; TABLE]),
+            contested: Box::new([0; TABLE]),
+            first: Box::new([0; TABLE]),
+            rivals: Vec::new(),
+            ahead: Vec::new(),
+            ranks: Vec::new(),
+        }
+    }
+}
+
+impl RankCounter {
+    /// Ranks, from 1 and ascending, of the items at `relevant` except `own`, by
+    /// (score descending, position ascending). A score of minus infinity is not counted.
+    fn ranks(&mut self, scores: &[f32], relevant: &[u32], own: u32) -> &[u32] {
+        self.ranks.clear();
+        self.relevant.clear();
+        let others = relevant.iter().filter(|&&p| p != own);
+        self.relevant.extend(others.map(|&p| (scores[p as usize], p)));
+        // Not `total_cmp`: 0 and -0 are the same similarity and must tie.
+        self.relevant.sort_unstable_by(|a, b| {
+            let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
+            by_score.then(a.1.cmp(&b.1))
+        });
+        let (Some(&(best, _)), Some(&(worst, _))) = (self.relevant.first(), self.relevant.last())
+        else {
+            return &self.ranks;
+        };
+        let n_bins = (4 * self.relevant.len()).next_power_of_two().clamp(64, BINS);
+        // Bin 0 is ahead of all relevant items, bin n_bins + 1 behind them.
+        let scale = ((n_bins - 1) as f32 / (best - worst)).min(f32::MAX);
+        let last = (n_bins + 1) as f32;
+        let bin = |s: f32| ((best - s) * scale + 1.0).clamp(0.0, last) as u16;
+
+        self.bins.resize(scores.len(), 0);
+        for (b, &s) in self.bins.iter_mut().zip(scores) {
+            *b = bin(s);
+        }
+        self.counts[..n_bins + 2].fill(0);
+        self.contested[..n_bins + 2].fill(0);
+        for &(score, _) in &self.relevant {
+            self.contested[usize::from(bin(score))] = 1;
+        }
+        self.rivals.resize(scores.len(), 0);
+        let mut n_rivals = 0;
+        for (position, &b) in self.bins.iter().enumerate() {
+            let b = usize::from(b) & (TABLE - 1);
+            self.counts[b] += 1;
+            self.rivals[n_rivals] = position as u32;
+            n_rivals += usize::from(self.contested[b]);
+        }
+
+        let mut next = 0;
+        for b in 0..n_bins + 2 {
+            self.first[b] = next as u32;
+            while self.relevant.get(next).is_some_and(|&(s, _)| usize::from(bin(s)) == b) {
+                next += 1;
+            }
+        }
+        self.first[n_bins + 2] = next as u32;
+        self.ahead.clear();
+        self.ahead.resize(self.relevant.len(), 0);
+        for &position in &self.rivals[..n_rivals] {
+            let score = scores[position as usize];
+            let b = usize::from(self.bins[position as usize]);
+            let (from, to) = (self.first[b] as usize, self.first[b + 1] as usize);
+            let same_bin = &self.relevant[from..to];
+            let beaten = same_bin
+                .partition_point(|&(s, p)| s > score || (s == score && p <= position));
+            if beaten < same_bin.len() && score > f32::NEG_INFINITY {
+                self.ahead[from + beaten] += 1;
+            }
+        }
+
+        let mut before = 0;
+        for b in 0..n_bins + 2 {
+            let mut ahead = before;
+            for r in self.first[b] as usize..self.first[b + 1] as usize {
+                ahead += self.ahead[r];
+                self.ranks.push(ahead + 1);
+            }
+            before += self.counts[b];
+        }
+        &self.ranks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+    use proptest::prelude::*;
+
+    /// The definition: sort everything, then count.
+    fn naive_ranks(scores: &[f32], relevant: &[u32], own: u32) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..scores.len() as u32).filter(|&p| p != own).collect();
+        order.sort_by(|&a, &b| {
+            let (x, y) = (scores[a as usize], scores[b as usize]);
+            y.partial_cmp(&x).unwrap().then(a.cmp(&b))
+        });
+        let ranked = order.iter().enumerate();
+        ranked
+            .filter(|(_, p)| relevant.contains(p))
+            .map(|(rank, _)| rank as u32 + 1)
+            .collect()
+    }
+
+    fn count(scores: &[f32], relevant: &[u32], own: u32) -> Vec<u32> {
+        let mut scores = scores.to_vec();
+        if let Some(s) = scores.get_mut(own as usize) {
+            *s = f32::NEG_INFINITY;
+        }
+        RankCounter::default().ranks(&scores, relevant, own).to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_are_those_of_a_full_sort(
+            scores in prop::collection::vec(
+                prop_oneof![-1.0_f32..1.0, (-3_i32..4).prop_map(|v| v as f32 / 4.0), Just(-0.0_f32)],
+                1..200,
+            ),
+            pick in any::<u64>(),
+            own in 0_u32..250,
+        ) {
+            let relevant: Vec<u32> = (0..scores.len() as u32)
+                .filter(|p| pick.rotate_left(*p) & 3 == 0)
+                .collect();
+            prop_assert_eq!(
+                count(&scores, &relevant, own),
+                naive_ranks(&scores, &relevant, own)
+            );
+        }
+    }
+
+    #[test]
+    fn ranks_of_extreme_scores() {
+        for scores in [
+            vec![0.5; 50],
+            vec![f32::MIN_POSITIVE, 0.0, -0.0, 1e-45, -1e-45, 1.0],
+            (0..5000).map(|i| 1.0 - i as f32 * f32::EPSILON / 2.0).collect(),
+            (0..50).map(|i| 10_f32.powi(i - 25)).collect(),
+            vec![3e36, -3e36, 0.0, 1.0],
+        ] {
+            for relevant in [vec![0], vec![1, 3], (0..scores.len() as u32).collect()] {
+                for own in [0, 1, u32::MAX] {
+                    let expected = naive_ranks(&scores, &relevant, own);
+                    assert_eq!(count(&scores, &relevant, own), expected);
+                }
+            }
+        }
+    }
+
+    fn angles(degrees: &[f32]) -> Array2<f32> {
+        Array2::from_shape_fn((degrees.len(), 2), |(i, j)| {
+            let a = degrees[i].to_radians();
+            if j == 0 { a.cos() } else { a.sin() }
+        })
+    }
+
+    fn close(a: Option<f64>, b: f64) {
+        assert!((a.unwrap() - b).abs() < 1e-8, "{a:?} is not {b}");
+    }
+
+    /// Worked example of the evaluation notes: six unit vectors in the plane.
+    #[test]
+    fn worked_example() {
+        let x = angles(&[0.0, 20.0, 70.0, 30.0, 75.0, 50.0]);
+        let labels = Labels::from_integers([0, 0, 0, 1, 1, 2]);
+        let items: Vec<usize> = (0..6).collect();
+        for metric in [Metric::Cosine, Metric::Euclidean, Metric::InnerProduct] {
+            let protocol = Protocol::within(x.view(), &labels, &items).metric(metric);
+            let r = evaluate(&protocol, &[4, 1, 2, 2], &Monitor::silent()).unwrap();
+            close(r.mean(Measure::Recall(1)), 1.0 / 6.0);
+            close(r.mean(Measure::Recall(2)), 1.0 / 3.0);
+            close(r.mean(Measure::Recall(4)), 2.0 / 3.0);
+            close(r.mean(Measure::Precision(2)), 1.0 / 6.0);
+            close(r.mean(Measure::Precision(4)), 0.25);
+            close(r.mean(Measure::AveragePrecision), 0.421_666_666_666);
+            close(r.mean(Measure::MapAtR), 0.15);
+            close(r.mean(Measure::RPrecision), 0.2);
+            close(r.mean(Measure::Precision(1)), 1.0 / 6.0);
+            close(r.mean_without_lone(Measure::Precision(1)), 0.2);
+            let ap = r.values(Measure::AveragePrecision).unwrap();
+            for (a, b) in ap.iter().zip([0.75, 0.5, 0.325, 0.2, 1.0 / 3.0, 0.0]) {
+                assert!((a - b).abs() < 1e-12);
+            }
+            assert_eq!(r.lone(), 1);
+            assert_eq!(r.relevant, [2, 2, 2, 1, 1, 0]);
+            assert_eq!(r.measures().count(), 9);
+        }
+    }
+
+    /// scikit-learn 1.9 `average_precision_score` on scores without ties.
+    #[test]
+    fn average_precision_is_that_of_scikit_learn() {
+        // scores .9 .8 .7 .6 .5 .4, relevant 1 0 1 0 0 1: AP = (1 + 2/3 + 1/2) / 3
+        let ap = Measure::AveragePrecision.of(&[1, 3, 6]);
+        assert!((ap - 0.722_222_222_222_222_1).abs() < 1e-15);
+        assert!((Measure::MapAtR.of(&[1, 3, 6]) - (1.0 + 2.0 / 3.0) / 3.0).abs() < 1e-15);
+    }
+
+    fn random(n: usize, d: usize, classes: u32) -> (Array2<f32>, Labels) {
+        use rand::RngExt;
+        let mut rng = crate::seed::stream(1, "ranking test");
+        let mut x = Array2::from_shape_fn((n, d), |_| rng.random_range(-1.0_f32..1.0));
+        // Every third row is a duplicate of another.
+        for i in (0..n).step_by(3) {
+            let copy = x.row(rng.random_range(0..n)).to_owned();
+            x.row_mut(i).assign(&copy);
+        }
+        let labels = Labels::from_integers((0..n).map(|_| i64::from(rng.random_range(0..classes))));
+        (x, labels)
+    }
+
+    #[test]
+    fn agrees_with_a_naive_ranking_on_random_data_with_duplicates() {
+        let (x, labels) = random(300, 9, 12);
+        let queries: Vec<usize> = (0..150).rev().collect();
+        let gallery: Vec<usize> = (100..300).rev().collect();
+        for metric in [Metric::Cosine, Metric::Euclidean, Metric::InnerProduct] {
+            let protocol = Protocol::new(x.view(), &labels, &queries, &gallery).metric(metric);
+            let r = evaluate(&protocol, &[1, 3, 500], &Monitor::silent()).unwrap();
+            let mut checked = 0;
+            for (q, &query) in queries.iter().enumerate() {
+                let mut order: Vec<usize> = (100..300).filter(|&g| g != query).collect();
+                let s: Vec<f64> = (0..300)
+                    .map(|g| metric.similarity(x.row(query), x.row(g)))
+                    .collect();
+                order.sort_by(|&a, &b| s[b].total_cmp(&s[a]).then(a.cmp(&b)));
+                // Only equal rows may be this close, else f32 and f64 could disagree.
+                let clear = |w: &[usize]| s[w[0]] - s[w[1]] > 1e-5 || x.row(w[0]) == x.row(w[1]);
+                if !order.windows(2).all(clear) {
+                    continue;
+                }
+                checked += 1;
+                let rel: Vec<bool> = order.iter().map(|&g| labels[g] == labels[query]).collect();
+                let total = rel.iter().filter(|&&r| r).count();
+                let at = |k: usize| rel.iter().take(k).filter(|&&r| r).count() as f64;
+                let precisions = |k: usize| -> f64 {
+                    (0..k.min(rel.len()))
+                        .filter(|&i| rel[i])
+                        .map(|i| at(i + 1) / (i + 1) as f64)
+                        .sum()
+                };
+                let expected = [
+                    at(1).min(1.0),
+                    at(3).min(1.0),
+                    at(500).min(1.0),
+                    at(1),
+                    at(3) / 3.0,
+                    at(500) / 500.0,
+                    precisions(rel.len()) / total as f64,
+                    precisions(total) / total as f64,
+                    at(total) / total as f64,
+                ];
+                assert_eq!(r.relevant[q], total);
+                for (measure, expected) in r.measures().zip(expected) {
+                    let value = r.values(measure).unwrap()[q];
+                    assert!((value - expected).abs() < 1e-12, "{metric:?} {measure} {q}");
+                }
+            }
+            assert!(checked > 75, "{metric:?}: {checked}");
+        }
+    }
+
+    #[test]
+    fn same_numbers_for_any_thread_count_and_gallery_order() {
+        let (x, labels) = random(700, 33, 5);
+        let items: Vec<usize> = (0..700).collect();
+        let reversed: Vec<usize> = (0..700).rev().collect();
+        let run = |threads: usize, gallery: &[usize]| {
+            let protocol = Protocol::new(x.view(), &labels, &items, gallery);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().unwrap();
+            pool.install(|| evaluate(&protocol, &[1, 8], &Monitor::silent()))
+                .unwrap()
+        };
+        assert_eq!(run(1, &items), run(2, &items));
+        assert_eq!(run(1, &items), run(2, &reversed));
+    }
+
+    #[test]
+    fn duplicates_never_hide_the_query_itself() {
+        // Items 0 and 1 are the same point with different classes: each finds the other
+        // first, which dropping "the first hit" would have taken for the query.
+        let x = ndarray::array![[1.0, 0.0], [1.0, 0.0], [0.8, 0.6], [0.8, 0.6]];
+        let labels = Labels::parse(["a", "b", "a", "b"]);
+        let items = [0, 1, 2, 3];
+        let protocol = Protocol::within(x.view(), &labels, &items);
+        let r = evaluate(&protocol, &[1, 2], &Monitor::silent()).unwrap();
+        assert_eq!(r.values(Measure::Recall(1)).unwrap(), [0.0; 4]);
+        assert_eq!(r.values(Measure::Recall(2)).unwrap(), [1.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn unknown_items_are_left_out_and_outside_items_are_wrong_answers() {
+        let x = angles(&[0.0, 1.0, 2.0, 3.0]);
+        let labels = Labels::parse(["a", "", "-2", "a"]);
+        let items = [0, 1, 2, 3];
+        let protocol = Protocol::within(x.view(), &labels, &items);
+        let r = evaluate(&protocol, &[1, 2], &Monitor::silent()).unwrap();
+        assert_eq!((r.skipped_queries, r.skipped_gallery, r.gallery), (2, 1, 3));
+        assert_eq!(r.queries, [0, 3]);
+        assert_eq!(r.values(Measure::Recall(1)).unwrap(), [0.0, 0.0]);
+        assert_eq!(r.values(Measure::Recall(2)).unwrap(), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn degenerate_protocols() {
+        let x = angles(&[0.0, 1.0]);
+        let labels = Labels::parse(["a", "b"]);
+        let run = |queries: &[usize], gallery: &[usize], ks: &[usize]| {
+            let protocol = Protocol::new(x.view(), &labels, queries, gallery);
+            evaluate(&protocol, ks, &Monitor::silent())
+        };
+        let lone = run(&[0, 1], &[0, 1], &[1]).unwrap();
+        assert_eq!(lone.mean(Measure::Recall(1)), Some(0.0));
+        assert_eq!(lone.mean(Measure::AveragePrecision), None);
+        assert_eq!(lone.mean(Measure::Recall(7)), None);
+        assert_eq!(run(&[0], &[0], &[1]).unwrap().lone(), 1);
+        for (queries, gallery, ks, message) in [
+            (&[][..], &[0][..], &[1][..], "no query"),
+            (&[0], &[], &[1], "nothing to search"),
+            (&[0], &[1], &[0], "k = 0"),
+            (&[0, 0], &[1], &[1], "twice"),
+            (&[0], &[9], &[1], "item 9"),
+        ] {
+            let error = run(queries, gallery, ks).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+        let bad = ndarray::array![[f32::NAN], [1.0]];
+        let protocol = Protocol::within(bad.view(), &labels, &[0, 1]);
+        let error = evaluate(&protocol, &[1], &Monitor::silent()).unwrap_err();
+        assert!(error.to_string().contains("NaN"));
+    }
+}

@@ -1,0 +1,202 @@
+//! Splits: which items may be fitted on, and which only measured.
+//!
+//! - [`by_item`]: the classes at test time are those of training (classification-like).
+//! - [`zero_shot`]: the classes at test time are new. The honest test of a *similarity*.
+//! - [`given`]: as the source of the data says.
+//!
+//! Items without a known class cannot be measured, so they always go to training.
+
+use rand::seq::SliceRandom;
+
+use crate::{Collection, Error, ErrorKind, Labels, Part, Result, seed};
+
+/// Splits the items of each class: shares `train` and `validation`, the rest is test.
+///
+/// Stratified: within each class, members are shuffled and cut at the rounded shares, so
+/// a class of n members is off by less than one. Every class keeps at least one item for
+/// training unless `train` is 0. Depends on `seed` and the order of the items alone.
+///
+/// Fails if a share is negative or both together exceed 1, or if no class is known.
+///
+/// ```
+/// use likewise::{Labels, Part, eval::split};
+/// let labels = Labels::from_integers((0..100).map(|i| i % 5));
+/// let parts = split::by_item(&labels, 0.6, 0.1, 7)?;
+/// assert_eq!(parts.iter().filter(|&&p| p == Part::Train).count(), 60);
+/// assert_eq!(parts.iter().filter(|&&p| p == Part::Test).count(), 30);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Result<Vec<Part>> {
+    for (name, share) in [("train", train), ("validation", validation)] {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Error::parameter(name, share, "must be from 0 to 1"));
+        }
+    }
+    if train + validation > 1.0 + 1e-9 {
+        let rule = "the shares of training and validation together must not exceed 1";
+        return Err(Error::parameter("train + validation", train + validation, rule));
+    }
+    if labels.n_known() == 0 {
+        return Err(no_labels());
+    }
+    let mut parts = vec![Part::Train; labels.len()];
+    let mut rng = seed::stream(seed, "item split");
+    for mut members in labels.by_class() {
+        members.shuffle(&mut rng);
+        let at = |share: f64| (share * members.len() as f64).round() as usize;
+        let first = at(train).max(usize::from(train > 0.0));
+        let second = at(train + validation).max(first);
+        for (position, &item) in members.iter().enumerate() {
+            if position >= second {
+                parts[item] = Part::Test;
+            } else if position >= first {
+                parts[item] = Part::Validation;
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Splits the classes: 40 % train, 20 % validation, 40 % test, none in two parts.
+///
+/// The classes that have items are shuffled; the first `floor(0.4 C)` (at least 1) are
+/// for training, the next `floor(0.2 C)` (at least 1) for validation, the rest for test.
+/// The paper does not print the rule of assignment; share the seed between methods.
+///
+/// Fails with fewer than 3 classes.
+///
+/// Source: Zhuang & Moulin 2023, section 4 (retrieval protocol).
+///
+/// ```
+/// use likewise::{Labels, eval::split};
+/// let labels = Labels::from_integers((0..100).map(|i| i % 10));
+/// let parts = split::zero_shot(&labels, 7)?;
+/// assert_eq!(parts[3], parts[13]); // same class, same part
+/// # Ok::<(), likewise::Error>(())
+/// ```
+pub fn zero_shot(labels: &Labels, seed: u64) -> Result<Vec<Part>> {
+    let by_class = labels.by_class();
+    let mut classes: Vec<usize> = (0..by_class.len())
+        .filter(|&c| !by_class[c].is_empty())
+        .collect();
+    let n = classes.len();
+    if n == 0 {
+        return Err(no_labels());
+    }
+    if n < 3 {
+        return Err(Error::data(format!(
+            "a zero-shot split needs at least 3 classes, one for each part, but only {n} have \
+             items; use an item split"
+        )));
+    }
+    classes.shuffle(&mut seed::stream(seed, "zero-shot split"));
+    let train = (2 * n / 5).max(1);
+    let validation = (n / 5).max(1);
+    let mut parts = vec![Part::Train; labels.len()];
+    for (position, &class) in classes.iter().enumerate().skip(train) {
+        let part = if position < train + validation {
+            Part::Validation
+        } else {
+            Part::Test
+        };
+        for &item in &by_class[class] {
+            parts[item] = part;
+        }
+    }
+    Ok(parts)
+}
+
+/// The split that came with the data.
+pub fn given(collection: &Collection) -> Result<Vec<Part>> {
+    collection.split.clone().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Data,
+            "the data say no split; add a column `split` or choose an item or zero-shot split",
+        )
+    })
+}
+
+/// The items that ask and those that are searched: `Query` and `Test` ask, `Gallery` and
+/// `Test` are searched.
+pub fn roles(parts: &[Part]) -> (Vec<usize>, Vec<usize>) {
+    let of = |wanted: Part| {
+        let items = 0..parts.len();
+        items.filter(move |&i| parts[i] == wanted || parts[i] == Part::Test)
+    };
+    (of(Part::Query).collect(), of(Part::Gallery).collect())
+}
+
+fn no_labels() -> Error {
+    Error::data("no item has a known class; a split needs labels")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(parts: &[Part], part: Part) -> usize {
+        parts.iter().filter(|&&p| p == part).count()
+    }
+
+    #[test]
+    fn item_split_is_stratified_and_repeatable() {
+        let labels = Labels::from_integers((0..330).map(|i| if i < 300 { i % 3 } else { -1 - i % 2 }));
+        let parts = by_item(&labels, 0.5, 0.25, 1).unwrap();
+        for members in labels.by_class() {
+            let of: Vec<Part> = members.iter().map(|&i| parts[i]).collect();
+            assert_eq!(count(&of, Part::Train), 50);
+            assert_eq!(count(&of, Part::Validation), 25);
+            assert_eq!(count(&of, Part::Test), 25);
+        }
+        // Unknown and outside items cannot be measured.
+        assert!(parts[300..].iter().all(|&p| p == Part::Train));
+        assert_eq!(parts, by_item(&labels, 0.5, 0.25, 1).unwrap());
+        assert_ne!(parts, by_item(&labels, 0.5, 0.25, 2).unwrap());
+    }
+
+    #[test]
+    fn tiny_classes_stay_in_training_and_bad_shares_are_refused() {
+        let labels = Labels::from_integers([0, 1, 1, 2]);
+        let parts = by_item(&labels, 0.2, 0.2, 1).unwrap();
+        assert_eq!((parts[0], parts[3]), (Part::Train, Part::Train));
+        assert_eq!(count(&by_item(&labels, 0.0, 0.0, 1).unwrap(), Part::Test), 4);
+        assert_eq!(count(&by_item(&labels, 1.0, 0.0, 1).unwrap(), Part::Train), 4);
+        assert!(by_item(&labels, 0.7, 0.4, 1).is_err());
+        assert!(by_item(&labels, f64::NAN, 0.4, 1).is_err());
+        assert!(by_item(&Labels::unknown(3), 0.5, 0.1, 1).is_err());
+    }
+
+    #[test]
+    fn zero_shot_parts_share_no_class() {
+        for n_classes in [3_i64, 4, 5, 10, 196] {
+            let labels = Labels::from_integers((0..n_classes * 4).map(|i| i % n_classes));
+            let parts = zero_shot(&labels, 3).unwrap();
+            let mut classes = [0; 3];
+            for members in labels.by_class() {
+                assert!(members.iter().all(|&i| parts[i] == parts[members[0]]));
+                match parts[members[0]] {
+                    Part::Train => classes[0] += 1,
+                    Part::Validation => classes[1] += 1,
+                    _ => classes[2] += 1,
+                }
+            }
+            let n = n_classes;
+            let expected = [(n * 2 / 5).max(1), (n / 5).max(1)];
+            assert_eq!(classes[..2], expected);
+            assert_eq!(classes[2], n - expected[0] - expected[1]);
+            assert!(classes[2] >= 1);
+        }
+        let two = Labels::new(vec!["a".into(), "b".into(), "empty".into()], vec![
+            crate::Label::Known(0),
+            crate::Label::Known(1),
+            crate::Label::Unknown,
+        ]);
+        assert!(zero_shot(&two.unwrap(), 1).unwrap_err().to_string().contains("only 2"));
+    }
+
+    #[test]
+    fn roles_of_parts() {
+        let parts = [Part::Train, Part::Query, Part::Gallery, Part::Test];
+        assert_eq!(roles(&parts), (vec![1, 3], vec![2, 3]));
+    }
+}
