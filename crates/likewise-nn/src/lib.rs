@@ -1,6 +1,16 @@
-//! Trained heads for Likewise.
+//! Trained heads for Likewise: from beliefs to an embedding that was measured.
+//!
+//! A [`Recipe`] says how; a [`study::Plan`] runs it beside its baselines and gives a fitted
+//! [`Head`] with honest numbers. Built on burn; the CPU is the default device.
 
 pub mod error;
 pub mod loss;
+mod net;
+pub mod recipe;
+pub mod study;
+mod train;
 
 pub use error::{Error, ErrorKind, Result};
+pub use net::{Head, HeadConfig, Residual};
+pub use recipe::{GraphOn, Recipe};
+pub use train::{Epoch, TrainConfig};

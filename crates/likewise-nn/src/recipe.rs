@@ -108,6 +108,7 @@ impl Recipe {
                 epochs: 25,
                 labeled_epochs: 5,
                 batch: 32,
+                steps: 0,
                 learning_rate: 1e-4,
                 proxy_factor: 100.0,
                 confidence_power: 1.0,

@@ -31,6 +31,10 @@ pub struct TrainConfig {
     pub labeled_epochs: usize,
     /// Items a step.
     pub batch: usize,
+    /// Most steps an epoch; 0 means that an epoch goes through all items. Large
+    /// collections are learned as well from a part of them, and validation, which looks
+    /// after every epoch, gets a finer choice.
+    pub steps: usize,
     /// Step size of `AdamW` for the head.
     pub learning_rate: f64,
     /// Step size of the proxies, as a multiple of `learning_rate`.
@@ -50,6 +54,7 @@ impl Default for TrainConfig {
             epochs: 10,
             labeled_epochs: 0,
             batch: 64,
+            steps: 200,
             learning_rate: 1e-3,
             proxy_factor: 10.0,
             weight_decay: 1e-4,
@@ -189,9 +194,14 @@ pub(crate) fn train(
             .collect();
         let mut rng = seed::stream(task.seed, &format!("epoch {epoch}"));
         let (mut loss_sum, mut weight_sum) = (0.0, 0.0);
-        for _ in 0..current.passes {
+        let mut steps = 0;
+        'epoch: for _ in 0..current.passes {
             items.shuffle(&mut rng);
             for batch in items.chunks(task.train.batch) {
+                if task.train.steps > 0 && steps == task.train.steps {
+                    break 'epoch;
+                }
+                steps += 1;
                 let weights: Vec<f32> = batch.iter().map(|&i| current.weight[i]).collect();
                 weight_sum += weights.iter().map(|&w| f64::from(w)).sum::<f64>();
                 let loss = task.loss.forward(

@@ -8,10 +8,14 @@ use burn::tensor::{Device, Tensor, TensorData, activation::relu};
 use likewise::eval::whitening::Whitening;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::l2_normalize;
 use crate::{Error, Result};
+
+/// Rows embedded at a time: enough for the matrix product, small beside the result.
+const BLOCK: usize = 2048;
 
 /// What the trained part of the head is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,18 +218,30 @@ impl Head {
             )));
         }
         let mut out = Array2::zeros((x.nrows(), self.output_dim()));
-        for (x, mut out) in x
-            .axis_chunks_iter(Axis(0), 4096)
-            .zip(out.axis_chunks_iter_mut(Axis(0), 4096))
-        {
-            let start = likewise::matrix::l2_normalize(self.start.transform(x));
-            out.assign(&self.embed_start(start));
-        }
+        out.axis_chunks_iter_mut(Axis(0), BLOCK)
+            .into_par_iter()
+            .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
+            .try_for_each(|(mut out, x)| -> Result<()> {
+                let start = likewise::matrix::l2_normalize(self.start.transform(x)?);
+                out.assign(&self.embed_start(start));
+                Ok(())
+            })?;
         Ok(out)
     }
 
     /// As [`embed`](Self::embed), from unit rows of the start.
     pub(crate) fn embed_start(&self, start: Array2<f32>) -> Array2<f32> {
+        let keep = self.config.keep as f32;
+        if self.residual.is_none() || keep == 0.0 {
+            return self.learned(start);
+        }
+        let kept = &start * keep.sqrt();
+        let learned = self.learned(start) * (1.0 - keep).sqrt();
+        ndarray::concatenate![Axis(1), kept, learned]
+    }
+
+    /// The learned half `h` of the embedding alone, from unit rows of the start.
+    pub(crate) fn learned(&self, start: Array2<f32>) -> Array2<f32> {
         let Some(residual) = &self.residual else {
             return start;
         };
@@ -238,18 +254,9 @@ impl Head {
             }
             inner.mapv_inplace(|v| v.max(0.0));
         }
-        let learned = match residual.get("output.weight") {
-            Some(weight) => likewise::matrix::l2_normalize(&start + &inner.dot(weight)),
-            None => start.clone(),
-        };
-        let keep = self.config.keep as f32;
-        if keep == 0.0 {
-            return learned;
+        match residual.get("output.weight") {
+            Some(weight) => likewise::matrix::l2_normalize(start + inner.dot(weight)),
+            None => start,
         }
-        ndarray::concatenate![
-            Axis(1),
-            start * keep.sqrt(),
-            learned * (1.0 - keep).sqrt()
-        ]
     }
 }

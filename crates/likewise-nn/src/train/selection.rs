@@ -44,7 +44,7 @@ impl Validation {
             &self.labels,
             &self.queries,
             &self.gallery,
-        )?;
+        );
         let ranking = ranking::evaluate(&protocol, &[k], &Monitor::silent())?;
         let values: Vec<f64> = match ranking.values(Measure::Precision(k)) {
             Some(all) => (0..all.len())
@@ -54,6 +54,27 @@ impl Validation {
             None => vec![],
         };
         Ok(Score::of(&values))
+    }
+
+    /// As [`score`](Self::score), embedding only the rows that ask or are searched.
+    pub(crate) fn score_rows(
+        &self,
+        start: &Array2<f32>,
+        embed: impl Fn(&Array2<f32>) -> Array2<f32>,
+    ) -> Result<Option<Score>> {
+        let mut rows: Vec<usize> = self.queries.iter().chain(&self.gallery).copied().collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let place = |items: &[usize]| -> Vec<usize> {
+            let place = |item: &usize| rows.binary_search(item).ok();
+            items.iter().filter_map(place).collect()
+        };
+        let part = Self {
+            queries: place(&self.queries),
+            gallery: place(&self.gallery),
+            labels: self.labels.select(&rows),
+        };
+        part.score(&embed(&start.select(ndarray::Axis(0), &rows)))
     }
 
     /// The largest k, at most 8, for which every class with two or more gallery items can

@@ -18,4 +18,5 @@ pub mod leak;
 pub mod nmi;
 pub mod ranking;
 pub mod split;
+pub mod summary;
 pub mod whitening;

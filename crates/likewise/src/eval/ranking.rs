@@ -217,6 +217,29 @@ impl Ranking {
         self.mean_over(measure, |q| self.relevant[q] > 0)
     }
 
+    /// The mean of this ranking and others of the same queries, query by query.
+    ///
+    /// Fails unless all have the same queries, relevant items and measures.
+    pub fn mean_with(&self, others: &[&Self]) -> Result<Self> {
+        let mut mean = self.clone();
+        for other in others {
+            let same = self.queries == other.queries && self.relevant == other.relevant;
+            if !(same && self.measures().eq(other.measures())) {
+                return Err(Error::data(
+                    "runs of one system must be asked the same queries over the same gallery",
+                ));
+            }
+            for ((_, sum), (_, values)) in mean.columns.iter_mut().zip(&other.columns) {
+                sum.iter_mut().zip(values).for_each(|(s, v)| *s += v);
+            }
+        }
+        let n = (others.len() + 1) as f64;
+        for (_, sum) in &mut mean.columns {
+            sum.iter_mut().for_each(|s| *s /= n);
+        }
+        Ok(mean)
+    }
+
     fn mean_over(&self, measure: Measure, counts: impl Fn(usize) -> bool) -> Option<f64> {
         let values = self.values(measure)?.iter().enumerate();
         let (mut sum, mut n) = (0.0, 0);

@@ -1,0 +1,284 @@
+//! A study: one recipe beside its baselines, under one protocol, with intervals.
+
+mod draw;
+mod results;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use burn::tensor::Device;
+use likewise::eval::bootstrap::Bootstrap;
+use likewise::eval::ranking::{self, Protocol as Ask};
+use likewise::eval::summary::{Run, Summary};
+use likewise::eval::whitening::Spectrum;
+use likewise::eval::{calibration::Calibration, collapse::Collapse, leak, nmi, split};
+use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+pub use draw::DrawLog;
+pub use results::{Finding, Results, row_title};
+
+use crate::net::Head;
+use crate::recipe::Recipe;
+use crate::train::Epoch;
+use crate::{Error, Result};
+
+/// How the items are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitKind {
+    /// 70 % of each class for fitting, 30 % for testing; the classes are the same.
+    Item,
+    /// Disjoint classes: 40 % to fit, 20 % to validate, 40 % to test.
+    ZeroShot,
+    /// As the data say.
+    Given,
+}
+
+/// What is measured, and how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// How the items are divided.
+    pub split: SplitKind,
+    /// Labels kept for each class of the training part; `None`: all that are known.
+    pub labels_per_class: Option<usize>,
+    /// Label draws (1 where no label is hidden: there is nothing to draw).
+    pub draws: usize,
+    /// Seed of the split, the draws (`seed + draw`) and the training.
+    pub seed: u64,
+    /// The k of R@k and P@k.
+    pub ks: Vec<usize>,
+    /// Whether to cluster for NMI.
+    pub nmi: bool,
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self {
+            split: SplitKind::Item,
+            labels_per_class: None,
+            draws: 5,
+            seed: 0,
+            ks: vec![1, 2, 4, 8],
+            nmi: true,
+        }
+    }
+}
+
+/// Share of each class that an item split fits on.
+pub const TRAIN_SHARE: f64 = 0.7;
+
+/// Everything a study leaves behind.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The numbers: what `metrics.json` holds.
+    pub results: Results,
+    /// The part of every item.
+    pub parts: Vec<Part>,
+    /// The fitted head of the first draw.
+    pub head: Head,
+    /// Rows that were fitted on, in the order of `beliefs`.
+    pub train: Vec<usize>,
+    /// Beliefs of the first draw about the training items.
+    pub beliefs: Beliefs,
+    /// Class of each column of `beliefs`.
+    pub classes: Vec<String>,
+    /// Embeddings of all items by the head of the first draw.
+    pub embeddings: Array2<f32>,
+}
+
+/// The work of one study.
+pub struct Plan<'a> {
+    /// The items; labels are needed.
+    pub collection: &'a Collection,
+    /// Features of all items: the view that is used.
+    pub features: ArrayView2<'a, f32>,
+    /// The recipe.
+    pub recipe: &'a Recipe,
+    /// The protocol.
+    pub protocol: &'a Protocol,
+    /// Where unfinished trainings are kept; `None`: nowhere.
+    pub checkpoints: Option<PathBuf>,
+    /// What tells these data from others; a checkpoint of other data is not resumed.
+    pub data_digest: String,
+    /// Where the tensors live.
+    pub device: Device,
+}
+
+/// What all draws of a study share.
+pub(crate) struct Ground<'a> {
+    plan: &'a Plan<'a>,
+    labels: &'a Labels,
+    train: Vec<usize>,
+    validation: Vec<usize>,
+    queries: Vec<usize>,
+    gallery: Vec<usize>,
+    spectrum: Spectrum,
+    /// Graphs on the start, by shrinkage: draws that agree on it share the graph.
+    graphs: BTreeMap<u64, Graph>,
+}
+
+impl Plan<'_> {
+    /// Runs the study.
+    ///
+    /// Fails without labels, with a split that leaves nothing to fit or to ask, on NaN, on
+    /// a parameter out of its range, and when cancelled.
+    ///
+    /// Cost: one exact graph of the training items, and per draw two propagations and
+    /// trainings (times the folds + 1 where the split has no validation part).
+    pub fn run(&self, monitor: &Monitor) -> Result<Study> {
+        self.recipe.validate()?;
+        let labels = self.collection.labels.as_ref().ok_or_else(|| {
+            Error::data("the data hold no labels; give some with --labels FILE")
+        })?;
+        if self.protocol.draws == 0 {
+            return Err(Error::parameter("draws", 0, "must be at least 1"));
+        }
+        matrix::check_finite(self.features, "features")?;
+        let parts = self.split(labels)?;
+        let mut ground = self.ground(labels, &parts)?;
+        let draws = match self.protocol.labels_per_class {
+            Some(_) => self.protocol.draws,
+            None => 1,
+        };
+        let leaks = self.leaks(labels, &parts, monitor)?;
+
+        let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
+        let raw = matrix::l2_normalize(self.features.to_owned());
+        rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
+        let raw_collapse = self.collapse(&ground, raw.view())?;
+        drop(raw);
+        let mut logs = Vec::new();
+        let mut first = None;
+        for draw in 0..draws {
+            let done = ground.draw(draw, &mut rows, monitor)?;
+            logs.push(done.log);
+            first.get_or_insert((done.head, done.beliefs, done.classes));
+        }
+        let oracle = ground.all_labels(monitor)?;
+        let oracle = oracle.embed(self.features)?;
+        rows.insert("all_labels", vec![self.ask(&ground, oracle.view(), monitor)?]);
+        drop(oracle);
+
+        let (head, beliefs, classes) = first.expect("at least one draw");
+        let embeddings = head.embed(self.features)?;
+        let truth = labels.select(&ground.train);
+        let results = Results::new(
+            self,
+            &rows,
+            &self.bootstrap(),
+            logs,
+            results::Meters {
+                raw: raw_collapse,
+                learned: self.collapse(&ground, embeddings.view())?,
+                calibration: calibration(&beliefs, &truth, &classes)?,
+                leaks,
+                parts: count(&parts),
+            },
+        )?;
+        Ok(Study {
+            results,
+            parts,
+            head,
+            train: ground.train,
+            beliefs,
+            classes,
+            embeddings,
+        })
+    }
+
+    fn split(&self, labels: &Labels) -> Result<Vec<Part>> {
+        Ok(match self.protocol.split {
+            SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed)?,
+            SplitKind::ZeroShot => split::zero_shot(labels, self.protocol.seed)?,
+            SplitKind::Given => split::given(self.collection)?,
+        })
+    }
+
+    fn ground<'a>(&'a self, labels: &'a Labels, parts: &[Part]) -> Result<Ground<'a>> {
+        let of = |part: Part| (0..parts.len()).filter(|&i| parts[i] == part).collect();
+        let known = |rows: Vec<usize>| -> Vec<usize> {
+            let known = |&i: &usize| labels[i].class().is_some();
+            rows.into_iter().filter(known).collect()
+        };
+        let train: Vec<usize> = of(Part::Train);
+        let (queries, gallery) = split::roles(parts);
+        let (queries, gallery) = (known(queries), known(gallery));
+        if train.is_empty() {
+            return Err(Error::data("the split leaves nothing to fit on"));
+        }
+        if queries.is_empty() || gallery.is_empty() {
+            return Err(Error::data(
+                "the split leaves no labeled item to test on; label more items, or mark some \
+                 as `test` in a split column",
+            ));
+        }
+        let spectrum = Spectrum::fit(matrix::select_rows(self.features, &train).view())?;
+        Ok(Ground {
+            plan: self,
+            labels,
+            train,
+            validation: known(of(Part::Validation)),
+            queries,
+            gallery,
+            spectrum,
+            graphs: BTreeMap::new(),
+        })
+    }
+
+    fn leaks(&self, labels: &Labels, parts: &[Part], monitor: &Monitor) -> Result<Vec<Finding>> {
+        let options = leak::Options {
+            class_disjoint: self.protocol.split == SplitKind::ZeroShot,
+            ..leak::Options::default()
+        };
+        let report = leak::check(self.features, parts, Some(labels), None, options, monitor)?;
+        let findings = results::findings(&report, self.collection);
+        for finding in &findings {
+            monitor.warn(finding.to_string());
+        }
+        Ok(findings)
+    }
+
+    /// The metrics of embeddings of all items.
+    fn ask(&self, ground: &Ground, all: ArrayView2<f32>, monitor: &Monitor) -> Result<Run> {
+        let ask = Ask::new(all, ground.labels, &ground.queries, &ground.gallery);
+        Ok(Run {
+            ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
+            nmi: match self.protocol.nmi {
+                true => Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?),
+                false => None,
+            },
+        })
+    }
+
+    fn collapse(&self, ground: &Ground, all: ArrayView2<f32>) -> Result<Collapse> {
+        let tested = matrix::select_rows(all, &ground.gallery);
+        Ok(Collapse::measure(tested.view())?)
+    }
+
+    fn bootstrap(&self) -> Bootstrap {
+        Bootstrap::new().seed(self.protocol.seed)
+    }
+}
+
+/// Accuracy by confidence of the unlabeled training items whose class is known to us.
+fn calibration(beliefs: &Beliefs, truth: &Labels, classes: &[String]) -> Result<Calibration> {
+    let column: BTreeMap<&str, u32> = (0..).zip(classes).map(|(c, name)| (name.as_str(), c)).collect();
+    let items = truth.items().iter().map(|label| match label {
+        likewise::Label::Known(class) => column
+            .get(truth.classes()[*class as usize].as_str())
+            .map_or(likewise::Label::Unknown, |&c| likewise::Label::Known(c)),
+        other => *other,
+    });
+    let truth = Labels::new(classes.to_vec(), items.collect())?;
+    Ok(Calibration::measure(beliefs, &truth)?)
+}
+
+fn count(parts: &[Part]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for part in parts {
+        *counts.entry(part.name().to_owned()).or_default() += 1;
+    }
+    counts
+}
