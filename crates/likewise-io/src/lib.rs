@@ -1,1 +1,37 @@
-//! x
+//! Files of Likewise: reads features and labels from the forms that data come in, and
+//! writes graphs, beliefs and tables that Python's public libraries read.
+//!
+//! [`read`] turns one path into a [`likewise::Collection`]: numpy's `.npy` and `.npz`,
+//! `.csv`, `.tsv`, `.parquet`, `.safetensors`, and the idx files of MNIST. Image folders
+//! are not supported in this version. Everything is written atomically: a file is complete
+//! or not there. Messages name the file, the place in it, and what to do.
+//!
+//! Readers stream: beside the `f32` features they hold a small buffer, and no size is
+//! taken from a header before the file proves it.
+
+pub mod atomic;
+pub mod beliefs;
+pub mod graph;
+pub mod items;
+pub mod negatives;
+
+mod assemble;
+mod csv;
+mod digest;
+mod error;
+mod idx;
+mod input;
+mod labels;
+mod npy;
+mod npz;
+mod number;
+mod parquet;
+mod read;
+mod safetensors;
+
+pub use assemble::Shape;
+pub use digest::digest;
+pub use error::{Error, ErrorKind, Result};
+pub use labels::{read_labels, read_labels_bytes};
+pub use npy::write_npy;
+pub use read::{Form, ReadOptions, inspect, read, read_bytes, read_matrix};

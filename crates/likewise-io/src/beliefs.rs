@@ -1,0 +1,237 @@
+//! Beliefs in files: `.npz` for programs, `.csv` and `.parquet` for people.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use likewise::{Beliefs, Convergence};
+use ndarray::Array2;
+
+use crate::input::Input;
+use crate::npz::{Archive, Writer};
+use crate::parquet::{self, Column};
+use crate::{Error, Result, atomic};
+
+/// Beliefs as read from a file, with the names of their classes and the ids of the items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// The beliefs. How the propagation converged is not stored and is left at its default.
+    pub beliefs: Beliefs,
+    /// Class names, by class index.
+    pub classes: Vec<String>,
+    /// Ids, by item.
+    pub ids: Vec<String>,
+}
+
+/// Writes beliefs, atomically, in the form that the ending of `path` says.
+///
+/// `.npz`: `scores` (f64, n x C), `pseudo_label` (i64, -1 for none), `confidence` (f32),
+/// `labeled` (bool), `classes` (i64 if all names are integers, else Unicode) and `ids`; equal
+/// beliefs give equal bytes. `.csv` and `.parquet`: one line an item with `id`,
+/// `pseudo_label` (the class name, empty or null for none), `confidence`, `labeled` and one
+/// column `score_<class>` a class.
+///
+/// Fails where the lengths disagree, for another ending, and where the file cannot be
+/// written. Costs O(n C); Parquet holds a second copy of the scores.
+pub fn write(
+    path: impl AsRef<Path>,
+    beliefs: &Beliefs,
+    classes: &[String],
+    ids: &[String],
+) -> Result<()> {
+    let path = path.as_ref();
+    check(beliefs, classes, ids).map_err(|e| e.within(path.display()))?;
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let fill: fn(&mut BufWriter<File>, &Beliefs, &[String], &[String]) -> Result<()> =
+        match ending.to_ascii_lowercase().as_str() {
+            "npz" => write_npz,
+            "csv" => write_csv,
+            "parquet" => write_parquet,
+            _ => {
+                return Err(Error::parameter(format!(
+                    "{}: beliefs are written to .npz, .csv or .parquet; choose one of these",
+                    path.display()
+                )));
+            }
+        };
+    atomic::write(path, |file| fill(file, beliefs, classes, ids))
+}
+
+fn check(beliefs: &Beliefs, classes: &[String], ids: &[String]) -> Result<()> {
+    let (n, c) = beliefs.scores.dim();
+    let lengths = [
+        beliefs.pseudo_label.len(),
+        beliefs.confidence.len(),
+        beliefs.labeled.len(),
+        ids.len(),
+    ];
+    if lengths != [n; 4] || classes.len() != c {
+        return Err(Error::value(format!(
+            "scores of {n} x {c}, but {} pseudo-labels, {} confidences, {} labeled marks, \
+             {} ids and {} classes; they must agree",
+            lengths[0],
+            lengths[1],
+            lengths[2],
+            lengths[3],
+            classes.len()
+        )));
+    }
+    let beyond = |label: &Option<u32>| label.is_some_and(|class| class as usize >= c);
+    match beliefs.pseudo_label.iter().position(beyond) {
+        Some(row) => Err(Error::value(format!(
+            "row {row}: the pseudo-label is beyond the {c} classes"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn write_npz(
+    file: &mut BufWriter<File>,
+    beliefs: &Beliefs,
+    classes: &[String],
+    ids: &[String],
+) -> Result<()> {
+    let (n, c) = beliefs.scores.dim();
+    let mut npz = Writer::new(file);
+    let scores = beliefs.scores.iter().copied();
+    npz.numbers("scores", "<f8", &[n, c], scores, f64::to_le_bytes)?;
+    let labels = beliefs.pseudo_label.iter().map(|l| l.map_or(-1, i64::from));
+    npz.numbers("pseudo_label", "<i8", &[n], labels, i64::to_le_bytes)?;
+    let confidence = beliefs.confidence.iter().copied();
+    npz.numbers("confidence", "<f4", &[n], confidence, f32::to_le_bytes)?;
+    let labeled = beliefs.labeled.iter().map(|&l| u8::from(l));
+    npz.numbers("labeled", "|b1", &[n], labeled, u8::to_le_bytes)?;
+    // "007" is an integer, but not the name of one.
+    let integer = |name: &String| name.parse().ok().filter(|v: &i64| v.to_string() == *name);
+    match classes.iter().map(integer).collect::<Option<Vec<i64>>>() {
+        Some(classes) => npz.numbers("classes", "<i8", &[c], classes, i64::to_le_bytes)?,
+        None => npz.texts("classes", classes)?,
+    }
+    npz.texts("ids", ids)?;
+    npz.finish()
+}
+
+fn pseudo_names(beliefs: &Beliefs, classes: &[String]) -> Vec<Option<String>> {
+    let name = |label: &Option<u32>| label.and_then(|class| classes.get(class as usize).cloned());
+    beliefs.pseudo_label.iter().map(name).collect()
+}
+
+fn columns(classes: &[String]) -> Vec<String> {
+    let fixed = ["id", "pseudo_label", "confidence", "labeled"].map(str::to_owned);
+    let scores = classes.iter().map(|c| format!("score_{c}"));
+    fixed.into_iter().chain(scores).collect()
+}
+
+fn write_csv(
+    file: &mut BufWriter<File>,
+    beliefs: &Beliefs,
+    classes: &[String],
+    ids: &[String],
+) -> Result<()> {
+    let mut csv = csv::Writer::from_writer(file);
+    csv.write_record(columns(classes))?;
+    let labels = pseudo_names(beliefs, classes);
+    for (i, scores) in beliefs.scores.rows().into_iter().enumerate() {
+        csv.write_field(&ids[i])?;
+        csv.write_field(labels[i].as_deref().unwrap_or(""))?;
+        csv.write_field(beliefs.confidence[i].to_string())?;
+        csv.write_field(beliefs.labeled[i].to_string())?;
+        for score in scores {
+            // {:e} keeps tiny scores short; both forms read back to the same bits.
+            let plain = *score == 0.0 || (1e-5..1e15).contains(&score.abs());
+            csv.write_field(match plain {
+                true => score.to_string(),
+                false => format!("{score:e}"),
+            })?;
+        }
+        csv.write_record(None::<&[u8]>)?;
+    }
+    Ok(csv.flush()?)
+}
+
+fn write_parquet(
+    file: &mut BufWriter<File>,
+    beliefs: &Beliefs,
+    classes: &[String],
+    ids: &[String],
+) -> Result<()> {
+    let confidence = beliefs.confidence.iter().map(|&c| Some(c));
+    let fixed = [
+        Column::Text(ids.iter().cloned().map(Some).collect()),
+        Column::Text(pseudo_names(beliefs, classes)),
+        Column::Float(confidence.collect()),
+        Column::Bool(beliefs.labeled.clone()),
+    ];
+    let scores = beliefs.scores.columns().into_iter();
+    let scores = scores.map(|column| Column::Double(column.to_vec()));
+    let all = fixed.into_iter().chain(scores);
+    let named: Vec<(String, Column)> = columns(classes).into_iter().zip(all).collect();
+    parquet::write(file, &named)
+}
+
+/// Reads beliefs from a `.npz` written by [`write`].
+///
+/// Fails where an array is missing or its length disagrees, on pseudo-labels beyond the
+/// classes, and on a damaged file.
+///
+/// ```
+/// use likewise_io::beliefs;
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("beliefs.npz");
+/// let found = likewise::Beliefs {
+///     scores: ndarray::array![[0.9, 0.1], [0.0, 0.0]],
+///     pseudo_label: vec![Some(0), None],
+///     confidence: vec![1.0, 0.0],
+///     labeled: vec![true, false],
+///     convergence: Default::default(),
+/// };
+/// let names = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+/// beliefs::write(&path, &found, &names("cat", "dog"), &names("a", "b"))?;
+/// let saved = beliefs::read(&path)?;
+/// assert_eq!(saved.beliefs, found);
+/// assert_eq!(saved.classes, ["cat", "dog"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read(path: impl AsRef<Path>) -> Result<Saved> {
+    let path = path.as_ref();
+    let saved = || from(Input::open(path)?);
+    saved().map_err(|e: Error| e.within(path.display()))
+}
+
+/// Reads beliefs from bytes in memory; as [`read`], but messages do not name a file.
+pub fn read_bytes(bytes: &[u8]) -> Result<Saved> {
+    from(Input::memory(bytes))
+}
+
+fn from(input: Input) -> Result<Saved> {
+    let mut npz = Archive::open(input)?;
+    let &[n, c] = npz.shape("scores")? else {
+        return Err(Error::format("scores must be a matrix, items x classes"));
+    };
+    let scores = Array2::from_shape_vec((n, c), npz.numbers("scores")?)
+        .map_err(|e| Error::format(format!("scores: {e}")))?;
+    let class = |(row, label): (usize, i64)| match label {
+        -1 => Ok(None),
+        label => u32::try_from(label).map(Some).map_err(|_| {
+            Error::value(format!(
+                "row {row}: pseudo-label {label} is no class number"
+            ))
+        }),
+    };
+    let labels: Vec<i64> = npz.numbers("pseudo_label")?;
+    let labels = labels.into_iter().enumerate().map(class);
+    let labeled: Vec<i64> = npz.numbers("labeled")?;
+    let saved = Saved {
+        beliefs: Beliefs {
+            scores,
+            pseudo_label: labels.collect::<Result<_>>()?,
+            confidence: npz.numbers("confidence")?,
+            labeled: labeled.into_iter().map(|l| l != 0).collect(),
+            convergence: Convergence::default(),
+        },
+        classes: npz.words("classes")?,
+        ids: npz.words("ids")?,
+    };
+    check(&saved.beliefs, &saved.classes, &saved.ids)?;
+    Ok(saved)
+}

@@ -1,0 +1,162 @@
+//! The one error type of this crate.
+
+use std::fmt;
+use std::io;
+
+/// What went wrong, coarse enough to choose an exit code or a retry by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is no such file or folder.
+    NotFound,
+    /// The operating system failed: no permission, disk full, a device went away ...
+    Io,
+    /// The bytes are not the format they claim to be, or end early, or contradict themselves.
+    Format,
+    /// The format is right, but a value cannot be used: NaN, a duplicate id, a bad label ...
+    Value,
+    /// What was asked for does not exist or is not supported, such as an unknown view.
+    Parameter,
+    /// The data need more memory than they were given.
+    Memory,
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+/// An error with a kind and a message for people: which file, where in it, what to do.
+///
+/// The type is opaque on purpose: messages may improve without breaking callers,
+/// who decide by [`Error::kind`].
+///
+/// ```
+/// let e = likewise_io::read_matrix("no/such.npy", None).unwrap_err();
+/// assert_eq!(e.kind(), likewise_io::ErrorKind::NotFound);
+/// assert!(e.to_string().starts_with("no/such.npy: "));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Creates an error of the given kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn format(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Format, message)
+    }
+
+    pub(crate) fn value(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Value, message)
+    }
+
+    pub(crate) fn parameter(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Parameter, message)
+    }
+
+    /// The same error, its message led by the place it happened in.
+    #[must_use]
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+        if self.kind != ErrorKind::Cancelled {
+            self.message = format!("{place}: {}", self.message);
+        }
+        self
+    }
+
+    /// What kind of failure this is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<likewise::Error> for Error {
+    fn from(e: likewise::Error) -> Self {
+        let kind = match e.kind() {
+            likewise::ErrorKind::Parameter => ErrorKind::Parameter,
+            likewise::ErrorKind::Memory => ErrorKind::Memory,
+            likewise::ErrorKind::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Value,
+        };
+        Self::new(kind, e.to_string())
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(e: io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::NotFound => {
+                Self::new(ErrorKind::NotFound, "no such file; check the path")
+            }
+            io::ErrorKind::UnexpectedEof => {
+                Self::format("the file ends early; it is truncated, fetch or write it again")
+            }
+            // Decoders report broken streams with these two.
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::format(format!(
+                "the file is damaged ({e}); fetch or write it again"
+            )),
+            io::ErrorKind::OutOfMemory => Self::new(ErrorKind::Memory, e.to_string()),
+            _ => Self::new(ErrorKind::Io, e.to_string()),
+        }
+    }
+}
+
+impl From<zip::result::ZipError> for Error {
+    fn from(e: zip::result::ZipError) -> Self {
+        match e {
+            zip::result::ZipError::Io(e) => e.into(),
+            zip::result::ZipError::UnsupportedArchive(zip::result::ZipError::PASSWORD_REQUIRED) => {
+                Self::format("the zip archive is encrypted; write it without a password")
+            }
+            zip::result::ZipError::UnsupportedArchive(_)
+            | zip::result::ZipError::CompressionMethodNotSupported(_) => Self::format(format!(
+                "{e}; write it with numpy.savez or numpy.savez_compressed"
+            )),
+            e => Self::format(format!("not a usable zip archive ({e})")),
+        }
+    }
+}
+
+impl From<parquet::errors::ParquetError> for Error {
+    fn from(e: parquet::errors::ParquetError) -> Self {
+        Self::format(format!("not a usable parquet file ({e})"))
+    }
+}
+
+impl From<csv::Error> for Error {
+    fn from(e: csv::Error) -> Self {
+        match e.kind() {
+            csv::ErrorKind::UnequalLengths {
+                pos,
+                expected_len,
+                len,
+            } => {
+                let line = pos.as_ref().map_or(0, csv::Position::line);
+                Self::format(format!(
+                    "line {line} has {len} fields, but the first line has {expected_len}; \
+                     every line must have the same columns"
+                ))
+            }
+            _ => match e.into_kind() {
+                csv::ErrorKind::Io(e) => e.into(),
+                other => Self::format(format!("not a usable csv file ({other:?})")),
+            },
+        }
+    }
+}

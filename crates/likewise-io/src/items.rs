@@ -1,0 +1,108 @@
+//! The table of items of a run: `items.parquet`.
+
+use std::path::Path;
+
+use likewise::Part;
+
+use crate::input::Input;
+use crate::parquet::{self, Column, Table};
+use crate::{Error, Result, atomic};
+
+/// One item of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ItemRow {
+    /// The id of the item.
+    pub id: String,
+    /// Name of the class, where it is known.
+    pub label: Option<String>,
+    /// The part of the split it belongs to.
+    pub split: Option<Part>,
+    /// Name of the class that propagation gave it.
+    pub pseudo_label: Option<String>,
+    /// Confidence in the pseudo-label, 0 to 1.
+    pub confidence: Option<f32>,
+}
+
+/// Writes the items as a Parquet table, atomically. Equal items give equal bytes.
+///
+/// Columns `id`, `label`, `split`, `pseudo_label` (text) and `confidence` (f32), null where
+/// unknown; compressed with zstd. Costs O(n) and one copy of the columns.
+///
+/// ```
+/// use likewise_io::items::{self, ItemRow};
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("items.parquet");
+/// let rows = [ItemRow { id: "a".into(), label: Some("cat".into()), ..ItemRow::default() }];
+/// items::write(&path, &rows)?;
+/// assert_eq!(items::read(&path)?, rows);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(path: impl AsRef<Path>, rows: &[ItemRow]) -> Result<()> {
+    let text =
+        |value: fn(&ItemRow) -> Option<String>| Column::Text(rows.iter().map(value).collect());
+    let columns = [
+        ("id", text(|r| Some(r.id.clone()))),
+        ("label", text(|r| r.label.clone())),
+        ("split", text(|r| r.split.map(|p| p.name().to_owned()))),
+        ("pseudo_label", text(|r| r.pseudo_label.clone())),
+        (
+            "confidence",
+            Column::Float(rows.iter().map(|r| r.confidence).collect()),
+        ),
+    ];
+    let columns = columns.map(|(name, column)| (name.to_owned(), column));
+    atomic::write(path, |file| parquet::write(file, &columns))
+}
+
+/// Reads a table of items; all columns but `id` may be missing.
+///
+/// Fails on null ids, on words that are no part of a split, and on a damaged file.
+pub fn read(path: impl AsRef<Path>) -> Result<Vec<ItemRow>> {
+    let path = path.as_ref();
+    let rows = || from(Input::open(path)?);
+    rows().map_err(|e: Error| e.within(path.display()))
+}
+
+/// Reads items from bytes in memory; as [`read`], but messages do not name a file.
+pub fn read_bytes(bytes: &[u8]) -> Result<Vec<ItemRow>> {
+    from(Input::memory(bytes))
+}
+
+fn from(input: Input) -> Result<Vec<ItemRow>> {
+    let table = Table::open(input)?;
+    let ids = table.words("id")?;
+    let mut rows = Vec::with_capacity(ids.len());
+    for (row, id) in ids.into_iter().enumerate() {
+        let id = id.ok_or_else(|| Error::value(format!("row {row}, column \"id\" is null")))?;
+        rows.push(ItemRow {
+            id,
+            ..ItemRow::default()
+        });
+    }
+    let words = |name| match table.has(name) {
+        true => table.words(name),
+        false => Ok(Vec::new()),
+    };
+    for (row, word) in rows.iter_mut().zip(words("label")?) {
+        row.label = word;
+    }
+    for (row, word) in rows.iter_mut().zip(words("pseudo_label")?) {
+        row.pseudo_label = word;
+    }
+    for (i, (row, word)) in rows.iter_mut().zip(words("split")?).enumerate() {
+        row.split = match word {
+            None => None,
+            Some(word) => Some(Part::parse(&word).ok_or_else(|| {
+                Error::value(format!(
+                    "row {i}: split \"{word}\" is none of train, validation, query, gallery, test"
+                ))
+            })?),
+        };
+    }
+    if table.has("confidence") {
+        for (row, value) in rows.iter_mut().zip(table.numbers("confidence")?) {
+            row.confidence = value;
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,159 @@
+//! Labels in a file of their own.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use likewise::Labels;
+
+use crate::assemble::Role;
+use crate::input::Input;
+use crate::read::{Form, plain_labels};
+use crate::{Error, Result, csv, parquet};
+
+/// Reads the labels of the items with these ids.
+///
+/// A table (`.csv`, `.tsv`, `.parquet`) with columns `id` and `label` (or `labels`, `y`,
+/// `target`) is matched by id: items that it does not name are unknown. Without an `id`
+/// column, and for `.npy`, `.npz` and idx files, there must be one label an item, in order.
+/// -1, empty and null mean unknown, -2 outside, see [`Labels::parse`].
+///
+/// Fails where an id is not among the items or stands twice (naming the row), where the
+/// lengths differ (naming both), and where the file cannot be read. Costs O(n).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("labels.csv");
+/// std::fs::write(&path, "id,label\nb,cat\n")?;
+/// let labels = likewise_io::read_labels(&path, &["a".into(), "b".into()])?;
+/// assert_eq!(labels[0], likewise::Label::Unknown);
+/// assert_eq!(labels[1], likewise::Label::Known(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_labels(path: impl AsRef<Path>, ids: &[String]) -> Result<Labels> {
+    let path = path.as_ref();
+    let read = || {
+        let input = Input::open(path)?;
+        labels(Form::parse(path)?, input, ids)
+    };
+    read().map_err(|e| e.within(path.display()))
+}
+
+/// Reads labels from bytes in memory; as [`read_labels`], but messages do not name a file.
+pub fn read_labels_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Labels> {
+    labels(form, Input::memory(bytes), ids)
+}
+
+fn labels(form: Form, input: Input, ids: &[String]) -> Result<Labels> {
+    let (named, words, lines) = match form {
+        Form::Csv | Form::Tsv => {
+            let delimiter = if form == Form::Csv { b',' } else { b'\t' };
+            let table = csv::read_labels(input, delimiter)?;
+            (table.ids, table.labels, Some(table.lines))
+        }
+        Form::Parquet => {
+            let table = parquet::Table::open(input)?;
+            let words = table.role_words(Role::Label)?.ok_or_else(|| {
+                Error::format("no column named label, labels, y or target; add one")
+            })?;
+            (table.role_words(Role::Id)?, words, None)
+        }
+        other => {
+            let labels = plain_labels(other, input)?;
+            check_len(labels.len(), ids.len())?;
+            return Ok(labels);
+        }
+    };
+    let Some(named) = named else {
+        check_len(words.len(), ids.len())?;
+        return Ok(Labels::parse(words));
+    };
+    let place = |row: usize| match lines.as_ref().and_then(|l| l.get(row)) {
+        Some(line) => format!("line {line}"),
+        None => format!("row {row}"),
+    };
+    Ok(Labels::parse(matched(&named, words, ids, place)?))
+}
+
+fn check_len(labels: usize, items: usize) -> Result<()> {
+    if labels == items {
+        return Ok(());
+    }
+    Err(Error::value(format!(
+        "{labels} labels for {items} items; give one an item in their order, or a table \
+         with columns id and label"
+    )))
+}
+
+/// The words in the order of the items; empty where an item has none.
+fn matched(
+    named: &[String],
+    words: Vec<String>,
+    ids: &[String],
+    place: impl Fn(usize) -> String,
+) -> Result<Vec<String>> {
+    let items: HashMap<&str, usize> = ids.iter().map(String::as_str).zip(0..).collect();
+    let mut out = vec![String::new(); ids.len()];
+    let mut taken: Vec<Option<usize>> = vec![None; ids.len()];
+    for (row, (id, word)) in named.iter().zip(words).enumerate() {
+        let Some(&item) = items.get(id.as_str()) else {
+            return Err(Error::value(format!(
+                "{}: no item has the id \"{id}\"; correct it or remove the line",
+                place(row)
+            )));
+        };
+        if let Some(first) = taken[item].replace(row) {
+            return Err(Error::value(format!(
+                "{}: id \"{id}\" was already labeled in {}; keep one of them",
+                place(row),
+                place(first)
+            )));
+        }
+        out[item] = word;
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use likewise::Label;
+
+    fn read(text: &str, ids: &[&str]) -> Result<Labels> {
+        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+        read_labels_bytes(Form::Csv, text.as_bytes(), &ids)
+    }
+
+    fn message(text: &str, ids: &[&str]) -> String {
+        read(text, ids).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_table_is_matched_by_id() {
+        let labels = read("label,id,note\ndog,c,x\ncat,a,y\n", &["a", "b", "c"]).unwrap();
+        assert_eq!(labels.classes(), ["cat", "dog"]);
+        let expected = [Label::Known(0), Label::Unknown, Label::Known(1)];
+        assert_eq!(labels.items(), expected);
+    }
+
+    #[test]
+    fn a_single_column_is_taken_in_order_with_or_without_a_header() {
+        let expected = [Label::Known(1), Label::Unknown, Label::Known(0)];
+        for text in ["label\n7\n-1\n3\n", "7\n-1\n3\n"] {
+            assert_eq!(read(text, &["a", "b", "c"]).unwrap().items(), expected);
+        }
+        let words = read("dog\ncat\n", &["a", "b"]).unwrap();
+        assert_eq!(words.classes(), ["cat", "dog"]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let e = message("id,label\na,1\nz,2\n", &["a", "b"]);
+        assert!(e.contains("line 3") && e.contains("\"z\""), "{e}");
+        let e = message("id,label\na,1\n\nb,1\na,2\n", &["a", "b"]);
+        assert!(e.contains("line 5") && e.contains("line 2"), "{e}");
+        let e = message("label\n1\n", &["a", "b"]);
+        assert!(e.contains("1 labels for 2 items"), "{e}");
+        assert!(message("id,name\na,b\n", &["a"]).contains("id, name"));
+        assert!(message("", &["a"]).contains("empty"));
+    }
+}

@@ -1,0 +1,296 @@
+//! The `.npz` archives of numpy: reading of collections, and a deterministic writer.
+
+use std::io::{Read, Seek, Write};
+
+use likewise::Monitor;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+
+use crate::assemble::{Array, Parts, Plan, Shape, name_labels};
+use crate::input::{Input, Stream};
+use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
+use crate::number::{Budget, Progress, Target, append, reserve};
+use crate::read::ReadOptions;
+use crate::{Error, Result};
+
+/// An open archive and the headers of its arrays.
+pub(crate) struct Archive {
+    zip: ZipArchive<Box<dyn Stream>>,
+    members: Vec<Member>,
+}
+
+struct Member {
+    name: String,
+    index: usize,
+    header: Header,
+    /// The bytes in the archive are the array itself, so the file's length proves them.
+    stored: bool,
+}
+
+impl Archive {
+    pub(crate) fn open(input: Input) -> Result<Self> {
+        let len = input.len;
+        let mut zip = ZipArchive::new(input.stream())?;
+        if zip.has_overlapping_entries()? {
+            return Err(Error::format(
+                "the arrays of the archive overlap; it is damaged, write it again",
+            ));
+        }
+        let mut members = Vec::new();
+        for index in 0..zip.len() {
+            let mut entry = zip.by_index(index)?;
+            let file = entry.name()?.into_owned();
+            let Some(name) = file.strip_suffix(".npy") else {
+                continue;
+            };
+            let name = name.to_owned();
+            let (size, packed) = (entry.size(), entry.compressed_size());
+            let stored = entry.compression() == CompressionMethod::Stored;
+            let within = |e: Error| e.within(format!("array {name}"));
+            if packed > len || (stored && packed != size) {
+                return Err(within(Error::format(
+                    "longer than the file; the archive is truncated, fetch or write it again",
+                )));
+            }
+            let header = Header::read(&mut entry).map_err(within)?;
+            if !matches!(header.element, Element::Other(_)) {
+                header.check_len(size).map_err(within)?;
+            }
+            drop(entry);
+            members.push(Member {
+                name,
+                index,
+                header,
+                stored,
+            });
+        }
+        Ok(Self { zip, members })
+    }
+
+    fn arrays(&self) -> Vec<Array> {
+        let array = |m: &Member| Array {
+            name: m.name.clone(),
+            matrix: m.header.matrix(),
+            list: m.header.list(),
+        };
+        self.members.iter().map(array).collect()
+    }
+
+    fn position(&self, name: &str) -> Result<usize> {
+        let found = self.members.iter().position(|m| m.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.members.iter().map(|m| m.name.as_str()).collect();
+            Error::format(format!(
+                "no array {name} in the archive; it holds: {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|m| m.name == name)
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Result<&[usize]> {
+        Ok(&self.members[self.position(name)?].header.shape)
+    }
+
+    /// Runs `read` at the first element of an array, then checks the end and checksum.
+    fn at<T>(
+        &mut self,
+        member: usize,
+        read: impl FnOnce(&mut dyn Read, &Header) -> Result<T>,
+    ) -> Result<T> {
+        let Member {
+            name,
+            index,
+            header,
+            ..
+        } = &self.members[member];
+        let within = |e: Error| e.within(format!("array {name}"));
+        let mut entry = self.zip.by_index(*index)?;
+        Header::read(&mut entry).map_err(within)?;
+        let out = read(&mut entry, header).map_err(within)?;
+        // The checksum is compared when the end is reached.
+        if entry.read(&mut [0]).map_err(|e| within(e.into()))? != 0 {
+            return Err(within(Error::format("longer than its header says")));
+        }
+        Ok(out)
+    }
+
+    /// Appends the rows of a matrix to `out`.
+    fn rows(&mut self, member: usize, progress: &mut Progress, out: &mut Vec<f32>) -> Result<()> {
+        let Member { header, stored, .. } = &self.members[member];
+        if *stored {
+            reserve(out, header.count)?;
+        } else if header.fortran {
+            // A compressed size proves nothing, and this order needs all room at once:
+            // count the bytes first.
+            let expected = header.payload();
+            let count = |reader: &mut dyn Read, _: &Header| {
+                Ok(std::io::copy(reader, &mut std::io::sink())?)
+            };
+            if self.at(member, count)? != expected {
+                return Err(Error::format("an array is shorter than its header says"));
+            }
+        }
+        self.at(member, |reader, header| {
+            append_rows(reader, header, progress, out)
+        })
+    }
+
+    fn words_at(&mut self, member: usize, progress: &mut Progress) -> Result<Vec<String>> {
+        self.at(member, |reader, header| words(reader, header, progress))
+    }
+
+    /// The words of an array: its texts, or its whole numbers as they are written.
+    pub(crate) fn words(&mut self, name: &str) -> Result<Vec<String>> {
+        let member = self.position(name)?;
+        self.words_at(member, &mut Progress::new(&Monitor::silent()))
+    }
+
+    /// All numbers of an array, in the order of the file.
+    pub(crate) fn numbers<T: Target>(&mut self, name: &str) -> Result<Vec<T>> {
+        let member = self.position(name)?;
+        self.at(member, |reader, header| {
+            let Element::Number(number) = header.element else {
+                return Err(Error::format("does not hold numbers"));
+            };
+            if header.fortran && header.shape.len() > 1 {
+                return Err(Error::format(
+                    "in Fortran order; write it with numpy.ascontiguousarray",
+                ));
+            }
+            let mut out = Vec::new();
+            let silent = Monitor::silent();
+            let progress = &mut Progress::new(&silent);
+            append(reader, number, header.count, progress, &mut out)?;
+            Ok(out)
+        })
+    }
+}
+
+pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
+    let archive = Archive::open(input)?;
+    Ok(Plan::new(&archive.arrays(), options, &Monitor::silent())?.shape())
+}
+
+pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    let mut archive = Archive::open(input)?;
+    let plan = Plan::new(&archive.arrays(), options, monitor)?;
+    let mut budget = Budget::new(options.max_memory);
+    for view in &plan.views {
+        budget.matrix(plan.rows, view.columns)?;
+    }
+    let mut progress = Progress::new(monitor);
+    let mut parts = Parts::default();
+    plan.name_parts(&mut parts);
+    for view in &plan.views {
+        let mut values = Vec::new();
+        for &array in &view.arrays {
+            archive.rows(array, &mut progress, &mut values)?;
+        }
+        parts.add_view(&view.name, plan.rows, view.columns, values)?;
+    }
+    if !plan.labels.is_empty() {
+        let mut written = Vec::new();
+        for &array in &plan.labels {
+            written.extend(archive.words_at(array, &mut progress)?);
+        }
+        let classes = plan
+            .classes
+            .map(|array| archive.words_at(array, &mut progress))
+            .transpose()?;
+        parts.labels = Some(name_labels(written, classes)?);
+    }
+    if let Some(array) = plan.ids {
+        parts.ids = Some(archive.words_at(array, &mut progress)?);
+    }
+    if let Some(array) = plan.split {
+        parts.set_split(&archive.words_at(array, &mut progress)?)?;
+    }
+    Ok(parts)
+}
+
+/// The labels in an archive, with their class names.
+pub(crate) fn read_labels(input: Input) -> Result<likewise::Labels> {
+    let mut archive = Archive::open(input)?;
+    let arrays = archive.arrays();
+    let find = |role| {
+        let is = |a: &Array| a.list.is_some() && crate::assemble::Role::of(&a.name) == role;
+        arrays.iter().position(is)
+    };
+    let labels = find(crate::assemble::Role::Label).ok_or_else(|| {
+        Error::format("no list named label, labels, y or target in the archive; add one")
+    })?;
+    let silent = Monitor::silent();
+    let progress = &mut Progress::new(&silent);
+    let written = archive.words_at(labels, progress)?;
+    let classes = find(crate::assemble::Role::Classes)
+        .map(|array| archive.words_at(array, progress))
+        .transpose()?;
+    name_labels(written, classes)
+}
+
+/// Writes arrays into an archive. Equal arrays give equal bytes: the time stamps are
+/// fixed, and nothing is compressed (floats hardly shrink, and readers can stream them).
+pub(crate) struct Writer<W: Write + Seek> {
+    zip: ZipWriter<W>,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    pub(crate) fn new(writer: W) -> Self {
+        Self {
+            zip: ZipWriter::new(writer),
+        }
+    }
+
+    fn start(&mut self, name: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<()> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(0o644)
+            .large_file(bytes >= 0xffff_0000);
+        self.zip.start_file(format!("{name}.npy"), options)?;
+        Ok(self.zip.write_all(&header_bytes(descr, shape))?)
+    }
+
+    /// Adds an array of numbers; `descr` must be the type that `bytes_of` writes.
+    pub(crate) fn numbers<const N: usize, T: Copy>(
+        &mut self,
+        name: &str,
+        descr: &str,
+        shape: &[usize],
+        values: impl IntoIterator<Item = T>,
+        bytes_of: impl Fn(T) -> [u8; N],
+    ) -> Result<()> {
+        let bytes = shape.iter().product::<usize>() * N;
+        self.start(name, descr, shape, bytes)?;
+        npy::write_numbers(&mut self.zip, values, bytes_of)
+    }
+
+    /// Adds a list of texts, as numpy's fixed-width Unicode.
+    pub(crate) fn texts(&mut self, name: &str, texts: &[String]) -> Result<()> {
+        let lengths = texts.iter().map(|t| t.chars().count());
+        let width = lengths.max().unwrap_or(0).max(1);
+        let bytes = texts.len().saturating_mul(4 * width);
+        self.start(name, &format!("<U{width}"), &[texts.len()], bytes)?;
+        for text in texts {
+            let codes = text.chars().map(u32::from);
+            let padded = codes.chain(std::iter::repeat(0)).take(width);
+            npy::write_numbers(&mut self.zip, padded, u32::to_le_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a single byte string (an array of no dimensions), as scipy marks its formats.
+    pub(crate) fn bytes(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.start(name, &format!("|S{}", value.len()), &[], value.len())?;
+        Ok(self.zip.write_all(value)?)
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        self.zip.finish()?.flush()?;
+        Ok(())
+    }
+}

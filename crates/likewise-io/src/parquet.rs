@@ -1,0 +1,713 @@
+//! Parquet tables: columns `id`, `label` and `split` mean what they say, all other columns
+//! of numbers make one view, `features`, and every column of vectors is a view of its own.
+//!
+//! A null vector means that the item lacks the view. Columns that are neither numbers nor
+//! vectors of numbers (text, dates, records) are left out with a warning. Reads files
+//! compressed with snappy, zstd or gzip, or not at all.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use half::f16;
+use likewise::{Labels, Monitor};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type as stored;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnDescriptor, Type};
+
+use crate::assemble::{Parts, Role, Shape};
+use crate::input::Input;
+use crate::npy::whole;
+use crate::number::{Budget, Progress, interleave, reserve};
+use crate::read::ReadOptions;
+use crate::{Error, Result};
+
+/// Records decoded at once.
+const BATCH: usize = 4096;
+
+/// Columns written into a matrix at once: one cache line of a row.
+const BLOCK: usize = 16;
+
+/// A column that can be read.
+#[derive(Debug, Clone)]
+struct Leaf {
+    index: usize,
+    name: String,
+    /// Text, as opposed to numbers.
+    text: bool,
+    unsigned: bool,
+    /// A vector per item, as opposed to one value.
+    list: bool,
+    /// Definition levels: of a value, and of an element that may be null.
+    value: i16,
+    element: i16,
+}
+
+impl Leaf {
+    fn of(column: &ColumnDescriptor, index: usize, root: &Type) -> Option<Self> {
+        use ConvertedType as C;
+        let logical = column.logical_type_ref();
+        let unsigned = matches!(
+            column.converted_type(),
+            C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64
+        );
+        let integer = unsigned
+            || (matches!(
+                column.converted_type(),
+                C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::INT_64
+            ) && matches!(logical, None | Some(LogicalType::Integer(_))));
+        let text = match column.physical_type() {
+            Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => false,
+            Physical::INT32 | Physical::INT64 if integer => false,
+            Physical::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => false,
+            Physical::BYTE_ARRAY => match column.converted_type() {
+                C::UTF8 | C::ENUM | C::NONE if column.max_rep_level() == 0 => true,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let list = column.max_rep_level() == 1;
+        let plain = column.max_rep_level() == 0 && root.is_primitive();
+        (list || plain).then(|| Self {
+            index,
+            name: root.name().to_owned(),
+            text,
+            unsigned,
+            list,
+            value: column.max_def_level(),
+            element: column.repeated_ancestor_def_level(),
+        })
+    }
+}
+
+/// What stands at one place of a column.
+enum Slot<V> {
+    Value(V),
+    Null,
+    NullList,
+    EmptyList,
+}
+
+/// Hands the first `records` records of a column to `each`: whether a new item begins,
+/// and what stands there.
+fn visit<T: stored::DataType, V>(
+    mut reader: ColumnReaderImpl<T>,
+    leaf: &Leaf,
+    records: usize,
+    convert: impl Fn(&T::T) -> Result<V>,
+    each: &mut impl FnMut(bool, Slot<V>) -> Result<()>,
+) -> Result<()> {
+    let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left = records;
+    while left > 0 {
+        defs.clear();
+        reps.clear();
+        values.clear();
+        let (read, found, levels) = reader.read_records(
+            BATCH.min(left),
+            Some(&mut defs),
+            Some(&mut reps),
+            &mut values,
+        )?;
+        if read == 0 && levels == 0 {
+            break;
+        }
+        let mut values = values.iter().take(found);
+        for level in 0..levels {
+            let starts = !leaf.list || reps.get(level).is_none_or(|&rep| rep == 0);
+            let def = defs.get(level).copied().unwrap_or(leaf.value);
+            let slot = if def == leaf.value {
+                let value = values
+                    .next()
+                    .ok_or_else(|| Error::format("a column holds fewer values than it says"))?;
+                Slot::Value(convert(value)?)
+            } else if !leaf.list || def >= leaf.element {
+                Slot::Null
+            } else if def + 1 == leaf.element {
+                Slot::EmptyList
+            } else {
+                Slot::NullList
+            };
+            each(starts, slot)?;
+        }
+        left = left.saturating_sub(read);
+    }
+    Ok(())
+}
+
+fn half_of(value: &stored::FixedLenByteArray) -> Result<f16> {
+    match value.data() {
+        &[a, b] => Ok(f16::from_le_bytes([a, b])),
+        _ => Err(Error::format("a 16-bit float that is not 2 bytes long")),
+    }
+}
+
+fn numbers(
+    column: ColumnReader,
+    leaf: &Leaf,
+    records: usize,
+    mut each: impl FnMut(bool, Slot<f32>) -> Result<()>,
+) -> Result<()> {
+    use ColumnReader as C;
+    let (n, each) = (records, &mut each);
+    match column {
+        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
+        C::Int32ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+        }
+        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::Int64ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+        }
+        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| Ok(v), each),
+        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::FixedLenByteArrayColumnReader(r) => {
+            visit(r, leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
+        }
+        _ => Err(Error::format(
+            "a column of another type than the schema says",
+        )),
+    }
+}
+
+fn words(
+    column: ColumnReader,
+    leaf: &Leaf,
+    mut each: impl FnMut(bool, Slot<String>) -> Result<()>,
+) -> Result<()> {
+    use ColumnReader as C;
+    let (n, each) = (usize::MAX, &mut each);
+    match column {
+        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
+        C::Int32ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+        }
+        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
+        C::Int64ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+        }
+        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
+        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| whole(f64::from(v)), each),
+        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| whole(v), each),
+        C::FixedLenByteArrayColumnReader(r) => {
+            visit(r, leaf, n, |v| whole(f64::from(half_of(v)?)), each)
+        }
+        C::ByteArrayColumnReader(r) => {
+            let text = |v: &stored::ByteArray| match std::str::from_utf8(v.data()) {
+                Ok(text) => Ok(text.trim().to_owned()),
+                Err(_) => Err(Error::format("text that is not UTF-8")),
+            };
+            visit(r, leaf, n, text, each)
+        }
+        C::Int96ColumnReader(_) => Err(Error::format(
+            "a column of another type than the schema says",
+        )),
+    }
+}
+
+/// An open table.
+pub(crate) struct Table {
+    reader: Box<dyn FileReader>,
+    leaves: Vec<Leaf>,
+    /// Names of the columns that cannot be read.
+    others: Vec<String>,
+    rows: usize,
+}
+
+impl Table {
+    pub(crate) fn open(input: Input) -> Result<Self> {
+        let reader = input.parquet()?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let (mut leaves, mut others) = (Vec::new(), Vec::new());
+        for (index, column) in schema.columns().iter().enumerate() {
+            let root = schema.get_column_root(index);
+            match Leaf::of(column, index, root) {
+                Some(leaf) => leaves.push(leaf),
+                None => others.push(root.name().to_owned()),
+            }
+        }
+        others.dedup();
+        // A record of several fields has several leaves of one name: none of them is a column.
+        leaves.retain(|leaf| {
+            let root = schema.get_column_root_idx(leaf.index);
+            let same = |&i: &usize| schema.get_column_root_idx(i) == root;
+            let alone = (0..schema.num_columns()).filter(same).count() == 1;
+            if !alone && !others.contains(&leaf.name) {
+                others.push(leaf.name.clone());
+            }
+            alone
+        });
+        let rows = (0..reader.num_row_groups()).try_fold(0_usize, |sum, i| {
+            let rows = reader.metadata().row_group(i).num_rows();
+            sum.checked_add(usize::try_from(rows).ok()?)
+        });
+        let rows = rows.ok_or_else(|| Error::format("the numbers of rows cannot be right"))?;
+        Ok(Self {
+            reader,
+            leaves,
+            others,
+            rows,
+        })
+    }
+
+    fn groups(&self) -> impl Iterator<Item = Result<Box<dyn RowGroupReader + '_>>> {
+        (0..self.reader.num_row_groups()).map(|i| Ok(self.reader.get_row_group(i)?))
+    }
+
+    fn leaf(&self, role: Role) -> Result<Option<&Leaf>> {
+        let mut of_role = self
+            .leaves
+            .iter()
+            .filter(|leaf| !leaf.list && Role::of(&leaf.name) == role);
+        let found = of_role.next();
+        match (found, of_role.next()) {
+            (Some(a), Some(b)) => Err(Error::format(format!(
+                "columns \"{}\" and \"{}\" mean the same; keep one of them",
+                a.name, b.name
+            ))),
+            _ => Ok(found),
+        }
+    }
+
+    /// The columns of single numbers that make up the view `features`.
+    fn scalars(&self) -> Vec<&Leaf> {
+        let number = |l: &&Leaf| {
+            let role = Role::of(&l.name);
+            !l.list && !l.text && matches!(role, Role::Feature | Role::Classes)
+        };
+        self.leaves.iter().filter(number).collect()
+    }
+
+    fn vectors(&self) -> Vec<&Leaf> {
+        self.leaves.iter().filter(|l| l.list).collect()
+    }
+
+    fn view_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        if !self.scalars().is_empty() {
+            names.push("features");
+        }
+        names.extend(self.vectors().iter().map(|l| l.name.as_str()));
+        names
+    }
+
+    /// Whether there is a column of this name that can be read as words.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.leaves.iter().any(|l| l.name == name && !l.list)
+    }
+
+    /// A column as words; `None` where it is null.
+    pub(crate) fn words(&self, name: &str) -> Result<Vec<Option<String>>> {
+        let leaf = self.leaves.iter().find(|l| l.name == name && !l.list);
+        let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
+        let mut out = Vec::new();
+        for group in self.groups() {
+            let column = group?.get_column_reader(leaf.index)?;
+            words(column, leaf, |_, slot| {
+                out.push(match slot {
+                    Slot::Value(word) => Some(word),
+                    _ => None,
+                });
+                Ok(())
+            })
+            .map_err(|e| e.within(format!("row {}, column \"{name}\"", out.len())))?;
+        }
+        self.check_rows(name, out.len())?;
+        Ok(out)
+    }
+
+    /// A column of numbers; `None` where it is null.
+    pub(crate) fn numbers(&self, name: &str) -> Result<Vec<Option<f32>>> {
+        let leaf = self
+            .leaves
+            .iter()
+            .find(|l| l.name == name && !l.list && !l.text);
+        let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
+        let mut out = Vec::new();
+        for group in self.groups() {
+            let column = group?.get_column_reader(leaf.index)?;
+            numbers(column, leaf, usize::MAX, |_, slot| {
+                out.push(match slot {
+                    Slot::Value(value) => Some(value),
+                    _ => None,
+                });
+                Ok(())
+            })?;
+        }
+        self.check_rows(name, out.len())?;
+        Ok(out)
+    }
+
+    fn check_rows(&self, name: &str, found: usize) -> Result<()> {
+        if found == self.rows {
+            return Ok(());
+        }
+        Err(Error::format(format!(
+            "column \"{name}\" holds {found} values, but the file says {} rows; it is damaged",
+            self.rows
+        )))
+    }
+
+    /// The words of a column by its role, empty where they are null.
+    pub(crate) fn role_words(&self, role: Role) -> Result<Option<Vec<String>>> {
+        let Some(leaf) = self.leaf(role)? else {
+            return Ok(None);
+        };
+        let words = self.words(&leaf.name)?;
+        let words = words.into_iter().map(Option::unwrap_or_default);
+        Ok(Some(words.collect()))
+    }
+
+    /// Reads all columns of single numbers into one matrix.
+    fn read_scalars(&self, leaves: &[&Leaf], progress: &mut Progress) -> Result<Vec<f32>> {
+        let columns = leaves.len();
+        let mut out: Vec<f32> = Vec::new();
+        let mut block: Vec<f32> = Vec::new();
+        for group in self.groups() {
+            let group = group?;
+            let rows = group.metadata().num_rows() as usize;
+            let before = out.len();
+            for (first, leaves) in leaves.chunks(BLOCK).enumerate() {
+                block.clear();
+                for (j, leaf) in leaves.iter().enumerate() {
+                    let column = group.get_column_reader(leaf.index)?;
+                    let begin = j * rows;
+                    numbers(column, leaf, usize::MAX, |_, slot| {
+                        let row = before / columns + block.len() - begin;
+                        block.push(finite(slot, row, &leaf.name)?);
+                        Ok(())
+                    })?;
+                    if block.len() != begin + rows {
+                        return Err(Error::format(format!(
+                            "column \"{}\" holds {} values where the file says {rows}; \
+                             it is damaged",
+                            leaf.name,
+                            block.len() - begin
+                        )));
+                    }
+                    progress.add(packed(&*group, leaf))?;
+                }
+                // Only now is it proven that there are so many rows.
+                if first == 0 {
+                    reserve(&mut out, rows * columns)?;
+                    out.resize(before + rows * columns, 0.0);
+                }
+                interleave(&block, rows, first * BLOCK, columns, &mut out[before..]);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Reads a column of vectors; its dimension is that of the first one.
+    fn read_vectors(
+        &self,
+        leaf: &Leaf,
+        budget: &mut Budget,
+        progress: &mut Progress,
+    ) -> Result<Vectors> {
+        let mut vectors = Vectors::default();
+        for group in self.groups() {
+            let group = group?;
+            let column = group.get_column_reader(leaf.index)?;
+            numbers(column, leaf, usize::MAX, |starts, slot| {
+                if starts {
+                    vectors.close(self.rows, budget)?;
+                }
+                vectors.push(starts, slot)
+            })
+            .map_err(|e| e.within(format!("column \"{}\"", leaf.name)))?;
+            progress.add(packed(&*group, leaf))?;
+        }
+        vectors.close(self.rows, budget)?;
+        self.check_rows(&leaf.name, vectors.present.len())?;
+        Ok(vectors)
+    }
+
+    /// The dimension of a column of vectors, from its first vector.
+    fn dimension(&self, leaf: &Leaf) -> Result<usize> {
+        // The first item has it almost always; only otherwise are all read.
+        for records in [1, usize::MAX] {
+            for group in self.groups() {
+                let column = group?.get_column_reader(leaf.index)?;
+                let (mut count, mut ended) = (0, false);
+                numbers(column, leaf, records, |starts, slot| {
+                    ended |= starts && count > 0;
+                    count += usize::from(!ended && matches!(slot, Slot::Value(_)));
+                    Ok(())
+                })?;
+                if count > 0 {
+                    return Ok(count);
+                }
+            }
+        }
+        Err(no_vectors(&leaf.name))
+    }
+}
+
+fn no_vectors(name: &str) -> Error {
+    Error::value(format!(
+        "column \"{name}\" holds no vector at all; remove it, or choose another view"
+    ))
+}
+
+/// Bytes that a column takes in the file.
+fn packed(group: &dyn RowGroupReader, leaf: &Leaf) -> usize {
+    usize::try_from(group.metadata().column(leaf.index).compressed_size()).unwrap_or(0)
+}
+
+fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
+    let what = match slot {
+        Slot::Value(value) if value.is_finite() => return Ok(value),
+        Slot::Value(value) => value.to_string(),
+        _ => "null".to_owned(),
+    };
+    Err(Error::value(format!(
+        "row {row}, column \"{name}\" is {what}; remove or fill such values"
+    )))
+}
+
+/// A column of vectors on its way into a matrix.
+#[derive(Default)]
+struct Vectors {
+    values: Vec<f32>,
+    present: Vec<bool>,
+    dimension: Option<usize>,
+    /// Numbers of the vector that is being read.
+    length: usize,
+    /// Items without a vector before the first vector.
+    pending: usize,
+}
+
+impl Vectors {
+    fn push(&mut self, starts: bool, slot: Slot<f32>) -> Result<()> {
+        let row = self.present.len().saturating_sub(usize::from(!starts));
+        let value = match slot {
+            Slot::Value(value) if value.is_finite() => value,
+            Slot::NullList if starts => {
+                self.present.push(false);
+                return Ok(());
+            }
+            Slot::EmptyList if starts => {
+                return Err(Error::value(format!(
+                    "row {row}: a vector of no numbers; write null for an item without one"
+                )));
+            }
+            slot => {
+                let what = match slot {
+                    Slot::Value(value) => value.to_string(),
+                    _ => "null".to_owned(),
+                };
+                return Err(Error::value(format!(
+                    "row {row}: number {} of the vector is {what}; remove or fill such values",
+                    self.length
+                )));
+            }
+        };
+        if starts {
+            self.present.push(true);
+        } else if self.present.last() != Some(&true) {
+            return Err(Error::format(
+                "a vector without a beginning; the file is damaged",
+            ));
+        }
+        self.values.push(value);
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Ends the item read last: its vector must be as long as the others.
+    fn close(&mut self, rows: usize, budget: &mut Budget) -> Result<()> {
+        let length = std::mem::take(&mut self.length);
+        match (self.present.last(), self.dimension) {
+            (None, _) => {}
+            (Some(true), Some(dimension)) if length != dimension => {
+                return Err(Error::value(format!(
+                    "row {}: a vector of {length} numbers, but the first one has {dimension}; \
+                     all must be as long, or null",
+                    self.present.len() - 1
+                )));
+            }
+            (Some(true), Some(_)) => {}
+            (Some(true), None) => {
+                budget.matrix(rows, length)?;
+                self.dimension = Some(length);
+                let first = std::mem::take(&mut self.values);
+                self.fill(self.pending, length)?;
+                self.values.extend(first);
+            }
+            (Some(false), Some(dimension)) => self.fill(1, dimension)?,
+            (Some(false), None) => self.pending += 1,
+        }
+        Ok(())
+    }
+
+    /// Appends rows of zeros, for items without a vector.
+    fn fill(&mut self, rows: usize, dimension: usize) -> Result<()> {
+        let more = rows
+            .checked_mul(dimension)
+            .ok_or_else(|| Error::format("the vectors do not fit into memory"))?;
+        self.values.try_reserve(more).map_err(|_| {
+            Error::new(
+                crate::ErrorKind::Memory,
+                "no memory for the vectors; choose another view",
+            )
+        })?;
+        self.values.resize(self.values.len() + more, 0.0);
+        Ok(())
+    }
+}
+
+pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
+    let table = Table::open(input)?;
+    options.choose(&table.view_names())?;
+    let mut shape = Shape {
+        items: table.rows,
+        views: Vec::new(),
+        bytes_on_disk: 0,
+    };
+    let scalars = table.scalars().len();
+    if scalars > 0 && options.wants("features") {
+        shape.views.push(("features".to_owned(), scalars));
+    }
+    for leaf in table.vectors() {
+        if options.wants(&leaf.name) {
+            shape
+                .views
+                .push((leaf.name.clone(), table.dimension(leaf)?));
+        }
+    }
+    Ok(shape)
+}
+
+pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    let table = Table::open(input)?;
+    let names = table.view_names();
+    if names.is_empty() {
+        return Err(Error::value(
+            "no columns of numbers or of vectors of numbers; there is nothing to compare items by",
+        ));
+    }
+    options.choose(&names)?;
+    let text = |l: &&Leaf| l.text && Role::of(&l.name) == Role::Feature;
+    let text = table.leaves.iter().filter(text).map(|l| &l.name);
+    for name in table.others.iter().chain(text) {
+        monitor.warn(format!(
+            "column \"{name}\" is left out: it holds neither numbers nor vectors of numbers"
+        ));
+    }
+    let mut budget = Budget::new(options.max_memory);
+    let mut progress = Progress::new(monitor);
+    let mut parts = Parts::default();
+    let scalars = table.scalars();
+    if !scalars.is_empty() && options.wants("features") {
+        budget.matrix(table.rows, scalars.len())?;
+        let values = table.read_scalars(&scalars, &mut progress)?;
+        parts.add_view("features", table.rows, scalars.len(), values)?;
+    }
+    for leaf in table.vectors() {
+        if !options.wants(&leaf.name) {
+            continue;
+        }
+        let mut vectors = table.read_vectors(leaf, &mut budget, &mut progress)?;
+        let dimension = vectors.dimension.ok_or_else(|| no_vectors(&leaf.name))?;
+        vectors.values.shrink_to_fit();
+        parts.add_view(&leaf.name, table.rows, dimension, vectors.values)?;
+        if let Some(view) = parts.views.last_mut()
+            && vectors.present.contains(&false)
+        {
+            view.present = Some(vectors.present);
+        }
+    }
+    parts.ids = table.role_words(Role::Id)?;
+    parts.labels = table.role_words(Role::Label)?.map(Labels::parse);
+    if let Some(words) = table.role_words(Role::Split)? {
+        parts.set_split(&words)?;
+    }
+    Ok(parts)
+}
+
+/// A column to write.
+pub(crate) enum Column {
+    /// Text, or null.
+    Text(Vec<Option<String>>),
+    /// 32-bit floats, or null.
+    Float(Vec<Option<f32>>),
+    /// 64-bit floats.
+    Double(Vec<f64>),
+    /// Yes or no.
+    Bool(Vec<bool>),
+}
+
+impl Column {
+    fn schema(&self, name: &str) -> Result<Type> {
+        let (physical, repetition) = match self {
+            Column::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL),
+            Column::Float(_) => (Physical::FLOAT, Repetition::OPTIONAL),
+            Column::Double(_) => (Physical::DOUBLE, Repetition::REQUIRED),
+            Column::Bool(_) => (Physical::BOOLEAN, Repetition::REQUIRED),
+        };
+        let text = matches!(self, Column::Text(_));
+        Ok(Type::primitive_type_builder(name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(text.then_some(LogicalType::String))
+            .build()?)
+    }
+}
+
+/// Definition levels (1 = there is a value) and values of a column with gaps.
+fn dense<T, V>(column: &[Option<T>], convert: impl Fn(&T) -> V) -> (Vec<i16>, Vec<V>) {
+    let levels = column.iter().map(|v| i16::from(v.is_some()));
+    let values = column.iter().flatten().map(convert);
+    (levels.collect(), values.collect())
+}
+
+/// Writes a table of columns of equal length. Equal columns give equal bytes.
+pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) -> Result<()> {
+    let fields = columns
+        .iter()
+        .map(|(name, c)| Ok(Arc::new(c.schema(name)?)));
+    let schema = Type::group_type_builder("items")
+        .with_fields(fields.collect::<Result<_>>()?)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by("likewise".to_owned())
+        .set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .build();
+    let mut writer = SerializedFileWriter::new(&mut *file, Arc::new(schema), Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for (_, column) in columns {
+        let Some(mut out) = group.next_column()? else {
+            break;
+        };
+        match column {
+            Column::Text(values) => {
+                let (levels, values) = dense(values, |v| stored::ByteArray::from(v.as_str()));
+                out.typed::<stored::ByteArrayType>()
+                    .write_batch(&values, Some(&levels), None)?;
+            }
+            Column::Float(values) => {
+                let (levels, values) = dense(values, |&v| v);
+                out.typed::<stored::FloatType>()
+                    .write_batch(&values, Some(&levels), None)?;
+            }
+            Column::Double(values) => {
+                out.typed::<stored::DoubleType>()
+                    .write_batch(values, None, None)?;
+            }
+            Column::Bool(values) => {
+                out.typed::<stored::BoolType>()
+                    .write_batch(values, None, None)?;
+            }
+        }
+        out.close()?;
+    }
+    group.close()?;
+    writer.close()?;
+    Ok(file.flush()?)
+}

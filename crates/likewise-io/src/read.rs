@@ -1,0 +1,298 @@
+//! Reading DATA: one path, whatever its form.
+
+use std::path::{Path, PathBuf};
+
+use likewise::{Collection, Labels, Monitor};
+use ndarray::Array2;
+
+use crate::assemble::{Parts, Shape};
+use crate::input::Input;
+use crate::{Error, ErrorKind, Result, csv, idx, labels, npy, npz, parquet, safetensors};
+
+/// What to read of a file, and how much memory that may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// A file of labels; they replace those in the data. See [`read_labels`](crate::read_labels).
+    pub labels: Option<PathBuf>,
+    /// The only view to read; all views if there is no name here.
+    pub view: Option<String>,
+    /// Most bytes that the features may take in memory; no limit if `None`.
+    pub max_memory: Option<u64>,
+}
+
+impl ReadOptions {
+    pub(crate) fn wants(&self, view: &str) -> bool {
+        self.view.as_deref().is_none_or(|name| name == view)
+    }
+
+    /// Fails unless the view that is asked for is among `names`.
+    pub(crate) fn choose(&self, names: &[&str]) -> Result<()> {
+        match &self.view {
+            Some(name) if !names.contains(&name.as_str()) => Err(Error::parameter(format!(
+                "no view \"{name}\"; there are: {}",
+                names.join(", ")
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The form of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// A numpy array.
+    Npy,
+    /// An archive of numpy arrays.
+    Npz,
+    /// Comma-separated text.
+    Csv,
+    /// Tab-separated text.
+    Tsv,
+    /// A Parquet table.
+    Parquet,
+    /// Tensors in the safetensors format.
+    Safetensors,
+    /// An idx array, as of MNIST.
+    Idx,
+    /// A gzipped idx array.
+    IdxGz,
+}
+
+/// The supported forms, for messages.
+const FORMS: &str = ".npy, .npz, .csv, .tsv, .parquet, .safetensors, and idx \
+                     (.idx or -ubyte, also .gz, or a folder of them)";
+
+impl Form {
+    /// The form that a file name means, by its ending.
+    ///
+    /// Fails with kind `Parameter` and the list of supported endings for any other.
+    ///
+    /// ```
+    /// use likewise_io::Form;
+    /// assert_eq!(Form::of("a/b.NPZ")?, Form::Npz);
+    /// assert_eq!(Form::of("train-images-idx3-ubyte.gz")?, Form::IdxGz);
+    /// assert!(Form::of("a.jpg").is_err());
+    /// # Ok::<(), likewise_io::Error>(())
+    /// ```
+    pub fn of(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(path).map_err(|e| e.within(path.display()))
+    }
+
+    pub(crate) fn parse(path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match idx::is_name(&name) {
+            Some(true) => return Ok(Form::IdxGz),
+            Some(false) => return Ok(Form::Idx),
+            None => {}
+        }
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        Ok(match ending.to_ascii_lowercase().as_str() {
+            "npy" => Form::Npy,
+            "npz" => Form::Npz,
+            "csv" => Form::Csv,
+            "tsv" => Form::Tsv,
+            "parquet" => Form::Parquet,
+            "safetensors" => Form::Safetensors,
+            "jpg" | "jpeg" | "png" | "bmp" | "gif" | "tif" | "tiff" | "webp" => {
+                return Err(Error::parameter(format!(
+                    "images are not supported in this version; supported are {FORMS}"
+                )));
+            }
+            _ => {
+                return Err(Error::parameter(format!(
+                    "not a known form of data; supported are {FORMS}"
+                )));
+            }
+        })
+    }
+}
+
+fn load(form: Form, input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    match form {
+        Form::Npy => npy::read(input, options, monitor),
+        Form::Npz => npz::read(input, options, monitor),
+        Form::Csv => csv::read(input, b',', options, monitor),
+        Form::Tsv => csv::read(input, b'\t', options, monitor),
+        Form::Parquet => parquet::read(input, options, monitor),
+        Form::Safetensors => safetensors::read(input, options, monitor),
+        Form::Idx => idx::read(input, false, options, monitor),
+        Form::IdxGz => idx::read(input, true, options, monitor),
+    }
+}
+
+fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    let name = path.file_name().unwrap_or(path.as_os_str()).display();
+    if path.is_dir() {
+        check_folder(path)?;
+        let bytes = idx::folder_shape(path)?.memory();
+        monitor.start(format!("read {name}"), bytes);
+        return idx::read_folder(path, options, monitor);
+    }
+    // A missing file is a better message than an unknown ending.
+    std::fs::metadata(path)?;
+    let form = Form::parse(path)?;
+    let input = Input::open(path)?;
+    monitor.start(format!("read {name}"), input.len);
+    let mut parts = load(form, input, options, monitor)?;
+    if matches!(form, Form::Idx | Form::IdxGz) && options.labels.is_none() {
+        idx::add_labels_beside(path, &mut parts)?;
+    }
+    Ok(parts)
+}
+
+fn check_folder(path: &Path) -> Result<()> {
+    if idx::is_folder(path)? {
+        return Ok(());
+    }
+    Err(Error::parameter(format!(
+        "image folders are not supported in this version; supported are {FORMS}"
+    )))
+}
+
+/// Reads a data file, or a folder of idx files, into a collection.
+///
+/// The form is told from the name, see [`Form`]. Views, labels, ids and split are found by
+/// the names of arrays or columns: every matrix of the common row count is a view;
+/// `label`, `labels`, `y` or `target` are labels (-1, empty and null: unknown; with an
+/// array `classes`, indices into it); `id` or `ids` are ids, row numbers by default;
+/// `split` is the split. Arrays named in parts (`x_train`, `x_test`) are stacked, and the
+/// parts become the split. Features become `f32` (integers beyond 2^24 are rounded).
+///
+/// Fails with a message that names file, row and column where the file does not exist, is
+/// not what it claims, holds NaN or infinite features, duplicate ids or bad labels, where a
+/// view is missing, or where the features exceed `options.max_memory`; see
+/// [`ErrorKind`]. Reports bytes through `monitor` and stops when it is cancelled.
+///
+/// Streams: memory is the `f32` matrices, ids and labels, plus about 1 MiB (16 columns for
+/// arrays in Fortran order and for Parquet). While a compressed member is read, growth may
+/// take up to twice its matrix for a moment. Not for data larger than memory.
+///
+/// ```
+/// use likewise::Monitor;
+/// use likewise_io::{ReadOptions, read};
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("flowers.csv");
+/// std::fs::write(&path, "id,label,width,height\na,iris,1,2\nb,,3,4\n")?;
+/// let flowers = read(&path, &ReadOptions::default(), &Monitor::silent())?;
+/// assert_eq!(flowers.ids(), ["a", "b"]);
+/// assert_eq!(flowers.view(None)?.matrix[[1, 0]], 3.0);
+/// assert_eq!(flowers.labels.as_ref().map(|l| l.n_known()), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read(
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+    monitor: &Monitor,
+) -> Result<Collection> {
+    let path = path.as_ref();
+    let within = |e: Error| e.within(path.display());
+    let parts = load_path(path, options, monitor).map_err(within)?;
+    let mut collection = parts.into_collection().map_err(within)?;
+    if let Some(file) = &options.labels {
+        collection.labels = Some(labels::read_labels(file, collection.ids())?);
+    }
+    monitor.end();
+    Ok(collection)
+}
+
+/// Reads a collection from bytes in memory, for tests and for data that come from elsewhere.
+///
+/// As [`read`], but messages do not name a file, `options.labels` is not used, and no
+/// labels are looked for beside the data.
+pub fn read_bytes(form: Form, bytes: &[u8], options: &ReadOptions) -> Result<Collection> {
+    load(form, Input::memory(bytes), options, &Monitor::silent())?.into_collection()
+}
+
+/// What [`read`] would read: number of items, views and their dimensions.
+///
+/// From headers alone, except that text is scanned to count its lines and a column of
+/// vectors is opened to its first one. With `options.view` only that view is listed.
+/// Values are not checked. For estimates of time and memory before the work begins.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("x.npy");
+/// likewise_io::write_npy(&path, ndarray::Array2::zeros((10, 4)).view())?;
+/// let shape = likewise_io::inspect(&path, &Default::default())?;
+/// assert_eq!((shape.items, shape.memory()), (10, 160));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn inspect(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Shape> {
+    let path = path.as_ref();
+    shape(path, options).map_err(|e| e.within(path.display()))
+}
+
+fn shape(path: &Path, options: &ReadOptions) -> Result<Shape> {
+    if path.is_dir() {
+        check_folder(path)?;
+        let shape = idx::folder_shape(path)?;
+        return check_shape(shape, options);
+    }
+    std::fs::metadata(path)?;
+    let form = Form::parse(path)?;
+    let input = Input::open(path)?;
+    let bytes_on_disk = input.len;
+    let shape = match form {
+        Form::Npy => npy::shape(input)?,
+        Form::Npz => npz::shape(input, options)?,
+        Form::Csv => csv::shape(input, b',')?,
+        Form::Tsv => csv::shape(input, b'\t')?,
+        Form::Parquet => parquet::shape(input, options)?,
+        Form::Safetensors => safetensors::shape(input, options)?,
+        Form::Idx => idx::shape(input, false)?,
+        Form::IdxGz => idx::shape(input, true)?,
+    };
+    let shape = check_shape(shape, options)?;
+    Ok(Shape {
+        bytes_on_disk,
+        ..shape
+    })
+}
+
+fn check_shape(shape: Shape, options: &ReadOptions) -> Result<Shape> {
+    let names: Vec<&str> = shape.views.iter().map(|v| v.0.as_str()).collect();
+    options.choose(&names)?;
+    Ok(shape)
+}
+
+/// Reads one matrix (items x dimensions) of a data file; without a name, the only one.
+///
+/// As [`read`], without labels, ids and split. Fails with kind `Parameter` if there is no
+/// such view, or several and no name.
+pub fn read_matrix(path: impl AsRef<Path>, view: Option<&str>) -> Result<Array2<f32>> {
+    let path = path.as_ref();
+    let within = |e: Error| e.within(path.display());
+    let options = ReadOptions {
+        view: view.map(str::to_owned),
+        ..ReadOptions::default()
+    };
+    if view.is_none() {
+        let shape = inspect(path, &options)?;
+        if shape.views.len() > 1 {
+            let names: Vec<&str> = shape.views.iter().map(|v| v.0.as_str()).collect();
+            return Err(within(Error::parameter(format!(
+                "there are several views ({}); choose one with --view",
+                names.join(", ")
+            ))));
+        }
+    }
+    let parts = load_path(path, &options, &Monitor::silent()).map_err(within)?;
+    let view = parts.views.into_iter().next();
+    view.map(|v| v.matrix)
+        .ok_or_else(|| within(Error::new(ErrorKind::Value, "there is no matrix in it")))
+}
+
+/// The labels of a form that can hold them without a table of ids.
+pub(crate) fn plain_labels(form: Form, input: Input) -> Result<Labels> {
+    match form {
+        Form::Npy => Ok(Labels::parse(npy::read_words(input)?)),
+        Form::Npz => npz::read_labels(input),
+        Form::Idx => idx::read_labels(input, false),
+        Form::IdxGz => idx::read_labels(input, true),
+        _ => Err(Error::parameter(
+            "labels are read from .csv, .tsv, .parquet, .npy, .npz and idx files",
+        )),
+    }
+}
