@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use burn::tensor::Device;
 use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::ranking::{self, Protocol as Ask};
-use likewise::eval::summary::{Run, Summary};
+use likewise::eval::summary::Run;
 use likewise::eval::whitening::Spectrum;
 use likewise::eval::{calibration::Calibration, collapse::Collapse, leak, nmi, split};
 use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
@@ -21,7 +21,6 @@ pub use results::{Finding, Results, row_title};
 
 use crate::net::Head;
 use crate::recipe::Recipe;
-use crate::train::Epoch;
 use crate::{Error, Result};
 
 /// How the items are divided.
@@ -119,7 +118,7 @@ pub(crate) struct Ground<'a> {
     graphs: BTreeMap<u64, Graph>,
 }
 
-impl Plan<'_> {
+impl<'p> Plan<'p> {
     /// Runs the study.
     ///
     /// Fails without labels, with a split that leaves nothing to fit or to ask, on NaN, on
@@ -127,7 +126,7 @@ impl Plan<'_> {
     ///
     /// Cost: one exact graph of the training items, and per draw two propagations and
     /// trainings (times the folds + 1 where the split has no validation part).
-    pub fn run(&self, monitor: &Monitor) -> Result<Study> {
+    pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
         self.recipe.validate()?;
         let labels = self.collection.labels.as_ref().ok_or_else(|| {
             Error::data("the data hold no labels; give some with --labels FILE")
@@ -196,7 +195,7 @@ impl Plan<'_> {
         })
     }
 
-    fn ground<'a>(&'a self, labels: &'a Labels, parts: &[Part]) -> Result<Ground<'a>> {
+    fn ground(&'p self, labels: &'p Labels, parts: &[Part]) -> Result<Ground<'p>> {
         let of = |part: Part| (0..parts.len()).filter(|&i| parts[i] == part).collect();
         let known = |rows: Vec<usize>| -> Vec<usize> {
             let known = |&i: &usize| labels[i].class().is_some();

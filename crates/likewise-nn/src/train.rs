@@ -3,18 +3,20 @@
 mod checkpoint;
 mod selection;
 
-use burn::module::{AutodiffModule, Module, Param};
-use burn::optim::{AdamWConfig, GradientsParams};
+use burn::module::{Module, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use likewise::eval::collapse::Collapse;
 use likewise::eval::whitening::Whitening;
 use likewise::{Monitor, seed};
+
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use checkpoint::Checkpoints;
+pub(crate) use checkpoint::Checkpoint;
+use checkpoint::Loop;
 pub(crate) use selection::{Score, Validation};
 
 use crate::loss::ConfidenceProxy;
@@ -127,11 +129,10 @@ pub(crate) struct Task<'a> {
     pub(crate) epochs: usize,
     pub(crate) seed: u64,
     pub(crate) device: &'a Device,
-    pub(crate) checkpoints: Option<Checkpoints>,
 }
 
 /// A finished training: the head after every epoch, and the log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Trained {
     pub(crate) heads: Vec<Head>,
     pub(crate) log: Vec<Epoch>,
@@ -155,34 +156,22 @@ pub(crate) fn train(
     task: &Task,
     mut targets: impl FnMut(usize, Option<&Head>) -> Result<Targets>,
     score: impl Fn(Option<&Head>) -> Result<Option<Score>>,
+    mut checkpoint: Option<Checkpoint>,
     monitor: &Monitor,
 ) -> Result<Trained> {
-    // A head's tensors live on the autodiff device; heads handed out are plain matrices.
     let device = task.device.clone().autodiff();
     let rank = task.start.ncols();
     let mut rng = seed::stream(task.seed, "head");
-    let mut net = ResidualNet::new(task.head, rank, &mut rng, &device);
+    let net = ResidualNet::new(task.head, rank, &mut rng, &device);
     let mut current = targets(1, None)?;
-    let mut proxies = Proxies {
-        rows: Param::from_tensor(matrix_tensor(&class_means(task, &current), &device)),
-    };
-    let adam = || AdamWConfig::new().with_epsilon(1e-8);
-    let decay = task.train.weight_decay as f32;
-    let mut net_optimizer = adam().with_weight_decay(decay).init();
-    let mut proxy_optimizer = adam().with_weight_decay(0.0).init();
-
-    let mut done = Trained {
-        heads: vec![],
-        log: vec![],
-        scores: vec![],
-    };
-    if let Some(saved) = task.checkpoints.as_ref().and_then(Checkpoints::load) {
-        if let Some(restored) = saved.restore(task, &net, &proxies, &adam, decay) {
-            (net, proxies, net_optimizer, proxy_optimizer, done) = restored;
-        }
-    }
+    let proxies = class_means(task, &current);
+    let mut state = Loop::new(net, proxies, task.train.weight_decay, &device);
+    let mut done = checkpoint
+        .as_ref()
+        .and_then(|saved| saved.restore(task, &mut state, &device))
+        .unwrap_or_default();
     if done.log.is_empty() {
-        record(task, &net, None, &score, &mut done)?;
+        record(task, &state.net, None, &score, &mut done)?;
     }
     monitor.start("training", task.epochs as u64);
     for epoch in done.log.len()..=task.epochs {
@@ -205,18 +194,17 @@ pub(crate) fn train(
                 let weights: Vec<f32> = batch.iter().map(|&i| current.weight[i]).collect();
                 weight_sum += weights.iter().map(|&w| f64::from(w)).sum::<f64>();
                 let loss = task.loss.forward(
-                    net.forward(matrix_tensor(
+                    state.net.forward(matrix_tensor(
                         &task.start.select(Axis(0), batch),
                         &device,
                     )),
-                    proxies.rows.val(),
+                    state.proxies.rows.val(),
                     labels_tensor(batch.iter().map(|&i| current.class[i]), &device),
                     Tensor::from_data(TensorData::new(weights, [batch.len()]), &device),
                 );
                 let value = loss
                     .clone()
-                    .into_data_as::<f32>()
-                    .to_vec::<f32>()
+                    .try_into_vec_as::<f32>()
                     .map_or(f64::NAN, |v| f64::from(v[0]));
                 if !value.is_finite() {
                     return Err(Error::new(
@@ -230,18 +218,19 @@ pub(crate) fn train(
                 }
                 loss_sum += value * task.classes as f64;
                 let mut gradients = loss.backward();
-                let of_net = GradientsParams::from_module(&mut gradients, &net);
-                let of_proxies = GradientsParams::from_module(&mut gradients, &proxies);
+                let of_net = GradientsParams::from_module(&mut gradients, &state.net);
+                let of_proxies = GradientsParams::from_module(&mut gradients, &state.proxies);
                 let rate = task.train.learning_rate;
-                net = net_optimizer.step(rate, net, of_net);
-                proxies = proxy_optimizer.step(rate * task.train.proxy_factor, proxies, of_proxies);
+                state.net = state.net_optimizer.step(rate, state.net, of_net);
+                let rate = rate * task.train.proxy_factor;
+                state.proxies = state.proxy_optimizer.step(rate, state.proxies, of_proxies);
             }
             monitor.check()?;
         }
         let loss = (weight_sum > 0.0).then(|| loss_sum / weight_sum);
-        record(task, &net, loss, &score, &mut done)?;
-        if let Some(checkpoints) = &task.checkpoints {
-            checkpoints.save(&net, &proxies, &net_optimizer, &proxy_optimizer, &done)?;
+        record(task, &state.net, loss, &score, &mut done)?;
+        if let Some(checkpoint) = &mut checkpoint {
+            checkpoint.save(&state, &done, epoch == task.epochs)?;
         }
         monitor.step(epoch as u64)?;
     }
@@ -295,7 +284,14 @@ fn class_means(task: &Task, targets: &Targets) -> Array2<f32> {
     likewise::matrix::l2_normalize(means)
 }
 
-fn matrix_tensor(x: &Array2<f32>, device: &Device) -> Tensor<2> {
+pub(crate) fn to_matrix(t: Tensor<2>) -> Array2<f32> {
+    let [rows, columns] = t.dims();
+    let values = t.try_into_vec_as::<f32>().expect("a float tensor reads as f32");
+    Array2::from_shape_vec((rows, columns), values)
+        .expect("a tensor has as many values as its shape says")
+}
+
+pub(crate) fn matrix_tensor(x: &Array2<f32>, device: &Device) -> Tensor<2> {
     let shape = [x.nrows(), x.ncols()];
     Tensor::from_data(TensorData::new(x.iter().copied().collect(), shape), device)
 }

@@ -1,7 +1,7 @@
 //! Beliefs: what propagation holds of every item.
 
 use ndarray::Array2;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The result of a propagation: one row per item.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Beliefs {
 }
 
 /// How a propagation went: for reports and for `--json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Iterations of the solver, all solves together.
     pub iterations: usize,

@@ -120,8 +120,7 @@ mod tests {
                 Tensor::from_data(TensorData::from(Y), device),
                 Tensor::from_data(TensorData::from(w), (device, DType::F64)),
             )
-            .into_data_as::<f64>()
-            .to_vec::<f64>()
+            .try_into_vec_as::<f64>()
             .unwrap()[0]
     }
 
@@ -151,7 +150,7 @@ mod tests {
             Tensor::from_data(TensorData::from(W), (&device, DType::F64)),
         );
         let gradients = loss.backward();
-        let read = |t: Tensor<2>| t.into_data_as::<f64>().to_vec::<f64>().unwrap();
+        let read = |t: Tensor<2>| t.try_into_vec_as::<f64>().unwrap();
         let (dx, dp) = (
             read(x.grad(&gradients).unwrap()),
             read(p.grad(&gradients).unwrap()),

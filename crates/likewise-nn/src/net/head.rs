@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::l2_normalize;
+use crate::train::{matrix_tensor, to_matrix};
 use crate::{Error, Result};
 
 /// Rows embedded at a time: enough for the matrix product, small beside the result.
@@ -143,26 +144,45 @@ impl ResidualNet {
         l2_normalize(start + self.output.forward(inner))
     }
 
-    fn tensors(&self) -> Vec<(&'static str, Array2<f32>)> {
-        let matrix = |t: Tensor<2>| {
-            let [rows, columns] = t.dims();
-            Array2::from_shape_vec((rows, columns), to_vec(t)).expect("a tensor of its own shape")
-        };
-        let mut tensors = vec![("output.weight", matrix(self.output.weight.val()))];
+    fn tensors(&self) -> BTreeMap<String, Array2<f32>> {
+        let mut tensors = BTreeMap::new();
+        let mut put = |name: &str, t| drop(tensors.insert(name.to_owned(), to_matrix(t)));
+        put("output.weight", self.output.weight.val());
         if let Some(input) = &self.input {
-            tensors.push(("input.weight", matrix(input.weight.val())));
+            put("input.weight", input.weight.val());
             if let Some(bias) = &input.bias {
-                tensors.push(("input.bias", matrix(bias.val().unsqueeze::<2>())));
+                put("input.bias", bias.val().unsqueeze::<2>());
             }
         }
         tensors
     }
-}
 
-fn to_vec(t: Tensor<2>) -> Vec<f32> {
-    t.into_data_as::<f32>()
-        .to_vec::<f32>()
-        .expect("converted to f32 just before")
+    /// This network with other values; `None` where one is missing.
+    ///
+    /// Parameters keep their identity, which the optimizers know them by.
+    pub(crate) fn with_tensors(
+        &self,
+        tensors: &BTreeMap<String, Array2<f32>>,
+        device: &Device,
+    ) -> Option<Self> {
+        let get = |name: &str| {
+            let matrix = tensors.get(name)?;
+            Some(matrix_tensor(matrix, device))
+        };
+        let mut net = self.clone();
+        let weight = get("output.weight")?;
+        net.output.weight = net.output.weight.map(|_| weight.require_grad());
+        if let Some(mut input) = net.input.take() {
+            let weight = get("input.weight")?;
+            input.weight = input.weight.map(|_| weight.require_grad());
+            if let Some(bias) = input.bias.take() {
+                let value = get("input.bias")?.squeeze_dim::<1>(0);
+                input.bias = Some(bias.map(|_| value.require_grad()));
+            }
+            net.input = Some(input);
+        }
+        Some(net)
+    }
 }
 
 /// A fitted head: plain matrices, ready to embed and to save.
@@ -178,11 +198,7 @@ pub struct Head {
 
 impl Head {
     pub(crate) fn from_net(config: HeadConfig, start: Whitening, net: &ResidualNet) -> Self {
-        let residual = net
-            .tensors()
-            .into_iter()
-            .map(|(name, m)| (name.to_owned(), m))
-            .collect();
+        let residual = net.tensors();
         Self {
             config,
             start,

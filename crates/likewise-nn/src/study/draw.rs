@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Ground;
 use crate::net::Head;
 use crate::recipe::GraphOn;
-use crate::train::{Checkpoints, Epoch, Score, Targets, Task, Trained, Validation, train};
+use crate::train::{Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, train};
 use crate::{Error, Result};
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
@@ -335,8 +335,7 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Trained> {
         let recipe = self.plan.recipe;
-        let folder = format!("{}-{name}", start.name);
-        let checkpoints = self.plan.checkpoints.as_ref();
+        let name = format!("{}-{name}", start.name);
         let task = Task {
             head: &recipe.head,
             train: &recipe.train,
@@ -347,9 +346,11 @@ impl Ground<'_> {
             epochs: recipe.train.epochs,
             seed: start.seed,
             device: &self.plan.device,
-            checkpoints: checkpoints
-                .map(|at| Checkpoints::new(at.join(&folder), self.fingerprint(&folder))),
         };
+        let checkpoint = self.plan.checkpoints.as_ref().map(|folder| {
+            let path = folder.join(format!("{name}.safetensors"));
+            Checkpoint::new(path, self.fingerprint(&name))
+        });
         let targets = |epoch: usize, head: Option<&Head>| -> Result<Targets> {
             match (source, recipe.graph_on, head) {
                 (Source::Beliefs, _, _) if epoch <= recipe.train.labeled_epochs => {
@@ -375,12 +376,12 @@ impl Ground<'_> {
                 (None, None) => Ok(None),
             }
         };
-        train(&task, targets, score, monitor)
+        train(&task, targets, score, checkpoint, monitor)
     }
 
-    fn fingerprint(&self, folder: &str) -> String {
+    fn fingerprint(&self, name: &str) -> String {
         let plan = self.plan;
-        let what = (plan.recipe, plan.protocol, &plan.data_digest, folder);
+        let what = (plan.recipe, plan.protocol, &plan.data_digest, name);
         serde_json::to_string(&what).unwrap_or_default()
     }
 

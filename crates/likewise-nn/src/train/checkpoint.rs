@@ -1,28 +1,36 @@
-//! Checkpoints: a training that was killed goes on after its last finished epoch.
+//! Checkpoints: a training that was killed goes on after its last saved epoch.
 
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use burn::module::Module;
+use burn::module::Param;
 use burn::optim::{AdamWConfig, ModuleOptimizer};
-use burn::store::ModuleRecord;
-use burn::tensor::Bytes;
+use burn::tensor::{Bytes, Device};
+use ndarray::Array2;
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use super::{Epoch, Proxies, Score, Task, Trained};
+use super::{Epoch, Proxies, Score, Task, Trained, matrix_tensor};
 use crate::net::{Head, ResidualNet};
 use crate::{Error, ErrorKind, Result};
 
-/// The folder of one training's checkpoints.
+/// Saving more often costs more than repeating the epochs since the last time.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The checkpoint of one training: one file, replaced as a whole, so whatever the moment
+/// of a kill it is either the last or the one before.
 ///
-/// After every epoch: the network and proxies of that epoch (kept: they are also the
-/// candidates that validation chooses from), the optimizers (the last only), and last of
-/// all `state.json`, which names the epoch. Each file is replaced as a whole, so whatever
-/// the moment of a kill, `state.json` names files that are complete.
+/// A safetensors file: the matrices of the head after every epoch (validation chooses among
+/// them), the proxies, the state of both optimizers, and the log as metadata.
 #[derive(Debug, Clone)]
-pub(crate) struct Checkpoints {
-    folder: PathBuf,
+pub(crate) struct Checkpoint {
+    path: PathBuf,
     /// What the training depends on; a checkpoint of anything else is not resumed.
     fingerprint: String,
+    last: Instant,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -32,127 +40,140 @@ struct State {
     scores: Vec<Option<Score>>,
 }
 
-pub(crate) struct Saved<'a> {
-    at: &'a Checkpoints,
-    state: State,
+/// The moving parts of the training loop.
+pub(super) struct Loop {
+    pub(super) net: ResidualNet,
+    pub(super) proxies: Proxies,
+    pub(super) net_optimizer: ModuleOptimizer,
+    pub(super) proxy_optimizer: ModuleOptimizer,
 }
 
-impl Checkpoints {
-    pub(crate) fn new(folder: PathBuf, fingerprint: String) -> Self {
+impl Loop {
+    pub(super) fn new(net: ResidualNet, proxies: Array2<f32>, decay: f64, device: &Device) -> Self {
+        let adam = |decay: f64| {
+            let config = AdamWConfig::new().with_epsilon(1e-8);
+            config.with_weight_decay(decay as f32).init()
+        };
         Self {
-            folder,
+            net,
+            proxies: Proxies {
+                rows: Param::from_tensor(matrix_tensor(&proxies, device)),
+            },
+            net_optimizer: adam(decay),
+            proxy_optimizer: adam(0.0),
+        }
+    }
+}
+
+impl Checkpoint {
+    pub(crate) fn new(path: PathBuf, fingerprint: String) -> Self {
+        Self {
+            path,
             fingerprint,
+            last: Instant::now(),
         }
     }
 
-    fn file(&self, what: &str, epoch: usize) -> PathBuf {
-        self.folder.join(format!("{what}-{epoch}.bpk"))
-    }
-
-    pub(super) fn save(
-        &self,
-        net: &ResidualNet,
-        proxies: &Proxies,
-        net_optimizer: &ModuleOptimizer,
-        proxy_optimizer: &ModuleOptimizer,
-        done: &Trained,
-    ) -> Result<()> {
-        let epoch = done.log.len() - 1;
-        std::fs::create_dir_all(&self.folder).map_err(|e| self.failed(&e))?;
-        let parts = [
-            ("net", net.clone().into_record().into_bytes()),
-            ("proxies", proxies.clone().into_record().into_bytes()),
-            ("net-optimizer", net_optimizer.into_bytes()),
-            ("proxy-optimizer", proxy_optimizer.into_bytes()),
-        ];
-        for (what, bytes) in parts {
-            let bytes = bytes.map_err(|e| self.failed(&e))?;
-            likewise_io::atomic::write_bytes(&self.file(what, epoch), &bytes)
-                .map_err(|e| self.failed(&e))?;
+    /// Saves, if the last time is long enough ago or the training is over.
+    pub(super) fn save(&mut self, state: &Loop, done: &Trained, over: bool) -> Result<()> {
+        if !over && self.last.elapsed() < INTERVAL {
+            return Ok(());
         }
-        let state = State {
+        let failed = |e: &dyn std::fmt::Display| {
+            let at = self.path.display();
+            Error::new(ErrorKind::Internal, format!("cannot write checkpoint {at}: {e}"))
+        };
+        let mut blobs: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
+        let mut put = |name: String, m: &Array2<f32>| {
+            let bytes = m.iter().flat_map(|v| v.to_le_bytes()).collect();
+            blobs.insert(name, (Dtype::F32, m.shape().to_vec(), bytes));
+        };
+        for (epoch, head) in done.heads.iter().enumerate() {
+            for (name, matrix) in head.residual.iter().flatten() {
+                put(format!("{epoch}/{name}"), matrix);
+            }
+        }
+        put("proxies".into(), &super::to_matrix(state.proxies.rows.val()));
+        for (name, optimizer) in [
+            ("net-optimizer", &state.net_optimizer),
+            ("proxy-optimizer", &state.proxy_optimizer),
+        ] {
+            let bytes = optimizer.into_bytes().map_err(|e| failed(&e))?.to_vec();
+            blobs.insert(name.into(), (Dtype::U8, vec![bytes.len()], bytes));
+        }
+        let json = serde_json::to_string(&State {
             fingerprint: self.fingerprint.clone(),
             log: done.log.clone(),
             scores: done.scores.clone(),
-        };
-        let json = serde_json::to_vec(&state).map_err(|e| self.failed(&e))?;
-        likewise_io::atomic::write_bytes(&self.folder.join("state.json"), &json)
-            .map_err(|e| self.failed(&e))?;
-        for what in ["proxies", "net-optimizer", "proxy-optimizer"] {
-            if epoch > 1 {
-                // Only the last ones are needed; failing to tidy up harms nothing.
-                let _ = std::fs::remove_file(self.file(what, epoch - 1));
-            }
+        })
+        .map_err(|e| failed(&e))?;
+        let views = blobs
+            .iter()
+            .map(|(name, (dtype, shape, bytes))| {
+                Ok((name, TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let metadata = HashMap::from([("state".to_owned(), json)]);
+        let bytes = safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))?;
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
         }
+        likewise_io::atomic::write(&self.path, |file| Ok(file.write_all(&bytes)?))
+            .map_err(|e| failed(&e))?;
+        self.last = Instant::now();
         Ok(())
     }
 
-    fn failed(&self, e: &dyn std::fmt::Display) -> Error {
-        Error::new(
-            ErrorKind::Internal,
-            format!("cannot write a checkpoint in {}: {e}", self.folder.display()),
-        )
-    }
-
-    /// The last complete checkpoint of this very training, if there is one.
-    pub(super) fn load(&self) -> Option<Saved<'_>> {
-        let json = std::fs::read(self.folder.join("state.json")).ok()?;
-        let state: State = serde_json::from_slice(&json).ok()?;
-        (state.fingerprint == self.fingerprint).then_some(Saved { at: self, state })
-    }
-}
-
-impl Saved<'_> {
-    /// Everything as it was after the saved epoch; `None` if any file is unusable, in which
-    /// case the training starts over.
-    #[expect(clippy::type_complexity, reason = "the state of the loop, taken apart at once")]
-    pub(super) fn restore(
-        self,
-        task: &Task,
-        net: &ResidualNet,
-        proxies: &Proxies,
-        adam: &impl Fn() -> AdamWConfig,
-        decay: f32,
-    ) -> Option<(ResidualNet, Proxies, ModuleOptimizer, ModuleOptimizer, Trained)> {
-        let read = |what: &str, epoch: usize| {
-            std::fs::read(self.at.file(what, epoch))
-                .ok()
-                .map(Bytes::from_bytes_vec)
-        };
-        let load_net = |epoch: usize| {
-            let record = ModuleRecord::from_bytes(read("net", epoch)?).ok()?;
-            net.clone().try_load_record(record).ok()
-        };
-        let last = self.state.log.len().checked_sub(1)?;
-        if last > task.epochs {
+    /// Sets `state` back to the last saved epoch. `None` where there is no usable
+    /// checkpoint of this very training: it then starts from the beginning.
+    pub(super) fn restore(&self, task: &Task, state: &mut Loop, device: &Device) -> Option<Trained> {
+        let bytes = std::fs::read(&self.path).ok()?;
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).ok()?;
+        let saved: State =
+            serde_json::from_str(metadata.metadata().as_ref()?.get("state")?).ok()?;
+        let last = saved.log.len().checked_sub(1)?;
+        let complete = saved.fingerprint == self.fingerprint && last <= task.epochs;
+        if !complete || saved.scores.len() != saved.log.len() {
             return None;
         }
-        // Epoch 0 is the untrained network, which the seed gives again.
-        let mut nets = vec![net.clone()];
-        for epoch in 1..=last {
-            nets.push(load_net(epoch)?);
-        }
-        let record = ModuleRecord::from_bytes(read("proxies", last)?).ok()?;
-        let proxies = proxies.clone().try_load_record(record).ok()?;
-        let net_optimizer = adam()
-            .with_weight_decay(decay)
-            .init()
-            .from_bytes(read("net-optimizer", last)?)
-            .ok()?;
-        let proxy_optimizer = adam()
-            .with_weight_decay(0.0)
-            .init()
-            .from_bytes(read("proxy-optimizer", last)?)
-            .ok()?;
-        let heads = nets
-            .iter()
-            .map(|net| Head::from_net(*task.head, task.whitening.clone(), net))
-            .collect();
-        let done = Trained {
-            heads,
-            log: self.state.log,
-            scores: self.state.scores,
+        let tensors = SafeTensors::deserialize(&bytes).ok()?;
+        let matrix = |name: &str| -> Option<Array2<f32>> {
+            let view = tensors.tensor(name).ok()?;
+            let &[rows, columns] = view.shape() else {
+                return None;
+            };
+            let values = view.data().chunks_exact(4);
+            let values = values.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            Array2::from_shape_vec((rows, columns), values.collect()).ok()
         };
-        Some((nets.pop()?, proxies, net_optimizer, proxy_optimizer, done))
+        let fresh = Head::from_net(*task.head, task.whitening.clone(), &state.net);
+        let mut heads = Vec::new();
+        for epoch in 0..=last {
+            let mut head = fresh.clone();
+            for (name, part) in head.residual.iter_mut().flatten() {
+                *part = matrix(&format!("{epoch}/{name}"))?;
+            }
+            heads.push(head);
+        }
+        let net = state.net.with_tensors(heads[last].residual.as_ref()?, device)?;
+        let optimizer = |name: &str, fresh: &ModuleOptimizer| {
+            let bytes = tensors.tensor(name).ok()?.data().to_vec();
+            fresh.clone().from_bytes(Bytes::from_bytes_vec(bytes)).ok()
+        };
+        let proxies = matrix("proxies")?;
+        let proxies = matrix_tensor(&proxies, device).require_grad();
+        *state = Loop {
+            proxies: Proxies {
+                rows: state.proxies.rows.clone().map(|_| proxies),
+            },
+            net_optimizer: optimizer("net-optimizer", &state.net_optimizer)?,
+            proxy_optimizer: optimizer("proxy-optimizer", &state.proxy_optimizer)?,
+            net,
+        };
+        Some(Trained {
+            heads,
+            log: saved.log,
+            scores: saved.scores,
+        })
     }
 }
