@@ -1,2 +1,61 @@
-//! x
-fn main() {}
+//! The `likewise` command.
+//!
+//! Results go to stdout, progress and messages to stderr. Exit codes: 0 ok, 1 failed,
+//! 2 usage, 3 quality gate missed.
+
+mod args;
+mod config;
+mod data;
+mod estimate;
+mod failure;
+mod output;
+mod progress;
+mod report;
+mod run_folder;
+mod verb;
+
+use std::process::ExitCode;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match config::arguments(std::env::args_os()).map(Cli::try_parse_from) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(e)) => e.exit(),
+        Err(e) => return e.report(),
+    };
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => e.report(),
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    if let Some(threads) = cli.common.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build_global()
+            .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
+    }
+    let monitor = progress::monitor(&cli.common);
+    let at = verb::Context {
+        common: &cli.common,
+        monitor: &monitor,
+    };
+    match &cli.verb {
+        Verb::Demo(args) => verb::demo::run(args, &at),
+        Verb::Doctor(args) => verb::doctor::run(args, &at),
+        Verb::Graph(args) => verb::graph::run(args, &at),
+        Verb::Propagate(args) => verb::propagate::run(args, &at),
+        Verb::Fit(args) => verb::fit::run(args, &at),
+        Verb::Embed(args) => verb::embed::run(args, &at),
+        Verb::Index(args) => verb::index::run(args, &at),
+        Verb::Search(args) => verb::search::run(args, &at),
+        Verb::Eval(args) => verb::eval::run(args, &at),
+        Verb::Explain(args) => verb::explain::run(args, &at),
+        Verb::Completions(args) => verb::completions::run(args),
+        Verb::Man(args) => verb::man::run(args),
+    }
+}

@@ -1,0 +1,443 @@
+//! The command line: one definition for parsing, help, completions and the man page.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::data::Bytes;
+
+/// From a pile of items and a handful of labels to a search that shares your idea of
+/// similar, with an honest number on it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "likewise",
+    version,
+    args_override_self = true,
+    arg_required_else_help = true,
+    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .parquet or .safetensors file, or MNIST idx files (a file or their folder)."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Flags of every verb.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Print the result as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Seed of every random step.
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Threads; the result does not depend on them. Default: all cores.
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// No progress, no remarks; errors still show.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// More remarks.
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Flags from a TOML file; the command line overrides them.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Refuse work that needs more memory than this, e.g. 4GiB.
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub(crate) max_memory: Option<Bytes>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// The whole journey on built-in handwritten digits, under a minute.
+    #[command(after_help = "Example:\n  likewise demo -o digits-run/")]
+    Demo(Demo),
+    /// Looks at data: sizes, classes, duplicates, isolated items, leaks.
+    #[command(after_help = "Example:\n  likewise doctor items.npz --view fac")]
+    Doctor(Doctor),
+    /// Builds the nearest-neighbour graph.
+    #[command(after_help = "Example:\n  likewise graph items.npy -k 50 -o graph.npz")]
+    Graph(Graph),
+    /// Spreads labels over the graph: beliefs about every item.
+    #[command(
+        after_help = "Example:\n  likewise propagate items.npz --method mixed -k 50 --labels-per-class 5 -o beliefs.npz"
+    )]
+    Propagate(Propagate),
+    /// Learns an embedding and measures it beside its baselines.
+    #[command(
+        after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/"
+    )]
+    Fit(Fit),
+    /// Embeds data with a fitted model.
+    #[command(after_help = "Example:\n  likewise embed run/ new-items.npy -o embeddings.npy")]
+    Embed(Embed),
+    /// Builds a search index of a run or of embeddings.
+    #[command(after_help = "Example:\n  likewise index run/ --kind hnsw")]
+    Index(Index),
+    /// Finds the most similar items.
+    #[command(
+        after_help = "Examples:\n  likewise search run/ --id 42 -k 10\n  likewise search run/ --query new-items.npy -k 10 --json"
+    )]
+    Search(Search),
+    /// Measures retrieval: of a run, or of any embeddings with labels.
+    #[command(
+        after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json"
+    )]
+    Eval(Eval),
+    /// Tells what a method does, when not to use it, its formula, cost and source.
+    #[command(after_help = "Example:\n  likewise explain mixed")]
+    Explain(Explain),
+    /// Prints shell completions.
+    #[command(after_help = "Example:\n  likewise completions bash > /etc/bash_completion.d/likewise")]
+    Completions(Completions),
+    /// Writes the man pages.
+    #[command(after_help = "Example:\n  likewise man -o man/")]
+    Man(Man),
+}
+
+/// Where items come from.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Data {
+    /// The data: .npy, .npz, .csv, .parquet, .safetensors, or MNIST idx.
+    #[arg(value_name = "DATA", required_unless_present = "data_flag")]
+    data: Option<PathBuf>,
+    /// The data, from a config file.
+    #[arg(long = "data", id = "data_flag", hide = true, value_name = "DATA")]
+    data_flag: Option<PathBuf>,
+    /// Labels: a csv with id and label, or an .npy with one label an item; -1, empty or
+    /// null mean unlabeled.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// The feature matrix to use, if the data hold several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
+}
+
+impl Data {
+    /// The path of the data, wherever it was given.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        let path = self.data.as_deref().or(self.data_flag.as_deref());
+        path.unwrap_or_else(|| std::path::Path::new(""))
+    }
+}
+
+/// `likewise demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Folder to write the run into.
+    #[arg(short, long, default_value = "likewise-demo", value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Which of the six feature sets of the digits.
+    #[arg(long, default_value = "fac", value_name = "NAME")]
+    pub(crate) view: String,
+    /// Labels a class.
+    #[arg(long, default_value_t = NonZeroUsize::new(5).expect("5 is not 0"), value_name = "M")]
+    pub(crate) labels_per_class: NonZeroUsize,
+    /// Label draws.
+    #[arg(long, default_value_t = NonZeroUsize::new(5).expect("5 is not 0"), value_name = "N")]
+    pub(crate) draws: NonZeroUsize,
+}
+
+/// `likewise doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Neighbours for the look at isolated items.
+    #[arg(short, default_value_t = 10, value_name = "K")]
+    pub(crate) k: usize,
+}
+
+/// How the graph is built.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct GraphFlags {
+    /// Neighbours an item.
+    #[arg(short, long, default_value_t = 50, value_name = "K")]
+    pub(crate) k: usize,
+    /// Exponent of the cosine in an edge's weight.
+    #[arg(long, default_value_t = 3.0, value_name = "G")]
+    pub(crate) gamma: f64,
+    /// Approximate neighbours (HNSW) instead of exact ones.
+    #[arg(long)]
+    pub(crate) approx: bool,
+}
+
+/// `likewise graph`
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+    /// Where the graph goes: a scipy CSR .npz.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Propagation methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodName {
+    /// Local and global consistency (Zhou 2003).
+    Lgc,
+    /// Fitted on labeled items only (U-modified).
+    Harmonic,
+    /// With negative edges found by edge removal.
+    Mixed,
+}
+
+/// Scale of F in the softmax of mixed propagation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScaleName {
+    /// As printed in the paper.
+    Literal,
+    /// Divided by mu.
+    Unscaled,
+    /// z-score of each class.
+    Standardised,
+}
+
+/// Class-mass normalisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MassName {
+    /// None.
+    None,
+    /// All classes equally large.
+    Uniform,
+    /// Classes as large as their share of the labels.
+    Labeled,
+}
+
+/// `likewise propagate`
+#[derive(Debug, Args)]
+pub(crate) struct Propagate {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The method.
+    #[arg(long, value_enum, default_value = "mixed")]
+    pub(crate) method: MethodName,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+    /// A graph written by `likewise graph` (or scipy), instead of building one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["approx"])]
+    pub(crate) graph: Option<PathBuf>,
+    /// Keep this many labels a class and hide the others (they only measure accuracy).
+    #[arg(long, value_name = "M")]
+    pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// Scale of mixed propagation.
+    #[arg(long, value_enum)]
+    pub(crate) scale: Option<ScaleName>,
+    /// Weight of negative edges (mixed).
+    #[arg(long, value_name = "B")]
+    pub(crate) beta: Option<f64>,
+    /// Temperature factor of the edge removal (mixed).
+    #[arg(long, value_name = "L")]
+    pub(crate) lambda: Option<f64>,
+    /// Weight of the labels.
+    #[arg(long, value_name = "MU")]
+    pub(crate) mu: Option<f64>,
+    /// 2 counts each pair twice as printed, 1 once (mixed).
+    #[arg(long, value_name = "F")]
+    pub(crate) pair_factor: Option<f64>,
+    /// Class-mass normalisation.
+    #[arg(long, value_enum)]
+    pub(crate) mass: Option<MassName>,
+    /// Relative residual at which the solver stops.
+    #[arg(long, value_name = "T")]
+    pub(crate) tolerance: Option<f64>,
+    /// Where the beliefs go: .npz, .csv or .parquet.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Where the negative edges go (mixed): a scipy CSR .npz.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) negatives: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// How items are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SplitName {
+    /// Within each class.
+    Item,
+    /// By class: the tested classes were never seen.
+    ZeroShot,
+    /// As the data say.
+    Given,
+}
+
+/// `likewise fit`
+#[derive(Debug, Args)]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The recipe, by name; a [recipe] table in --config changes single choices.
+    #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
+    pub(crate) recipe: String,
+    /// Keep this many labels a class for fitting and hide the others (they only measure).
+    #[arg(long, value_name = "M")]
+    pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// How items are divided. Default: as the data say, else within each class.
+    #[arg(long, value_enum)]
+    pub(crate) split: Option<SplitName>,
+    /// Label draws that the numbers are a mean of (with --labels-per-class).
+    #[arg(long, default_value_t = NonZeroUsize::new(5).expect("5 is not 0"), value_name = "N")]
+    pub(crate) draws: NonZeroUsize,
+    /// Most epochs.
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<usize>,
+    /// Neighbours an item in the graph.
+    #[arg(short, long, value_name = "K")]
+    pub(crate) k: Option<usize>,
+    /// Folder of the run.
+    #[arg(short, long, value_name = "FOLDER", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with an interrupted run in the same folder.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) gate: Vec<crate::data::Gate>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `likewise embed`
+#[derive(Debug, Args)]
+pub(crate) struct Embed {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Where the embeddings go: .npy.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+/// Kinds of index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IndexName {
+    /// Exact: compares with every item.
+    Flat,
+    /// Approximate, fast on large collections.
+    Hnsw,
+}
+
+/// `likewise index`
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// Folder of a run, or an .npy of embeddings.
+    #[arg(value_name = "RUN|EMB")]
+    pub(crate) source: PathBuf,
+    /// Kind of index.
+    #[arg(long, value_enum, default_value = "hnsw")]
+    pub(crate) kind: IndexName,
+    /// Where the index goes. Default: index/ in the run's folder.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Neighbours at which recall against exact search is measured.
+    #[arg(short, default_value_t = 10, value_name = "K")]
+    pub(crate) k: usize,
+}
+
+/// `likewise search`
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Search for each item of this data (same view as the run was fitted on).
+    #[arg(long, value_name = "DATA", required_unless_present = "id", conflicts_with = "id")]
+    pub(crate) query: Option<PathBuf>,
+    /// Search for the item of the run with this id (it is left out of the answer).
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// The feature matrix of --query to use. Default: the run's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
+    /// Answers a query.
+    #[arg(short, default_value_t = 10, value_name = "K")]
+    pub(crate) k: usize,
+    /// Compare with every item instead of using the index.
+    #[arg(long)]
+    pub(crate) exact: bool,
+}
+
+/// `likewise eval`
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Folder of a run, or embeddings as DATA.
+    #[arg(value_name = "RUN|EMB")]
+    pub(crate) source: PathBuf,
+    /// Labels of the embeddings.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// The feature matrix to use, if the data hold several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
+    /// Search these embeddings instead of the other queries.
+    #[arg(long, value_name = "EMB")]
+    pub(crate) gallery: Option<PathBuf>,
+    /// Labels of the gallery.
+    #[arg(long, value_name = "FILE", requires = "gallery")]
+    pub(crate) gallery_labels: Option<PathBuf>,
+    /// Similarity.
+    #[arg(long, value_enum, default_value = "cosine")]
+    pub(crate) metric: MetricName,
+    /// The k of R@k and P@k.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_name = "K,...")]
+    pub(crate) at: Vec<NonZeroUsize>,
+    /// Leave NMI out (it clusters, which takes longer than all else).
+    #[arg(long)]
+    pub(crate) no_nmi: bool,
+    /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) gate: Vec<crate::data::Gate>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Similarities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricName {
+    /// Cosine of the angle.
+    Cosine,
+    /// Euclidean distance.
+    Euclidean,
+    /// Inner product.
+    InnerProduct,
+}
+
+/// `likewise explain`
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// Name of a method; without it, all names.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// `likewise completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `likewise man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Folder for the pages.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+}

@@ -1,0 +1,203 @@
+//! Reading what a verb works on, and small values of the command line.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use likewise::{Collection, Labels, Part, View};
+use likewise_io::ReadOptions;
+
+use crate::args::Data;
+use crate::failure::Failure;
+use crate::verb::Context;
+
+/// A number of bytes, written as 500MB, 4GiB or 4G.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = text[digits.len()..].to_ascii_lowercase();
+        let factor: f64 = match unit.as_str() {
+            "" | "b" => 1.0,
+            "kb" => 1e3,
+            "k" | "kib" => 1024.0,
+            "mb" => 1e6,
+            "m" | "mib" => 1024.0 * 1024.0,
+            "gb" => 1e9,
+            "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+            "tb" => 1e12,
+            "t" | "tib" => 1024.0_f64.powi(4),
+            _ => return Err(format!("\"{unit}\" is not a unit; write e.g. 500MB or 4GiB")),
+        };
+        let number: f64 = digits
+            .trim()
+            .parse()
+            .map_err(|_| format!("\"{text}\" is not a size; write e.g. 500MB or 4GiB"))?;
+        if !(number.is_finite() && number > 0.0) {
+            return Err("must be above 0".into());
+        }
+        Ok(Self((number * factor) as u64))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.0 as f64;
+        let mut unit = "B";
+        for next in ["KiB", "MiB", "GiB", "TiB"] {
+            if value < 1024.0 {
+                break;
+            }
+            value /= 1024.0;
+            unit = next;
+        }
+        write!(f, "{value:.1} {unit}")
+    }
+}
+
+/// A quality gate: a metric and the least it must reach.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Gate {
+    metric: String,
+    least: f64,
+}
+
+impl FromStr for Gate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rule = "write METRIC=VALUE, e.g. recall@1=0.8 or map_at_r=0.5";
+        let (metric, least) = text.split_once('=').ok_or(rule)?;
+        let least = least.parse::<f64>().ok().filter(|v| v.is_finite());
+        Ok(Self {
+            metric: metric.trim().to_owned(),
+            least: least.ok_or(rule)?,
+        })
+    }
+}
+
+impl Gate {
+    /// Fails with exit code 3 if the metric is below the gate, 2 if there is none such.
+    pub(crate) fn check(&self, summary: &serde_json::Value) -> Result<(), Failure> {
+        let value = match self.metric.split_once('@') {
+            Some((family, k)) => &summary[family][k],
+            None => &summary[&self.metric],
+        };
+        let Some(value) = value.as_f64() else {
+            return Err(Failure::usage(format!(
+                "--gate {}: no such metric was measured; there are recall@K, precision@K, map, \
+                 map_at_r, r_precision, nmi",
+                self.metric
+            )));
+        };
+        if value < self.least {
+            return Err(Failure::gate(format!(
+                "quality gate missed: {} is {value:.4}, the gate is {}",
+                self.metric, self.least
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Reads the data of a verb, warning of what it could not use.
+pub(crate) fn load(data: &Data, at: &Context) -> Result<Collection, Failure> {
+    load_path(data.path(), data.labels.as_deref(), data.view.as_deref(), at)
+}
+
+/// As [`load`], from its parts.
+pub(crate) fn load_path(
+    path: &Path,
+    labels: Option<&Path>,
+    view: Option<&str>,
+    at: &Context,
+) -> Result<Collection, Failure> {
+    let options = ReadOptions {
+        labels: labels.map(Path::to_owned),
+        view: view.map(str::to_owned),
+        max_memory: at.common.max_memory.map(|b| b.0),
+    };
+    Ok(likewise_io::read(path, &options, at.monitor)?)
+}
+
+/// The items that have the view, and the view; says how many had to be left out.
+pub(crate) fn with_view(
+    collection: Collection,
+    name: Option<&str>,
+    at: &Context,
+) -> Result<(Collection, View), Failure> {
+    let view = collection.view(name)?;
+    let Some(present) = &view.present else {
+        let view = view.clone();
+        return Ok((collection, view));
+    };
+    let rows: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
+    let missing = present.len() - rows.len();
+    if missing > 0 {
+        at.monitor.warn(format!(
+            "{missing} items have no view {} and are left out",
+            view.name
+        ));
+    }
+    let collection = collection.select(&rows);
+    let view = collection.view(name)?.clone();
+    Ok((collection, view))
+}
+
+/// The labels, or a message that says how to give some.
+pub(crate) fn labels(collection: &Collection) -> Result<&Labels, Failure> {
+    let none = "the data hold no labels; give some with --labels FILE (csv with id,label, or .npy)";
+    let labels = collection.labels.as_ref().ok_or_else(|| Failure::failed(none))?;
+    if labels.n_known() == 0 {
+        return Err(Failure::failed(none));
+    }
+    Ok(labels)
+}
+
+/// The labels that may be used: of the training part if there is a split, and `per_class`
+/// of each class if others are to be hidden.
+pub(crate) fn visible(collection: &Collection, per_class: Option<usize>, seed: u64) -> Labels {
+    let Some(labels) = &collection.labels else {
+        return Labels::unknown(collection.len());
+    };
+    let Some(per_class) = per_class else {
+        return labels.clone();
+    };
+    match &collection.split {
+        Some(parts) => labels.masked(|i| parts[i] == Part::Train),
+        None => labels.clone(),
+    }
+    .draw(per_class, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!("4GiB".parse(), Ok(Bytes(4 << 30)));
+        assert_eq!("1.5k".parse(), Ok(Bytes(1536)));
+        assert_eq!("500MB".parse(), Ok(Bytes(500_000_000)));
+        assert_eq!("7".parse(), Ok(Bytes(7)));
+        for wrong in ["", "GiB", "4 furlongs", "-1G", "0"] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+        assert_eq!(Bytes(1536).to_string(), "1.5 KiB");
+    }
+
+    #[test]
+    fn gates_know_metrics_with_and_without_k() {
+        let summary = serde_json::json!({"recall": {"1": 0.5}, "map": 0.25});
+        let gate = |text: &str| text.parse::<Gate>().unwrap().check(&summary);
+        assert!(gate("recall@1=0.5").is_ok());
+        assert!(gate("map=0.2").is_ok());
+        assert!(gate("map=0.3").is_err());
+        assert!(gate("recall@3=0.3").is_err());
+        assert!("map".parse::<Gate>().is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! Results on stdout.
+
+use std::io::Write;
+
+use likewise::eval::summary::Summary;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes one line; a closed pipe ends the program quietly, as is usual.
+pub(crate) fn line(text: impl AsRef<str>) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{}", text.as_ref()) {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => Ok(other?),
+    }
+}
+
+/// Writes a value as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    line(serde_json::to_string_pretty(value)?)
+}
+
+/// A table of metrics: one row a system.
+pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
+    let ks: Vec<usize> = rows.first().map_or(vec![], |(_, s)| s.recall.keys().copied().collect());
+    let mut header = vec![String::new()];
+    header.extend(ks.iter().map(|k| format!("R@{k}")));
+    header.extend(["MAP@R".to_owned(), "NMI".to_owned()]);
+    let mut lines = vec![header];
+    for (name, summary) in rows {
+        let mut cells = vec![(*name).to_owned()];
+        for k in &ks {
+            let value = summary.recall.get(k).copied();
+            cells.push(cell(value, summary.ci.get(&format!("recall@{k}"))));
+        }
+        cells.push(cell(summary.map_at_r, summary.ci.get("map_at_r")));
+        cells.push(cell(summary.nmi, summary.ci.get("nmi")));
+        lines.push(cells);
+    }
+    aligned(&lines)
+}
+
+/// The value with half the width of its interval.
+fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
+    match (value, interval) {
+        (Some(value), Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
+        (Some(value), None) => format!("{value:.3}"),
+        (None, _) => "-".into(),
+    }
+}
+
+/// Columns padded to their widest cell: the first to the left, the others to the right.
+pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(c));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let padded = |line: &Vec<String>| {
+        let cells = line.iter().enumerate().map(|(c, cell)| {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            if c == 0 {
+                format!("{cell}{pad}")
+            } else {
+                format!("{pad}{cell}")
+            }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,24 @@
+//! The verbs: one file each.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod embed;
+pub(crate) mod eval;
+pub(crate) mod explain;
+pub(crate) mod fit;
+pub(crate) mod graph;
+pub(crate) mod index;
+pub(crate) mod man;
+pub(crate) mod propagate;
+pub(crate) mod search;
+
+use likewise::Monitor;
+
+use crate::args::Common;
+
+/// What every verb gets.
+pub(crate) struct Context<'a> {
+    pub(crate) common: &'a Common,
+    pub(crate) monitor: &'a Monitor,
+}

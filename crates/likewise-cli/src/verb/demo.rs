@@ -1,0 +1,96 @@
+//! `likewise demo`
+
+use std::collections::BTreeMap;
+
+use likewise::Collection;
+use likewise_io::{Form, ReadOptions};
+use likewise_nn::Recipe;
+use likewise_nn::study::{Protocol, Results, SplitKind};
+use serde::Serialize;
+
+use super::Context;
+use super::fit::{Job, print};
+use crate::args::Demo;
+use crate::failure::Failure;
+use crate::output;
+use crate::report::Thumbnails;
+use crate::run_folder::RunFolder;
+
+/// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
+const DIGITS: &[u8] = include_bytes!("../../../../testdata/digits.npz");
+
+/// Rows and columns of the view `pix`.
+const PIXELS: (usize, usize) = (16, 15);
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    item: &'a Results,
+    zero_shot: &'a Results,
+    run: String,
+}
+
+pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
+    let collection = likewise_io::read_bytes(Form::Npz, DIGITS, &ReadOptions::default())?;
+    let view = collection.view(Some(&args.view))?;
+    let folder = RunFolder::create(&args.out, false)?;
+    let mut job = Job {
+        recipe: Recipe::default(),
+        protocol: Protocol {
+            split: SplitKind::ZeroShot,
+            labels_per_class: Some(args.labels_per_class.get()),
+            draws: args.draws.get(),
+            seed: at.common.seed,
+            ..Protocol::default()
+        },
+        data: format!("built-in digits, view {}", view.name),
+        digest: "built-in".into(),
+        seconds: BTreeMap::new(),
+    };
+    if !at.common.json {
+        intro(&collection, args)?;
+    }
+    let zero_shot = job.plan(&collection, view, None).run(at.monitor)?.results;
+    job.protocol.split = SplitKind::Item;
+    let pixels = collection.view(Some("pix"))?;
+    let thumbnails = Thumbnails {
+        pixels: pixels.matrix.view(),
+        width: PIXELS.1,
+        height: PIXELS.0,
+    };
+    let (study, _) = job.run(
+        &collection,
+        view,
+        &folder,
+        Some(thumbnails),
+        Some(&zero_shot),
+        at,
+    )?;
+    if at.common.json {
+        return output::json(&Answer {
+            item: &study.results,
+            zero_shot: &zero_shot,
+            run: args.out.display().to_string(),
+        });
+    }
+    let classes = "Tested on other items of the same ten classes (mean ± half a 95 % interval):\n";
+    output::line(classes)?;
+    print(&study.results)?;
+    output::line("\nTested on classes that were never seen (class-disjoint split):\n")?;
+    print(&zero_shot)?;
+    let run = args.out.display();
+    output::line(format!(
+        "\nLook at {run}/report.html, then try:\n  likewise search {run} --id 42 -k 5\n  likewise \
+         eval {run}\n  likewise explain mixed"
+    ))
+}
+
+fn intro(collection: &Collection, args: &Demo) -> Result<(), Failure> {
+    output::line(format!(
+        "{} handwritten digits, feature set {}, {} labels a class; all other labels are hidden \
+         and only measure.\n",
+        collection.len(),
+        args.view,
+        args.labels_per_class
+    ))
+}

@@ -1,0 +1,55 @@
+//! `likewise embed`
+
+use serde::Serialize;
+
+use super::Context;
+use crate::args::Embed;
+use crate::data;
+use crate::failure::Failure;
+use crate::output;
+use crate::run_folder::RunFolder;
+
+#[derive(Serialize)]
+struct Answer {
+    items: usize,
+    dimensions: usize,
+}
+
+pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
+    let run = RunFolder::open(&args.run)?;
+    let head = run.head()?;
+    let config = run.config()?;
+    let path = args.data.path();
+    let view = view_for(path, args.data.view.as_deref(), &config.view)?;
+    let collection = data::load_path(path, None, view.as_deref(), at)?;
+    let (collection, view) = data::with_view(collection, view.as_deref(), at)?;
+    let embeddings = head
+        .embed(view.matrix.view())
+        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
+    likewise_io::write_npy(&args.out, embeddings.view())?;
+    let answer = Answer {
+        items: collection.len(),
+        dimensions: embeddings.ncols(),
+    };
+    if at.common.json {
+        return output::json(&answer);
+    }
+    output::line(format!(
+        "{} items, {} dimensions",
+        answer.items, answer.dimensions
+    ))
+}
+
+/// The view to use: the one asked for; else the run's, where the data have several.
+pub(super) fn view_for(
+    path: &std::path::Path,
+    asked: Option<&str>,
+    fitted: &str,
+) -> Result<Option<String>, Failure> {
+    if let Some(name) = asked {
+        return Ok(Some(name.to_owned()));
+    }
+    let shape = likewise_io::inspect(path, &likewise_io::ReadOptions::default())?;
+    let several = shape.views.len() > 1;
+    Ok(several.then(|| fitted.to_owned()))
+}

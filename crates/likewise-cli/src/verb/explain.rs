@@ -1,0 +1,153 @@
+//! `likewise explain`: the doc comment of a method, as it stands in its source.
+
+use super::Context;
+use crate::args::Explain;
+use crate::failure::Failure;
+use crate::output;
+
+struct Topic {
+    name: &'static str,
+    what: &'static str,
+    source: &'static str,
+}
+
+macro_rules! topics {
+    ($($name:literal, $what:literal, $path:literal;)*) => {
+        const TOPICS: &[Topic] = &[$(Topic {
+            name: $name,
+            what: $what,
+            source: include_str!(concat!("../../../", $path)),
+        },)*];
+    };
+}
+
+topics! {
+    "knn-graph", "the affinity graph", "likewise/src/neighbor/affinity.rs";
+    "exact", "exact nearest neighbours", "likewise/src/neighbor/exact.rs";
+    "lgc", "propagation: local and global consistency", "likewise/src/propagate/lgc.rs";
+    "harmonic", "propagation: fitted on labeled items only", "likewise/src/propagate/harmonic.rs";
+    "mixed", "propagation with negative edges", "likewise/src/propagate/mixed.rs";
+    "negative", "negative edges by edge removal", "likewise/src/propagate/negative.rs";
+    "mass", "class-mass normalisation", "likewise/src/propagate/mass.rs";
+    "confidence", "confidence of a pseudo-label", "likewise/src/propagate/confidence.rs";
+    "cg", "block conjugate gradient", "likewise/src/solve/conjugate_gradient.rs";
+    "ranking", "R@k, P@k, mAP, MAP@R, R-precision", "likewise/src/eval/ranking.rs";
+    "nmi", "normalised mutual information", "likewise/src/eval/nmi.rs";
+    "kmeans", "k-means", "likewise/src/eval/kmeans.rs";
+    "bootstrap", "intervals", "likewise/src/eval/bootstrap.rs";
+    "split", "item, zero-shot and given splits", "likewise/src/eval/split.rs";
+    "leak", "leaks and duplicates", "likewise/src/eval/leak.rs";
+    "whitening", "label-free shrunk whitening", "likewise/src/eval/whitening.rs";
+    "calibration", "accuracy by confidence", "likewise/src/eval/calibration.rs";
+    "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
+    "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
+    "flat", "the exact index", "likewise/src/index/flat.rs";
+    "head", "the trained head", "likewise-nn/src/net/head.rs";
+    "confidence-proxy", "the confidence-weighted proxy loss", "likewise-nn/src/loss/confidence_proxy.rs";
+    "mixed-lp", "the recipe of fit", "likewise-nn/src/recipe.rs";
+}
+
+pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
+    let Some(name) = &args.name else {
+        if at.common.json {
+            let names: Vec<&str> = TOPICS.iter().map(|t| t.name).collect();
+            return output::json(&names);
+        }
+        let lines: Vec<Vec<String>> = TOPICS
+            .iter()
+            .map(|t| vec![t.name.to_owned(), String::new(), t.what.to_owned()])
+            .collect();
+        for line in lines {
+            output::line(format!("{:18}{}", line[0], line[2]))?;
+        }
+        return Ok(());
+    };
+    let topic = TOPICS.iter().find(|t| t.name == *name).ok_or_else(|| {
+        let names: Vec<&str> = TOPICS.iter().map(|t| t.name).collect();
+        Failure::usage(format!("no method \"{name}\"; there are: {}", names.join(", ")))
+    })?;
+    let text = explanation(topic.source);
+    if at.common.json {
+        let text = serde_json::json!({"name": topic.name, "what": topic.what, "text": text});
+        return output::json(&text);
+    }
+    output::line(format!("{} - {}\n\n{text}", topic.name, topic.what))
+}
+
+/// The module's doc comment and that of its first type with one, without the example code.
+fn explanation(source: &str) -> String {
+    let of = |mark: &str, lines: &mut dyn Iterator<Item = &str>| {
+        let mut text = Vec::new();
+        let mut code = false;
+        for line in lines {
+            let line = line.trim_start();
+            let Some(words) = line.strip_prefix(mark) else {
+                if text.is_empty() {
+                    continue;
+                }
+                break;
+            };
+            let words = words.strip_prefix(' ').unwrap_or(words);
+            if let Some(kind) = words.strip_prefix("```") {
+                // Formulas stand in `text` blocks; what else is fenced is a test.
+                code = !code && kind.trim() != "text";
+                continue;
+            }
+            if !code {
+                text.push(plain(words));
+            }
+        }
+        text.join("\n").trim().to_owned()
+    };
+    let module = of("//!", &mut source.lines());
+    let item = of("///", &mut source.lines());
+    if item.len() < 200 || module.contains(&item) {
+        return module;
+    }
+    format!("{module}\n\n{item}")
+}
+
+/// Markdown without its marks: links keep their text.
+fn plain(words: &str) -> String {
+    let mut out = String::new();
+    let mut rest = words;
+    while let Some(open) = rest.find('[') {
+        let Some(close) = rest[open..].find(']').map(|c| open + c) else {
+            break;
+        };
+        let after = &rest[close + 1..];
+        let end = match after.strip_prefix('(').and_then(|a| a.find(')')) {
+            Some(end) => close + 1 + end + 2,
+            None => close + 1,
+        };
+        let inner = &rest[open + 1..close];
+        out.push_str(&rest[..open]);
+        if inner.starts_with('`') || end > close + 1 {
+            out.push_str(inner);
+        } else {
+            out.push_str(&rest[open..=close]);
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out.replace("**", "").replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_has_an_explanation_with_source_and_limits() {
+        for topic in TOPICS {
+            let text = explanation(topic.source);
+            assert!(text.len() > 200, "{}: {text}", topic.name);
+            assert!(!text.contains("use likewise"), "{}: example code", topic.name);
+        }
+    }
+
+    #[test]
+    fn markdown_is_taken_off() {
+        assert_eq!(plain("see [`Lgc`](super::Lgc) and **not** [0, 1]"), "see Lgc and not [0, 1]");
+    }
+}
