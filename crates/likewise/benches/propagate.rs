@@ -22,7 +22,7 @@ fn main() {
     let mut uniform = |scale: f32| scale * (rng.random::<f32>() - 0.5);
     let centers = Array2::from_shape_fn((classes, DIMENSION), |_| uniform(1.0));
     let x = Array2::from_shape_fn((n, DIMENSION), |(i, c)| {
-        centers[[i % classes, c]] + uniform(3.0)
+        centers[[i % classes, c]] + uniform(1.5)
     });
     let labels = Labels::from_integers((0..n).map(|i| (i % classes) as i64));
     let drawn = labels.draw(5, SEED);

@@ -9,7 +9,9 @@ pub struct Beliefs {
     /// Score per item and class (`n x C`), the solution of the method's equation as it
     /// is: not clamped, rows need not sum to 1.
     pub scores: Array2<f64>,
-    /// Class with the highest score (ties: smaller class); `None` where no label reaches.
+    /// Class with the highest score (ties: smaller class), where classes with unequal numbers
+    /// of labels are put on a par (see [`propagate`](crate::propagate)); `None` where no
+    /// label reaches.
     pub pseudo_label: Vec<Option<u32>>,
     /// Confidence in `pseudo_label`, 0 to 1; 0 where no label reaches, 1 on labeled items.
     pub confidence: Vec<f32>,

@@ -65,7 +65,7 @@ impl KnnGraph {
     /// The graph of the rows of `x` (`n x d`), which need not have unit length.
     ///
     /// Fails on NaN and infinite values, if `k` is not below `n`, on a `gamma` out of
-    /// its range, and when cancelled. Costs O(n² d): see [`exact`](super::exact).
+    /// its range, and when cancelled. Costs O(n² d): see [`exact()`].
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Graph> {
         self.check_gamma()?;
         let neighbors = exact(x, self.k, Metric::Cosine, monitor)?;

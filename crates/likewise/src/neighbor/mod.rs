@@ -1,6 +1,6 @@
 //! Nearest neighbours and the affinity graph made from them.
 //!
-//! [`exact`] compares every item with every other in tiles; [`affinity`] turns lists of
+//! [`exact()`] compares every item with every other in tiles; [`affinity`] turns lists of
 //! neighbours, exact or approximate, into the symmetric [`Graph`](crate::Graph) that
 //! propagation works on.
 

@@ -8,11 +8,7 @@
 //!
 //! Solved for the deviation `F' = F - 1 pi^T` from the proportions `pi` of the labels in
 //! each component: `(L + U) F' = U (Y - 1 pi^T)`. The class signal lies in `F'`, and is
-//! three to four digits smaller than `pi`. Without class-mass normalisation pseudo-labels are
-//! the argmax of `F'`, over the classes labeled in the component. Where all classes of a
-//! component have the same number of labels that is the argmax of `F`; elsewhere the
-//! argmax of `F` would be the class with the most labels nearly everywhere.
-//! The scores are `F`.
+//! three to four digits smaller than `pi`. The scores are `F`.
 //!
 //! Cost: O(iterations x entries x C), memory O(n C).
 //!
@@ -111,7 +107,7 @@ impl Propagate for Harmonic {
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
         let scores = with_proportions(&known, &solution.x);
-        Ok(known.beliefs(scores, Some(solution.x.view()), self.mass, convergence))
+        Ok(known.beliefs(scores, self.mass, convergence))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known before propagation, and the way from a solution to beliefs.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 
 use super::confidence::confidence;
 use super::mass::Mass;
@@ -99,38 +99,35 @@ impl<'a> Known<'a> {
         y
     }
 
-    /// Beliefs from the scores of the labeled classes. Pseudo-labels are the largest of
-    /// `ranked`, over the classes that are labeled in the node's component.
+    /// Beliefs from the scores of the labeled classes.
     pub(super) fn beliefs(
         &self,
         mut scores: Array2<f64>,
-        ranked: Option<ArrayView2<f64>>,
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
         let n = self.graph.n();
         let reached: Vec<bool> = (0..n).map(|i| self.reached(i)).collect();
-        let rescaled = mass.prior(self).is_some_and(|prior| {
-            super::mass::normalise(scores.view_mut(), &prior, &reached);
-            true
-        });
-        let ranked = match ranked {
-            Some(ranked) if !rescaled => ranked,
-            _ => scores.view(),
+        let compared = match mass.prior(self) {
+            Some(prior) => {
+                super::mass::normalise(scores.view_mut(), &prior, &reached);
+                scores.clone()
+            }
+            None => self.per_label(&scores),
         };
         let mut pseudo_label: Vec<Option<u32>> = (0..n)
             .map(|i| {
                 let counts = self.component_counts(i);
                 let mut best: Option<usize> = None;
-                for (c, &score) in ranked.row(i).iter().enumerate() {
-                    if counts[c] > 0.0 && best.is_none_or(|b| score > ranked[[i, b]]) {
+                for c in (0..self.n_classes()).filter(|&c| counts[c] > 0.0) {
+                    if best.is_none_or(|b| compared[[i, c]] > compared[[i, b]]) {
                         best = Some(c);
                     }
                 }
                 best.map(|c| self.classes[c] as u32)
             })
             .collect();
-        let mut confidence = confidence(scores.view());
+        let mut confidence = confidence(compared.view());
         for i in 0..n {
             if let Some(class) = self.label[i] {
                 pseudo_label[i] = Some(self.classes[class] as u32);
@@ -150,6 +147,24 @@ impl<'a> Known<'a> {
             labeled: self.label.iter().map(Option::is_some).collect(),
             convergence,
         }
+    }
+
+    /// Scores divided by the number of labels that the class has in the component of the node,
+    /// and multiplied by the largest such number: exactly the scores where all are equal.
+    fn per_label(&self, scores: &Array2<f64>) -> Array2<f64> {
+        let mut compared = scores.clone();
+        for (i, mut row) in compared.rows_mut().into_iter().enumerate() {
+            let counts = self.component_counts(i);
+            let most = counts.iter().copied().fold(0.0, f64::max);
+            for (score, &count) in row.iter_mut().zip(counts) {
+                *score = if count > 0.0 {
+                    *score * (most / count)
+                } else {
+                    0.0
+                };
+            }
+        }
+        compared
     }
 
     /// The report of one or two solves; warns about what the user should know.

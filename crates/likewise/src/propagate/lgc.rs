@@ -118,7 +118,7 @@ impl Propagate for Lgc {
             row *= degree.sqrt();
         }
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs(scores, None, self.mass, convergence))
+        Ok(known.beliefs(scores, self.mass, convergence))
     }
 }
 
@@ -178,9 +178,9 @@ mod tests {
                 prop_assert!((a - b).abs() < 1e-8);
             }
             let keep = reference::reached(&graph, &labels);
-            for i in 0..n {
-                prop_assert_eq!(found.pseudo_label[i].is_some(), keep[i]);
-                prop_assert!(keep[i] || found.confidence[i] == 0.0);
+            for (i, keep) in keep.into_iter().enumerate() {
+                prop_assert_eq!(found.pseudo_label[i].is_some(), keep);
+                prop_assert!(keep || found.confidence[i] == 0.0);
             }
         }
     }

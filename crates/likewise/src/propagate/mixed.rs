@@ -7,17 +7,13 @@
 //!    beta f / 4 sum_ij S_ij |G_i + G_j|^2`, that is
 //!    `[L + U + f beta (D_S + S)] G = U Y` with the pair factor `f`.
 //!
-//! **Use it** as the default: on nine real sets (five labels a class, k = 20) the
-//! standardised scale was right on 3 of 100 items more than plain propagation.
-//! **Not** with a handful of nodes or an edgeless graph, where there is nothing to cut;
-//! and not for calibrated probabilities: scores may be negative and rows do not sum to 1.
-//!
-//! Without class-mass normalisation pseudo-labels are the argmax of `G' = G - h pi^T`, where
-//! `pi` are the proportions of the labels in the component and `h` is the row sum of `G`:
-//! the solution for `U (Y - 1 pi^T)` on the right-hand side. Where all classes of a
-//! component have the same number of labels that is the argmax of `G`; elsewhere the
-//! argmax of `G` leans to the classes with more labels, as in
-//! [`Harmonic`](super::Harmonic). The scores are `G`.
+//! **Use it** where the classes are of similar size: on nine real balanced sets (five labels
+//! a class, k = 20) the standardised scale was right on 3 of 100 items more than plain
+//! propagation, and it holds where many nodes and few labels make plain propagation fail.
+//! **Not** where classes are very unequal: the z-score puts them on a par. On six views of
+//! handwritten digits cut to class sizes of 20 to 1 it was right on 5 of 100 items fewer
+//! than plain propagation and on 7 fewer than [`Lgc`](super::Lgc). And not for calibrated
+//! probabilities: scores may be negative and rows do not sum to 1.
 //!
 //! The scale of `F` decides whether step 2 finds anything, see [`Scale`].
 //!
@@ -116,8 +112,8 @@ impl Default for Mixed {
 
 impl Mixed {
     /// What did best on real data: standardised scale, `beta = 1`, `lambda = 3`,
-    /// `mu = 1/99`, pair factor 1. No class-mass normalisation: it would gain a little
-    /// more where classes are balanced, but that is an assumption for the user to make.
+    /// `mu = 1/99`, pair factor 1. No class-mass normalisation: it gains less than 1 of 100
+    /// items where classes are balanced, and is an assumption for the user to make.
     pub fn new() -> Self {
         Self::default()
     }
@@ -229,8 +225,7 @@ impl Mixed {
                  to that of plain propagation"
             ));
         }
-        let ranked = without_proportions(&known, &mixed.x);
-        let beliefs = known.beliefs(mixed.x, Some(ranked.view()), self.mass, convergence);
+        let beliefs = known.beliefs(mixed.x, self.mass, convergence);
         Ok((beliefs, negatives))
     }
 
@@ -283,17 +278,6 @@ impl Propagate for Mixed {
         let (beliefs, _) = self.propagate_with_negatives(graph, labels, monitor)?;
         Ok(beliefs)
     }
-}
-
-/// `G' = G - h pi^T`, where `h` is the sum of the row: what is left of `G` if the right-hand
-/// side is `U (Y - 1 pi^T)`, since `M h = U 1`. The same as `F'` without negative edges.
-fn without_proportions(known: &Known, scores: &Array2<f64>) -> Array2<f64> {
-    let mut ranked = scores.clone();
-    for (i, mut row) in ranked.rows_mut().into_iter().enumerate() {
-        let sum = row.sum();
-        row.scaled_add(-sum, &known.proportions(i));
-    }
-    ranked
 }
 
 /// Z-score of every column over the nodes that a label reaches; 0 on the others and in a
@@ -515,10 +499,10 @@ mod tests {
                 }
             }
             let keep = reference::reached(&graph, &labels);
-            for i in 0..n {
-                prop_assert_eq!(keep[i], beliefs.pseudo_label[i].is_some());
-                if !keep[i] {
-                    prop_assert_eq!(beliefs.confidence[i], 0.0);
+            for (i, keep) in keep.into_iter().enumerate() {
+                prop_assert_eq!(keep, beliefs.pseudo_label[i].is_some());
+                if !keep {
+                    prop_assert!(beliefs.confidence[i] == 0.0);
                     prop_assert!(beliefs.scores.row(i).iter().all(|&s| s == 0.0));
                 }
             }

@@ -7,6 +7,13 @@
 //! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | default: finds and uses negative edges |
 //!
 //! What holds for all of them:
+//! - The pseudo-label is the class with the highest score, ties to the smaller class, and the
+//!   confidence is how peaked the scores are. Where classes have different numbers of
+//!   labels in a component of the graph, each score is first divided by the number of its
+//!   class: else the class with the most labels wins nearly everywhere, since all scores
+//!   are close to the label proportions. (This is our choice; with equal numbers, as in
+//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead.
+//! - Only classes with a label in the component of an item can be its pseudo-label.
 //! - A class without any labeled item is left out of the computation: its scores are 0
 //!   and it is never a pseudo-label.
 //! - In a component without labels (an isolated unlabeled node, for instance) scores and

@@ -35,6 +35,13 @@ impl Lanes {
         block
     }
 
+    #[inline]
+    fn add(&mut self, factor: f64, other: &Self) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum += factor * value;
+        }
+    }
+
     /// The matrix (`n x columns`) of a block.
     pub fn to_matrix(block: &[Self], n: usize, columns: usize) -> Array2<f64> {
         let groups = Self::groups(columns);
@@ -86,37 +93,56 @@ impl<'a, T: Copy + Into<f64> + Sync> Sparse<'a, T> {
         }
     }
 
-    /// `G` groups of every row, from group `first`. The sums stay in registers.
+    /// Rows of exactly `G` groups: the sums stay in registers.
+    #[expect(
+        clippy::inline_always,
+        reason = "must be compiled with the features of its caller"
+    )]
     #[inline(always)]
-    fn apply_groups<const G: usize>(
-        &self,
-        rows: Range<usize>,
-        x: &[Lanes],
-        y: &mut [Lanes],
-        groups: usize,
-        first: usize,
-    ) {
-        let indptr = self.graph.indptr();
-        for (i, y) in rows.zip(y.chunks_exact_mut(groups)) {
-            let entries = indptr[i]..indptr[i + 1];
-            let columns = &self.graph.indices()[entries.clone()];
-            let mut sum = [[0.0; WIDTH]; G];
-            for (&j, &w) in columns.iter().zip(&self.weights[entries]) {
-                let w: f64 = w.into();
-                let start = j as usize * groups + first;
-                let neighbor = &x[start..start + G];
-                for (sum, value) in sum.iter_mut().zip(neighbor) {
-                    for (s, v) in sum.iter_mut().zip(value.0) {
-                        *s += w * v;
-                    }
+    fn apply_narrow<const G: usize>(&self, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
+        let (x, _) = x.as_chunks::<G>();
+        let (y, _) = y.as_chunks_mut::<G>();
+        for (i, y) in rows.zip(y) {
+            let mut sum = [Lanes::default(); G];
+            for (j, w) in self.row(i) {
+                for (sum, x) in sum.iter_mut().zip(&x[j]) {
+                    sum.add(w, x);
                 }
             }
-            let d = self.diagonal[i];
-            let own = &x[i * groups + first..i * groups + first + G];
-            for ((y, x), sum) in y[first..first + G].iter_mut().zip(own).zip(sum) {
-                *y = Lanes(std::array::from_fn(|c| d * x.0[c] - sum[c]));
+            for ((y, x), sum) in y.iter_mut().zip(&x[i]).zip(sum) {
+                *y = Lanes(std::array::from_fn(|c| {
+                    self.diagonal[i] * x.0[c] - sum.0[c]
+                }));
             }
         }
+    }
+
+    /// Rows of any number of groups: each neighbour is read once and whole, in a stream.
+    #[expect(
+        clippy::inline_always,
+        reason = "must be compiled with the features of its caller"
+    )]
+    #[inline(always)]
+    fn apply_wide(&self, groups: usize, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
+        for (i, y) in rows.zip(y.chunks_exact_mut(groups)) {
+            y.fill(Lanes::default());
+            for (j, w) in self.row(i) {
+                for (y, x) in y.iter_mut().zip(&x[j * groups..(j + 1) * groups]) {
+                    y.add(w, x);
+                }
+            }
+            for (y, x) in y.iter_mut().zip(&x[i * groups..]) {
+                *y = Lanes(std::array::from_fn(|c| self.diagonal[i] * x.0[c] - y.0[c]));
+            }
+        }
+    }
+
+    /// Columns and weights of the entries of row `i`.
+    #[inline]
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
+        let entries = self.graph.indptr()[i]..self.graph.indptr()[i + 1];
+        let columns = self.graph.indices()[entries.clone()].iter();
+        (columns.zip(&self.weights[entries])).map(|(&j, &w)| (j as usize, w.into()))
     }
 }
 
@@ -129,18 +155,17 @@ impl<T: Copy + Into<f64> + Sync> Operator for Sparse<'_, T> {
         let groups = x.len() / self.n().max(1);
         pulp::Arch::new().dispatch(
             #[inline(always)]
-            || {
-                let mut first = 0;
-                while first < groups {
-                    let rows = rows.clone();
-                    match groups - first {
-                        1 => self.apply_groups::<1>(rows, x, y, groups, first),
-                        2 => self.apply_groups::<2>(rows, x, y, groups, first),
-                        3 => self.apply_groups::<3>(rows, x, y, groups, first),
-                        _ => self.apply_groups::<4>(rows, x, y, groups, first),
-                    }
-                    first += 4;
-                }
+            || match groups {
+                0 => (),
+                1 => self.apply_narrow::<1>(rows, x, y),
+                2 => self.apply_narrow::<2>(rows, x, y),
+                3 => self.apply_narrow::<3>(rows, x, y),
+                4 => self.apply_narrow::<4>(rows, x, y),
+                5 => self.apply_narrow::<5>(rows, x, y),
+                6 => self.apply_narrow::<6>(rows, x, y),
+                7 => self.apply_narrow::<7>(rows, x, y),
+                8 => self.apply_narrow::<8>(rows, x, y),
+                _ => self.apply_wide(groups, rows, x, y),
             },
         );
     }
@@ -164,7 +189,7 @@ mod tests {
         )
         .unwrap();
         let operator = Sparse::new(&graph, vec![10.0, 20.0, 30.0], graph.weights());
-        for columns in 1..=21 {
+        for columns in 1..=40 {
             let x = Array2::from_shape_fn((3, columns), |(i, c)| (i * 100 + c) as f64);
             let expected = Array2::from_shape_fn((3, columns), |(i, c)| match i {
                 0 => 10.0 * x[[0, c]] - x[[1, c]],
