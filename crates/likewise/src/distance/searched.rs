@@ -147,7 +147,10 @@ impl Searched {
             .enumerate()
             .map_init(
                 || {
-                    let buffers = (vec![0.0; block * self.width], vec![0.0; block * self.columns]);
+                    let buffers = (
+                        vec![0.0; block * self.width],
+                        vec![0.0; block * self.columns],
+                    );
                     (buffers, init())
                 },
                 |((asked, scores), scratch), (number, chunk)| {
@@ -211,8 +214,9 @@ impl Searched {
         let length = square(out).sqrt();
         if self.metric == Metric::Cosine {
             if length > 0.0 {
-                out.iter_mut()
-                    .for_each(|v| *v = (f64::from(*v) / length) as f32);
+                for v in out.iter_mut() {
+                    *v = (f64::from(*v) / length) as f32;
+                }
             }
         } else if length > LONGEST {
             return Err(Error::data(format!(
@@ -235,6 +239,7 @@ fn check_rows(x: ArrayView2<f32>, rows: &[usize]) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use crate::seed;
@@ -316,8 +321,14 @@ mod tests {
         let x = ndarray::array![[0.0, 0.0], [1.0, 1.0]];
         assert_eq!(similarities(&x, Metric::Cosine)[0], [0.0, 0.0]);
         assert!(similarities(&Array2::zeros((0, 4)), Metric::Cosine).is_empty());
-        assert_eq!(similarities(&Array2::zeros((2, 0)), Metric::Euclidean).len(), 2);
-        assert_eq!(similarities(&Array2::zeros((2, 0)), Metric::Cosine).len(), 2);
+        assert_eq!(
+            similarities(&Array2::zeros((2, 0)), Metric::Euclidean).len(),
+            2
+        );
+        assert_eq!(
+            similarities(&Array2::zeros((2, 0)), Metric::Cosine).len(),
+            2
+        );
     }
 
     #[test]

@@ -127,9 +127,16 @@ impl Bootstrap {
         self.check()?;
         let n = nmi.classes.len();
         if n == 0 || nmi.clusters.len() != n {
-            return Err(Error::data("NMI: one class and one cluster an item are needed"));
+            return Err(Error::data(
+                "NMI: one class and one cluster an item are needed",
+            ));
         }
-        let mut pairs: Vec<(u32, u32)> = nmi.classes.iter().copied().zip(nmi.clusters.iter().copied()).collect();
+        let mut pairs: Vec<(u32, u32)> = nmi
+            .classes
+            .iter()
+            .copied()
+            .zip(nmi.clusters.iter().copied())
+            .collect();
         let drawn_from = pairs.clone();
         pairs.sort_unstable();
         pairs.dedup();
@@ -191,7 +198,12 @@ impl Bootstrap {
         let m = measures.len();
         // One row a query: a draw then touches one place in memory.
         let table: Vec<f64> = (0..n)
-            .flat_map(|q| measures.iter().map(|&measure| value(measure, q)).collect::<Vec<_>>())
+            .flat_map(|q| {
+                measures
+                    .iter()
+                    .map(|&measure| value(measure, q))
+                    .collect::<Vec<_>>()
+            })
             .collect();
         let mean = |rows: &mut dyn Iterator<Item = usize>| -> Vec<f64> {
             let (mut sums, mut lone, mut all) = (vec![0.0; m], 0_usize, 0_usize);
@@ -203,7 +215,11 @@ impl Bootstrap {
                 all += 1;
             }
             for (sum, measure) in sums.iter_mut().zip(measures) {
-                let count = if measure.skips_lone() { all - lone } else { all };
+                let count = if measure.skips_lone() {
+                    all - lone
+                } else {
+                    all
+                };
                 *sum /= count as f64;
             }
             sums
@@ -267,4 +283,139 @@ pub fn t_interval(values: &[f64]) -> Option<Estimate> {
         low: mean - half,
         high: mean + half,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
+mod tests {
+    use super::*;
+    use crate::eval::ranking::{Protocol, evaluate};
+    use crate::{Labels, Monitor};
+    use ndarray::Array2;
+
+    /// Rows around their class, `noise` apart; the last item is lone.
+    fn ranking(noise: f32) -> Ranking {
+        let mut rng = seed::stream(4, "bootstrap test");
+        let x = Array2::from_shape_fn((121, 5), |(i, j)| {
+            f32::from(u8::from(i % 5 == j)) + noise * rng.random_range(-1.0_f32..1.0)
+        });
+        let labels = Labels::from_integers((0..121).map(|i| if i == 120 { 9 } else { i % 5 }));
+        let items: Vec<usize> = (0..121).collect();
+        let protocol = Protocol::within(x.view(), &labels, &items);
+        evaluate(&protocol, &[1, 5], &Monitor::silent()).unwrap()
+    }
+
+    #[test]
+    fn intervals_of_a_share_are_about_binomial() {
+        let ranking = ranking(1.2);
+        let bootstrap = Bootstrap::new().resamples(4000);
+        let estimates = bootstrap.ranking(&ranking).unwrap();
+        assert_eq!(estimates.len(), ranking.measures().count());
+        for (measure, estimate) in &estimates {
+            assert_eq!(Some(estimate.value), ranking.mean(*measure));
+            assert!(estimate.low < estimate.value && estimate.value < estimate.high);
+        }
+        let (_, recall) = estimates[0];
+        let p = recall.value;
+        let half = 1.96 * (p * (1.0 - p) / 121.0).sqrt();
+        assert!((recall.high - recall.low - 2.0 * half).abs() < 0.2 * half);
+    }
+
+    #[test]
+    fn lone_queries_do_not_count_in_map() {
+        // All but the lone query are perfect: mAP is 1 in every resample, R@1 is not.
+        let estimates = Bootstrap::new().ranking(&ranking(0.0)).unwrap();
+        let find = |wanted| estimates.iter().find(|(m, _)| *m == wanted).unwrap().1;
+        let map = find(Measure::AveragePrecision);
+        assert_eq!((map.low, map.value, map.high), (1.0, 1.0, 1.0));
+        assert!(find(Measure::Recall(1)).low < 120.0 / 121.0);
+    }
+
+    #[test]
+    fn the_paired_interval_is_sharper_and_zero_for_the_same_system() {
+        let (a, b) = (ranking(0.9), ranking(1.2));
+        let bootstrap = Bootstrap::new();
+        for (_, same) in bootstrap.paired(&a, &a).unwrap() {
+            assert_eq!((same.low, same.value, same.high), (0.0, 0.0, 0.0));
+        }
+        let (measure, better) = bootstrap.paired(&a, &b).unwrap()[4];
+        assert_eq!(measure, Measure::AveragePrecision);
+        assert!(better.low > 0.0, "{better:?}");
+        let width = |e: Estimate| e.high - e.low;
+        let single = |r: &Ranking| width(bootstrap.ranking(r).unwrap()[4].1);
+        assert!(width(better) < single(&a) + single(&b));
+        let mut other = b.clone();
+        other.queries[0] = 77;
+        assert!(bootstrap.paired(&a, &other).is_err());
+    }
+
+    #[test]
+    fn nmi_interval_holds_the_value_and_is_exact_for_equal_partitions() {
+        let classes: Vec<u32> = (0..600).map(|i| i % 3).collect();
+        let clusters: Vec<u32> = (0..600)
+            .map(|i| if i % 4 == 0 { 7 } else { i % 3 })
+            .collect();
+        let nmi = |clusters: &[u32]| Nmi {
+            value: crate::eval::nmi::nmi(&classes, clusters).unwrap(),
+            classes: classes.clone(),
+            clusters: clusters.to_vec(),
+            skipped: 0,
+        };
+        let e = Bootstrap::new().nmi(&nmi(&clusters)).unwrap();
+        assert!(e.low < e.value && e.value < e.high && e.high - e.low < 0.1);
+        let e = Bootstrap::new().nmi(&nmi(&classes)).unwrap();
+        assert!((e.low - 1.0).abs() < 1e-12 && (e.high - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn same_bytes_for_any_thread_count_and_other_for_another_seed() {
+        let ranking = ranking(1.2);
+        let run = |threads: usize, s: u64| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().unwrap();
+            pool.install(|| Bootstrap::new().seed(s).ranking(&ranking))
+                .unwrap()
+        };
+        assert_eq!(run(1, 3), run(2, 3));
+        assert_ne!(run(1, 3), run(1, 4));
+    }
+
+    #[test]
+    fn percentiles_are_those_of_numpy() {
+        let bootstrap = Bootstrap::new().confidence(0.8);
+        // numpy.percentile([1, 2, 4, 8], [10, 90]) = [1.3, 6.8]
+        let e = bootstrap.percentiles(3.0, vec![8.0, 1.0, f64::NAN, 4.0, 2.0]);
+        assert!((e.low - 1.3).abs() < 1e-9 && (e.high - 6.8).abs() < 1e-9);
+        let e = bootstrap.percentiles(3.0, vec![]);
+        assert_eq!((e.low, e.high), (3.0, 3.0));
+    }
+
+    #[test]
+    fn t_intervals_are_those_of_scipy() {
+        // scipy.stats.t.interval(0.95, 4, loc=mean(v), scale=sem(v))
+        let e = t_interval(&[0.54, 0.57, 0.51, 0.60, 0.58]).unwrap();
+        assert!((e.value - 0.56).abs() < 1e-12);
+        assert!(
+            (e.low - 0.516_100_548_345_745_8).abs() < 1e-9
+                && (e.high - 0.603_899_451_654_254_1).abs() < 1e-9
+        );
+        assert_eq!(t_interval(&[]), None);
+        assert_eq!(t_interval(&[0.5]), None);
+        assert_eq!(t_interval(&[0.5, f64::NAN]), None);
+        let same = t_interval(&[0.5, 0.5]).unwrap();
+        assert_eq!((same.low, same.high), (0.5, 0.5));
+    }
+
+    #[test]
+    fn bad_parameters_are_refused() {
+        let ranking = ranking(1.0);
+        for bad in [
+            Bootstrap::new().resamples(0),
+            Bootstrap::new().confidence(0.0),
+            Bootstrap::new().confidence(1.0),
+            Bootstrap::new().confidence(f64::NAN),
+        ] {
+            assert!(bad.ranking(&ranking).is_err());
+        }
+    }
 }

@@ -122,6 +122,7 @@ impl Calibration {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use crate::Convergence;

@@ -59,10 +59,7 @@ impl Collapse {
         let spectrum = Spectrum::fit(x)?;
         let total = spectrum.variances.sum();
         let shares = spectrum.variances.iter().map(|v| v / total);
-        let entropy: f64 = shares
-            .filter(|&p| p > 0.0)
-            .map(|p| -p * p.ln())
-            .sum();
+        let entropy: f64 = shares.filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum();
         Ok(Self {
             effective_rank: if total > 0.0 { entropy.exp() } else { 0.0 },
             mean_cosine: mean_cosine(x),
@@ -90,7 +87,11 @@ fn mean_cosine(x: ArrayView2<f32>) -> f64 {
     let mut sum = Array1::<f64>::zeros(x.ncols());
     let mut units = 0.0;
     for row in x.rows() {
-        let norm = row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+        let norm = row
+            .iter()
+            .map(|&v| f64::from(v).powi(2))
+            .sum::<f64>()
+            .sqrt();
         if norm > 0.0 {
             sum.zip_mut_with(&row, |s, &v| *s += f64::from(v) / norm);
             units += 1.0;
@@ -104,6 +105,7 @@ fn mean_cosine(x: ArrayView2<f32>) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use crate::{distance::Metric, seed};
@@ -128,13 +130,22 @@ mod tests {
     fn effective_rank_counts_even_directions() {
         // Plus and minus each unit vector: equal variance in 4 of 6 directions.
         let x = Array2::from_shape_fn((8, 6), |(i, j)| {
-            if i / 2 == j { if i % 2 == 0 { 1.0 } else { -1.0 } } else { 0.0 }
+            if i / 2 == j {
+                if i % 2 == 0 { 1.0 } else { -1.0 }
+            } else {
+                0.0
+            }
         });
         let c = Collapse::measure(x.view()).unwrap();
         assert!((c.effective_rank - 4.0).abs() < 1e-9);
         assert_eq!(c.verdict(), Verdict::Healthy);
         // Variances 3/4 and 1/4: exp of the entropy by hand.
-        let x = ndarray::array![[3_f32.sqrt(), 0.0], [-3_f32.sqrt(), 0.0], [0.0, 1.0], [0.0, -1.0]];
+        let x = ndarray::array![
+            [3_f32.sqrt(), 0.0],
+            [-3_f32.sqrt(), 0.0],
+            [0.0, 1.0],
+            [0.0, -1.0]
+        ];
         let c = Collapse::measure(x.view()).unwrap();
         let entropy = -(0.75 * 0.75_f64.ln() + 0.25 * 0.25_f64.ln());
         assert!((c.effective_rank - entropy.exp()).abs() < 1e-6);

@@ -107,13 +107,20 @@ impl KMeans {
             let rule = format!("must be from 1 to the number of rows, {}", x.nrows());
             return Err(Error::parameter("k", self.k, &rule));
         }
-        for (name, value) in [("n_init", self.n_init), ("max_iterations", self.max_iterations)] {
+        for (name, value) in [
+            ("n_init", self.n_init),
+            ("max_iterations", self.max_iterations),
+        ] {
             if value == 0 {
                 return Err(Error::parameter(name, 0, "must be at least 1"));
             }
         }
         if self.tolerance.is_nan() || self.tolerance < 0.0 {
-            return Err(Error::parameter("tolerance", self.tolerance, "must be 0 or more"));
+            return Err(Error::parameter(
+                "tolerance",
+                self.tolerance,
+                "must be 0 or more",
+            ));
         }
         check_finite(x, "k-means")?;
 
@@ -386,6 +393,7 @@ impl Rows {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
 
@@ -443,7 +451,11 @@ mod tests {
             let members: Vec<usize> = (0..600).filter(|&i| found.cluster[i] == c).collect();
             let mean = column_means(x.select(ndarray::Axis(0), &members).view());
             let pairs = mean.iter().zip(found.centroids.row(c as usize));
-            assert!(pairs.into_iter().all(|(a, &b)| (a - f64::from(b)).abs() < 1e-5));
+            assert!(
+                pairs
+                    .into_iter()
+                    .all(|(a, &b)| (a - f64::from(b)).abs() < 1e-5)
+            );
         }
     }
 
@@ -466,7 +478,11 @@ mod tests {
     fn no_cluster_is_empty_even_with_duplicates() {
         let x = Array2::from_shape_fn((20, 3), |(i, _)| (i % 2) as f32);
         assert!(sizes(&fit(&x, 5)).iter().all(|&s| s > 0));
-        assert!(sizes(&fit(&Array2::zeros((4, 2)), 4)).iter().all(|&s| s == 1));
+        assert!(
+            sizes(&fit(&Array2::zeros((4, 2)), 4))
+                .iter()
+                .all(|&s| s == 1)
+        );
         assert_eq!(fit(&x, 1).cluster, [0; 20]);
         assert!(fit(&x, 2).inertia < 1e-9);
         assert_eq!(fit(&Array2::zeros((3, 0)), 2).inertia, 0.0);

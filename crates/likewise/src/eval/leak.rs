@@ -237,15 +237,21 @@ fn near(
     let held_out: Vec<usize> = of(false).filter(|&i| !leaked[i]).collect();
     monitor.start("near-duplicates", held_out.len() as u64);
     let searched = Searched::new(x, &train, Metric::Cosine)?;
-    let nearest = searched.for_each_query(x, &held_out, monitor, || (), |(), _, _, scores| {
-        let mut best = (0, f32::NEG_INFINITY);
-        for (j, &s) in scores.iter().enumerate() {
-            if s > best.1 {
-                best = (j, s);
+    let nearest = searched.for_each_query(
+        x,
+        &held_out,
+        monitor,
+        || (),
+        |(), _, _, scores| {
+            let mut best = (0, f32::NEG_INFINITY);
+            for (j, &s) in scores.iter().enumerate() {
+                if s > best.1 {
+                    best = (j, s);
+                }
             }
-        }
-        best
-    })?;
+            best
+        },
+    )?;
     for (&item, (j, similarity)) in held_out.iter().zip(nearest) {
         if similarity >= threshold {
             report.near_duplicates.add((train[j], item));
@@ -262,24 +268,34 @@ mod tests {
     use ndarray::{Array2, array};
 
     fn run(x: &Array2<f32>, parts: &[Part]) -> LeakReport {
-        check(x.view(), parts, None, None, Options::default(), &Monitor::silent()).unwrap()
+        check(
+            x.view(),
+            parts,
+            None,
+            None,
+            Options::default(),
+            &Monitor::silent(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn duplicates_are_told_apart_by_where_they_are() {
         let x = array![
-            [1.0, 0.0], // 0 test, equals 1 and 4
-            [1.0, 0.0], // 1 train
-            [0.0, 1.0], // 2 train
-            [0.0, 1.0], // 3 train, within
-            [1.0, 0.0], // 4 validation
+            [1.0, 0.0],   // 0 test, equals 1 and 4
+            [1.0, 0.0],   // 1 train
+            [0.0, 1.0],   // 2 train
+            [0.0, 1.0],   // 3 train, within
+            [1.0, 0.0],   // 4 validation
             [1.0, 0.001], // 5 test, near 1
-            [0.5, 0.5], // 6 query
-            [0.5, 0.5], // 7 gallery: one test, so within
-            [0.0, 0.0], // 8 train, missing
-            [0.0, 0.0], // 9 test, missing
+            [0.5, 0.5],   // 6 query
+            [0.5, 0.5],   // 7 gallery: one test, so within
+            [0.0, 0.0],   // 8 train, missing
+            [0.0, 0.0],   // 9 test, missing
         ];
-        let parts = [Test, Train, Train, Train, Validation, Test, Query, Gallery, Train, Test];
+        let parts = [
+            Test, Train, Train, Train, Validation, Test, Query, Gallery, Train, Test,
+        ];
         let report = run(&x, &parts);
         assert_eq!(report.duplicates_across.examples, [(1, 0), (1, 4)]);
         assert_eq!(report.duplicates_within.examples, [(2, 3), (6, 7)]);
@@ -304,13 +320,31 @@ mod tests {
         let labels = Labels::parse(["a", "b", "a", ""]);
         let ids: Vec<String> = ["p", "q", "p", "r"].map(String::from).to_vec();
         let parts = [Train, Train, Test, Test];
-        let options = |class_disjoint| Options { class_disjoint, ..Options::default() };
-        let run = |o| check(x.view(), &parts, Some(&labels), Some(&ids), o, &Monitor::silent());
+        let options = |class_disjoint| Options {
+            class_disjoint,
+            ..Options::default()
+        };
+        let run = |o| {
+            check(
+                x.view(),
+                &parts,
+                Some(&labels),
+                Some(&ids),
+                o,
+                &Monitor::silent(),
+            )
+        };
         let report = run(options(true)).unwrap();
         assert_eq!(report.duplicate_ids.examples, [(0, 2)]);
         assert_eq!(report.shared_classes, [0]);
         assert!(run(options(false)).unwrap().shared_classes.is_empty());
-        assert!(run(Options { near: f32::NAN, ..options(true) }).is_err());
+        assert!(
+            run(Options {
+                near: f32::NAN,
+                ..options(true)
+            })
+            .is_err()
+        );
     }
 
     #[test]
@@ -320,7 +354,14 @@ mod tests {
         assert!(run(&array![[1.0], [-1.0]], &[Test, Test]).is_clean());
         let x = array![[1.0], [f32::NAN]];
         let check = |parts: &[Part]| {
-            check(x.view(), parts, None, None, Options::default(), &Monitor::silent())
+            check(
+                x.view(),
+                parts,
+                None,
+                None,
+                Options::default(),
+                &Monitor::silent(),
+            )
         };
         assert!(check(&[Train]).is_err());
         assert!(check(&[Train, Test]).is_err());

@@ -23,7 +23,6 @@
 //! R@k, P@k: Zhuang & Moulin 2023, eq. 34 and 35 (their sums start at 0 in print; read
 //! as ranks 1 to k). MAP@R, R-precision: Musgrave, Belongie & Lim 2020.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use ndarray::ArrayView2;
@@ -65,11 +64,7 @@ impl<'a> Protocol<'a> {
     }
 
     /// Each of `items` asks and is searched by the others: leave one out.
-    pub fn within(
-        embeddings: ArrayView2<'a, f32>,
-        labels: &'a Labels,
-        items: &'a [usize],
-    ) -> Self {
+    pub fn within(embeddings: ArrayView2<'a, f32>, labels: &'a Labels, items: &'a [usize]) -> Self {
         Self::new(embeddings, labels, items, items)
     }
 
@@ -351,7 +346,7 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
 }
 
 /// Bins of the similarity axis; with their counts they stay in the first-level cache.
-const BINS: usize = 4096;
+const BINS: usize = 8192;
 const TABLE: usize = 2 * BINS;
 
 /// Finds the ranks of a few relevant items among many scores without sorting them.
@@ -361,13 +356,13 @@ const TABLE: usize = 2 * BINS;
 /// that share a bin with a relevant item are compared one by one. The bin of a score is
 /// a monotone function of it, so the result is exact however the rounding falls.
 struct RankCounter {
-    relevant: Vec<(f32, u32)>,
-    bins: Vec<u16>,
-    counts: Box<[u32; TABLE]>,
+    /// Keys of the relevant items, best first.
+    relevant: Vec<u64>,
+    counts: Vec<u32>,
     /// 1 for bins that hold a relevant item.
-    contested: Box<[u8; TABLE]>,
+    contested: Vec<u8>,
     /// Number of relevant items before the bin.
-    first: Box<[u32; TABLE]>,
+    first: Vec<u32>,
     rivals: Vec<u32>,
     ahead: Vec<u32>,
     ranks: Vec<u32>,
@@ -377,10 +372,9 @@ impl Default for RankCounter {
     fn default() -> Self {
         Self {
             relevant: Vec::new(),
-            bins: Vec::new(),
-            counts: Box::new([0; TABLE]),
-            contested: Box::new([0; TABLE]),
-            first: Box::new([0; TABLE]),
+            counts: vec![0; TABLE],
+            contested: vec![0; TABLE],
+            first: vec![0; TABLE],
             rivals: Vec::new(),
             ahead: Vec::new(),
             ranks: Vec::new(),
@@ -388,67 +382,91 @@ impl Default for RankCounter {
     }
 }
 
+/// A number that is larger for what comes first: by score descending, then by position.
+fn key(score: f32, position: u32) -> u64 {
+    // Adding 0 turns -0 into 0, which is the same similarity.
+    let bits = (score + 0.0).to_bits();
+    let negative = ((bits as i32) >> 31) as u32;
+    let ordered = bits ^ (negative | 0x8000_0000);
+    u64::from(ordered) << 32 | u64::from(!position)
+}
+
+/// The position inside a [`key`].
+fn position(key: u64) -> usize {
+    !(key as u32) as usize
+}
+
 impl RankCounter {
     /// Ranks, from 1 and ascending, of the items at `relevant` except `own`, by
-    /// (score descending, position ascending). A score of minus infinity is not counted.
+    /// (score descending, position ascending). The score at `own` must be minus infinity.
     fn ranks(&mut self, scores: &[f32], relevant: &[u32], own: u32) -> &[u32] {
         self.ranks.clear();
         self.relevant.clear();
         let others = relevant.iter().filter(|&&p| p != own);
-        self.relevant.extend(others.map(|&p| (scores[p as usize], p)));
-        // Not `total_cmp`: 0 and -0 are the same similarity and must tie.
-        self.relevant.sort_unstable_by(|a, b| {
-            let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-            by_score.then(a.1.cmp(&b.1))
-        });
-        let (Some(&(best, _)), Some(&(worst, _))) = (self.relevant.first(), self.relevant.last())
-        else {
+        self.relevant
+            .extend(others.map(|&p| key(scores[p as usize], p)));
+        self.relevant.sort_unstable_by(|a, b| b.cmp(a));
+        let (Some(&first), Some(&last)) = (self.relevant.first(), self.relevant.last()) else {
             return &self.ranks;
         };
-        let n_bins = (4 * self.relevant.len()).next_power_of_two().clamp(64, BINS);
+        let (best, worst) = (scores[position(first)], scores[position(last)]);
+        let n_bins = (16 * self.relevant.len())
+            .next_power_of_two()
+            .clamp(64, BINS);
         // Bin 0 is ahead of all relevant items, bin n_bins + 1 behind them.
         let scale = ((n_bins - 1) as f32 / (best - worst)).min(f32::MAX);
-        let last = (n_bins + 1) as f32;
-        let bin = |s: f32| ((best - s) * scale + 1.0).clamp(0.0, last) as u16;
+        let end = (n_bins + 1) as f32;
+        let bin = |s: f32| {
+            // `clamp` and a cast would not become SIMD code; comparisons and this rounding
+            // to an integer in the low bits do.
+            let place = (best - s) * scale + 1.0;
+            let place = if place > 0.0 { place } else { 0.0 };
+            let place = if place < end { place } else { end };
+            ((place + 8_388_608.0).to_bits() & 0xffff) as u16
+        };
 
-        self.bins.resize(scores.len(), 0);
-        for (b, &s) in self.bins.iter_mut().zip(scores) {
-            *b = bin(s);
-        }
-        self.counts[..n_bins + 2].fill(0);
-        self.contested[..n_bins + 2].fill(0);
-        for &(score, _) in &self.relevant {
-            self.contested[usize::from(bin(score))] = 1;
+        let counts = &mut self.counts[..TABLE];
+        let contested = &mut self.contested[..TABLE];
+        counts[..n_bins + 2].fill(0);
+        contested[..n_bins + 2].fill(0);
+        for &key in &self.relevant {
+            contested[usize::from(bin(scores[position(key)]))] = 1;
         }
         self.rivals.resize(scores.len(), 0);
         let mut n_rivals = 0;
-        for (position, &b) in self.bins.iter().enumerate() {
-            let b = usize::from(b) & (TABLE - 1);
-            self.counts[b] += 1;
-            self.rivals[n_rivals] = position as u32;
-            n_rivals += usize::from(self.contested[b]);
+        let mut bins = [0; 512];
+        for (chunk, scores) in scores.chunks(bins.len()).enumerate() {
+            for (b, &s) in bins.iter_mut().zip(scores) {
+                *b = bin(s);
+            }
+            for (i, &b) in bins[..scores.len()].iter().enumerate() {
+                let b = usize::from(b) & (TABLE - 1);
+                counts[b] += 1;
+                self.rivals[n_rivals] = (chunk * bins.len() + i) as u32;
+                n_rivals += usize::from(contested[b]);
+            }
         }
 
         let mut next = 0;
         for b in 0..n_bins + 2 {
             self.first[b] = next as u32;
-            while self.relevant.get(next).is_some_and(|&(s, _)| usize::from(bin(s)) == b) {
-                next += 1;
-            }
+            let here = |&&key: &&u64| usize::from(bin(scores[position(key)])) == b;
+            next += self.relevant[next..].iter().take_while(here).count();
         }
         self.first[n_bins + 2] = next as u32;
         self.ahead.clear();
-        self.ahead.resize(self.relevant.len(), 0);
-        for &position in &self.rivals[..n_rivals] {
-            let score = scores[position as usize];
-            let b = usize::from(self.bins[position as usize]);
+        self.ahead.resize(self.relevant.len() + 1, 0);
+        for &rival in &self.rivals[..n_rivals] {
+            let score = scores[rival as usize];
+            let b = usize::from(bin(score));
             let (from, to) = (self.first[b] as usize, self.first[b + 1] as usize);
-            let same_bin = &self.relevant[from..to];
-            let beaten = same_bin
-                .partition_point(|&(s, p)| s > score || (s == score && p <= position));
-            if beaten < same_bin.len() && score > f32::NEG_INFINITY {
-                self.ahead[from + beaten] += 1;
-            }
+            let key = key(score, rival);
+            // No branch on the comparison, which nobody could predict.
+            let behind = match &self.relevant[from..to] {
+                [one] => usize::from(*one >= key),
+                several => several.partition_point(|&other| other >= key),
+            };
+            self.ahead[from + behind] += u32::from(from + behind < to);
         }
 
         let mut before = 0;
@@ -465,6 +483,7 @@ impl RankCounter {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use ndarray::Array2;
@@ -489,7 +508,9 @@ mod tests {
         if let Some(s) = scores.get_mut(own as usize) {
             *s = f32::NEG_INFINITY;
         }
-        RankCounter::default().ranks(&scores, relevant, own).to_vec()
+        RankCounter::default()
+            .ranks(&scores, relevant, own)
+            .to_vec()
     }
 
     proptest! {
@@ -503,7 +524,7 @@ mod tests {
             own in 0_u32..250,
         ) {
             let relevant: Vec<u32> = (0..scores.len() as u32)
-                .filter(|p| pick.rotate_left(*p) & 3 == 0)
+                .filter(|p| pick.rotate_left(*p).is_multiple_of(4))
                 .collect();
             prop_assert_eq!(
                 count(&scores, &relevant, own),
@@ -517,7 +538,9 @@ mod tests {
         for scores in [
             vec![0.5; 50],
             vec![f32::MIN_POSITIVE, 0.0, -0.0, 1e-45, -1e-45, 1.0],
-            (0..5000).map(|i| 1.0 - i as f32 * f32::EPSILON / 2.0).collect(),
+            (0..5000)
+                .map(|i| 1.0 - i as f32 * f32::EPSILON / 2.0)
+                .collect(),
             (0..50).map(|i| 10_f32.powi(i - 25)).collect(),
             vec![3e36, -3e36, 0.0, 1.0],
         ] {

@@ -34,7 +34,11 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
     }
     if train + validation > 1.0 + 1e-9 {
         let rule = "the shares of training and validation together must not exceed 1";
-        return Err(Error::parameter("train + validation", train + validation, rule));
+        return Err(Error::parameter(
+            "train + validation",
+            train + validation,
+            rule,
+        ));
     }
     if labels.n_known() == 0 {
         return Err(no_labels());
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn item_split_is_stratified_and_repeatable() {
-        let labels = Labels::from_integers((0..330).map(|i| if i < 300 { i % 3 } else { -1 - i % 2 }));
+        let labels =
+            Labels::from_integers((0..330).map(|i| if i < 300 { i % 3 } else { -1 - i % 2 }));
         let parts = by_item(&labels, 0.5, 0.25, 1).unwrap();
         for members in labels.by_class() {
             let of: Vec<Part> = members.iter().map(|&i| parts[i]).collect();
@@ -159,8 +164,14 @@ mod tests {
         let labels = Labels::from_integers([0, 1, 1, 2]);
         let parts = by_item(&labels, 0.2, 0.2, 1).unwrap();
         assert_eq!((parts[0], parts[3]), (Part::Train, Part::Train));
-        assert_eq!(count(&by_item(&labels, 0.0, 0.0, 1).unwrap(), Part::Test), 4);
-        assert_eq!(count(&by_item(&labels, 1.0, 0.0, 1).unwrap(), Part::Train), 4);
+        assert_eq!(
+            count(&by_item(&labels, 0.0, 0.0, 1).unwrap(), Part::Test),
+            4
+        );
+        assert_eq!(
+            count(&by_item(&labels, 1.0, 0.0, 1).unwrap(), Part::Train),
+            4
+        );
         assert!(by_item(&labels, 0.7, 0.4, 1).is_err());
         assert!(by_item(&labels, f64::NAN, 0.4, 1).is_err());
         assert!(by_item(&Labels::unknown(3), 0.5, 0.1, 1).is_err());
@@ -186,12 +197,20 @@ mod tests {
             assert_eq!(classes[2], n - expected[0] - expected[1]);
             assert!(classes[2] >= 1);
         }
-        let two = Labels::new(vec!["a".into(), "b".into(), "empty".into()], vec![
-            crate::Label::Known(0),
-            crate::Label::Known(1),
-            crate::Label::Unknown,
-        ]);
-        assert!(zero_shot(&two.unwrap(), 1).unwrap_err().to_string().contains("only 2"));
+        let two = Labels::new(
+            vec!["a".into(), "b".into(), "empty".into()],
+            vec![
+                crate::Label::Known(0),
+                crate::Label::Known(1),
+                crate::Label::Unknown,
+            ],
+        );
+        assert!(
+            zero_shot(&two.unwrap(), 1)
+                .unwrap_err()
+                .to_string()
+                .contains("only 2")
+        );
     }
 
     #[test]

@@ -91,12 +91,11 @@ impl Spectrum {
     pub fn whitening(&self, eps: f64) -> Result<Whitening> {
         let gains = self.gains(eps)?;
         let d = gains.len();
-        // sum of v v^T is the identity, so this form is exact where all gains are 1.
-        let mut matrix = Array2::<f64>::eye(d);
-        if gains.iter().any(|&g| g != 1.0) {
-            let scaled = &self.directions * &gains;
-            matrix = product(&scaled, &self.directions);
-        }
+        let matrix = if eps.is_infinite() {
+            Array2::eye(d)
+        } else {
+            product(&(&self.directions * &gains), &self.directions)
+        };
         Ok(Whitening {
             mean: self.mean.clone(),
             matrix,
@@ -110,7 +109,10 @@ impl Spectrum {
     pub fn truncated(&self, eps: f64, rank: usize) -> Result<Whitening> {
         let gains = self.gains(eps)?;
         if rank == 0 || rank > gains.len() {
-            let rule = format!("must be from 1 to the number of dimensions, {}", gains.len());
+            let rule = format!(
+                "must be from 1 to the number of dimensions, {}",
+                gains.len()
+            );
             return Err(Error::parameter("rank", rank, &rule));
         }
         let matrix = &self.directions.slice(s![.., ..rank]) * &gains.slice(s![..rank]);
@@ -205,7 +207,11 @@ fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
 }
 
 fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
-    Some(MatRef::from_row_major_slice(a.as_slice()?, a.nrows(), a.ncols()))
+    Some(MatRef::from_row_major_slice(
+        a.as_slice()?,
+        a.nrows(),
+        a.ncols(),
+    ))
 }
 
 /// The lower triangle of the covariance, summed over blocks of rows in their order; each
@@ -236,6 +242,7 @@ fn covariance(x: ArrayView2<f32>, mean: &Array1<f64>) -> Mat<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use crate::seed;
@@ -313,7 +320,12 @@ mod tests {
     fn degenerate_rows_and_parameters() {
         let constant = Array2::from_elem((6, 3), 2.0);
         let w = Whitening::fit(constant.view(), 0.1).unwrap();
-        assert!(w.transform(constant.view()).unwrap().iter().all(|&v| v == 0.0));
+        assert!(
+            w.transform(constant.view())
+                .unwrap()
+                .iter()
+                .all(|&v| v == 0.0)
+        );
         let one = Spectrum::fit(ndarray::array![[1.0, 2.0]].view()).unwrap();
         assert_eq!(one.variances.sum(), 0.0);
         let s = Spectrum::fit(data(9, 3).view()).unwrap();

@@ -1,10 +1,8 @@
 //! The exact index: compares every query with every item.
 
-use std::cmp::Ordering;
-
 use ndarray::ArrayView2;
 
-use super::{Hit, Index, check_k};
+use super::{Hit, Index, check_k, order};
 use crate::distance::{Metric, Searched};
 use crate::{Monitor, Result};
 
@@ -67,7 +65,11 @@ impl Index for Flat {
                     Hit {
                         item: hit.item,
                         // Rounding may push the distance of equal rows below 0.
-                        similarity: if euclidean { similarity.min(0.0) } else { similarity },
+                        similarity: if euclidean {
+                            similarity.min(0.0)
+                        } else {
+                            similarity
+                        },
                     }
                 });
                 hits.collect()
@@ -76,13 +78,6 @@ impl Index for Flat {
         monitor.end();
         Ok(hits)
     }
-}
-
-fn order(a: &Hit, b: &Hit) -> Ordering {
-    let by_similarity = b.similarity.partial_cmp(&a.similarity);
-    by_similarity
-        .unwrap_or(Ordering::Equal)
-        .then(a.item.cmp(&b.item))
 }
 
 /// The `k` best of `scores` in order, left in `best`: collects what beats the k-th best
@@ -110,6 +105,7 @@ fn top(scores: &[f32], k: usize, best: &mut Vec<Hit>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use crate::seed;
@@ -169,6 +165,9 @@ mod tests {
         assert!(index.search(other.view(), 1, &Monitor::silent()).is_err());
         let empty = Flat::new(Array2::zeros((0, 2)).view(), Metric::Cosine).unwrap();
         assert!(empty.is_empty());
-        assert_eq!(empty.search(x.view(), 3, &Monitor::silent()).unwrap(), vec![vec![]; 4]);
+        assert_eq!(
+            empty.search(x.view(), 3, &Monitor::silent()).unwrap(),
+            vec![vec![]; 4]
+        );
     }
 }

@@ -8,6 +8,7 @@ mod flat;
 #[cfg(feature = "hnsw")]
 mod hnsw;
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use ndarray::ArrayView2;
@@ -73,9 +74,8 @@ pub fn measured_recall(
     for (truth, found) in truth.iter().zip(&found) {
         let Some(last) = truth.last() else { continue };
         let items: HashSet<usize> = truth.iter().map(|hit| hit.item).collect();
-        let close = |hit: &&Hit| {
-            items.contains(&hit.item) || hit.similarity >= last.similarity - 1e-5
-        };
+        let close =
+            |hit: &&Hit| items.contains(&hit.item) || hit.similarity >= last.similarity - 1e-5;
         right += found.iter().filter(close).count().min(truth.len());
         wanted += truth.len();
     }
@@ -92,4 +92,12 @@ fn check_k(k: usize) -> Result<()> {
         return Err(Error::parameter("k", 0, "must be at least 1"));
     }
     Ok(())
+}
+
+/// Best first, ties by item.
+fn order(a: &Hit, b: &Hit) -> Ordering {
+    let by_similarity = b.similarity.partial_cmp(&a.similarity);
+    by_similarity
+        .unwrap_or(Ordering::Equal)
+        .then(a.item.cmp(&b.item))
 }
