@@ -1,2 +1,63 @@
-//! x
-fn main() {}
+//! Development tasks. `cargo xtask check` is what CI runs.
+
+use std::process::{Command, ExitCode};
+
+const HELP: &str = "\
+Usage: cargo xtask TASK
+
+check   formatting, lints, tests, documentation: what CI runs
+fuzz    builds the fuzz targets of the readers
+bench   all benchmarks (prints size, threads and seed; takes minutes)
+";
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1);
+    let done = match task.as_deref() {
+        Some("check") => check(),
+        Some("fuzz") => fuzz(),
+        Some("bench") => cargo(&["bench", "--workspace", "--all-features"]),
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    if done {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn check() -> bool {
+    cargo(&["fmt", "--all", "--check"])
+        && cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
+        && cargo(&["test", "--workspace", "--all-features"])
+        && run("cargo", &["doc", "--workspace", "--all-features", "--no-deps"], Some(("RUSTDOCFLAGS", "-D warnings")))
+        && fuzz()
+}
+
+/// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours.
+fn fuzz() -> bool {
+    cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])
+}
+
+fn cargo(arguments: &[&str]) -> bool {
+    run("cargo", arguments, None)
+}
+
+fn run(program: &str, arguments: &[&str], variable: Option<(&str, &str)>) -> bool {
+    println!("> {program} {}", arguments.join(" "));
+    let mut command = Command::new(program);
+    command.args(arguments).envs(variable);
+    match command.status() {
+        Ok(status) if status.success() => true,
+        Ok(status) => {
+            eprintln!("xtask: {program} {} failed: {status}", arguments.join(" "));
+            false
+        }
+        Err(e) => {
+            eprintln!("xtask: cannot run {program}: {e}");
+            false
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Every bad input gets one clear message and the right exit code: no panic, no file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ndarray::{Array2, array};
+
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// 60 items of 2 classes in `good.npy`, their labels in `good.csv`.
+    fn new() -> Self {
+        let scene = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let x = Array2::from_shape_fn((60, 4), |(i, j)| {
+            let side = if i % 2 == j % 2 { 2.0 } else { 0.0 };
+            side + ((i * 7 + j * 3) % 11) as f32 / 11.0
+        });
+        likewise_io::write_npy(scene.path("good.npy"), x.view()).unwrap();
+        let labels = (0..60).map(|i| format!("{i},{}\n", ["a", "b"][i % 2]));
+        scene.text("good.csv", &format!("id,label\n{}", labels.collect::<String>()));
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_likewise"))
+            .current_dir(self.folder.path())
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, files);
+                } else {
+                    files.push(path);
+                }
+            }
+        }
+        let mut files = vec![];
+        walk(self.folder.path(), &mut files);
+        files.sort();
+        files
+    }
+
+    /// The command fails with `code`, says each of `words` in one message, and leaves no file.
+    #[track_caller]
+    fn refuses(&self, arguments: &[&str], code: i32, words: &[&str]) {
+        let before = self.files();
+        let output = self.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
+        for word in words {
+            assert!(said.contains(word), "{arguments:?}: no \"{word}\" in: {said}");
+        }
+        let errors = said.lines().filter(|l| l.starts_with("error:")).count();
+        assert_eq!(errors, 1, "{arguments:?}: {said}");
+        let new: Vec<PathBuf> = self.files().into_iter().filter(|f| !before.contains(f)).collect();
+        assert!(new.is_empty(), "{arguments:?} left {new:?}");
+    }
+}
+
+#[test]
+fn missing_files() {
+    let scene = Scene::new();
+    for verb in ["doctor", "graph", "propagate", "fit"] {
+        scene.refuses(&[verb, "no.npy", "-o", "out"][..if verb == "doctor" { 2 } else { 4 }], 1, &["no.npy"]);
+    }
+    scene.refuses(&["eval", "no.npy"], 1, &["no.npy"]);
+    scene.refuses(&["search", "no-run", "--id", "1"], 1, &["no-run", "not a run"]);
+    scene.refuses(&["embed", "no-run", "good.npy", "-o", "e.npy"], 1, &["no-run"]);
+    scene.refuses(&["index", "no.npy", "-o", "i"], 1, &["no.npy"]);
+    scene.refuses(&["graph", "good.npy", "-o", "no/folder/g.npz"], 1, &["no/folder"]);
+    scene.refuses(
+        &["fit", "good.npy", "--labels", "no.csv", "-o", "run"],
+        1,
+        &["no.csv"],
+    );
+}
+
+#[test]
+fn usage() {
+    let scene = Scene::new();
+    scene.refuses(&["graph", "good.npy"], 2, &["--out"]);
+    scene.refuses(&["frobnicate"], 2, &["frobnicate"]);
+    scene.refuses(&["propagate", "good.npy", "--method", "magic", "-o", "b.npz"], 2, &["magic"]);
+    scene.refuses(&["explain", "magic"], 2, &["magic", "mixed"]);
+    scene.refuses(&["graph", "good.npy", "-o", "g.npz", "--max-memory", "lots"], 2, &["lots"]);
+    scene.refuses(
+        &["fit", "good.npy", "--labels", "good.csv", "--recipe", "magic", "-o", "run"],
+        2,
+        &["magic", "mixed-lp"],
+    );
+    scene.refuses(
+        &["propagate", "good.npy", "--labels", "good.csv", "--method", "lgc", "--beta", "1", "-o", "b.npz"],
+        2,
+        &["--beta"],
+    );
+    scene.refuses(
+        &["propagate", "good.npy", "--labels", "good.csv", "-k", "5", "--beta", "nan", "-o", "b.npz"],
+        2,
+        &["beta"],
+    );
+}
+
+#[test]
+fn neighbours_out_of_range() {
+    let scene = Scene::new();
+    for k in ["0", "60", "1000"] {
+        scene.refuses(&["graph", "good.npy", "-k", k, "-o", "g.npz"], 2, &["k = ", k]);
+        scene.refuses(
+            &["graph", "good.npy", "-k", k, "--approx", "-o", "g.npz"],
+            2,
+            &["k = ", k],
+        );
+        scene.refuses(
+            &["propagate", "good.npy", "--labels", "good.csv", "-k", k, "-o", "b.npz"],
+            2,
+            &["k = "],
+        );
+        scene.refuses(
+            &["fit", "good.npy", "--labels", "good.csv", "-k", k, "-o", "run"],
+            2,
+            &["k = "],
+        );
+        fs::remove_dir_all(scene.path("run")).ok();
+    }
+}
+
+#[test]
+fn values_that_are_no_numbers() {
+    let scene = Scene::new();
+    let x = array![[1.0, 2.0], [3.0, f32::NAN], [0.0, 1.0]];
+    likewise_io::write_npy(scene.path("nan.npy"), x.view()).unwrap();
+    for arguments in [
+        &["doctor", "nan.npy"][..],
+        &["graph", "nan.npy", "-k", "1", "-o", "g.npz"],
+        &["eval", "nan.npy", "--labels", "good.csv"],
+    ] {
+        scene.refuses(arguments, 1, &["nan.npy", "row 1", "column 1"]);
+    }
+    scene.text("word.csv", "id,x,y\na,1,2\nb,3,four\n");
+    scene.refuses(&["doctor", "word.csv"], 1, &["word.csv", "four", "y"]);
+    scene.text("inf.csv", "id,x,y\na,1,2\nb,inf,4\n");
+    scene.refuses(&["doctor", "inf.csv"], 1, &["inf.csv", "x"]);
+}
+
+#[test]
+fn broken_files() {
+    let scene = Scene::new();
+    let good = fs::read(scene.path("good.npy")).unwrap();
+    fs::write(scene.path("short.npy"), &good[..good.len() - 3]).unwrap();
+    scene.refuses(&["doctor", "short.npy"], 1, &["short.npy"]);
+    fs::write(scene.path("magic.npy"), b"not numpy at all").unwrap();
+    scene.refuses(&["doctor", "magic.npy"], 1, &["magic.npy"]);
+    for name in ["empty.npy", "empty.npz", "empty.csv", "empty.parquet", "empty.safetensors"] {
+        fs::write(scene.path(name), b"").unwrap();
+        scene.refuses(&["doctor", name], 1, &[name]);
+    }
+    scene.text("ragged.csv", "id,x,y\na,1,2\nb,3\n");
+    scene.refuses(&["doctor", "ragged.csv"], 1, &["ragged.csv"]);
+    scene.text("thing.xyz", "?");
+    let output = scene.run(&["doctor", "thing.xyz"]);
+    assert!(matches!(output.status.code(), Some(1 | 2)));
+    fs::create_dir(scene.path("photos")).unwrap();
+    fs::write(scene.path("photos/a.jpg"), b"\xff\xd8").unwrap();
+    let output = scene.run(&["doctor", "photos"]);
+    assert!(matches!(output.status.code(), Some(1 | 2)));
+}
+
+#[test]
+fn labels_that_do_not_fit() {
+    let scene = Scene::new();
+    scene.text("foreign.csv", "id,label\n0,a\n999,b\n");
+    scene.refuses(
+        &["fit", "good.npy", "--labels", "foreign.csv", "-o", "run"],
+        1,
+        &["foreign.csv", "999"],
+    );
+    scene.text("twice.csv", "id,label\n0,a\n0,b\n");
+    scene.refuses(
+        &["fit", "good.npy", "--labels", "twice.csv", "-o", "run"],
+        1,
+        &["twice.csv", "0"],
+    );
+    scene.text("none.csv", "id,label\n0,\n1,-1\n");
+    for verb in ["fit", "propagate"] {
+        scene.refuses(
+            &[verb, "good.npy", "--labels", "none.csv", "-k", "5", "-o", "out.npz"],
+            1,
+            &["no labels"],
+        );
+        scene.refuses(&[verb, "good.npy", "-k", "5", "-o", "out.npz"], 1, &["no labels", "--labels"]);
+    }
+    scene.refuses(&["eval", "good.npy"], 1, &["--labels"]);
+    let one = (0..60).map(|i| format!("{i},a\n")).collect::<String>();
+    scene.text("one.csv", &format!("id,label\n{one}"));
+    let output = scene.run(&["fit", "good.npy", "--labels", "one.csv", "-k", "5", "-o", "one"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("class"), "{said}");
+    scene.text("ids.csv", "id,x,y\na,1,2\na,3,4\n");
+    scene.refuses(&["doctor", "ids.csv"], 1, &["ids.csv", "\"a\""]);
+}
+
+#[test]
+fn graphs_that_do_not_fit() {
+    let scene = Scene::new();
+    let three = array![[1.0_f32, 0.0], [0.9, 0.1], [0.8, 0.3]];
+    likewise_io::write_npy(scene.path("three.npy"), three.view()).unwrap();
+    assert!(scene.run(&["graph", "three.npy", "-k", "1", "-o", "g.npz"]).status.success());
+    scene.refuses(
+        &["propagate", "good.npy", "--labels", "good.csv", "--graph", "g.npz", "-o", "b.npz"],
+        1,
+        &["3 nodes", "60 items"],
+    );
+    scene.refuses(
+        &["propagate", "good.npy", "--labels", "good.csv", "--graph", "good.npy", "-o", "b.npz"],
+        1,
+        &["good.npy"],
+    );
+}
+
+#[test]
+fn memory_limits_are_kept_or_the_work_is_refused() {
+    let scene = Scene::new();
+    for arguments in [
+        &["graph", "good.npy", "-k", "5", "-o", "g.npz", "--max-memory", "1MB"][..],
+        &["propagate", "good.npy", "--labels", "good.csv", "-k", "5", "-o", "b.npz", "--max-memory", "1MB"],
+        &["fit", "good.npy", "--labels", "good.csv", "-o", "run", "--max-memory", "1MB"],
+        &["eval", "good.npy", "--labels", "good.csv", "--max-memory", "1MB"],
+    ] {
+        scene.refuses(arguments, 1, &["--max-memory"]);
+    }
+}
+
+#[test]
+fn a_folder_with_other_things_is_not_written_into() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("thesis")).unwrap();
+    scene.text("thesis/chapter1.tex", "dear reader");
+    scene.refuses(
+        &["fit", "good.npy", "--labels", "good.csv", "-k", "5", "-o", "thesis"],
+        2,
+        &["thesis", "another folder"],
+    );
+}
+
+#[test]
+fn a_model_refuses_features_of_another_dimension() {
+    let scene = Scene::new();
+    let fit = ["fit", "good.npy", "--labels", "good.csv", "-k", "5", "--epochs", "1", "-o", "run"];
+    let output = scene.run(&fit);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let narrow = array![[1.0_f32, 2.0]];
+    likewise_io::write_npy(scene.path("narrow.npy"), narrow.view()).unwrap();
+    scene.refuses(&["embed", "run", "narrow.npy", "-o", "e.npy"], 1, &["narrow.npy", "4", "2"]);
+    scene.refuses(&["search", "run", "--query", "narrow.npy"], 1, &["narrow.npy"]);
+    scene.refuses(&["search", "run", "--id", "nobody"], 1, &["nobody"]);
+    scene.refuses(&["search", "run", "--id", "3", "-k", "0"], 2, &["k = 0"]);
+    let output = scene.run(&["eval", "run", "--gate", "recall@1=1.01"]);
+    assert_eq!(output.status.code(), Some(3), "a missed gate has its own exit code");
+    let model = fs::read(scene.path("run/model.safetensors")).unwrap();
+    fs::write(scene.path("run/model.safetensors"), &model[..model.len() / 2]).unwrap();
+    scene.refuses(&["embed", "run", "good.npy", "-o", "e.npy"], 1, &["model.safetensors"]);
+}

@@ -1,0 +1,239 @@
+//! The main job as its user runs it, and what it must always keep.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use rand::RngExt;
+use serde_json::Value;
+
+fn likewise(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+#[track_caller]
+fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = likewise(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The flags of a small but complete fit on the digits.
+fn fit<'a>(data: &'a str, out: &'a str) -> Vec<&'a str> {
+    vec![
+        "fit", data, "--view", "zer", "--labels-per-class", "5", "--draws", "2", "--epochs", "2",
+        "-q", "-o", out,
+    ]
+}
+
+fn digits() -> String {
+    likewise_testdata::digits().display().to_string()
+}
+
+#[test]
+fn from_features_to_a_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+
+    let doctor = json(&succeeds(at, &["doctor", &data, "--view", "zer", "--json"]));
+    assert_eq!(doctor["items"], 2000);
+    assert_eq!(doctor["classes"].as_object().unwrap().len(), 10);
+
+    let graph = json(&succeeds(
+        at,
+        &["graph", &data, "--view", "fac", "-k", "20", "-o", "g.npz", "--json"],
+    ));
+    assert_eq!(graph["items"], 2000);
+    let spread = [
+        "propagate", &data, "--view", "fac", "--graph", "g.npz", "--labels-per-class", "5", "-o",
+        "b.npz", "--negatives", "n.npz", "--json",
+    ];
+    let beliefs = json(&succeeds(at, &spread));
+    assert!(beliefs["accuracy"].as_f64().unwrap() > 0.75, "{beliefs}");
+    assert_eq!(beliefs["labels"], 50);
+    let saved = likewise_io::beliefs::read(at.join("b.npz")).unwrap();
+    assert_eq!(saved.beliefs.scores.dim(), (2000, 10));
+    for out in ["b.csv", "b.parquet"] {
+        succeeds(at, &["propagate", &data, "--view", "fac", "--graph", "g.npz", "-o", out]);
+    }
+
+    let fitted = json(&succeeds(at, &[fit(&data, "run"), vec!["--json"]].concat()));
+    for key in ["recall", "precision", "map", "map_at_r", "r_precision", "nmi", "n_queries", "ci"] {
+        assert!(!fitted[key].is_null(), "{key}");
+    }
+    for row in ["raw", "whitened", "labels_only", "all_labels"] {
+        assert!(fitted["baselines"][row]["recall"]["1"].is_number(), "{row}");
+    }
+    assert_eq!(json(&succeeds(at, &["eval", "run", "--json"])), fitted);
+    assert!(succeeds(at, &["eval", "run"]).contains("mixed-lp"));
+    for file in [
+        "config.json", "model.safetensors", "items.parquet", "embeddings.npy", "beliefs.npz",
+        "metrics.json", "run.json", "report.html", "README.md", "index/index.json",
+    ] {
+        assert!(at.join("run").join(file).exists(), "{file}");
+    }
+    assert!(!at.join("run/checkpoints").exists());
+
+    succeeds(at, &["embed", "run", &data, "-o", "e.npy"]);
+    let embedded = likewise_io::read_matrix(at.join("e.npy"), None).unwrap();
+    let kept = likewise_io::read_matrix(at.join("run/embeddings.npy"), None).unwrap();
+    assert_eq!(embedded, kept, "a saved model embeds as the fitted one did");
+
+    let by_id = json(&succeeds(at, &["search", "run", "--id", "42", "-k", "5", "--json"]));
+    let hits = by_id[0]["hits"].as_array().unwrap();
+    assert_eq!(hits.len(), 5);
+    assert!(hits.iter().all(|hit| hit["id"] != "42"));
+    assert_eq!(hits[0]["label"], "0", "items 0 to 199 are zeros");
+    let index = json(&succeeds(at, &["index", "run", "--json"]));
+    assert!(index["recall"].as_f64().unwrap() > 0.95);
+    let query = ["search", "run", "--query", &data, "-k", "1", "--json"];
+    let found = json(&succeeds(at, &query));
+    let own = found.as_array().unwrap().iter();
+    let own = own.filter(|a| a["hits"][0]["id"] == a["query"]).count();
+    assert!(own > 1900, "{own} of 2000 items find themselves");
+
+    let evaluated = json(&succeeds(
+        at,
+        &["eval", &data, "--view", "zer", "--at", "1,10", "--json"],
+    ));
+    assert!(evaluated["recall"]["10"].as_f64() > evaluated["recall"]["1"].as_f64());
+    for plan in [
+        &["fit", &data, "--view", "zer", "--dry-run", "--json"][..],
+        &["graph", &data, "--view", "zer", "--dry-run", "--json"],
+        &["eval", &data, "--view", "zer", "--dry-run", "--json"],
+    ] {
+        let plan = json(&succeeds(at, plan));
+        assert!(plan["seconds"].as_f64().unwrap() > 0.0 && plan["memory_bytes"].is_u64());
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    for threads in ["1", "2"] {
+        let run = format!("run{threads}");
+        succeeds(at, &[fit(&data, &run), vec!["--threads", threads]].concat());
+        let out = format!("b{threads}.npz");
+        succeeds(
+            at,
+            &[
+                "propagate", &data, "--view", "kar", "--labels-per-class", "5", "--threads",
+                threads, "-o", &out,
+            ],
+        );
+    }
+    let same = |a: &str, b: &str| {
+        assert_eq!(fs::read(at.join(a)).unwrap(), fs::read(at.join(b)).unwrap(), "{a} and {b}");
+    };
+    for file in ["metrics.json", "beliefs.npz", "embeddings.npy", "model.safetensors"] {
+        same(&format!("run1/{file}"), &format!("run2/{file}"));
+    }
+    same("b1.npz", "b2.npz");
+}
+
+/// Ends `child` without any chance to clean up, after a random part of `whole`.
+fn kill_within(mut child: Child, whole: Duration, rng: &mut likewise::seed::Rng) {
+    std::thread::sleep(whole.mul_f64(rng.random()));
+    let _ = child.kill();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_killed_fit_leaves_readable_files_and_resumes_to_the_same_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let start = std::time::Instant::now();
+    succeeds(at, &fit(&data, "whole"));
+    let whole = start.elapsed();
+    let undisturbed = fs::read(at.join("whole/metrics.json")).unwrap();
+    let mut rng = likewise::seed::stream(3, "kills");
+    let kills = std::env::var("LIKEWISE_KILLS").ok().and_then(|k| k.parse().ok()).unwrap_or(4);
+    for _ in 0..kills {
+        let resume = [fit(&data, "cut"), vec!["--resume"]].concat();
+        let child = command(at, &resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        kill_within(child.unwrap(), whole, &mut rng);
+        readable(&at.join("cut"));
+    }
+    succeeds(at, &[fit(&data, "cut"), vec!["--resume"]].concat());
+    assert_eq!(fs::read(at.join("cut/metrics.json")).unwrap(), undisturbed);
+    let parts = fs::read_dir(at.join("cut")).unwrap();
+    let parts = parts.filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().ends_with(".part"));
+    assert_eq!(parts.count(), 0);
+}
+
+/// Whatever stands in the folder of an interrupted run can be read.
+fn readable(run: &Path) {
+    for file in ["config.json", "metrics.json", "run.json", "index/index.json"] {
+        if let Ok(text) = fs::read_to_string(run.join(file)) {
+            serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{file}: {e}"));
+        }
+    }
+    let read = |file: &str| {
+        let path = run.join(file);
+        path.exists().then_some(path)
+    };
+    if let Some(path) = read("embeddings.npy") {
+        likewise_io::read_matrix(path, None).unwrap();
+    }
+    if let Some(path) = read("items.parquet") {
+        likewise_io::items::read(path).unwrap();
+    }
+    if let Some(path) = read("beliefs.npz") {
+        likewise_io::beliefs::read(path).unwrap();
+    }
+    if let Some(path) = read("report.html") {
+        assert!(fs::read_to_string(path).unwrap().trim_end().ends_with("</html>"));
+    }
+    if let Some(path) = read("model.safetensors") {
+        let config = likewise_nn::HeadConfig::default();
+        likewise_nn::Head::from_safetensors(config, &fs::read(path).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn a_config_file_gives_flags_and_the_command_line_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let toml = format!(
+        "seed = 7\n[graph]\ndata = {data:?}\nview = \"zer\"\nk = 4\nout = \"g.npz\"\n"
+    );
+    fs::write(at.join("run.toml"), toml).unwrap();
+    let answer = json(&succeeds(at, &["graph", "--config", "run.toml", "--json"]));
+    assert_eq!(answer["k"], 4);
+    let answer = json(&succeeds(at, &["graph", "--config", "run.toml", "-k", "6", "--json"]));
+    assert_eq!(answer["k"], 6);
+}
+
+#[test]
+fn help_completions_man_and_explanations_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for verb in [
+        "demo", "doctor", "graph", "propagate", "fit", "embed", "index", "search", "eval",
+        "explain",
+    ] {
+        let help = succeeds(at, &[verb, "--help"]);
+        assert!(help.contains("Example"), "{verb} has no example");
+    }
+    assert!(succeeds(at, &["completions", "bash"]).contains("propagate"));
+    succeeds(at, &["man", "-o", "man"]);
+    assert!(at.join("man/likewise-fit.1").exists());
+    assert!(succeeds(at, &["explain", "mixed"]).contains("eq"));
+}

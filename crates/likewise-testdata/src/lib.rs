@@ -1,0 +1,40 @@
+//! Where tests find data: the one place that knows.
+//!
+//! What the repository needs itself lies in `testdata/`. Larger real sets are looked for in
+//! the folder that `LIKEWISE_DATA` names, else in `../shared/data` beside the repository.
+//! A test whose set is absent says so and passes.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The committed digits: `digits.npz`, six views of 2000 items and `label`.
+pub fn digits() -> PathBuf {
+    root().join("testdata/digits.npz")
+}
+
+/// A file or folder of the larger sets, e.g. `classical/letter.npz`; prints why and gives
+/// `None` where it is absent.
+pub fn large(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("LIKEWISE_DATA")
+        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    present(folder.join(name))
+}
+
+/// The Fashion-MNIST of Debian's package `dataset-fashion-mnist`, if it is installed.
+pub fn fashion_mnist() -> Option<PathBuf> {
+    present("/usr/share/datasets/fashion-mnist".into())
+}
+
+fn present(path: PathBuf) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path);
+    }
+    #[expect(clippy::print_stderr, reason = "the reason of a skipped test belongs in its output")]
+    {
+        eprintln!("skipped: {} is not here", path.display());
+    }
+    None
+}
