@@ -30,9 +30,21 @@ fn main() -> ExitCode {
 
 fn check() -> bool {
     cargo(&["fmt", "--all", "--check"])
-        && cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
+        && cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ])
         && cargo(&["test", "--workspace", "--all-features"])
-        && run("cargo", &["doc", "--workspace", "--all-features", "--no-deps"], Some(("RUSTDOCFLAGS", "-D warnings")))
+        && run(
+            "cargo",
+            &["doc", "--workspace", "--all-features", "--no-deps"],
+            Some(("RUSTDOCFLAGS", "-D warnings")),
+        )
         && fuzz()
 }
 

@@ -92,7 +92,9 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  likewise explain mixed")]
     Explain(Explain),
     /// Prints shell completions.
-    #[command(after_help = "Example:\n  likewise completions bash > /etc/bash_completion.d/likewise")]
+    #[command(
+        after_help = "Example:\n  likewise completions bash > /etc/bash_completion.d/likewise"
+    )]
     Completions(Completions),
     /// Writes the man pages.
     #[command(after_help = "Example:\n  likewise man -o man/")]
@@ -297,7 +299,12 @@ pub(crate) struct Fit {
     #[arg(short, long, value_name = "K")]
     pub(crate) k: Option<usize>,
     /// Folder of the run.
-    #[arg(short, long, value_name = "FOLDER", required_unless_present = "dry_run")]
+    #[arg(
+        short,
+        long,
+        value_name = "FOLDER",
+        required_unless_present = "dry_run"
+    )]
     pub(crate) out: Option<PathBuf>,
     /// Go on with an interrupted run in the same folder.
     #[arg(long)]
@@ -356,7 +363,12 @@ pub(crate) struct Search {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Search for each item of this data (same view as the run was fitted on).
-    #[arg(long, value_name = "DATA", required_unless_present = "id", conflicts_with = "id")]
+    #[arg(
+        long,
+        value_name = "DATA",
+        required_unless_present = "id",
+        conflicts_with = "id"
+    )]
     pub(crate) query: Option<PathBuf>,
     /// Search for the item of the run with this id (it is left out of the answer).
     #[arg(long, value_name = "ID")]
@@ -394,7 +406,12 @@ pub(crate) struct Eval {
     #[arg(long, value_enum, default_value = "cosine")]
     pub(crate) metric: MetricName,
     /// The k of R@k and P@k.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_name = "K,...")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,2,4,8",
+        value_name = "K,..."
+    )]
     pub(crate) at: Vec<NonZeroUsize>,
     /// Leave NMI out (it clusters, which takes longer than all else).
     #[arg(long)]

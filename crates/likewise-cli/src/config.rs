@@ -87,7 +87,9 @@ fn flag(
     };
     let values = values.ok_or_else(|| {
         let path = Path::new(path).display();
-        Failure::usage(format!("{path}: {key} must be a word, a number, true or false"))
+        Failure::usage(format!(
+            "{path}: {key} must be a word, a number, true or false"
+        ))
     })?;
     for value in values {
         flags.push(name.clone().into());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use likewise::{Collection, Labels, Part, View};
+use likewise::{Collection, Labels, Part};
 use likewise_io::ReadOptions;
 
 use crate::args::Data;
@@ -31,7 +31,11 @@ impl FromStr for Bytes {
             "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
             "tb" => 1e12,
             "t" | "tib" => 1024.0_f64.powi(4),
-            _ => return Err(format!("\"{unit}\" is not a unit; write e.g. 500MB or 4GiB")),
+            _ => {
+                return Err(format!(
+                    "\"{unit}\" is not a unit; write e.g. 500MB or 4GiB"
+                ));
+            }
         };
         let number: f64 = digits
             .trim()
@@ -106,7 +110,12 @@ impl Gate {
 
 /// Reads the data of a verb, warning of what it could not use.
 pub(crate) fn load(data: &Data, at: &Context) -> Result<Collection, Failure> {
-    load_path(data.path(), data.labels.as_deref(), data.view.as_deref(), at)
+    load_path(
+        data.path(),
+        data.labels.as_deref(),
+        data.view.as_deref(),
+        at,
+    )
 }
 
 /// As [`load`], from its parts.
@@ -124,34 +133,35 @@ pub(crate) fn load_path(
     Ok(likewise_io::read(path, &options, at.monitor)?)
 }
 
-/// The items that have the view, and the view; says how many had to be left out.
+/// The items that have the view, and its name; says how many had to be left out.
 pub(crate) fn with_view(
     collection: Collection,
     name: Option<&str>,
     at: &Context,
-) -> Result<(Collection, View), Failure> {
+) -> Result<(Collection, String), Failure> {
     let view = collection.view(name)?;
+    let name = view.name.clone();
     let Some(present) = &view.present else {
-        let view = view.clone();
-        return Ok((collection, view));
+        return Ok((collection, name));
     };
     let rows: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
     let missing = present.len() - rows.len();
-    if missing > 0 {
-        at.monitor.warn(format!(
-            "{missing} items have no view {} and are left out",
-            view.name
-        ));
+    if missing == 0 {
+        return Ok((collection, name));
     }
-    let collection = collection.select(&rows);
-    let view = collection.view(name)?.clone();
-    Ok((collection, view))
+    at.monitor.warn(format!(
+        "{missing} items have no view {name} and are left out"
+    ));
+    Ok((collection.select(&rows), name))
 }
 
 /// The labels, or a message that says how to give some.
 pub(crate) fn labels(collection: &Collection) -> Result<&Labels, Failure> {
     let none = "the data hold no labels; give some with --labels FILE (csv with id,label, or .npy)";
-    let labels = collection.labels.as_ref().ok_or_else(|| Failure::failed(none))?;
+    let labels = collection
+        .labels
+        .as_ref()
+        .ok_or_else(|| Failure::failed(none))?;
     if labels.n_known() == 0 {
         return Err(Failure::failed(none));
     }

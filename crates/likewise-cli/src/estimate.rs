@@ -59,8 +59,11 @@ impl Estimate {
     pub(crate) fn propagation(self, n: f64, k: f64, c: f64) -> Self {
         // About 60 iterations; a sparse product runs at a tenth of the dense speed.
         let columns = (c / 4.0).ceil() * 4.0;
-        self.stage(8.0 * columns * n * 8.0 + 16.0 * n * k, 60.0 * 10.0 * 4.0 * n * k * c)
-            .resident(8.0 * n * c)
+        self.stage(
+            8.0 * columns * n * 8.0 + 16.0 * n * k,
+            60.0 * 10.0 * 4.0 * n * k * c,
+        )
+        .resident(8.0 * n * c)
     }
 
     /// An evaluation of `q` queries among `g` rows of `d`, `c` classes.
@@ -77,15 +80,11 @@ impl Estimate {
     pub(crate) fn on_this_machine(mut self) -> Self {
         let x = Array2::from_shape_fn((2048, 64), |(i, j)| ((i * 31 + j * 17) % 101) as f32);
         let start = Instant::now();
-        let speed = match neighbor::exact(
-            x.view(),
-            10,
-            neighbor::Metric::Cosine,
-            &Monitor::silent(),
-        ) {
-            Ok(_) => 2.0 * 2048.0 * 2048.0 * 64.0 / start.elapsed().as_secs_f64().max(1e-6),
-            Err(_) => 1e10,
-        };
+        let speed =
+            match neighbor::exact(x.view(), 10, neighbor::Metric::Cosine, &Monitor::silent()) {
+                Ok(_) => 2.0 * 2048.0 * 2048.0 * 64.0 / start.elapsed().as_secs_f64().max(1e-6),
+                Err(_) => 1e10,
+            };
         self.seconds = self.flops / speed;
         self.memory_bytes = self.memory();
         self

@@ -23,7 +23,9 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// A table of metrics: one row a system.
 pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
-    let ks: Vec<usize> = rows.first().map_or(vec![], |(_, s)| s.recall.keys().copied().collect());
+    let ks: Vec<usize> = rows
+        .first()
+        .map_or(vec![], |(_, s)| s.recall.keys().copied().collect());
     let mut header = vec![String::new()];
     header.extend(ks.iter().map(|k| format!("R@{k}")));
     header.extend(["MAP@R".to_owned(), "NMI".to_owned()]);

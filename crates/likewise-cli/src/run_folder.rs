@@ -145,7 +145,9 @@ impl RunFolder {
     }
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        Ok(atomic::write(self.file(name), |file| Ok(file.write_all(bytes)?))?)
+        Ok(atomic::write(self.file(name), |file| {
+            Ok(file.write_all(bytes)?)
+        })?)
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
@@ -161,9 +163,8 @@ impl RunFolder {
     }
 
     fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
-        serde_json::from_slice(&self.read(name)?).map_err(|e| {
-            Failure::failed(format!("{}: broken: {e}", self.file(name).display()))
-        })
+        serde_json::from_slice(&self.read(name)?)
+            .map_err(|e| Failure::failed(format!("{}: broken: {e}", self.file(name).display())))
     }
 
     pub(crate) fn config(&self) -> Result<Config, Failure> {
@@ -229,7 +230,10 @@ impl RunFolder {
                 let bytes = std::fs::read(&path)?;
                 Ok(Box::new(Hnsw::from_bytes(&bytes)?))
             }
-            _ => Ok(Box::new(Flat::new(self.embeddings()?.view(), Metric::Cosine)?)),
+            _ => Ok(Box::new(Flat::new(
+                self.embeddings()?.view(),
+                Metric::Cosine,
+            )?)),
         }
     }
 }
@@ -279,7 +283,9 @@ pub(crate) fn write_index(
     }
     let mut json = serde_json::to_string_pretty(&card)?;
     json.push('\n');
-    atomic::write(folder.join("index.json"), |file| Ok(file.write_all(json.as_bytes())?))?;
+    atomic::write(folder.join("index.json"), |file| {
+        Ok(file.write_all(json.as_bytes())?)
+    })?;
     Ok(card)
 }
 
@@ -287,11 +293,14 @@ fn rows(study: &Study, collection: &Collection) -> Vec<ItemRow> {
     let mut rows: Vec<ItemRow> = (0..collection.len())
         .map(|i| ItemRow {
             id: collection.ids()[i].clone(),
-            label: collection.labels.as_ref().and_then(|labels| match labels[i] {
-                likewise::Label::Known(c) => Some(labels.classes()[c as usize].clone()),
-                likewise::Label::Outside => Some("outside".into()),
-                likewise::Label::Unknown => None,
-            }),
+            label: collection
+                .labels
+                .as_ref()
+                .and_then(|labels| match labels[i] {
+                    likewise::Label::Known(c) => Some(labels.classes()[c as usize].clone()),
+                    likewise::Label::Outside => Some("outside".into()),
+                    likewise::Label::Unknown => None,
+                }),
             split: Some(study.parts[i]),
             ..ItemRow::default()
         })

@@ -22,7 +22,10 @@ impl Scene {
         });
         likewise_io::write_npy(scene.path("good.npy"), x.view()).unwrap();
         let labels = (0..60).map(|i| format!("{i},{}\n", ["a", "b"][i % 2]));
-        scene.text("good.csv", &format!("id,label\n{}", labels.collect::<String>()));
+        scene.text(
+            "good.csv",
+            &format!("id,label\n{}", labels.collect::<String>()),
+        );
         scene
     }
 
@@ -69,11 +72,18 @@ impl Scene {
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
         for word in words {
-            assert!(said.contains(word), "{arguments:?}: no \"{word}\" in: {said}");
+            assert!(
+                said.contains(word),
+                "{arguments:?}: no \"{word}\" in: {said}"
+            );
         }
         let errors = said.lines().filter(|l| l.starts_with("error:")).count();
         assert_eq!(errors, 1, "{arguments:?}: {said}");
-        let new: Vec<PathBuf> = self.files().into_iter().filter(|f| !before.contains(f)).collect();
+        let new: Vec<PathBuf> = self
+            .files()
+            .into_iter()
+            .filter(|f| !before.contains(f))
+            .collect();
         assert!(new.is_empty(), "{arguments:?} left {new:?}");
     }
 }
@@ -82,13 +92,29 @@ impl Scene {
 fn missing_files() {
     let scene = Scene::new();
     for verb in ["doctor", "graph", "propagate", "fit"] {
-        scene.refuses(&[verb, "no.npy", "-o", "out"][..if verb == "doctor" { 2 } else { 4 }], 1, &["no.npy"]);
+        scene.refuses(
+            &[verb, "no.npy", "-o", "out"][..if verb == "doctor" { 2 } else { 4 }],
+            1,
+            &["no.npy"],
+        );
     }
     scene.refuses(&["eval", "no.npy"], 1, &["no.npy"]);
-    scene.refuses(&["search", "no-run", "--id", "1"], 1, &["no-run", "not a run"]);
-    scene.refuses(&["embed", "no-run", "good.npy", "-o", "e.npy"], 1, &["no-run"]);
+    scene.refuses(
+        &["search", "no-run", "--id", "1"],
+        1,
+        &["no-run", "not a run"],
+    );
+    scene.refuses(
+        &["embed", "no-run", "good.npy", "-o", "e.npy"],
+        1,
+        &["no-run"],
+    );
     scene.refuses(&["index", "no.npy", "-o", "i"], 1, &["no.npy"]);
-    scene.refuses(&["graph", "good.npy", "-o", "no/folder/g.npz"], 1, &["no/folder"]);
+    scene.refuses(
+        &["graph", "good.npy", "-o", "no/folder/g.npz"],
+        1,
+        &["no/folder"],
+    );
     scene.refuses(
         &["fit", "good.npy", "--labels", "no.csv", "-o", "run"],
         1,
@@ -101,21 +127,53 @@ fn usage() {
     let scene = Scene::new();
     scene.refuses(&["graph", "good.npy"], 2, &["--out"]);
     scene.refuses(&["frobnicate"], 2, &["frobnicate"]);
-    scene.refuses(&["propagate", "good.npy", "--method", "magic", "-o", "b.npz"], 2, &["magic"]);
-    scene.refuses(&["explain", "magic"], 2, &["magic", "mixed"]);
-    scene.refuses(&["graph", "good.npy", "-o", "g.npz", "--max-memory", "lots"], 2, &["lots"]);
     scene.refuses(
-        &["fit", "good.npy", "--labels", "good.csv", "--recipe", "magic", "-o", "run"],
+        &["propagate", "good.npy", "--method", "magic", "-o", "b.npz"],
+        2,
+        &["magic"],
+    );
+    scene.refuses(&["explain", "magic"], 2, &["magic", "mixed"]);
+    scene.refuses(
+        &["graph", "good.npy", "-o", "g.npz", "--max-memory", "lots"],
+        2,
+        &["lots"],
+    );
+    scene.refuses(
+        &[
+            "fit", "good.npy", "--labels", "good.csv", "--recipe", "magic", "-o", "run",
+        ],
         2,
         &["magic", "mixed-lp"],
     );
     scene.refuses(
-        &["propagate", "good.npy", "--labels", "good.csv", "--method", "lgc", "--beta", "1", "-o", "b.npz"],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "--method",
+            "lgc",
+            "--beta",
+            "1",
+            "-o",
+            "b.npz",
+        ],
         2,
         &["--beta"],
     );
     scene.refuses(
-        &["propagate", "good.npy", "--labels", "good.csv", "-k", "5", "--beta", "nan", "-o", "b.npz"],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "-k",
+            "5",
+            "--beta",
+            "nan",
+            "-o",
+            "b.npz",
+        ],
         2,
         &["beta"],
     );
@@ -125,19 +183,34 @@ fn usage() {
 fn neighbours_out_of_range() {
     let scene = Scene::new();
     for k in ["0", "60", "1000"] {
-        scene.refuses(&["graph", "good.npy", "-k", k, "-o", "g.npz"], 2, &["k = ", k]);
+        scene.refuses(
+            &["graph", "good.npy", "-k", k, "-o", "g.npz"],
+            2,
+            &["k = ", k],
+        );
         scene.refuses(
             &["graph", "good.npy", "-k", k, "--approx", "-o", "g.npz"],
             2,
             &["k = ", k],
         );
         scene.refuses(
-            &["propagate", "good.npy", "--labels", "good.csv", "-k", k, "-o", "b.npz"],
+            &[
+                "propagate",
+                "good.npy",
+                "--labels",
+                "good.csv",
+                "-k",
+                k,
+                "-o",
+                "b.npz",
+            ],
             2,
             &["k = "],
         );
         scene.refuses(
-            &["fit", "good.npy", "--labels", "good.csv", "-k", k, "-o", "run"],
+            &[
+                "fit", "good.npy", "--labels", "good.csv", "-k", k, "-o", "run",
+            ],
             2,
             &["k = "],
         );
@@ -171,7 +244,13 @@ fn broken_files() {
     scene.refuses(&["doctor", "short.npy"], 1, &["short.npy"]);
     fs::write(scene.path("magic.npy"), b"not numpy at all").unwrap();
     scene.refuses(&["doctor", "magic.npy"], 1, &["magic.npy"]);
-    for name in ["empty.npy", "empty.npz", "empty.csv", "empty.parquet", "empty.safetensors"] {
+    for name in [
+        "empty.npy",
+        "empty.npz",
+        "empty.csv",
+        "empty.parquet",
+        "empty.safetensors",
+    ] {
         fs::write(scene.path(name), b"").unwrap();
         scene.refuses(&["doctor", name], 1, &[name]);
     }
@@ -204,16 +283,24 @@ fn labels_that_do_not_fit() {
     scene.text("none.csv", "id,label\n0,\n1,-1\n");
     for verb in ["fit", "propagate"] {
         scene.refuses(
-            &[verb, "good.npy", "--labels", "none.csv", "-k", "5", "-o", "out.npz"],
+            &[
+                verb, "good.npy", "--labels", "none.csv", "-k", "5", "-o", "out.npz",
+            ],
             1,
             &["no labels"],
         );
-        scene.refuses(&[verb, "good.npy", "-k", "5", "-o", "out.npz"], 1, &["no labels", "--labels"]);
+        scene.refuses(
+            &[verb, "good.npy", "-k", "5", "-o", "out.npz"],
+            1,
+            &["no labels", "--labels"],
+        );
     }
     scene.refuses(&["eval", "good.npy"], 1, &["--labels"]);
     let one = (0..60).map(|i| format!("{i},a\n")).collect::<String>();
     scene.text("one.csv", &format!("id,label\n{one}"));
-    let output = scene.run(&["fit", "good.npy", "--labels", "one.csv", "-k", "5", "-o", "one"]);
+    let output = scene.run(&[
+        "fit", "good.npy", "--labels", "one.csv", "-k", "5", "-o", "one",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("class"), "{said}");
@@ -226,14 +313,37 @@ fn graphs_that_do_not_fit() {
     let scene = Scene::new();
     let three = array![[1.0_f32, 0.0], [0.9, 0.1], [0.8, 0.3]];
     likewise_io::write_npy(scene.path("three.npy"), three.view()).unwrap();
-    assert!(scene.run(&["graph", "three.npy", "-k", "1", "-o", "g.npz"]).status.success());
+    assert!(
+        scene
+            .run(&["graph", "three.npy", "-k", "1", "-o", "g.npz"])
+            .status
+            .success()
+    );
     scene.refuses(
-        &["propagate", "good.npy", "--labels", "good.csv", "--graph", "g.npz", "-o", "b.npz"],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "--graph",
+            "g.npz",
+            "-o",
+            "b.npz",
+        ],
         1,
         &["3 nodes", "60 items"],
     );
     scene.refuses(
-        &["propagate", "good.npy", "--labels", "good.csv", "--graph", "good.npy", "-o", "b.npz"],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "--graph",
+            "good.npy",
+            "-o",
+            "b.npz",
+        ],
         1,
         &["good.npy"],
     );
@@ -243,10 +353,46 @@ fn graphs_that_do_not_fit() {
 fn memory_limits_are_kept_or_the_work_is_refused() {
     let scene = Scene::new();
     for arguments in [
-        &["graph", "good.npy", "-k", "5", "-o", "g.npz", "--max-memory", "1MB"][..],
-        &["propagate", "good.npy", "--labels", "good.csv", "-k", "5", "-o", "b.npz", "--max-memory", "1MB"],
-        &["fit", "good.npy", "--labels", "good.csv", "-o", "run", "--max-memory", "1MB"],
-        &["eval", "good.npy", "--labels", "good.csv", "--max-memory", "1MB"],
+        &[
+            "graph",
+            "good.npy",
+            "-k",
+            "5",
+            "-o",
+            "g.npz",
+            "--max-memory",
+            "1MB",
+        ][..],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "-k",
+            "5",
+            "-o",
+            "b.npz",
+            "--max-memory",
+            "1MB",
+        ],
+        &[
+            "fit",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "-o",
+            "run",
+            "--max-memory",
+            "1MB",
+        ],
+        &[
+            "eval",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "--max-memory",
+            "1MB",
+        ],
     ] {
         scene.refuses(arguments, 1, &["--max-memory"]);
     }
@@ -258,7 +404,9 @@ fn a_folder_with_other_things_is_not_written_into() {
     fs::create_dir(scene.path("thesis")).unwrap();
     scene.text("thesis/chapter1.tex", "dear reader");
     scene.refuses(
-        &["fit", "good.npy", "--labels", "good.csv", "-k", "5", "-o", "thesis"],
+        &[
+            "fit", "good.npy", "--labels", "good.csv", "-k", "5", "-o", "thesis",
+        ],
         2,
         &["thesis", "another folder"],
     );
@@ -267,18 +415,44 @@ fn a_folder_with_other_things_is_not_written_into() {
 #[test]
 fn a_model_refuses_features_of_another_dimension() {
     let scene = Scene::new();
-    let fit = ["fit", "good.npy", "--labels", "good.csv", "-k", "5", "--epochs", "1", "-o", "run"];
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-k", "5", "--epochs", "1", "-o", "run",
+    ];
     let output = scene.run(&fit);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let narrow = array![[1.0_f32, 2.0]];
     likewise_io::write_npy(scene.path("narrow.npy"), narrow.view()).unwrap();
-    scene.refuses(&["embed", "run", "narrow.npy", "-o", "e.npy"], 1, &["narrow.npy", "4", "2"]);
-    scene.refuses(&["search", "run", "--query", "narrow.npy"], 1, &["narrow.npy"]);
+    scene.refuses(
+        &["embed", "run", "narrow.npy", "-o", "e.npy"],
+        1,
+        &["narrow.npy", "4", "2"],
+    );
+    scene.refuses(
+        &["search", "run", "--query", "narrow.npy"],
+        1,
+        &["narrow.npy"],
+    );
     scene.refuses(&["search", "run", "--id", "nobody"], 1, &["nobody"]);
     scene.refuses(&["search", "run", "--id", "3", "-k", "0"], 2, &["k = 0"]);
     let output = scene.run(&["eval", "run", "--gate", "recall@1=1.01"]);
-    assert_eq!(output.status.code(), Some(3), "a missed gate has its own exit code");
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "a missed gate has its own exit code"
+    );
     let model = fs::read(scene.path("run/model.safetensors")).unwrap();
-    fs::write(scene.path("run/model.safetensors"), &model[..model.len() / 2]).unwrap();
-    scene.refuses(&["embed", "run", "good.npy", "-o", "e.npy"], 1, &["model.safetensors"]);
+    fs::write(
+        scene.path("run/model.safetensors"),
+        &model[..model.len() / 2],
+    )
+    .unwrap();
+    scene.refuses(
+        &["embed", "run", "good.npy", "-o", "e.npy"],
+        1,
+        &["model.safetensors"],
+    );
 }

@@ -33,8 +33,19 @@ fn json(text: &str) -> Value {
 /// The flags of a small but complete fit on the digits.
 fn fit<'a>(data: &'a str, out: &'a str) -> Vec<&'a str> {
     vec![
-        "fit", data, "--view", "zer", "--labels-per-class", "5", "--draws", "2", "--epochs", "2",
-        "-q", "-o", out,
+        "fit",
+        data,
+        "--view",
+        "zer",
+        "--labels-per-class",
+        "5",
+        "--draws",
+        "2",
+        "--epochs",
+        "2",
+        "-q",
+        "-o",
+        out,
     ]
 }
 
@@ -54,12 +65,25 @@ fn from_features_to_a_search() {
 
     let graph = json(&succeeds(
         at,
-        &["graph", &data, "--view", "fac", "-k", "20", "-o", "g.npz", "--json"],
+        &[
+            "graph", &data, "--view", "fac", "-k", "20", "-o", "g.npz", "--json",
+        ],
     ));
     assert_eq!(graph["items"], 2000);
     let spread = [
-        "propagate", &data, "--view", "fac", "--graph", "g.npz", "--labels-per-class", "5", "-o",
-        "b.npz", "--negatives", "n.npz", "--json",
+        "propagate",
+        &data,
+        "--view",
+        "fac",
+        "--graph",
+        "g.npz",
+        "--labels-per-class",
+        "5",
+        "-o",
+        "b.npz",
+        "--negatives",
+        "n.npz",
+        "--json",
     ];
     let beliefs = json(&succeeds(at, &spread));
     assert!(beliefs["accuracy"].as_f64().unwrap() > 0.75, "{beliefs}");
@@ -67,11 +91,32 @@ fn from_features_to_a_search() {
     let saved = likewise_io::beliefs::read(at.join("b.npz")).unwrap();
     assert_eq!(saved.beliefs.scores.dim(), (2000, 10));
     for out in ["b.csv", "b.parquet"] {
-        succeeds(at, &["propagate", &data, "--view", "fac", "--graph", "g.npz", "-o", out]);
+        succeeds(
+            at,
+            &[
+                "propagate",
+                &data,
+                "--view",
+                "fac",
+                "--graph",
+                "g.npz",
+                "-o",
+                out,
+            ],
+        );
     }
 
     let fitted = json(&succeeds(at, &[fit(&data, "run"), vec!["--json"]].concat()));
-    for key in ["recall", "precision", "map", "map_at_r", "r_precision", "nmi", "n_queries", "ci"] {
+    for key in [
+        "recall",
+        "precision",
+        "map",
+        "map_at_r",
+        "r_precision",
+        "nmi",
+        "n_queries",
+        "ci",
+    ] {
         assert!(!fitted[key].is_null(), "{key}");
     }
     for row in ["raw", "whitened", "labels_only", "all_labels"] {
@@ -80,8 +125,16 @@ fn from_features_to_a_search() {
     assert_eq!(json(&succeeds(at, &["eval", "run", "--json"])), fitted);
     assert!(succeeds(at, &["eval", "run"]).contains("mixed-lp"));
     for file in [
-        "config.json", "model.safetensors", "items.parquet", "embeddings.npy", "beliefs.npz",
-        "metrics.json", "run.json", "report.html", "README.md", "index/index.json",
+        "config.json",
+        "model.safetensors",
+        "items.parquet",
+        "embeddings.npy",
+        "beliefs.npz",
+        "metrics.json",
+        "run.json",
+        "report.html",
+        "README.md",
+        "index/index.json",
     ] {
         assert!(at.join("run").join(file).exists(), "{file}");
     }
@@ -92,7 +145,10 @@ fn from_features_to_a_search() {
     let kept = likewise_io::read_matrix(at.join("run/embeddings.npy"), None).unwrap();
     assert_eq!(embedded, kept, "a saved model embeds as the fitted one did");
 
-    let by_id = json(&succeeds(at, &["search", "run", "--id", "42", "-k", "5", "--json"]));
+    let by_id = json(&succeeds(
+        at,
+        &["search", "run", "--id", "42", "-k", "5", "--json"],
+    ));
     let hits = by_id[0]["hits"].as_array().unwrap();
     assert_eq!(hits.len(), 5);
     assert!(hits.iter().all(|hit| hit["id"] != "42"));
@@ -132,15 +188,32 @@ fn results_do_not_depend_on_the_number_of_threads() {
         succeeds(
             at,
             &[
-                "propagate", &data, "--view", "kar", "--labels-per-class", "5", "--threads",
-                threads, "-o", &out,
+                "propagate",
+                &data,
+                "--view",
+                "kar",
+                "--labels-per-class",
+                "5",
+                "--threads",
+                threads,
+                "-o",
+                &out,
             ],
         );
     }
     let same = |a: &str, b: &str| {
-        assert_eq!(fs::read(at.join(a)).unwrap(), fs::read(at.join(b)).unwrap(), "{a} and {b}");
+        assert_eq!(
+            fs::read(at.join(a)).unwrap(),
+            fs::read(at.join(b)).unwrap(),
+            "{a} and {b}"
+        );
     };
-    for file in ["metrics.json", "beliefs.npz", "embeddings.npy", "model.safetensors"] {
+    for file in [
+        "metrics.json",
+        "beliefs.npz",
+        "embeddings.npy",
+        "model.safetensors",
+    ] {
         same(&format!("run1/{file}"), &format!("run2/{file}"));
     }
     same("b1.npz", "b2.npz");
@@ -163,23 +236,40 @@ fn a_killed_fit_leaves_readable_files_and_resumes_to_the_same_numbers() {
     let whole = start.elapsed();
     let undisturbed = fs::read(at.join("whole/metrics.json")).unwrap();
     let mut rng = likewise::seed::stream(3, "kills");
-    let kills = std::env::var("LIKEWISE_KILLS").ok().and_then(|k| k.parse().ok()).unwrap_or(4);
+    let kills = std::env::var("LIKEWISE_KILLS")
+        .ok()
+        .and_then(|k| k.parse().ok())
+        .unwrap_or(4);
     for _ in 0..kills {
         let resume = [fit(&data, "cut"), vec!["--resume"]].concat();
-        let child = command(at, &resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = command(at, &resume)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
         kill_within(child.unwrap(), whole, &mut rng);
         readable(&at.join("cut"));
     }
     succeeds(at, &[fit(&data, "cut"), vec!["--resume"]].concat());
     assert_eq!(fs::read(at.join("cut/metrics.json")).unwrap(), undisturbed);
     let parts = fs::read_dir(at.join("cut")).unwrap();
-    let parts = parts.filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().ends_with(".part"));
+    let parts = parts.filter(|e| {
+        e.as_ref()
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .ends_with(".part")
+    });
     assert_eq!(parts.count(), 0);
 }
 
 /// Whatever stands in the folder of an interrupted run can be read.
 fn readable(run: &Path) {
-    for file in ["config.json", "metrics.json", "run.json", "index/index.json"] {
+    for file in [
+        "config.json",
+        "metrics.json",
+        "run.json",
+        "index/index.json",
+    ] {
         if let Ok(text) = fs::read_to_string(run.join(file)) {
             serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{file}: {e}"));
         }
@@ -198,7 +288,12 @@ fn readable(run: &Path) {
         likewise_io::beliefs::read(path).unwrap();
     }
     if let Some(path) = read("report.html") {
-        assert!(fs::read_to_string(path).unwrap().trim_end().ends_with("</html>"));
+        assert!(
+            fs::read_to_string(path)
+                .unwrap()
+                .trim_end()
+                .ends_with("</html>")
+        );
     }
     if let Some(path) = read("model.safetensors") {
         let config = likewise_nn::HeadConfig::default();
@@ -211,13 +306,15 @@ fn a_config_file_gives_flags_and_the_command_line_wins() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let data = digits();
-    let toml = format!(
-        "seed = 7\n[graph]\ndata = {data:?}\nview = \"zer\"\nk = 4\nout = \"g.npz\"\n"
-    );
+    let toml =
+        format!("seed = 7\n[graph]\ndata = {data:?}\nview = \"zer\"\nk = 4\nout = \"g.npz\"\n");
     fs::write(at.join("run.toml"), toml).unwrap();
     let answer = json(&succeeds(at, &["graph", "--config", "run.toml", "--json"]));
     assert_eq!(answer["k"], 4);
-    let answer = json(&succeeds(at, &["graph", "--config", "run.toml", "-k", "6", "--json"]));
+    let answer = json(&succeeds(
+        at,
+        &["graph", "--config", "run.toml", "-k", "6", "--json"],
+    ));
     assert_eq!(answer["k"], 6);
 }
 
@@ -226,7 +323,15 @@ fn help_completions_man_and_explanations_exist() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     for verb in [
-        "demo", "doctor", "graph", "propagate", "fit", "embed", "index", "search", "eval",
+        "demo",
+        "doctor",
+        "graph",
+        "propagate",
+        "fit",
+        "embed",
+        "index",
+        "search",
+        "eval",
         "explain",
     ] {
         let help = succeeds(at, &[verb, "--help"]);

@@ -128,9 +128,10 @@ impl<'p> Plan<'p> {
     /// trainings (times the folds + 1 where the split has no validation part).
     pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
         self.recipe.validate()?;
-        let labels = self.collection.labels.as_ref().ok_or_else(|| {
-            Error::data("the data hold no labels; give some with --labels FILE")
-        })?;
+        let labels =
+            self.collection.labels.as_ref().ok_or_else(|| {
+                Error::data("the data hold no labels; give some with --labels FILE")
+            })?;
         if self.protocol.draws == 0 {
             return Err(Error::parameter("draws", 0, "must be at least 1"));
         }
@@ -157,7 +158,10 @@ impl<'p> Plan<'p> {
         }
         let oracle = ground.all_labels(monitor)?;
         let oracle = oracle.embed(self.features)?;
-        rows.insert("all_labels", vec![self.ask(&ground, oracle.view(), monitor)?]);
+        rows.insert(
+            "all_labels",
+            vec![self.ask(&ground, oracle.view(), monitor)?],
+        );
         drop(oracle);
 
         let (head, beliefs, classes) = first.expect("at least one draw");
@@ -263,7 +267,10 @@ impl<'p> Plan<'p> {
 
 /// Accuracy by confidence of the unlabeled training items whose class is known to us.
 fn calibration(beliefs: &Beliefs, truth: &Labels, classes: &[String]) -> Result<Calibration> {
-    let column: BTreeMap<&str, u32> = (0..).zip(classes).map(|(c, name)| (name.as_str(), c)).collect();
+    let column: BTreeMap<&str, u32> = (0..)
+        .zip(classes)
+        .map(|(c, name)| (name.as_str(), c))
+        .collect();
     let items = truth.items().iter().map(|label| match label {
         likewise::Label::Known(class) => column
             .get(truth.classes()[*class as usize].as_str())

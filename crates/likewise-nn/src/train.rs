@@ -194,10 +194,9 @@ pub(crate) fn train(
                 let weights: Vec<f32> = batch.iter().map(|&i| current.weight[i]).collect();
                 weight_sum += weights.iter().map(|&w| f64::from(w)).sum::<f64>();
                 let loss = task.loss.forward(
-                    state.net.forward(matrix_tensor(
-                        &task.start.select(Axis(0), batch),
-                        &device,
-                    )),
+                    state
+                        .net
+                        .forward(matrix_tensor(&task.start.select(Axis(0), batch), &device)),
                     state.proxies.rows.val(),
                     labels_tensor(batch.iter().map(|&i| current.class[i]), &device),
                     Tensor::from_data(TensorData::new(weights, [batch.len()]), &device),
@@ -286,7 +285,9 @@ fn class_means(task: &Task, targets: &Targets) -> Array2<f32> {
 
 pub(crate) fn to_matrix(t: Tensor<2>) -> Array2<f32> {
     let [rows, columns] = t.dims();
-    let values = t.try_into_vec_as::<f32>().expect("a float tensor reads as f32");
+    let values = t
+        .try_into_vec_as::<f32>()
+        .expect("a float tensor reads as f32");
     Array2::from_shape_vec((rows, columns), values)
         .expect("a tensor has as many values as its shape says")
 }

@@ -32,7 +32,10 @@ fn present(path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    #[expect(clippy::print_stderr, reason = "the reason of a skipped test belongs in its output")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "the reason of a skipped test belongs in its output"
+    )]
     {
         eprintln!("skipped: {} is not here", path.display());
     }

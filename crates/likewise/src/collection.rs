@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Labels, Result};
+use crate::{Error, ErrorKind, Labels, Result};
 
 /// The part of a split that an item belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -127,24 +127,27 @@ impl Collection {
     ///
     /// Fails with the list of names if there is no such view, or several and no name.
     pub fn view(&self, name: Option<&str>) -> Result<&View> {
-        let names = || {
-            let names: Vec<&str> = self.views.iter().map(|v| v.name.as_str()).collect();
-            names.join(", ")
-        };
+        Ok(&self.views[self.find(name)?])
+    }
+
+    /// As [`view`](Self::view), giving up the rest.
+    pub fn into_view(mut self, name: Option<&str>) -> Result<View> {
+        let at = self.find(name)?;
+        Ok(self.views.swap_remove(at))
+    }
+
+    fn find(&self, name: Option<&str>) -> Result<usize> {
+        let names: Vec<&str> = self.views.iter().map(|v| v.name.as_str()).collect();
+        let wrong = |message: String| Err(Error::new(ErrorKind::Parameter, message));
+        let listed = names.join(", ");
         match name {
-            Some(name) => self.views.iter().find(|v| v.name == name).ok_or_else(|| {
-                Error::new(
-                    crate::ErrorKind::Parameter,
-                    format!("no view \"{name}\"; there are: {}", names()),
-                )
-            }),
-            None if self.views.len() == 1 => Ok(&self.views[0]),
-            None => Err(Error::new(
-                crate::ErrorKind::Parameter,
-                format!(
-                    "the data have several views ({}); choose one with --view",
-                    names()
-                ),
+            Some(name) => match names.iter().position(|n| *n == name) {
+                Some(at) => Ok(at),
+                None => wrong(format!("no view \"{name}\"; there are: {listed}")),
+            },
+            None if names.len() == 1 => Ok(0),
+            None => wrong(format!(
+                "the data have several views ({listed}); choose one with --view"
             )),
         }
     }

@@ -43,9 +43,7 @@ struct ViewCard {
 }
 
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
-    graph::shape(&args.data, at)?
-        .read()
-        .check(at)?;
+    graph::shape(&args.data, at)?.read().check(at)?;
     let collection = data::load(&args.data, at)?;
     let mut warnings = Vec::new();
     let names: Vec<String> = match &args.data.view {
@@ -54,9 +52,12 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     };
     let mut views = Vec::new();
     for name in names {
-        let (part, view) = data::with_view(collection.clone(), Some(&name), at)?;
-        let x = view.matrix.view();
-        let parts = part.split.clone().unwrap_or_else(|| vec![Part::Train; part.len()]);
+        let (part, name) = data::with_view(collection.clone(), Some(&name), at)?;
+        let x = part.view(Some(&name))?.matrix.view();
+        let parts = part
+            .split
+            .clone()
+            .unwrap_or_else(|| vec![Part::Train; part.len()]);
         let leaks = leak::check(
             x,
             &parts,
@@ -139,9 +140,18 @@ fn remarks(card: &ViewCard, warnings: &mut Vec<String>) {
     let listed = [
         (card.zero_rows, "rows of zeros; they are similar to nothing"),
         (card.duplicates, "items are identical to an earlier one"),
-        (card.duplicates_across_split, "items stand on both sides of the split: a leak"),
-        (card.near_duplicates_across_split, "items have a near copy on the other side of the split"),
-        (card.isolated, "items have no similar neighbour; labels cannot reach them"),
+        (
+            card.duplicates_across_split,
+            "items stand on both sides of the split: a leak",
+        ),
+        (
+            card.near_duplicates_across_split,
+            "items have a near copy on the other side of the split",
+        ),
+        (
+            card.isolated,
+            "items have no similar neighbour; labels cannot reach them",
+        ),
         (card.constant_columns, "columns are the same in every item"),
     ];
     for (count, what) in listed {
@@ -174,9 +184,19 @@ fn print(answer: &Answer) -> Result<(), Failure> {
         output::line(format!("split {part}: {count}"))?;
     }
     let mut lines = vec![
-        ["view", "dim", "missing", "duplicates", "zero rows", "unit length", "eff. rank", "isolated", "components"]
-            .map(str::to_owned)
-            .to_vec(),
+        [
+            "view",
+            "dim",
+            "missing",
+            "duplicates",
+            "zero rows",
+            "unit length",
+            "eff. rank",
+            "isolated",
+            "components",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     ];
     for view in &answer.views {
         lines.push(vec![

@@ -22,9 +22,9 @@ pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let path = args.data.path();
     let view = view_for(path, args.data.view.as_deref(), &config.view)?;
     let collection = data::load_path(path, None, view.as_deref(), at)?;
-    let (collection, view) = data::with_view(collection, view.as_deref(), at)?;
+    let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
     let embeddings = head
-        .embed(view.matrix.view())
+        .embed(collection.view(Some(&name))?.matrix.view())
         .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
     likewise_io::write_npy(&args.out, embeddings.view())?;
     let answer = Answer {

@@ -42,8 +42,9 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     };
     let skipped = measured.ranking.skipped_queries + measured.ranking.skipped_gallery;
     if skipped > 0 {
-        at.monitor
-            .warn(format!("{skipped} items without a known label were left out"));
+        at.monitor.warn(format!(
+            "{skipped} items without a known label were left out"
+        ));
     }
     let bootstrap = Bootstrap::new().seed(at.common.seed);
     let summary = Summary::of(&[measured], &bootstrap)?;
@@ -135,9 +136,10 @@ type Asked = (Array2<f32>, Labels, Vec<usize>, Vec<usize>);
 fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
     let one = |path: &std::path::Path, labels: Option<&std::path::Path>| {
         let collection = data::load_path(path, labels, args.view.as_deref(), at)?;
-        let (collection, view) = data::with_view(collection, args.view.as_deref(), at)?;
+        let (collection, name) = data::with_view(collection, args.view.as_deref(), at)?;
         let labels = data::labels(&collection)?.clone();
-        Ok::<_, Failure>((view.matrix, labels, collection.split))
+        let split = collection.split.clone();
+        Ok::<_, Failure>((collection.into_view(Some(&name))?.matrix, labels, split))
     };
     let (queries, labels, split) = one(&args.source, args.labels.as_deref())?;
     let n = queries.nrows();

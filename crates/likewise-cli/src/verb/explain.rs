@@ -64,7 +64,10 @@ pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
     };
     let topic = TOPICS.iter().find(|t| t.name == *name).ok_or_else(|| {
         let names: Vec<&str> = TOPICS.iter().map(|t| t.name).collect();
-        Failure::usage(format!("no method \"{name}\"; there are: {}", names.join(", ")))
+        Failure::usage(format!(
+            "no method \"{name}\"; there are: {}",
+            names.join(", ")
+        ))
     })?;
     let text = explanation(topic.source);
     if at.common.json {
@@ -142,12 +145,19 @@ mod tests {
         for topic in TOPICS {
             let text = explanation(topic.source);
             assert!(text.len() > 200, "{}: {text}", topic.name);
-            assert!(!text.contains("use likewise"), "{}: example code", topic.name);
+            assert!(
+                !text.contains("use likewise"),
+                "{}: example code",
+                topic.name
+            );
         }
     }
 
     #[test]
     fn markdown_is_taken_off() {
-        assert_eq!(plain("see [`Lgc`](super::Lgc) and **not** [0, 1]"), "see Lgc and not [0, 1]");
+        assert_eq!(
+            plain("see [`Lgc`](super::Lgc) and **not** [0, 1]"),
+            "see Lgc and not [0, 1]"
+        );
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     };
     let clock = Instant::now();
     let collection = data::load(&args.data, at)?;
-    let (collection, view) = data::with_view(collection, args.data.view.as_deref(), at)?;
+    let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+    let view = collection.view(Some(&name))?;
     data::labels(&collection)?;
     let split = match args.split {
         Some(SplitName::Item) => SplitKind::Item,
@@ -61,12 +62,12 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         seconds: BTreeMap::from([("read", clock.elapsed().as_secs_f64())]),
     };
     let folder = RunFolder::create(out, args.resume)?;
-    let thumbnails = square(&view).map(|side| Thumbnails {
+    let thumbnails = square(view).map(|side| Thumbnails {
         pixels: view.matrix.view(),
         width: side,
         height: side,
     });
-    let (study, card) = job.run(&collection, &view, &folder, thumbnails, None, at)?;
+    let (study, card) = job.run(&collection, view, &folder, thumbnails, None, at)?;
     if at.common.json {
         output::json(&study.results)?;
     } else {
@@ -114,9 +115,7 @@ impl Job {
             },
         )?;
         let clock = Instant::now();
-        let study = self
-            .plan(collection, view, Some(folder))
-            .run(at.monitor)?;
+        let study = self.plan(collection, view, Some(folder)).run(at.monitor)?;
         self.seconds.insert("study", clock.elapsed().as_secs_f64());
         let clock = Instant::now();
         folder.save(&study, collection)?;
@@ -217,9 +216,8 @@ fn overlaid(recipe: &Recipe, own: &toml::Table, path: &Path) -> Result<Recipe, F
             }
         }
     }
-    let broken = |e: &dyn std::fmt::Display| {
-        Failure::usage(format!("{}: [recipe]: {e}", path.display()))
-    };
+    let broken =
+        |e: &dyn std::fmt::Display| Failure::usage(format!("{}: [recipe]: {e}", path.display()));
     let mut table = toml::Table::try_from(recipe).map_err(|e| broken(&e))?;
     merge(&mut table, own);
     table.try_into().map_err(|e| broken(&e))

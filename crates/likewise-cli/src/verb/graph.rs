@@ -36,8 +36,9 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     estimate.check(at)?;
     let start = Instant::now();
     let collection = data::load(&args.data, at)?;
-    let (_, view) = data::with_view(collection, args.data.view.as_deref(), at)?;
-    let graph = build(&args.flags, view.matrix.view(), at.monitor)?;
+    let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+    let x = collection.view(Some(&name))?.matrix.view();
+    let graph = build(&args.flags, x, at.monitor)?;
     if let Some(out) = &args.out {
         likewise_io::graph::write(out, &graph)?;
     }

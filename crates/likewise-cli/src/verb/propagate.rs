@@ -69,8 +69,9 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         }
         None => {
             data::labels(&collection)?;
-            let (collection, view) = data::with_view(collection, name, at)?;
-            let graph = graph::build(&args.flags, view.matrix.view(), at.monitor)?;
+            let (collection, name) = data::with_view(collection, name, at)?;
+            let x = collection.view(Some(&name))?.matrix.view();
+            let graph = graph::build(&args.flags, x, at.monitor)?;
             (collection, graph)
         }
     };
@@ -169,12 +170,21 @@ fn spread(
     }
     Ok(match args.method {
         MethodName::Lgc => {
-            let method = with!(Lgc::new(), mu = args.mu, mass = mass, tolerance = args.tolerance);
+            let method = with!(
+                Lgc::new(),
+                mu = args.mu,
+                mass = mass,
+                tolerance = args.tolerance
+            );
             (method.propagate(graph, labels, monitor)?, None)
         }
         MethodName::Harmonic => {
-            let method =
-                with!(Harmonic::new(), mu = args.mu, mass = mass, tolerance = args.tolerance);
+            let method = with!(
+                Harmonic::new(),
+                mu = args.mu,
+                mass = mass,
+                tolerance = args.tolerance
+            );
             (method.propagate(graph, labels, monitor)?, None)
         }
         MethodName::Mixed => {
@@ -198,8 +208,7 @@ fn spread(
                 mass = mass,
                 tolerance = args.tolerance
             );
-            let (beliefs, negatives) =
-                method.propagate_with_negatives(graph, labels, monitor)?;
+            let (beliefs, negatives) = method.propagate_with_negatives(graph, labels, monitor)?;
             (beliefs, Some(negatives))
         }
     })
@@ -208,6 +217,8 @@ fn spread(
 fn accuracy(beliefs: &Beliefs, truth: &Labels, counts: impl Fn(usize) -> bool) -> Option<f64> {
     let counted = |i: &usize| counts(*i) && truth[*i].class().is_some();
     let items: Vec<usize> = (0..truth.len()).filter(counted).collect();
-    let right = items.iter().filter(|&&i| beliefs.pseudo_label[i] == truth[i].class());
+    let right = items
+        .iter()
+        .filter(|&&i| beliefs.pseudo_label[i] == truth[i].class());
     (!items.is_empty()).then(|| right.count() as f64 / items.len() as f64)
 }

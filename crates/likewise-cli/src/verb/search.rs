@@ -42,7 +42,11 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         )));
     }
     // An item that asks finds itself first; one more answer makes up for it.
-    let hits = index.search(queries.view(), args.k + usize::from(own.is_some()), at.monitor)?;
+    let hits = index.search(
+        queries.view(),
+        args.k + usize::from(own.is_some()),
+        at.monitor,
+    )?;
     let answers: Vec<Answer> = names
         .into_iter()
         .zip(hits)
@@ -71,9 +75,10 @@ fn queries(
         return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
     }
     if let Some(id) = &args.id {
-        let row = items.iter().position(|item| item.id == *id).ok_or_else(|| {
-            Failure::failed(format!("the run has no item with id \"{id}\""))
-        })?;
+        let row = items
+            .iter()
+            .position(|item| item.id == *id)
+            .ok_or_else(|| Failure::failed(format!("the run has no item with id \"{id}\"")))?;
         let query = run.embeddings()?.select(Axis(0), &[row]);
         return Ok((vec![id.clone()], query, Some(row)));
     }
@@ -83,20 +88,15 @@ fn queries(
     let config = run.config()?;
     let view = super::embed::view_for(path, args.view.as_deref(), &config.view)?;
     let collection = data::load_path(path, None, view.as_deref(), at)?;
-    let (collection, view) = data::with_view(collection, view.as_deref(), at)?;
+    let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
     let embedded = run
         .head()?
-        .embed(view.matrix.view())
+        .embed(collection.view(Some(&name))?.matrix.view())
         .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
     Ok((collection.ids().to_vec(), embedded, None))
 }
 
-fn found<'a>(
-    hits: &[Hit],
-    items: &'a [ItemRow],
-    own: Option<usize>,
-    k: usize,
-) -> Vec<Found<'a>> {
+fn found<'a>(hits: &[Hit], items: &'a [ItemRow], own: Option<usize>, k: usize) -> Vec<Found<'a>> {
     let others = hits.iter().filter(|hit| Some(hit.item) != own).take(k);
     others
         .zip(1..)
@@ -116,7 +116,11 @@ fn found<'a>(
 
 fn print(answer: &Answer) -> Result<(), Failure> {
     output::line(format!("query {}", answer.query))?;
-    let mut lines = vec![["rank", "id", "similarity", "label", "believed"].map(str::to_owned).to_vec()];
+    let mut lines = vec![
+        ["rank", "id", "similarity", "label", "believed"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for hit in &answer.hits {
         let believed = match (hit.pseudo_label, hit.confidence) {
             (Some(label), Some(confidence)) => format!("{label} ({confidence:.2})"),

@@ -47,7 +47,11 @@ impl Default for ConfidenceProxy {
 impl ConfidenceProxy {
     pub(crate) fn validate(&self) -> Result<()> {
         if !(self.scale.is_finite() && self.scale > 0.0) {
-            return Err(Error::parameter("loss.scale", self.scale, "must be above 0"));
+            return Err(Error::parameter(
+                "loss.scale",
+                self.scale,
+                "must be above 0",
+            ));
         }
         if !(-1.0..=1.0).contains(&self.margin) {
             return Err(Error::parameter(
@@ -78,9 +82,13 @@ impl ConfidenceProxy {
         let own = labels.one_hot::<2>(classes).float().cast(cosine.dtype());
         // One softplus serves both terms: the sign of the argument tells them apart.
         let sign = own.mul_scalar(-2.0).add_scalar(1.0);
-        let argument = (cosine * sign).add_scalar(self.margin).mul_scalar(self.scale);
+        let argument = (cosine * sign)
+            .add_scalar(self.margin)
+            .mul_scalar(self.scale);
         let per_item = softplus(argument, 1.0).sum_dim(1).squeeze_dim::<1>(1);
-        (per_item * weights.detach()).sum().div_scalar(classes as f64)
+        (per_item * weights.detach())
+            .sum()
+            .div_scalar(classes as f64)
     }
 }
 
@@ -92,7 +100,7 @@ pub(crate) fn l2_normalize(x: Tensor<2>) -> Tensor<2> {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, DType, TensorData};
+    use burn::tensor::{DType, Device, TensorData};
 
     use super::*;
 
@@ -105,7 +113,14 @@ mod tests {
         [0.4, -0.1, 0.7],
     ];
     const P: [[f64; 3]; 3] = [[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.0, 1.0]];
-    const W: [f64; 6] = [0.641_003_75, 0.270_153_30, 0.418_328_13, 0.016_461_37, 1.0, 0.0];
+    const W: [f64; 6] = [
+        0.641_003_75,
+        0.270_153_30,
+        0.418_328_13,
+        0.016_461_37,
+        1.0,
+        0.0,
+    ];
     const Y: [i64; 6] = [0, 0, 1, 0, 2, 0];
 
     fn tensor<const N: usize, const D: usize>(rows: [[f64; D]; N], device: &Device) -> Tensor<2> {

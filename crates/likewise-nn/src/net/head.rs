@@ -75,13 +75,21 @@ impl Default for HeadConfig {
 impl HeadConfig {
     pub(crate) fn validate(&self) -> Result<()> {
         if !(0.0..1.0).contains(&self.keep) {
-            return Err(Error::parameter("head.keep", self.keep, "must be at least 0 and below 1"));
+            return Err(Error::parameter(
+                "head.keep",
+                self.keep,
+                "must be at least 0 and below 1",
+            ));
         }
         if self.rank == 0 {
             return Err(Error::parameter("head.rank", 0, "must be at least 1"));
         }
         if self.residual == (Residual::Mlp { hidden: 0 }) {
-            return Err(Error::parameter("head.residual.hidden", 0, "must be at least 1"));
+            return Err(Error::parameter(
+                "head.residual.hidden",
+                0,
+                "must be at least 1",
+            ));
         }
         Ok(())
     }
@@ -119,8 +127,7 @@ impl ResidualNet {
                 let weights = (0..rank * hidden)
                     .map(|_| (bound * (2.0 * rng.random::<f64>() - 1.0)) as f32)
                     .collect();
-                let weight =
-                    Tensor::from_data(TensorData::new(weights, [rank, hidden]), device);
+                let weight = Tensor::from_data(TensorData::new(weights, [rank, hidden]), device);
                 let bias = Tensor::zeros([hidden], device);
                 Self {
                     input: Some(Linear {

@@ -37,7 +37,10 @@ impl Head {
         let (d, r) = self.start.matrix.dim();
         let mut views = vec![
             ("start.mean", TensorView::new(Dtype::F64, vec![d], &mean)),
-            ("start.matrix", TensorView::new(Dtype::F64, vec![d, r], &matrix)),
+            (
+                "start.matrix",
+                TensorView::new(Dtype::F64, vec![d, r], &matrix),
+            ),
         ];
         for (name, (shape, bytes)) in &trained {
             views.push((name, TensorView::new(Dtype::F32, shape.clone(), bytes)));
@@ -59,10 +62,15 @@ impl Head {
         let wide = |name: &str, rank: usize| -> Result<(Vec<usize>, Vec<f64>)> {
             let view = file.tensor(name).map_err(|e| broken(&e))?;
             if view.dtype() != Dtype::F64 || view.shape().len() != rank {
-                return Err(broken(&format!("{name} is not a f64 tensor of rank {rank}")));
+                return Err(broken(&format!(
+                    "{name} is not a f64 tensor of rank {rank}"
+                )));
             }
             let values = view.data().as_chunks::<8>().0.iter().copied();
-            Ok((view.shape().to_vec(), values.map(f64::from_le_bytes).collect()))
+            Ok((
+                view.shape().to_vec(),
+                values.map(f64::from_le_bytes).collect(),
+            ))
         };
         let (_, mean) = wide("start.mean", 1)?;
         let (shape, matrix) = wide("start.matrix", 2)?;
@@ -143,7 +151,10 @@ mod tests {
         assert_eq!(z, again.embed(x.view()).unwrap());
         assert_eq!(z.dim(), (2, head.output_dim()));
         for row in z.rows() {
-            assert!((row.dot(&row) - 1.0).abs() < 1e-5, "embeddings have unit length");
+            assert!(
+                (row.dot(&row) - 1.0).abs() < 1e-5,
+                "embeddings have unit length"
+            );
         }
     }
 
@@ -159,7 +170,9 @@ mod tests {
             residual.insert("output.weight".into(), array![[0.0_f32]]);
         }
         let wrong = head.to_safetensors().unwrap();
-        let message = Head::from_safetensors(config, &wrong).unwrap_err().to_string();
+        let message = Head::from_safetensors(config, &wrong)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("do not fit"), "{message}");
     }
 
@@ -170,8 +183,14 @@ mod tests {
             residual.insert("output.weight".into(), Array2::zeros((3, 2)));
         }
         let x = array![[1.0_f32, 2.0, 3.0], [-1.0, 0.5, 2.0]];
-        let start = Head { residual: None, ..trained.clone() };
-        let (a, b) = (trained.embed(x.view()).unwrap(), start.embed(x.view()).unwrap());
+        let start = Head {
+            residual: None,
+            ..trained.clone()
+        };
+        let (a, b) = (
+            trained.embed(x.view()).unwrap(),
+            start.embed(x.view()).unwrap(),
+        );
         let cosine = a.row(0).dot(&a.row(1)) - b.row(0).dot(&b.row(1));
         assert!(cosine.abs() < 1e-6);
     }

@@ -165,7 +165,15 @@ impl Ground<'_> {
             passes: 1,
             ..labeled(&all)
         };
-        let trained = self.train(&start, "final", Source::Labels, &all, targets, None, monitor)?;
+        let trained = self.train(
+            &start,
+            "final",
+            Source::Labels,
+            &all,
+            targets,
+            None,
+            monitor,
+        )?;
         let epoch = match start.validation {
             Some(_) => Score::choose(&trained.scores),
             None => trained.heads.len() - 1,
@@ -323,7 +331,10 @@ impl Ground<'_> {
     }
 
     /// One training; `first` are its targets as long as the graph stands still.
-    #[expect(clippy::too_many_arguments, reason = "one call of the loop, all parts named")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call of the loop, all parts named"
+    )]
     fn train(
         &self,
         start: &Start,
@@ -465,7 +476,11 @@ mod tests {
         let folds = folds(&known, 3, 5);
         let mut all: Vec<usize> = folds.concat();
         all.sort_unstable();
-        assert_eq!(all, [0, 1, 2, 3, 4, 7], "the lone label of class 2 stays in");
+        assert_eq!(
+            all,
+            [0, 1, 2, 3, 4, 7],
+            "the lone label of class 2 stays in"
+        );
         for fold in &folds {
             let seen = known.masked(|i| !fold.contains(&i));
             assert!(seen.by_class().iter().all(|members| !members.is_empty()));

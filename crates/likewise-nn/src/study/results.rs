@@ -155,8 +155,11 @@ impl Results {
             let worse = difference.get("recall@1").is_some_and(|e| e.high < 0.0);
             helped &= better && !worse;
             let title = row_title(key);
-            self.verdict
-                .push(format!("{} against {title}: {}", self.recipe, words.join("; ")));
+            self.verdict.push(format!(
+                "{} against {title}: {}",
+                self.recipe,
+                words.join("; ")
+            ));
         }
         let start = self.per_draw.iter().filter(|draw| draw.epoch == 0).count();
         if start > 0 {
@@ -188,8 +191,14 @@ fn in_words(e: &Estimate) -> String {
 pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Finding> {
     let id = |item: usize| collection.ids()[item].clone();
     let listed = [
-        ("identical items on both sides of the split", &report.duplicates_across),
-        ("nearly identical items on both sides of the split", &report.near_duplicates),
+        (
+            "identical items on both sides of the split",
+            &report.duplicates_across,
+        ),
+        (
+            "nearly identical items on both sides of the split",
+            &report.near_duplicates,
+        ),
         ("identical items within a part", &report.duplicates_within),
     ];
     let mut findings: Vec<Finding> = listed
@@ -198,7 +207,11 @@ pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Find
         .map(|(what, found)| Finding {
             what,
             count: found.count,
-            examples: found.examples.iter().map(|&(a, b)| (id(a), id(b))).collect(),
+            examples: found
+                .examples
+                .iter()
+                .map(|&(a, b)| (id(a), id(b)))
+                .collect(),
         })
         .collect();
     if !report.shared_classes.is_empty() {

@@ -30,6 +30,7 @@ pub(crate) struct Checkpoint {
     path: PathBuf,
     /// What the training depends on; a checkpoint of anything else is not resumed.
     fingerprint: String,
+    interval: Duration,
     last: Instant,
 }
 
@@ -70,18 +71,22 @@ impl Checkpoint {
         Self {
             path,
             fingerprint,
+            interval: INTERVAL,
             last: Instant::now(),
         }
     }
 
     /// Saves, if the last time is long enough ago or the training is over.
     pub(super) fn save(&mut self, state: &Loop, done: &Trained, over: bool) -> Result<()> {
-        if !over && self.last.elapsed() < INTERVAL {
+        if !over && self.last.elapsed() < self.interval {
             return Ok(());
         }
         let failed = |e: &dyn std::fmt::Display| {
             let at = self.path.display();
-            Error::new(ErrorKind::Internal, format!("cannot write checkpoint {at}: {e}"))
+            Error::new(
+                ErrorKind::Internal,
+                format!("cannot write checkpoint {at}: {e}"),
+            )
         };
         let mut blobs: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
         let mut put = |name: String, m: &Array2<f32>| {
@@ -93,7 +98,10 @@ impl Checkpoint {
                 put(format!("{epoch}/{name}"), matrix);
             }
         }
-        put("proxies".into(), &super::to_matrix(state.proxies.rows.val()));
+        put(
+            "proxies".into(),
+            &super::to_matrix(state.proxies.rows.val()),
+        );
         for (name, optimizer) in [
             ("net-optimizer", &state.net_optimizer),
             ("proxy-optimizer", &state.proxy_optimizer),
@@ -110,7 +118,10 @@ impl Checkpoint {
         let views = blobs
             .iter()
             .map(|(name, (dtype, shape, bytes))| {
-                Ok((name, TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
+                Ok((
+                    name,
+                    TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?,
+                ))
             })
             .collect::<Result<Vec<_>>>()?;
         let metadata = HashMap::from([("state".to_owned(), json)]);
@@ -126,7 +137,12 @@ impl Checkpoint {
 
     /// Sets `state` back to the last saved epoch. `None` where there is no usable
     /// checkpoint of this very training: it then starts from the beginning.
-    pub(super) fn restore(&self, task: &Task, state: &mut Loop, device: &Device) -> Option<Trained> {
+    pub(super) fn restore(
+        &self,
+        task: &Task,
+        state: &mut Loop,
+        device: &Device,
+    ) -> Option<Trained> {
         let bytes = std::fs::read(&self.path).ok()?;
         let (_, metadata) = SafeTensors::read_metadata(&bytes).ok()?;
         let saved: State =
@@ -155,7 +171,9 @@ impl Checkpoint {
             }
             heads.push(head);
         }
-        let net = state.net.with_tensors(heads[last].residual.as_ref()?, device)?;
+        let net = state
+            .net
+            .with_tensors(heads[last].residual.as_ref()?, device)?;
         let optimizer = |name: &str, fresh: &ModuleOptimizer| {
             let bytes = tensors.tensor(name).ok()?.data().to_vec();
             fresh.clone().from_bytes(Bytes::from_bytes_vec(bytes)).ok()
@@ -175,5 +193,100 @@ impl Checkpoint {
             log: saved.log,
             scores: saved.scores,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use likewise::eval::whitening::Spectrum;
+    use likewise::{Event, Monitor};
+
+    use super::super::{Targets, TrainConfig, train};
+    use super::*;
+    use crate::loss::ConfidenceProxy;
+    use crate::net::HeadConfig;
+
+    /// Trains on 60 items of 3 classes, stopping after `stop` epochs.
+    fn run(stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
+        let x = Array2::from_shape_fn((60, 5), |(i, j)| {
+            (if i % 3 == j { 2.0 } else { 0.0 }) + ((i * 7 + j * 11) % 13) as f32 / 13.0
+        });
+        let whitening = Spectrum::fit(x.view())?.truncated(1.0, 5)?;
+        let start = likewise::matrix::l2_normalize(whitening.transform(x.view())?);
+        let train_config = TrainConfig {
+            batch: 16,
+            ..TrainConfig::default()
+        };
+        let task = Task {
+            head: &HeadConfig::default(),
+            train: &train_config,
+            loss: &ConfidenceProxy::default(),
+            whitening: &whitening,
+            start: start.view(),
+            classes: 3,
+            epochs: 6,
+            seed: 11,
+            device: &Device::flex(),
+        };
+        let targets = Targets {
+            class: (0..60).map(|i| i % 3).collect(),
+            weight: vec![1.0; 60],
+            passes: 1,
+        };
+        let seen = std::sync::Arc::new(AtomicUsize::new(0));
+        let counter = seen.clone();
+        let monitor = Monitor::new(move |event| {
+            if matches!(event, Event::Step { .. }) {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let stopper = monitor.clone();
+        let targets = |_: usize, _: Option<&Head>| {
+            if seen.load(Ordering::Relaxed) == stop {
+                stopper.cancel();
+            }
+            Ok(targets.clone())
+        };
+        train(&task, targets, |_| Ok(None), checkpoint, &monitor)
+    }
+
+    fn eager(path: PathBuf, fingerprint: &str) -> Checkpoint {
+        Checkpoint {
+            interval: Duration::ZERO,
+            ..Checkpoint::new(path, fingerprint.into())
+        }
+    }
+
+    #[test]
+    fn an_interrupted_training_goes_on_as_if_nothing_had_happened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/training.safetensors");
+        let whole = run(usize::MAX, None).unwrap();
+        let cut = run(3, Some(eager(path.clone(), "this"))).unwrap_err();
+        assert_eq!(cut.kind(), ErrorKind::Cancelled);
+        assert!(path.exists());
+        let resumed = run(usize::MAX, Some(eager(path.clone(), "this"))).unwrap();
+        assert_eq!(resumed.log, whole.log);
+        assert_eq!(resumed.heads, whole.heads);
+        // A finished training is not repeated, and gives the same.
+        let again = run(usize::MAX, Some(eager(path, "this"))).unwrap();
+        assert_eq!(again.heads, whole.heads);
+    }
+
+    #[test]
+    fn a_checkpoint_of_something_else_or_a_broken_one_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("training.safetensors");
+        let whole = run(usize::MAX, Some(eager(path.clone(), "this"))).unwrap();
+        let other = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
+        assert_eq!(other.heads, whole.heads);
+        let bytes = std::fs::read(&path).unwrap();
+        for end in [0, 9, bytes.len() / 2, bytes.len() - 1] {
+            std::fs::write(&path, &bytes[..end]).unwrap();
+            let fresh = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
+            assert_eq!(fresh.heads, whole.heads);
+        }
     }
 }

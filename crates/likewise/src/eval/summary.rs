@@ -58,7 +58,9 @@ impl Summary {
     /// each query's mean over the runs) and the t interval over the runs are joined, half
     /// widths added in quadrature, since luck with queries and luck with labels both count.
     pub fn of(runs: &[Run], bootstrap: &Bootstrap) -> Result<Self> {
-        let first = runs.first().ok_or_else(|| Error::data("no run to summarise"))?;
+        let first = runs
+            .first()
+            .ok_or_else(|| Error::data("no run to summarise"))?;
         let mean = mean_ranking(runs)?;
         let mut summary = Self {
             n_queries: mean.queries.len(),
@@ -68,7 +70,10 @@ impl Summary {
             ..Self::default()
         };
         for (measure, over_queries) in bootstrap.ranking(&mean)? {
-            let per_run: Vec<f64> = runs.iter().filter_map(|r| r.ranking.mean(measure)).collect();
+            let per_run: Vec<f64> = runs
+                .iter()
+                .filter_map(|r| r.ranking.mean(measure))
+                .collect();
             let estimate = joined(over_queries, &per_run);
             let value = estimate.value;
             match measure {
@@ -97,7 +102,8 @@ impl Summary {
     }
 
     fn interval(&mut self, name: &str, estimate: Estimate) {
-        self.ci.insert(name.to_owned(), [estimate.low, estimate.high]);
+        self.ci
+            .insert(name.to_owned(), [estimate.low, estimate.high]);
     }
 
     /// The difference `a - b`, paired by query and, where both have several, by run.
@@ -174,7 +180,10 @@ mod tests {
         let summary = Summary::of(&[run(30.0)], &Bootstrap::new()).unwrap();
         assert!((summary.map.unwrap() - 0.421_666_67).abs() < 1e-7);
         assert!((summary.recall[&1] - 1.0 / 6.0).abs() < 1e-12);
-        assert_eq!((summary.n_queries, summary.n_lone, summary.draws), (6, 1, 1));
+        assert_eq!(
+            (summary.n_queries, summary.n_lone, summary.draws),
+            (6, 1, 1)
+        );
         let [low, high] = summary.ci["map"];
         assert!(low <= 0.4217 && 0.4216 <= high && low < high);
     }
@@ -197,7 +206,11 @@ mod tests {
     fn a_system_does_not_differ_from_itself() {
         let difference =
             Summary::difference(&[run(30.0)], &[run(30.0)], &Bootstrap::new()).unwrap();
-        assert!(difference.values().all(|e| e.value == 0.0 && e.low == 0.0 && e.high == 0.0));
+        assert!(
+            difference
+                .values()
+                .all(|e| e.value == 0.0 && e.low == 0.0 && e.high == 0.0)
+        );
         assert!(Summary::of(&[], &Bootstrap::new()).is_err());
     }
 }
