@@ -103,6 +103,7 @@ impl Recipe {
                 residual: Residual::Linear,
                 keep: 0.0,
                 rank: 64,
+                width: 64,
             },
             train: TrainConfig {
                 epochs: 25,

@@ -164,7 +164,7 @@ pub(crate) fn train(
     let mut rng = seed::stream(task.seed, "head");
     let net = ResidualNet::new(task.head, rank, &mut rng, &device);
     let mut current = targets(1, None)?;
-    let proxies = class_means(task, &current);
+    let proxies = first_proxies(task, &current);
     let mut state = Loop::new(net, proxies, task.train.weight_decay, &device);
     let mut done = checkpoint
         .as_ref()
@@ -253,8 +253,8 @@ fn record(
     done.log.push(Epoch {
         epoch,
         loss,
-        validation: validation.map(|s| s.value),
-        validation_error: validation.map(|s| s.error),
+        validation: validation.map(|s| s.precision.value),
+        validation_error: validation.map(|s| s.precision.error),
         effective_rank: meter.effective_rank,
         mean_cosine: meter.mean_cosine,
     });
@@ -265,13 +265,16 @@ fn record(
 
 /// Proxies start as the weighted mean of their class; a class without items starts in a
 /// random direction, since a proxy of length 0 has no gradient.
-fn class_means(task: &Task, targets: &Targets) -> Array2<f32> {
-    let mut means = Array2::<f32>::zeros((task.classes, task.start.ncols()));
+///
+/// Dimensions beyond the start's get a little noise: zeros on both sides of a product would
+/// stay zeros for ever.
+fn first_proxies(task: &Task, targets: &Targets) -> Array2<f32> {
+    let rank = task.start.ncols();
+    let mut means = Array2::<f32>::zeros((task.classes, rank));
     for (i, row) in task.start.rows().into_iter().enumerate() {
         if targets.weight[i] > 0.0 {
-            means
-                .row_mut(targets.class[i] as usize)
-                .scaled_add(targets.weight[i], &row);
+            let mut mean = means.row_mut(targets.class[i] as usize);
+            mean.scaled_add(targets.weight[i], &row);
         }
     }
     let mut rng = seed::stream(task.seed, "proxies");
@@ -280,7 +283,11 @@ fn class_means(task: &Task, targets: &Targets) -> Array2<f32> {
             mean.mapv_inplace(|_| rng.random::<f32>() - 0.5);
         }
     }
-    likewise::matrix::l2_normalize(means)
+    let means = likewise::matrix::l2_normalize(means);
+    let room = task.head.learned_dim(rank) - rank;
+    let noise = Array2::from_shape_fn((task.classes, room), |_| rng.random::<f32>() - 0.5);
+    let noise = likewise::matrix::l2_normalize(noise) * 0.3;
+    likewise::matrix::l2_normalize(ndarray::concatenate![Axis(1), means, noise])
 }
 
 pub(crate) fn to_matrix(t: Tensor<2>) -> Array2<f32> {

@@ -115,7 +115,15 @@ impl Job {
             },
         )?;
         let clock = Instant::now();
-        let study = self.plan(collection, view, Some(folder)).run(at.monitor)?;
+        let study = self
+            .plan(collection, view, Some(folder))
+            .run(at.monitor)
+            .map_err(|e| match e.kind() {
+                likewise_nn::ErrorKind::Cancelled => {
+                    Failure::failed("interrupted; the same command with --resume goes on from here")
+                }
+                _ => e.into(),
+            })?;
         self.seconds.insert("study", clock.elapsed().as_secs_f64());
         let clock = Instant::now();
         folder.save(&study, collection)?;
@@ -270,7 +278,7 @@ fn card_of(job: &Job, results: &Results) -> String {
         card.push_str(&format!("- {line}\n"));
     }
     card.push_str(
-        "\n`model.safetensors`: `s = normalise((x - start.mean) start.matrix)`, `h = normalise(s + \
+        "\n`model.safetensors`: `s = normalise((x - start.mean) start.matrix)`, `h = normalise([s, 0] + \
          relu(sqrt(r) s residual.input.weight + residual.input.bias) residual.output.weight)` with \
          r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]`; `keep` stands in \
          `config.json` under recipe.head. Without `residual.*` tensors the embedding is s.\n\n\

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Context, graph};
 use crate::args::{MassName, MethodName, Propagate, ScaleName};
 use crate::data;
+use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::output;
 
@@ -37,21 +38,13 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         return Err(Failure::usage("--negatives needs --method mixed"));
     }
     let shape = graph::shape(&args.data, at)?;
-    let estimate = {
-        // Class count is only known after reading; a hundred is a cautious guess.
-        let k = args.flags.k as f64;
-        let read = shape.read().propagation(shape.items, k, 100.0);
-        match args.graph {
-            Some(_) => read,
-            None => read.graph(shape.items, shape.columns, k),
-        }
-    };
     if args.dry_run {
-        return estimate.print(at);
+        return estimate(args, &shape, 10).print(at);
     }
-    estimate.check(at)?;
+    shape.read().check(at)?;
     let start = Instant::now();
     let collection = data::load(&args.data, at)?;
+    estimate(args, &shape, data::labels(&collection)?.n_classes()).check(at)?;
     let name = args.data.view.as_deref();
     let (collection, graph) = match &args.graph {
         Some(path) => {
@@ -68,7 +61,6 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
             (collection, graph)
         }
         None => {
-            data::labels(&collection)?;
             let (collection, name) = data::with_view(collection, name, at)?;
             let x = collection.view(Some(&name))?.matrix.view();
             let graph = graph::build(&args.flags, x, at.monitor)?;
@@ -128,6 +120,15 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         answer.unreached,
         answer.seconds
     ))
+}
+
+fn estimate(args: &Propagate, shape: &graph::DataShape, classes: usize) -> Estimate {
+    let k = args.flags.k as f64;
+    let spread = shape.read().propagation(shape.items, k, classes as f64);
+    match args.graph {
+        Some(_) => spread,
+        None => spread.graph(shape.items, shape.columns, k),
+    }
 }
 
 fn name_of(method: MethodName) -> &'static str {

@@ -35,7 +35,7 @@ pub enum Residual {
 ///
 /// ```text
 /// s = normalise((x - mean) A)          fixed: shrunk whitening, no labels needed
-/// h = normalise(s + residual(s))       learned; the last matrix starts at zero, so h = s
+/// h = normalise([s, 0] + residual(s))  learned; the last matrix starts at zero, so h = s
 /// z = [ sqrt(keep) s , sqrt(1 - keep) h ]
 /// ```
 ///
@@ -43,8 +43,8 @@ pub enum Residual {
 /// features already knew about near neighbours stays in the embedding however wrong the
 /// pseudo-labels were.
 ///
-/// **When not to use it.** When the embedding must be as small as possible: it has twice
-/// the dimensions of the start.
+/// **When not to use it.** When the embedding must be as small as possible: it has at least
+/// twice the dimensions of the start.
 ///
 /// **Cost.** O(n d r) for the start, O(n r hidden) for the residual.
 ///
@@ -60,6 +60,9 @@ pub struct HeadConfig {
     pub keep: f64,
     /// Most directions of the start that are kept (largest variance first), at least 1.
     pub rank: usize,
+    /// Least dimensions of the learned half: a start of fewer is filled up with zeros, since
+    /// ten classes find no room in six dimensions.
+    pub width: usize,
 }
 
 impl Default for HeadConfig {
@@ -68,11 +71,17 @@ impl Default for HeadConfig {
             residual: Residual::Mlp { hidden: 256 },
             keep: 0.3,
             rank: 256,
+            width: 64,
         }
     }
 }
 
 impl HeadConfig {
+    /// Dimensions of the learned half for a start of `rank`.
+    pub(crate) fn learned_dim(&self, rank: usize) -> usize {
+        rank.max(self.width)
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         if !(0.0..1.0).contains(&self.keep) {
             return Err(Error::parameter(
@@ -111,7 +120,7 @@ impl ResidualNet {
         device: &Device,
     ) -> Self {
         let zeros = |from: usize| {
-            LinearConfig::new(from, rank)
+            LinearConfig::new(from, config.learned_dim(rank))
                 .with_bias(false)
                 .with_initializer(Initializer::Zeros)
                 .init(device)
@@ -140,7 +149,7 @@ impl ResidualNet {
         }
     }
 
-    /// `[batch, rank]` unit rows in, `[batch, rank]` unit rows out.
+    /// `[batch, rank]` unit rows in, `[batch, learned_dim]` unit rows out.
     pub(crate) fn forward(&self, start: Tensor<2>) -> Tensor<2> {
         // Entries of a unit row are about 1/sqrt(rank); layers like inputs of about 1.
         let scaled = start.clone().mul_scalar((start.dims()[1] as f64).sqrt());
@@ -148,7 +157,17 @@ impl ResidualNet {
             Some(layer) => relu(layer.forward(scaled)),
             None => scaled,
         };
-        l2_normalize(start + self.output.forward(inner))
+        let moved = self.output.forward(inner);
+        let [batch, rank] = start.dims();
+        let room = moved.dims()[1] - rank;
+        let start = match room {
+            0 => start,
+            _ => {
+                let device = start.device();
+                Tensor::cat(vec![start, Tensor::zeros([batch, room], &device)], 1)
+            }
+        };
+        l2_normalize(start + moved)
     }
 
     fn tensors(&self) -> BTreeMap<String, Array2<f32>> {
@@ -221,10 +240,11 @@ impl Head {
     /// Dimensions of an embedding row that this head gives.
     pub fn output_dim(&self) -> usize {
         let rank = self.start.matrix.ncols();
-        if self.residual.is_some() && self.config.keep > 0.0 {
-            2 * rank
-        } else {
-            rank
+        let learned = self.config.learned_dim(rank);
+        match (&self.residual, self.config.keep > 0.0) {
+            (None, _) => rank,
+            (Some(_), false) => learned,
+            (Some(_), true) => rank + learned,
         }
     }
 
@@ -278,7 +298,12 @@ impl Head {
             inner.mapv_inplace(|v| v.max(0.0));
         }
         match residual.get("output.weight") {
-            Some(weight) => likewise::matrix::l2_normalize(start + inner.dot(weight)),
+            Some(weight) => {
+                let mut moved = inner.dot(weight);
+                let mut kept = moved.slice_mut(ndarray::s![.., ..start.ncols()]);
+                kept += &start;
+                likewise::matrix::l2_normalize(moved)
+            }
             None => start,
         }
     }

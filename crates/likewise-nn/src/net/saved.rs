@@ -99,9 +99,9 @@ impl Head {
         let dim = |name: &str| residual.get(name).map(Array2::dim);
         let fits = match (dim("input.weight"), dim("input.bias"), dim("output.weight")) {
             (None, None, None) => residual.is_empty(),
-            (None, None, Some(output)) => output == (r, r),
+            (None, None, Some(output)) => output == (r, config.learned_dim(r)),
             (Some(input), Some(bias), Some(output)) => {
-                input.0 == r && bias == (1, input.1) && output == (input.1, r)
+                input.0 == r && bias == (1, input.1) && output == (input.1, config.learned_dim(r))
             }
             _ => false,
         };
@@ -128,7 +128,10 @@ mod tests {
     fn head() -> Head {
         let part = |name: &str, m: Array2<f32>| (name.to_owned(), m);
         Head {
-            config: HeadConfig::default(),
+            config: HeadConfig {
+                width: 3,
+                ..HeadConfig::default()
+            },
             start: Whitening {
                 mean: array![0.5, -1.0, 0.0],
                 matrix: array![[1.0, 0.0], [0.5, 2.0], [0.0, -1.0]],
@@ -136,7 +139,10 @@ mod tests {
             residual: Some(BTreeMap::from([
                 part("input.weight", array![[1.0, -1.0, 0.5], [0.0, 2.0, 1.0]]),
                 part("input.bias", array![[0.1, 0.0, -0.1]]),
-                part("output.weight", array![[0.3, 0.0], [0.0, 0.2], [-0.4, 0.1]]),
+                part(
+                    "output.weight",
+                    array![[0.3, 0.0, 1.0], [0.0, 0.2, 0.0], [-0.4, 0.1, 0.5]],
+                ),
             ])),
         }
     }
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn broken_files_are_refused() {
         let good = head().to_safetensors().unwrap();
-        let config = HeadConfig::default();
+        let config = head().config;
         for end in [0, 7, 20, good.len() - 1] {
             assert!(Head::from_safetensors(config, &good[..end]).is_err());
         }
@@ -180,7 +186,7 @@ mod tests {
     fn an_untrained_residual_changes_nothing() {
         let mut trained = head();
         if let Some(residual) = &mut trained.residual {
-            residual.insert("output.weight".into(), Array2::zeros((3, 2)));
+            residual.insert("output.weight".into(), Array2::zeros((3, 3)));
         }
         let x = array![[1.0_f32, 2.0, 3.0], [-1.0, 0.5, 2.0]];
         let start = Head {

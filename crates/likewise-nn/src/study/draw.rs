@@ -139,7 +139,11 @@ impl Ground<'_> {
             pseudo_label_accuracy: accuracy(&beliefs, &truth, &known),
             labels_only_epoch: labels_only.epoch,
             epoch: recipe.epoch,
-            validation: recipe.curve.iter().map(|s| s.map(|s| s.value)).collect(),
+            validation: recipe
+                .curve
+                .iter()
+                .map(|s| s.map(|s| s.precision.value))
+                .collect(),
             training: recipe.log,
             propagation: beliefs.convergence.clone(),
         };
@@ -209,9 +213,9 @@ impl Ground<'_> {
         for eps in SHRINKAGES {
             let whitened = self.spectrum.whitening(eps)?.transform(features.view())?;
             if let Some(score) = judge.score(&matrix::l2_normalize(whitened))?
-                && score.value > best.0
+                && score.precision.value > best.0
             {
-                best = (score.value, eps);
+                best = (score.precision.value, eps);
             }
         }
         Ok(best.1)

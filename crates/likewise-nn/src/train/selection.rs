@@ -3,14 +3,24 @@
 use likewise::eval::ranking::{self, Measure, Protocol};
 use likewise::{Labels, Monitor};
 use ndarray::Array2;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// A validation score: a mean over queries and its standard error.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Score {
+/// A mean over queries and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mean {
     pub(crate) value: f64,
     pub(crate) error: f64,
+}
+
+/// How well a model does on the validation queries.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Score {
+    /// P@k: what an epoch is chosen by.
+    pub(crate) precision: Mean,
+    /// MAP@R: decides where P@k cannot tell epochs apart.
+    pub(crate) map_at_r: Mean,
     pub(crate) queries: usize,
 }
 
@@ -46,14 +56,21 @@ impl Validation {
             &self.gallery,
         );
         let ranking = ranking::evaluate(&protocol, &[k], &Monitor::silent())?;
-        let values: Vec<f64> = match ranking.values(Measure::Precision(k)) {
-            Some(all) => (0..all.len())
-                .filter(|&q| ranking.relevant[q] > 0)
-                .map(|q| all[q])
-                .collect(),
-            None => vec![],
+        let answered: Vec<usize> = (0..ranking.queries.len())
+            .filter(|&q| ranking.relevant[q] > 0)
+            .collect();
+        let mean = |measure| {
+            let all = ranking.values(measure)?;
+            Mean::of(&answered.iter().map(|&q| all[q]).collect::<Vec<_>>())
         };
-        Ok(Score::of(&values))
+        let score = || {
+            Some(Score {
+                precision: mean(Measure::Precision(k))?,
+                map_at_r: mean(Measure::MapAtR)?,
+                queries: answered.len(),
+            })
+        };
+        Ok(score())
     }
 
     /// As [`score`](Self::score), embedding only the rows that ask or are searched.
@@ -102,7 +119,7 @@ impl Validation {
     }
 }
 
-impl Score {
+impl Mean {
     fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         if values.is_empty() {
@@ -113,94 +130,139 @@ impl Score {
         Some(Self {
             value: mean,
             error: (variance / n).sqrt(),
-            queries: values.len(),
         })
     }
 
-    /// Joins the scores of disjoint sets of queries (the folds of a cross-validation).
-    pub(crate) fn pool(scores: &[Self]) -> Option<Self> {
-        let n: usize = scores.iter().map(|s| s.queries).sum();
-        if n == 0 {
-            return None;
-        }
-        let n = n as f64;
-        let mean = |f: &dyn Fn(&Self) -> f64| {
-            scores.iter().map(|s| f(s) * s.queries as f64).sum::<f64>() / n
+    /// The mean over several disjoint sets of queries, of which these are the sizes.
+    fn pool(parts: &[(Self, usize)]) -> Self {
+        let n = parts.iter().map(|(_, n)| *n as f64).sum::<f64>();
+        let sum = |f: &dyn Fn(f64, &Self) -> f64| {
+            let terms = parts.iter().map(|(mean, n)| f(*n as f64, mean));
+            terms.sum::<f64>() / n
         };
-        let value = mean(&|s| s.value);
-        let square = mean(&|s| s.error.powi(2) * s.queries as f64 + s.value.powi(2));
-        Some(Self {
+        let value = sum(&|n, mean| n * mean.value);
+        let square = sum(&|n, mean| n * (n * mean.error.powi(2) + mean.value.powi(2)));
+        Self {
             value,
             error: ((square - value * value).max(0.0) / n).sqrt(),
-            queries: n as usize,
+        }
+    }
+}
+
+impl Score {
+    /// Joins the scores of disjoint sets of queries (the folds of a cross-validation).
+    pub(crate) fn pool(scores: &[Self]) -> Option<Self> {
+        if scores.is_empty() {
+            return None;
+        }
+        let pool = |of: fn(&Self) -> Mean| {
+            let parts: Vec<(Mean, usize)> = scores.iter().map(|s| (of(s), s.queries)).collect();
+            Mean::pool(&parts)
+        };
+        Some(Self {
+            precision: pool(|s| s.precision),
+            map_at_r: pool(|s| s.map_at_r),
+            queries: scores.iter().map(|s| s.queries).sum(),
         })
     }
 
-    /// The epoch to keep: the last one that is within one standard error of the best and
-    /// not below the start; the start itself (0) where none is above it.
+    /// The epoch to keep: the last one that is within one standard error of the best; the
+    /// start (0) where the best is not above it by more than one standard error.
     ///
     /// Few labels make a noisy curve. Its single highest point would be an accident; the
     /// last point that is not clearly worse is where learning has gone furthest unharmed.
+    ///
+    /// Judged by P@k. Few validation classes are told apart by any model, and then P@k is
+    /// near 1 for all epochs: where it cannot tell the best from the start, MAP@R decides.
     pub(crate) fn choose(curve: &[Option<Self>]) -> usize {
-        let Some(Some(start)) = curve.first() else {
+        let of = |measure: fn(&Self) -> Mean| -> Option<Vec<Mean>> {
+            curve.iter().map(|s| s.as_ref().map(measure)).collect()
+        };
+        let (Some(precision), Some(map)) = (of(|s| s.precision), of(|s| s.map_at_r)) else {
+            // Nothing to judge by: all epochs run.
             return curve.len().saturating_sub(1);
         };
-        let best = curve
-            .iter()
-            .flatten()
-            .fold(start, |best, s| if s.value > best.value { s } else { best });
-        if best.value < start.value + f64::EPSILON && best.value < 1.0 {
-            return 0;
-        }
-        let bar = (best.value - best.error).max(start.value);
-        curve
-            .iter()
-            .rposition(|s| s.is_some_and(|s| s.value >= bar))
+        last_near_best(&precision)
+            .or_else(|| last_near_best(&map))
             .unwrap_or(0)
     }
+}
+
+/// The last point within one standard error of the best, if the best is above the first
+/// by more than that.
+fn last_near_best(curve: &[Mean]) -> Option<usize> {
+    let start = curve.first()?;
+    let best = curve.iter().fold(start, |best, point| {
+        if point.value > best.value {
+            point
+        } else {
+            best
+        }
+    });
+    if best.value <= start.value + best.error {
+        return None;
+    }
+    let bar = (best.value - best.error).max(start.value);
+    curve.iter().rposition(|point| point.value >= bar)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn curve(values: &[f64], error: f64) -> Vec<Option<Score>> {
-        let score = |&value| Score {
-            value,
-            error,
+    fn curve(precision: &[f64], error: f64, map: &[f64]) -> Vec<Option<Score>> {
+        let mean = |value| Mean { value, error };
+        let score = |(&p, &m): (&f64, &f64)| Score {
+            precision: mean(p),
+            map_at_r: mean(m),
             queries: 50,
         };
-        values.iter().map(|v| Some(score(v))).collect()
+        precision
+            .iter()
+            .zip(map)
+            .map(|pm| Some(score(pm)))
+            .collect()
     }
+
+    const FLAT: [f64; 5] = [0.5; 5];
 
     #[test]
     fn the_last_epoch_near_the_best_is_kept() {
-        assert_eq!(Score::choose(&curve(&[0.5, 0.7, 0.8, 0.79, 0.6], 0.02)), 3);
-        assert_eq!(Score::choose(&curve(&[0.5, 0.7, 0.8, 0.79, 0.6], 0.0)), 2);
+        let rising = [0.5, 0.7, 0.8, 0.79, 0.6];
+        assert_eq!(Score::choose(&curve(&rising, 0.02, &FLAT)), 3);
+        assert_eq!(Score::choose(&curve(&rising, 0.0, &FLAT)), 2);
     }
 
     #[test]
-    fn learning_that_never_beats_the_start_is_dropped() {
-        assert_eq!(Score::choose(&curve(&[0.8, 0.7, 0.79], 0.1)), 0);
-        assert_eq!(Score::choose(&curve(&[0.8, 0.8, 0.8], 0.1)), 0);
+    fn learning_that_does_not_clearly_beat_the_start_is_dropped() {
+        assert_eq!(Score::choose(&curve(&[0.8, 0.7, 0.79], 0.1, &FLAT)), 0);
+        assert_eq!(Score::choose(&curve(&[0.8, 0.85, 0.8], 0.1, &FLAT)), 0);
+        assert_eq!(Score::choose(&curve(&[0.8, 0.8, 0.8], 0.0, &FLAT)), 0);
     }
 
     #[test]
-    fn a_perfect_start_does_not_forbid_learning() {
-        assert_eq!(Score::choose(&curve(&[1.0, 1.0, 1.0, 0.9], 0.0)), 2);
+    fn map_at_r_decides_where_precision_cannot() {
+        let perfect = [1.0; 5];
+        let rising = [0.5, 0.6, 0.7, 0.8, 0.6];
+        assert_eq!(Score::choose(&curve(&perfect, 0.01, &rising)), 3);
+        assert_eq!(
+            Score::choose(&curve(&perfect, 0.01, &[0.5, 0.4, 0.3, 0.2, 0.1])),
+            0
+        );
     }
 
     #[test]
     fn without_validation_all_epochs_run() {
         assert_eq!(Score::choose(&[None, None, None]), 2);
+        assert_eq!(Score::choose(&[]), 0);
     }
 
     #[test]
-    fn pooling_equals_one_score_over_all_queries() {
+    fn pooling_equals_one_mean_over_all_queries() {
         let (a, b) = ([0.0, 0.5, 1.0], [0.25, 0.75]);
         let all: Vec<f64> = a.iter().chain(&b).copied().collect();
-        let pooled = Score::pool(&[Score::of(&a).unwrap(), Score::of(&b).unwrap()]).unwrap();
-        let whole = Score::of(&all).unwrap();
+        let pooled = Mean::pool(&[(Mean::of(&a).unwrap(), 3), (Mean::of(&b).unwrap(), 2)]);
+        let whole = Mean::of(&all).unwrap();
         assert!((pooled.value - whole.value).abs() < 1e-12);
         assert!((pooled.error - whole.error).abs() < 1e-12);
     }
