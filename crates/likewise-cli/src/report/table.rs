@@ -1,0 +1,130 @@
+//! The table of metrics: baselines, recipe and oracle, each number with its interval.
+
+use likewise::eval::summary::Summary;
+use likewise_nn::study::{Results, SplitKind, row_title};
+use maud::{Markup, html};
+
+/// A metric: title, key of its interval, and how to read it off a summary.
+struct Column {
+    title: String,
+    key: String,
+    value: Box<dyn Fn(&Summary) -> Option<f64>>,
+}
+
+/// The rows of `results`, the best one that needed few labels marked.
+pub(super) fn metrics(results: &Results) -> Markup {
+    let oracle = results.baselines.get("all_labels");
+    let few = |row: &Summary| !oracle.is_some_and(|oracle| std::ptr::eq(oracle, row));
+    let rows = results.rows();
+    let best = best(rows.iter().map(|(_, row)| *row).filter(|row| few(row)));
+    let columns = columns(results);
+    let highest = |column: &Column| {
+        let values = rows.iter().filter(|(_, row)| few(row));
+        let values = values.filter_map(|(_, row)| (column.value)(row));
+        values.fold(f64::NEG_INFINITY, f64::max)
+    };
+    let highest: Vec<f64> = columns.iter().map(highest).collect();
+    let summary = &results.summary;
+    html! {
+        div.scroll {
+            table.metrics {
+                thead {
+                    tr {
+                        th scope="col" { "" }
+                        @for column in &columns { th scope="col" { (column.title) } }
+                    }
+                }
+                tbody {
+                    @for &(title, row) in &rows {
+                        @let marked = best.is_some_and(|best| std::ptr::eq(best, row));
+                        tr.best[marked].oracle[!few(row)] {
+                            th scope="row" {
+                                (title)
+                                @if marked { " " span.star title="best row" { "★" } }
+                            }
+                            @for (column, &highest) in columns.iter().zip(&highest) {
+                                @let value = (column.value)(row);
+                                td.top[few(row) && value.is_some_and(|v| v >= highest)] {
+                                    (cell(value, row.ci.get(&column.key)))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p.note {
+            "★ best MAP@R " (if oracle.is_some() { "without the oracle" } else { "of all" })
+            "; bold: best of its column. Small numbers: 95 % interval over the queries"
+            @if summary.draws > 1 { " and over " (summary.draws) " draws of the labels" }
+            ". " (summary.n_queries) " queries over " (summary.n_gallery) " items, "
+            (split_in_words(results.split)) "."
+            @if summary.n_lone > 0 {
+                " " (summary.n_lone) " queries have no other item of their class: they count 0 \
+                in R@k and are left out of MAP@R."
+            }
+        }
+        p.note {
+            b { "R@k" } " share of queries with an item of their class among the first k answers. "
+            b { "MAP@R" } " how well all items of the class come first (1 is perfect). "
+            @if summary.nmi.is_some() {
+                b { "NMI" } " agreement of k-means clusters with the classes. "
+            }
+            @if oracle.is_some() {
+                b { (row_title("all_labels")) }
+                " saw the label of every training item: what labels could give at most."
+            }
+        }
+    }
+}
+
+/// The row with the largest MAP@R, or R@1 where there is none; ties go to the first.
+pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Summary>) -> Option<&'a Summary> {
+    let score = |row: &Summary| row.map_at_r.or_else(|| row.recall.get(&1).copied());
+    rows.filter_map(|row| Some((score(row)?, row)))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .map(|(_, row)| row)
+}
+
+/// How the items were divided.
+pub(super) fn split_in_words(split: SplitKind) -> &'static str {
+    match split {
+        SplitKind::Item => "new items of the classes that were fitted (item split)",
+        SplitKind::ZeroShot => "of classes never seen in fitting (class-disjoint split)",
+        SplitKind::Given => "divided as the data say",
+    }
+}
+
+fn columns(results: &Results) -> Vec<Column> {
+    let recall = |&k: &usize| Column {
+        title: format!("R@{k}"),
+        key: format!("recall@{k}"),
+        value: Box::new(move |row| row.recall.get(&k).copied()),
+    };
+    let mut columns: Vec<Column> = results.summary.recall.keys().map(recall).collect();
+    columns.push(Column {
+        title: "MAP@R".into(),
+        key: "map_at_r".into(),
+        value: Box::new(|row| row.map_at_r),
+    });
+    if results.summary.nmi.is_some() {
+        columns.push(Column {
+            title: "NMI".into(),
+            key: "nmi".into(),
+            value: Box::new(|row| row.nmi),
+        });
+    }
+    columns
+}
+
+fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> Markup {
+    html! {
+        @match value {
+            Some(value) => { span.value { (format!("{value:.3}")) } }
+            None => { "–" }
+        }
+        @if let Some([low, high]) = interval {
+            span.interval { (format!("{low:.3}–{high:.3}")) }
+        }
+    }
+}
