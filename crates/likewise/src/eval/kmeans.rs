@@ -211,6 +211,28 @@ fn fill_empty(cluster: &mut [u32], distances: &[f32], k: usize) {
     }
 }
 
+/// Largest `a[i] - b[i]` and the first place where it stands.
+#[allow(clippy::inline_always)] // Else it is not compiled for the instructions at hand.
+#[inline(always)]
+fn largest_difference(a: &[f32], b: &[f32]) -> (usize, f32) {
+    // Lanes of maxima become SIMD code; their maximum does not depend on their order.
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            let difference = a - b;
+            *lane = if difference > *lane {
+                difference
+            } else {
+                *lane
+            };
+        }
+    }
+    let largest = lanes.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let mut differences = a.iter().zip(b).map(|(a, b)| a - b);
+    let place = differences.position(|d| d >= largest);
+    (place.unwrap_or(0), largest)
+}
+
 /// Centred rows and their squared lengths.
 struct Rows {
     x: Array2<f32>,
@@ -265,16 +287,12 @@ impl Rows {
             .into_iter()
             .map(|c| (c.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / 2.0) as f32)
             .collect();
+        let simd = pulp::Arch::new();
         let parts = self.products(centroids, |from, products| {
             let nearest = products.chunks(k).enumerate().map(|(i, row)| {
-                let (mut best, mut score) = (0, f32::NEG_INFINITY);
-                for (c, (&product, &half)) in row.iter().zip(&half).enumerate() {
-                    if product - half > score {
-                        (best, score) = (c as u32, product - half);
-                    }
-                }
+                let (best, score) = simd.dispatch(|| largest_difference(row, &half));
                 let distance = self.squares[from + i] - 2.0 * f64::from(score);
-                (best, distance.max(0.0) as f32)
+                (best as u32, distance.max(0.0) as f32)
             });
             nearest.collect::<Vec<_>>()
         });
@@ -287,15 +305,20 @@ impl Rows {
         for (row, &c) in cluster.iter().enumerate() {
             members[c as usize].push(row);
         }
-        let mut means = Array2::zeros((k, self.x.ncols()));
+        let d = self.x.ncols();
+        let all = self.x.as_slice().unwrap_or(&[]);
+        let simd = pulp::Arch::new();
+        let mut means = Array2::zeros((k, d));
         let rows = means.outer_iter_mut().into_par_iter().zip(members);
         rows.for_each(|(mut mean, members): (ndarray::ArrayViewMut1<f32>, _)| {
-            let mut sum = vec![0.0_f64; mean.len()];
-            for &row in &members {
-                for (s, &v) in sum.iter_mut().zip(self.x.row(row)) {
-                    *s += f64::from(v);
+            let mut sum = vec![0.0_f64; d];
+            simd.dispatch(|| {
+                for &row in &members {
+                    for (s, &v) in sum.iter_mut().zip(&all[row * d..(row + 1) * d]) {
+                        *s += f64::from(v);
+                    }
                 }
-            }
+            });
             for (m, s) in mean.iter_mut().zip(sum) {
                 *m = (s / members.len().max(1) as f64) as f32;
             }

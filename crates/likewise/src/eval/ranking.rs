@@ -435,10 +435,13 @@ impl RankCounter {
         self.rivals.resize(scores.len(), 0);
         let mut n_rivals = 0;
         let mut bins = [0; 512];
+        let simd = pulp::Arch::new();
         for (chunk, scores) in scores.chunks(bins.len()).enumerate() {
-            for (b, &s) in bins.iter_mut().zip(scores) {
-                *b = bin(s);
-            }
+            simd.dispatch(|| {
+                for (b, &s) in bins.iter_mut().zip(scores) {
+                    *b = bin(s);
+                }
+            });
             for (i, &b) in bins[..scores.len()].iter().enumerate() {
                 let b = usize::from(b) & (TABLE - 1);
                 counts[b] += 1;
