@@ -158,8 +158,8 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
     Ok(html! {
         article.query {
             h3 {
-                "Query " span.name { (ground.collection.ids()[asked.query]) } ", "
-                span.what { (verdict) }
+                "Query " span.name { (ground.collection.ids()[asked.query]) } " "
+                span.what { "· " (verdict) }
             }
             div.columns {
                 ul.tiles.asking { (tile(ground, pictures, asked.query, None)?) }

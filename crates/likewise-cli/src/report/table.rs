@@ -63,14 +63,24 @@ pub(super) fn metrics(results: &Results) -> Markup {
                 " " (summary.n_lone) " queries have no other item of their class: they count 0 \
                 in R@k and are left out of MAP@R."
             }
+            @if (2..=3).contains(&summary.draws) {
+                " So few draws say little about the luck of the draw, so the intervals are \
+                wide; five draws make them much narrower."
+            }
         }
+    }
+}
+
+/// What the columns mean.
+pub(super) fn legend(results: &Results) -> Markup {
+    html! {
         p.note {
             b { "R@k" } " share of queries with an item of their class among the first k answers. "
             b { "MAP@R" } " how well all items of the class come first (1 is perfect). "
-            @if summary.nmi.is_some() {
+            @if results.summary.nmi.is_some() {
                 b { "NMI" } " agreement of k-means clusters with the classes. "
             }
-            @if oracle.is_some() {
+            @if results.baselines.contains_key("all_labels") {
                 b { (row_title("all_labels")) }
                 " saw the label of every training item: what labels could give at most."
             }
@@ -124,7 +134,8 @@ fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> Markup {
             None => { "–" }
         }
         @if let Some([low, high]) = interval {
-            span.interval { (format!("{low:.3}–{high:.3}")) }
+            // All metrics lie from 0 to 1; an interval from few draws knows nothing of that.
+            span.interval { (format!("{:.3}–{:.3}", low.max(0.0), high.min(1.0))) }
         }
     }
 }
