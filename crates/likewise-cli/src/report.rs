@@ -186,33 +186,29 @@ fn verdict(results: &Results) -> Markup {
 }
 
 /// R@1 and MAP@R beside those of the raw features, and the baseline to take instead.
-fn numbers(results: &Results) -> String {
-    let mut text = String::new();
-    if let Some(raw) = results.baselines.get("raw") {
-        let recall = |row: &Summary| row.recall.get(&1).copied();
-        if let (Some(after), Some(before)) = (recall(&results.summary), recall(raw)) {
-            text += &format!(
-                " The nearest neighbour is of the right class for {} of the queries (raw \
-                 features: {}).",
-                percent(after),
-                percent(before)
-            );
+fn numbers(results: &Results) -> Markup {
+    let row = |key: &'static str| Some((key, results.baselines.get(key)?));
+    let few = ["raw", "whitened", "labels_only"]
+        .into_iter()
+        .filter_map(row);
+    let best = table::best(few.clone().map(|(_, row)| row));
+    let mut best = few.filter(|(_, row)| best.is_some_and(|best| std::ptr::eq(best, *row)));
+    let recall = |row: &Summary| row.recall.get(&1).copied();
+    html! {
+        @if let Some(raw) = results.baselines.get("raw") {
+            @if let (Some(after), Some(before)) = (recall(&results.summary), recall(raw)) {
+                " The nearest neighbour is of the right class for " (percent(after))
+                " of the queries (" (row_title("raw")) ": " (percent(before)) ")."
+            }
+            @if let (Some(after), Some(before)) = (results.summary.map_at_r, raw.map_at_r) {
+                " MAP@R is " (format!("{after:.3}")) " (" (row_title("raw")) ": "
+                (format!("{before:.3}")) ")."
+            }
         }
-        if let (Some(after), Some(before)) = (results.summary.map_at_r, raw.map_at_r) {
-            text += &format!(" MAP@R is {after:.3} (raw features: {before:.3}).");
-        }
-    }
-    if !results.learning_helped {
-        let rows = ["raw", "whitened", "labels_only"]
-            .into_iter()
-            .filter_map(|key| Some((key, results.baselines.get(key)?)));
-        let best = table::best(rows.clone().map(|(_, row)| row));
-        let is_best = |row: &Summary| best.is_some_and(|best| std::ptr::eq(best, row));
-        if let Some((key, _)) = rows.clone().find(|(_, row)| is_best(row)) {
-            text += &format!(" The best baseline: {}.", row_title(key));
+        @if let Some((key, _)) = best.next() && !results.learning_helped {
+            " The best baseline: " (row_title(key)) "."
         }
     }
-    text
 }
 
 fn percent(share: f64) -> String {

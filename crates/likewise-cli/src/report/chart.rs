@@ -139,7 +139,7 @@ pub(super) fn bars(title: &str, bars: &[Bar], diagonal: bool) -> Result<Markup> 
             .x_label_area_size(76)
             .y_label_area_size(96)
             .build_cartesian_2d(0.0..1.0, 0.0..top)?;
-        let ticks = if diagonal { 1 } else { 0 };
+        let ticks = usize::from(diagonal);
         chart
             .configure_mesh()
             .disable_x_mesh()
