@@ -15,6 +15,7 @@ mod thumbnail;
 mod training;
 
 use likewise::eval::split;
+use likewise::eval::summary::Summary;
 use likewise::{Collection, Labels};
 use likewise_nn::study::{Results, Study, row_title};
 use likewise_nn::{Error, Result};
@@ -136,6 +137,7 @@ fn page(
                     }
                     (section("results", "Results", &html! {
                         (table::metrics(results))
+                        (table::legend(results))
                         @if let Some(second) = second {
                             h3 { "Tested on items " (table::split_in_words(second.split)) }
                             (verdict(second))
@@ -164,48 +166,49 @@ fn section(id: &str, title: &str, content: &Markup) -> Markup {
 
 /// One sentence, the numbers it rests on, and the comparisons.
 fn verdict(results: &Results) -> Markup {
+    // The sentence says it already, and in place.
+    let lines = results.verdict.iter();
+    let lines = lines.filter(|line| !line.starts_with("Learning "));
     html! {
-        p.verdict.good[results.learning_helped].plain[!results.learning_helped] {
-            (sentence(results))
+        p.verdict.good[results.learning_helped] {
+            b {
+                @if results.learning_helped {
+                    "Learning helped: better MAP@R than every baseline, beyond the 95 % interval."
+                } @else {
+                    "Learning did not clearly help here: it does not beat every baseline \
+                    beyond the 95 % interval."
+                }
+            }
+            (numbers(results))
         }
-        ul.verdicts { @for line in &results.verdict { li { (line) } } }
+        ul.verdicts { @for line in lines { li { (line) } } }
     }
 }
 
-fn sentence(results: &Results) -> String {
-    let mut numbers = Vec::new();
-    if let Some(raw) = results.baselines.get("raw") {
-        let recall = |row: &likewise::eval::summary::Summary| row.recall.get(&1).copied();
-        if let (Some(after), Some(before)) = (recall(&results.summary), recall(raw)) {
-            numbers.push(format!(
-                "the nearest neighbour is of the right class for {} of the queries ({}: {})",
-                percent(after),
-                row_title("raw"),
-                percent(before)
-            ));
+/// R@1 and MAP@R beside those of the raw features, and the baseline to take instead.
+fn numbers(results: &Results) -> Markup {
+    let row = |key: &'static str| Some((key, results.baselines.get(key)?));
+    let few = ["raw", "whitened", "labels_only"]
+        .into_iter()
+        .filter_map(row);
+    let best = table::best(few.clone().map(|(_, row)| row));
+    let mut best = few.filter(|(_, row)| best.is_some_and(|best| std::ptr::eq(best, *row)));
+    let recall = |row: &Summary| row.recall.get(&1).copied();
+    html! {
+        @if let Some(raw) = results.baselines.get("raw") {
+            @if let (Some(after), Some(before)) = (recall(&results.summary), recall(raw)) {
+                " The nearest neighbour is of the right class for " (percent(after))
+                " of the queries (" (row_title("raw")) ": " (percent(before)) ")."
+            }
+            @if let (Some(after), Some(before)) = (results.summary.map_at_r, raw.map_at_r) {
+                " MAP@R is " (format!("{after:.3}")) " (" (row_title("raw")) ": "
+                (format!("{before:.3}")) ")."
+            }
         }
-        if let (Some(after), Some(before)) = (results.summary.map_at_r, raw.map_at_r) {
-            numbers.push(format!("MAP@R is {after:.3} ({before:.3})"));
+        @if let Some((key, _)) = best.next() && !results.learning_helped {
+            " The best baseline: " (row_title(key)) "."
         }
     }
-    let numbers = match numbers.as_slice() {
-        [] => ".".to_owned(),
-        all => format!(": with {}, {}.", results.recipe, all.join(", and ")),
-    };
-    if results.learning_helped {
-        return format!("Learning helped{numbers}");
-    }
-    let simple =
-        ["raw", "whitened", "labels_only"].map(|key| Some((key, results.baselines.get(key)?)));
-    let simple: Vec<_> = simple.into_iter().flatten().collect();
-    let best = table::best(simple.iter().map(|(_, row)| *row));
-    let named = simple
-        .iter()
-        .find(|(_, row)| best.is_some_and(|best| std::ptr::eq(best, *row)));
-    let advice = named.map_or(String::new(), |(key, _)| {
-        format!(" The best simple choice here: {}.", row_title(key))
-    });
-    format!("Learning did not clearly help here{numbers}{advice}")
 }
 
 fn percent(share: f64) -> String {
@@ -218,7 +221,6 @@ mod tests {
 
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
-    use likewise::eval::summary::Summary;
     use likewise::eval::whitening::Whitening;
     use likewise::{Beliefs, Convergence, Part, View};
     use likewise_nn::study::{DrawLog, Finding, SplitKind};
@@ -245,7 +247,10 @@ mod tests {
             n_queries: 12,
             n_gallery: 12,
             draws: 2,
-            ci: BTreeMap::from([("recall@1".into(), [value - 0.01, value + 0.01])]),
+            ci: BTreeMap::from([
+                ("recall@1".into(), [value - 0.01, value + 0.01]),
+                ("recall@8".into(), [value, value + 0.4]),
+            ]),
             ..Summary::default()
         }
     }
@@ -405,11 +410,13 @@ mod tests {
         assert!(places.is_sorted());
         assert!(balanced(&page));
         for text in [
-            "Learning helped: with mixed-lp, the nearest neighbour is of the right class for \
-             80.0 % of the queries (raw features: 60.0 %), and MAP@R is 0.700 (0.500).",
+            "<p class=\"verdict good\"><b>Learning helped: better MAP@R than every baseline, \
+             beyond the 95 % interval.</b> The nearest neighbour is of the right class for 80.0 % of the \
+             queries (raw features: 60.0 %). MAP@R is 0.700 (raw features: 0.500).</p>",
             "mixed-lp against raw features: MAP@R better",
             "<th scope=\"row\">mixed-lp <span class=\"star\" title=\"best row\">★</span>",
             "0.790–0.810",
+            "0.800–1.000",
             "all labels (oracle)",
             "identical items within a part: 2 (first: item &lt;1&gt; and item &lt;2&gt;)",
             "<b>75.0 %</b> are right",
@@ -512,7 +519,7 @@ mod tests {
         );
         assert!(page.contains("there is nothing to compare the confidence with"));
         assert!(page.contains("Learning did not clearly help here"));
-        assert!(page.contains("The best simple choice here: labels only."));
+        assert!(page.contains("The best baseline: labels only."));
         assert!(page.contains("no duplicates and no leaks found"));
         assert_eq!(page.matches("not measured in this run").count(), 2);
 

@@ -51,40 +51,44 @@ pub(super) fn histogram(calibration: &Calibration) -> Result<Markup> {
                 figcaption { b { "Share right" } " by confidence" }
                 (chart::bars("Share of right pseudo-labels by confidence", &shares, true)?)
             }
+            (numbers(calibration))
         }
         p.note {
             "Dashed: where confidence is what it says. Bars above it: too modest; below: too \
             sure. Faint bars hold fewer than " (FEW) " items. Confidence of propagation is a \
             weight, not a probability: what matters is that the bars rise."
         }
-        details {
-            summary { "The numbers" }
-            div.scroll {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "confidence" } th scope="col" { "items" }
-                            th scope="col" { "mean confidence" } th scope="col" { "right" }
-                        }
+    })
+}
+
+fn numbers(calibration: &Calibration) -> Markup {
+    html! {
+        figure.panel {
+            figcaption { b { "The numbers" } " of each bin" }
+            table.bins {
+                thead {
+                    tr {
+                        th scope="col" { "confidence" } th scope="col" { "items" }
+                        th scope="col" { "mean" } th scope="col" { "right" }
                     }
-                    tbody {
-                        @for (number, bin) in calibration.bins.iter().enumerate() {
-                            @if bin.count > 0 {
-                                tr {
-                                    th scope="row" {
-                                        (format!("{:.1}–{:.1}", edge(number), edge(number + 1)))
-                                    }
-                                    td { (bin.count) }
-                                    td { (format!("{:.3}", bin.confidence)) }
-                                    td { (percent(bin.accuracy)) }
+                }
+                tbody {
+                    @for (number, bin) in calibration.bins.iter().enumerate() {
+                        @if bin.count > 0 {
+                            tr {
+                                th scope="row" {
+                                    (format!("{:.1}–{:.1}", edge(number), edge(number + 1)))
                                 }
+                                td { (bin.count) }
+                                td { (format!("{:.2}", bin.confidence)) }
+                                td { (percent(bin.accuracy)) }
                             }
                         }
                     }
                 }
             }
         }
-    })
+    }
 }
 
 fn edge(number: usize) -> f64 {

@@ -15,8 +15,8 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (680, 460);
 /// Edge of a map, in half pixels.
 const EDGE: u32 = 900;
-/// The backend divides by 1.24: this makes 12 pixels.
-const FONT: f64 = 30.0;
+/// The backend divides by 1.24: this makes 13 pixels.
+const FONT: f64 = 32.0;
 
 const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
 const GRID: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
@@ -24,8 +24,8 @@ const AXIS: RGBColor = RGBColor(0x88, 0x88, 0x88);
 const ACCENT: RGBColor = RGBColor(0x00, 0x72, 0xB2);
 const OTHER: RGBColor = RGBColor(0x9A, 0xA5, 0xB1);
 
-/// Twelve colours that people with any common colour blindness tell apart (Krzywinski's
-/// set), ordered so that neighbours differ most.
+/// Twelve colours for any common colour blindness, after Krzywinski's set, the palest made
+/// darker. Those that look most alike stand at a distance that gives them other shapes.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0x00, 0x8D, 0xF9),
     RGBColor(0xE2, 0x01, 0x34),
@@ -33,12 +33,12 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(0xFF, 0xA8, 0x3B),
     RGBColor(0x84, 0x00, 0xCD),
     RGBColor(0xFF, 0x5A, 0xAF),
-    RGBColor(0x00, 0xC2, 0xF9),
     RGBColor(0xA4, 0x01, 0x22),
-    RGBColor(0x00, 0xD3, 0xA5),
+    RGBColor(0x00, 0xC2, 0xF9),
     RGBColor(0xFF, 0x6E, 0x3A),
-    RGBColor(0x9F, 0x01, 0x62),
     RGBColor(0xE0, 0x9A, 0xDE),
+    RGBColor(0x00, 0xD3, 0xA5),
+    RGBColor(0x9F, 0x01, 0x62),
 ];
 /// Shapes a point can have: disc, triangle, square.
 const SHAPES: usize = 3;
@@ -75,13 +75,25 @@ pub(super) fn curves(title: &str, curves: &[Curve]) -> Result<Option<Markup>> {
         |(low, high), &(_, y)| (low.min(y), high.max(y)),
     );
     let room = ((high - low) * 0.08).max(high.abs().max(1e-3) * 0.01);
+    // Shares end at 1, losses and ranks at 0: so do their axes.
+    let bottom = if low >= 0.0 {
+        (low - room).max(0.0)
+    } else {
+        low - room
+    };
+    let top = if high <= 1.0 {
+        (high + room).min(1.0)
+    } else {
+        high + room
+    };
     let drawn = svg(title, SIZE, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(16)
+            .margin_right(28)
             .x_label_area_size(76)
             .y_label_area_size(96)
-            .build_cartesian_2d(0..last.max(1), low - room..high + room)?;
-        let ticks = decimals(high - low + 2.0 * room);
+            .build_cartesian_2d(0..last.max(1), bottom..top)?;
+        let ticks = decimals(top - bottom);
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -123,10 +135,11 @@ pub(super) fn bars(title: &str, bars: &[Bar], diagonal: bool) -> Result<Markup> 
     svg(title, SIZE, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(16)
+            .margin_right(28)
             .x_label_area_size(76)
             .y_label_area_size(96)
             .build_cartesian_2d(0.0..1.0, 0.0..top)?;
-        let ticks = if diagonal { 1 } else { 0 };
+        let ticks = usize::from(diagonal);
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -158,13 +171,19 @@ pub(super) fn bars(title: &str, bars: &[Bar], diagonal: bool) -> Result<Markup> 
 
 /// Points of a plane, both directions on one scale, each with the sign of its class.
 pub(super) fn map(title: &str, points: &[([f32; 2], usize)]) -> Result<Markup> {
-    let reach = points
-        .iter()
-        .flat_map(|(at, _)| at)
-        .fold(0.0_f32, |reach, v| reach.max(v.abs()));
-    let reach = f64::from(reach).max(1e-9) * 1.04;
+    let [x, y] = [0, 1].map(|axis| {
+        let along = points.iter().map(|(at, _)| f64::from(at[axis]));
+        along.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(v), high.max(v))
+        })
+    });
+    let reach = (x.1 - x.0).max(y.1 - y.0).max(1e-9) * 0.52;
+    let around = |(low, high): (f64, f64)| {
+        let middle = f64::midpoint(low, high);
+        middle - reach..middle + reach
+    };
     svg(title, (EDGE, EDGE), |area| {
-        let mut chart = ChartBuilder::on(area).build_cartesian_2d(-reach..reach, -reach..reach)?;
+        let mut chart = ChartBuilder::on(area).build_cartesian_2d(around(x), around(y))?;
         for &([x, y], class) in points {
             let at = (f64::from(x), f64::from(y));
             let style = COLOURS[class % COLOURS.len()].mix(0.8).filled();

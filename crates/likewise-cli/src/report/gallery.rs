@@ -20,6 +20,8 @@ const ANSWERS: usize = 8;
 const SHOWN: usize = 6;
 /// Queries that are asked to find those.
 const ASKED: usize = 400;
+/// Most characters of an id in a tile; the full one is its tooltip.
+const ID_LENGTH: usize = 24;
 /// How many are shown of those that the embedding answers better, worse, and as well.
 const MIX: [(Ordering, usize); 3] = [
     (Ordering::Greater, 3),
@@ -158,8 +160,8 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
     Ok(html! {
         article.query {
             h3 {
-                "Query " span.name { (ground.collection.ids()[asked.query]) } ", "
-                span.what { (verdict) }
+                "Query " span.name { (ground.collection.ids()[asked.query]) } " "
+                span.what { "· " (verdict) }
             }
             div.columns {
                 ul.tiles.asking { (tile(ground, pictures, asked.query, None)?) }
@@ -184,7 +186,7 @@ fn tile(
         li.tile.right[right == Some(true)].wrong[right == Some(false)] title={ (id) " · " (class) } {
             @match &picture {
                 Some((uri, coarse)) => { img.coarse[*coarse] src=(uri) alt=(id); }
-                None => { span.id { (id) } }
+                None => { span.id { (tail(id)) } }
             }
             span.class {
                 @match right {
@@ -196,6 +198,16 @@ fn tile(
             }
         }
     })
+}
+
+/// The end of a long id: paths differ there.
+fn tail(id: &str) -> String {
+    let length = id.chars().count();
+    if length <= ID_LENGTH {
+        return id.to_owned();
+    }
+    let end = id.chars().skip(length - (ID_LENGTH - 1));
+    std::iter::once('…').chain(end).collect()
 }
 
 #[cfg(test)]
@@ -229,6 +241,19 @@ mod tests {
         let queries: Vec<usize> = choose(&all).iter().map(|a| a.query).collect();
         assert_eq!(queries, [8, 0, 1, 2, 3, 4]);
         assert_eq!(choose(&all[..2]).len(), 2);
+    }
+
+    #[test]
+    fn long_ids_keep_their_end() {
+        assert_eq!(tail("123456789012345678901234"), "123456789012345678901234");
+        assert_eq!(
+            tail("ä/2345678901234567890123.jpg"),
+            "…5678901234567890123.jpg"
+        );
+        assert_eq!(
+            tail("ä/2345678901234567890123.jpg").chars().count(),
+            ID_LENGTH
+        );
     }
 
     #[test]

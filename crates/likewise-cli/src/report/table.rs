@@ -4,11 +4,38 @@ use likewise::eval::summary::Summary;
 use likewise_nn::study::{Results, SplitKind, row_title};
 use maud::{Markup, html};
 
-/// A metric: title, key of its interval, and how to read it off a summary.
-struct Column {
-    title: String,
-    key: String,
-    value: Box<dyn Fn(&Summary) -> Option<f64>>,
+/// A metric that has a column.
+#[derive(Clone, Copy)]
+enum Column {
+    Recall(usize),
+    MapAtR,
+    Nmi,
+}
+
+impl Column {
+    fn title(self) -> String {
+        match self {
+            Column::Recall(k) => format!("R@{k}"),
+            Column::MapAtR => "MAP@R".into(),
+            Column::Nmi => "NMI".into(),
+        }
+    }
+
+    fn value(self, row: &Summary) -> Option<f64> {
+        match self {
+            Column::Recall(k) => row.recall.get(&k).copied(),
+            Column::MapAtR => row.map_at_r,
+            Column::Nmi => row.nmi,
+        }
+    }
+
+    fn interval(self, row: &Summary) -> Option<&[f64; 2]> {
+        match self {
+            Column::Recall(k) => row.ci.get(&format!("recall@{k}")),
+            Column::MapAtR => row.ci.get("map_at_r"),
+            Column::Nmi => row.ci.get("nmi"),
+        }
+    }
 }
 
 /// The rows of `results`, the best one that needed few labels marked.
@@ -18,12 +45,12 @@ pub(super) fn metrics(results: &Results) -> Markup {
     let rows = results.rows();
     let best = best(rows.iter().map(|(_, row)| *row).filter(|row| few(row)));
     let columns = columns(results);
-    let highest = |column: &Column| {
+    let highest = |column: Column| {
         let values = rows.iter().filter(|(_, row)| few(row));
-        let values = values.filter_map(|(_, row)| (column.value)(row));
+        let values = values.filter_map(|(_, row)| column.value(row));
         values.fold(f64::NEG_INFINITY, f64::max)
     };
-    let highest: Vec<f64> = columns.iter().map(highest).collect();
+    let highest: Vec<f64> = columns.iter().copied().map(highest).collect();
     let summary = &results.summary;
     html! {
         div.scroll {
@@ -31,7 +58,7 @@ pub(super) fn metrics(results: &Results) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "" }
-                        @for column in &columns { th scope="col" { (column.title) } }
+                        @for column in &columns { th scope="col" { (column.title()) } }
                     }
                 }
                 tbody {
@@ -43,9 +70,9 @@ pub(super) fn metrics(results: &Results) -> Markup {
                                 @if marked { " " span.star title="best row" { "★" } }
                             }
                             @for (column, &highest) in columns.iter().zip(&highest) {
-                                @let value = (column.value)(row);
+                                @let value = column.value(row);
                                 td.top[few(row) && value.is_some_and(|v| v >= highest)] {
-                                    (cell(value, row.ci.get(&column.key)))
+                                    (cell(value, column.interval(row)))
                                 }
                             }
                         }
@@ -63,14 +90,24 @@ pub(super) fn metrics(results: &Results) -> Markup {
                 " " (summary.n_lone) " queries have no other item of their class: they count 0 \
                 in R@k and are left out of MAP@R."
             }
+            @if (2..=3).contains(&summary.draws) {
+                " So few draws say little about the luck of the draw, so the intervals are \
+                wide; five draws make them much narrower."
+            }
         }
+    }
+}
+
+/// What the columns mean.
+pub(super) fn legend(results: &Results) -> Markup {
+    html! {
         p.note {
             b { "R@k" } " share of queries with an item of their class among the first k answers. "
             b { "MAP@R" } " how well all items of the class come first (1 is perfect). "
-            @if summary.nmi.is_some() {
+            @if results.summary.nmi.is_some() {
                 b { "NMI" } " agreement of k-means clusters with the classes. "
             }
-            @if oracle.is_some() {
+            @if results.baselines.contains_key("all_labels") {
                 b { (row_title("all_labels")) }
                 " saw the label of every training item: what labels could give at most."
             }
@@ -96,25 +133,9 @@ pub(super) fn split_in_words(split: SplitKind) -> &'static str {
 }
 
 fn columns(results: &Results) -> Vec<Column> {
-    let recall = |&k: &usize| Column {
-        title: format!("R@{k}"),
-        key: format!("recall@{k}"),
-        value: Box::new(move |row| row.recall.get(&k).copied()),
-    };
-    let mut columns: Vec<Column> = results.summary.recall.keys().map(recall).collect();
-    columns.push(Column {
-        title: "MAP@R".into(),
-        key: "map_at_r".into(),
-        value: Box::new(|row| row.map_at_r),
-    });
-    if results.summary.nmi.is_some() {
-        columns.push(Column {
-            title: "NMI".into(),
-            key: "nmi".into(),
-            value: Box::new(|row| row.nmi),
-        });
-    }
-    columns
+    let recall = results.summary.recall.keys().map(|&k| Column::Recall(k));
+    let nmi = results.summary.nmi.map(|_| Column::Nmi);
+    recall.chain([Column::MapAtR]).chain(nmi).collect()
 }
 
 fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> Markup {
@@ -124,7 +145,8 @@ fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> Markup {
             None => { "–" }
         }
         @if let Some([low, high]) = interval {
-            span.interval { (format!("{low:.3}–{high:.3}")) }
+            // All metrics lie from 0 to 1; an interval from few draws knows nothing of that.
+            span.interval { (format!("{:.3}–{:.3}", low.max(0.0), high.min(1.0))) }
         }
     }
 }

@@ -32,14 +32,14 @@ pub(super) fn curves(results: &Results) -> Result<Markup> {
     let draws = results.per_draw.len();
     Ok(html! {
         div.charts {
-            (panel("Loss", "lower is better fitted, not better", &loss)?)
-            (panel("Validation", "precision of the first answers; chose the epoch", &validation)?)
-            (panel("Effective rank", "directions the learned part uses", &rank)?)
+            (panel("Loss", "of the training targets", &loss)?)
+            (panel("Validation", "precision of first answers", &validation)?)
+            (panel("Effective rank", "directions in use", &rank)?)
         }
         p.note {
             @if draws > 1 {
-                "Blue: the first draw, whose head is kept in the run. Grey: the other "
-                (draws - 1) ". "
+                "Blue: the first draw, whose head is kept in the run. Grey: "
+                @if draws == 2 { "the second. " } @else { "the other " (draws - 1) ". " }
             }
             "A ring marks the epoch that validation kept. Epoch 0 is the start, before any \
             learning; it has no loss."
