@@ -119,6 +119,14 @@ impl RunFolder {
         }
     }
 
+    /// Takes back what stands there when the work cannot be done at all.
+    pub(crate) fn abandon(&self) {
+        // Whatever cannot be removed does no harm: a new run replaces it.
+        let _ = std::fs::remove_dir_all(self.checkpoints());
+        let _ = std::fs::remove_file(self.file("config.json"));
+        let _ = std::fs::remove_dir(&self.0);
+    }
+
     /// The folder of an existing run.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path.join("config.json").is_file() {

@@ -230,10 +230,10 @@ fn values_that_are_no_numbers() {
     ] {
         scene.refuses(arguments, 1, &["nan.npy", "row 1", "column 1"]);
     }
-    scene.text("word.csv", "id,x,y\na,1,2\nb,3,four\n");
-    scene.refuses(&["doctor", "word.csv"], 1, &["word.csv", "four", "y"]);
-    scene.text("inf.csv", "id,x,y\na,1,2\nb,inf,4\n");
-    scene.refuses(&["doctor", "inf.csv"], 1, &["inf.csv", "x"]);
+    scene.text("word.csv", "id,x1,x2\na,1,2\nb,3,four\n");
+    scene.refuses(&["doctor", "word.csv"], 1, &["word.csv", "four", "x2"]);
+    scene.text("inf.csv", "id,x1,x2\na,1,2\nb,inf,4\n");
+    scene.refuses(&["doctor", "inf.csv"], 1, &["inf.csv", "x1"]);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn broken_files() {
         fs::write(scene.path(name), b"").unwrap();
         scene.refuses(&["doctor", name], 1, &[name]);
     }
-    scene.text("ragged.csv", "id,x,y\na,1,2\nb,3\n");
+    scene.text("ragged.csv", "id,x1,x2\na,1,2\nb,3\n");
     scene.refuses(&["doctor", "ragged.csv"], 1, &["ragged.csv"]);
     scene.text("thing.xyz", "?");
     let output = scene.run(&["doctor", "thing.xyz"]);
@@ -304,7 +304,7 @@ fn labels_that_do_not_fit() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("class"), "{said}");
-    scene.text("ids.csv", "id,x,y\na,1,2\na,3,4\n");
+    scene.text("ids.csv", "id,x1,x2\na,1,2\na,3,4\n");
     scene.refuses(&["doctor", "ids.csv"], 1, &["ids.csv", "\"a\""]);
 }
 

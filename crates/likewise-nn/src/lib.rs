@@ -10,6 +10,7 @@ pub mod recipe;
 pub mod study;
 mod train;
 
+pub use burn::tensor::Device;
 pub use error::{Error, ErrorKind, Result};
 pub use net::{Head, HeadConfig, Residual};
 pub use recipe::{GraphOn, Recipe};

@@ -1,10 +1,9 @@
 //! The study on the committed digits and on small made-up collections.
 
-use burn::tensor::Device;
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_nn::study::{Plan, Protocol, SplitKind, Study};
-use likewise_nn::{GraphOn, Recipe};
+use likewise_nn::{Device, GraphOn, Recipe};
 use ndarray::{Array2, ArrayView2};
 
 fn run(

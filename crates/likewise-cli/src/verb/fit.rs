@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use likewise::{Collection, View};
-use likewise_nn::Recipe;
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
+use likewise_nn::{Device, Recipe};
 
 use super::{Context, graph};
 use crate::args::{Fit, SplitName};
@@ -122,7 +121,10 @@ impl Job {
                 likewise_nn::ErrorKind::Cancelled => {
                     Failure::failed("interrupted; the same command with --resume goes on from here")
                 }
-                _ => e.into(),
+                _ => {
+                    folder.abandon();
+                    e.into()
+                }
             })?;
         self.seconds.insert("study", clock.elapsed().as_secs_f64());
         let clock = Instant::now();
@@ -135,7 +137,9 @@ impl Job {
             at.common.seed,
             at.monitor,
         )?;
-        let arguments: Vec<String> = std::env::args().collect();
+        let arguments: Vec<String> = std::iter::once("likewise".to_owned())
+            .chain(std::env::args().skip(1))
+            .collect();
         let page = report::html(
             &study,
             collection,

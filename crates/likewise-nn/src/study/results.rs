@@ -172,7 +172,7 @@ impl Results {
         self.verdict.push(if helped {
             "Learning helped: better than every baseline beyond the 95 % interval.".into()
         } else {
-            "Learning did not clearly help here: take the best baseline above.".into()
+            "Learning did not clearly help here: take the best baseline.".into()
         });
     }
 }

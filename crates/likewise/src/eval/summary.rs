@@ -92,8 +92,8 @@ impl Summary {
             // The bootstrap of the first run stands for all: its width is what matters.
             let shift = values.iter().sum::<f64>() / values.len() as f64 - estimate.value;
             estimate.value += shift;
-            estimate.low = (estimate.low + shift).max(0.0);
-            estimate.high = (estimate.high + shift).min(1.0);
+            estimate.low += shift;
+            estimate.high += shift;
             let estimate = joined(estimate, &values);
             summary.nmi = Some(estimate.value);
             summary.interval("nmi", estimate);
@@ -102,8 +102,9 @@ impl Summary {
     }
 
     fn interval(&mut self, name: &str, estimate: Estimate) {
-        self.ci
-            .insert(name.to_owned(), [estimate.low, estimate.high]);
+        // Every metric lies between 0 and 1, and so does all that it could have been.
+        let ends = [estimate.low, estimate.high].map(|end| end.clamp(0.0, 1.0));
+        self.ci.insert(name.to_owned(), ends);
     }
 
     /// The difference `a - b`, paired by query and, where both have several, by run.
