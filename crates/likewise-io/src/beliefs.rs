@@ -235,3 +235,98 @@ fn from(input: Input) -> Result<Saved> {
     check(&saved.beliefs, &saved.classes, &saved.ids)?;
     Ok(saved)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&w| w.to_owned()).collect()
+    }
+
+    fn example() -> Beliefs {
+        Beliefs {
+            scores: ndarray::array![[0.75, 1e-9], [0.0, -0.0], [0.1, 0.25]],
+            pseudo_label: vec![Some(0), None, Some(1)],
+            confidence: vec![1.0, 0.0, 0.5],
+            labeled: vec![true, false, false],
+            convergence: Convergence::default(),
+        }
+    }
+
+    fn bytes(name: &str, classes: &[&str], ids: &[&str]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        write(&path, &example(), &words(classes), &words(ids)).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn a_table_for_people() {
+        let text = bytes("b.csv", &["cat", "dog, hot"], &["a", "b", "c"]);
+        let expected = "id,pseudo_label,confidence,labeled,score_cat,\"score_dog, hot\"\n\
+                        a,cat,1,true,0.75,1e-9\n\
+                        b,,0,false,0,-0\n\
+                        c,\"dog, hot\",0.5,false,0.1,0.25\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn integer_class_names_are_numbers_in_the_archive_unless_written_otherwise() {
+        for classes in [["3", "-7"], ["03", "7"], ["ä", ""]] {
+            let saved = read_bytes(&bytes("b.npz", &classes, &["a", "bb", ""])).unwrap();
+            assert_eq!(saved.classes, classes);
+            assert_eq!(saved.ids, ["a", "bb", ""]);
+            assert_eq!(saved.beliefs, example());
+        }
+    }
+
+    #[test]
+    fn equal_beliefs_give_equal_bytes() {
+        for name in ["b.npz", "b.csv", "b.parquet"] {
+            let write = || bytes(name, &["x", "y"], &["a", "b", "c"]);
+            assert_eq!(write(), write(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_disagrees_is_refused_and_nothing_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.npz");
+        let (two, three) = (words(&["x", "y"]), words(&["a", "b", "c"]));
+        assert!(write(&path, &example(), &two, &two).is_err());
+        assert!(write(&path, &example(), &three, &three).is_err());
+        let mut beyond = example();
+        beyond.pseudo_label[2] = Some(2);
+        let e = write(&path, &beyond, &two, &three).unwrap_err();
+        assert!(e.to_string().contains("row 2"), "{e}");
+        let e = write(folder.path().join("b.txt"), &example(), &two, &three).unwrap_err();
+        assert!(e.to_string().contains(".parquet"), "{e}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(read(&path).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn beliefs_survive_the_archive(n in 1_usize..20, c in 1_usize..6, seed: u64) {
+            let bits = |i: usize| (i as u64 + 1).wrapping_mul(seed | 1);
+            let beliefs = Beliefs {
+                scores: Array2::from_shape_fn((n, c), |(i, j)| bits(i * c + j) as f64 / 7.0),
+                pseudo_label: (0..n)
+                    .map(|i| (bits(i) as usize % (c + 1)).checked_sub(1).map(|l| l as u32))
+                    .collect(),
+                confidence: (0..n).map(|i| bits(i) as f32 / 1e19).collect(),
+                labeled: (0..n).map(|i| bits(i) & 8 > 0).collect(),
+                convergence: Convergence::default(),
+            };
+            let classes: Vec<String> = (0..c).map(|j| format!("k{}", bits(j))).collect();
+            let ids: Vec<String> = (0..n).map(|i| bits(i).to_string()).collect();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("b.npz");
+            write(&path, &beliefs, &classes, &ids).unwrap();
+            let saved = read(&path).unwrap();
+            prop_assert_eq!(saved, Saved { beliefs, classes, ids });
+        }
+    }
+}

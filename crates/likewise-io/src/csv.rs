@@ -262,3 +262,103 @@ pub(crate) fn read_labels(input: Input, delimiter: u8) -> Result<LabelTable> {
         lines,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Form, read_bytes};
+    use likewise::{Collection, Part};
+    use ndarray::array;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Collection> {
+        read_bytes(Form::Csv, text.as_bytes(), &ReadOptions::default())
+    }
+
+    fn message(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_are_told_apart_by_name() {
+        let text = "\u{feff}a,ID,Label,b,split\r\n1,x,cat,\" 2.5\",train\r\n-1e-3,y,,4,test\r\n";
+        let all = read(text).unwrap();
+        assert_eq!(all.ids(), ["x", "y"]);
+        assert_eq!(all.views()[0].matrix, array![[1.0, 2.5], [-0.001, 4.0]]);
+        assert_eq!(all.labels.unwrap().n_known(), 1);
+        assert_eq!(all.split.unwrap(), [Part::Train, Part::Test]);
+        let bytes = "a\tb\n1\t2\n".as_bytes();
+        let tab = read_bytes(Form::Tsv, bytes, &ReadOptions::default()).unwrap();
+        assert_eq!(tab.views()[0].matrix, array![[1.0, 2.0]]);
+    }
+
+    #[test]
+    fn headers_are_optional_for_numbers_alone() {
+        let bare = read("1,2\n3,4\n").unwrap();
+        assert_eq!(bare.views()[0].matrix, array![[1.0, 2.0], [3.0, 4.0]]);
+        // As data frames write a matrix: with and without their index.
+        let frame = read("0,1\n3,4\n").unwrap();
+        assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0]]);
+        let frame = read(",0,1\n7,3,4\n").unwrap();
+        assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0]]);
+        assert_eq!(frame.ids(), ["7"]);
+        assert_eq!(read("5\n6\n").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        assert_eq!(
+            message("id,w\na,1\nb,\n"),
+            "line 3, column \"w\" is empty; fill it or remove the line"
+        );
+        assert!(message("w\n1\nnan\n").starts_with("line 3, column \"w\" is NaN"));
+        assert!(message("w\n1\n1e99\n").starts_with("line 3, column \"w\" is inf (\"1e99\")"));
+        assert!(message("w\n1\nx\n").contains("\"x\" is not a number"));
+        assert!(message("a,b\n1,2\n3\n").starts_with("line 3 has 1 fields"));
+        assert!(message("id,a\nx,1\nx,2\n").contains("rows 0 and 1"));
+        assert!(message("id,a\n,2\n").contains("id is empty"));
+        assert!(message("id,label\nx,1\n").contains("no columns of numbers"));
+        assert!(message("label,y,a\n1,1,1\n").contains("mean the same"));
+        assert!(message("a,split\n1,here\n").contains("row 0: split \"here\""));
+        assert!(message("a,b\n").contains("empty"));
+        assert!(message("").contains("empty"));
+        let bad = read_bytes(Form::Csv, b"a\n1\n\xff\n", &ReadOptions::default());
+        assert!(bad.unwrap_err().to_string().contains("line 3"));
+        let bad = read_bytes(Form::Csv, b"\xff\n1\n", &ReadOptions::default());
+        assert!(bad.unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn memory_is_limited_while_reading() {
+        let mut text = String::from("a,b\n");
+        for i in 0..100_000 {
+            text.push_str(&format!("{i},0\n"));
+        }
+        let options = ReadOptions {
+            max_memory: Some(700_000),
+            ..ReadOptions::default()
+        };
+        let e = read_bytes(Form::Csv, text.as_bytes(), &options).unwrap_err();
+        assert_eq!(e.kind(), crate::ErrorKind::Memory);
+        let options = ReadOptions {
+            max_memory: Some(1_000_000),
+            ..ReadOptions::default()
+        };
+        assert!(read_bytes(Form::Csv, text.as_bytes(), &options).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_survive_being_written(
+            rows in prop::collection::vec(prop::collection::vec(-1e30_f32..1e30, 3), 1..20)
+        ) {
+            let mut text = String::from("a,b,c\n");
+            for row in &rows {
+                text.push_str(&format!("{},{:e},{}\n", row[0], row[1], row[2]));
+            }
+            let all = read(&text).unwrap();
+            let flat: Vec<f32> = rows.concat();
+            prop_assert_eq!(all.views()[0].matrix.as_slice().unwrap(), flat);
+        }
+    }
+}

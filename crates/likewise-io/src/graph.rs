@@ -206,7 +206,7 @@ mod tests {
         assert!(message(&csr(2, &[0, 1, 2], &[1, 0], &[-1.0; 2])).contains("weight -1"));
         assert!(message(&csr(1, &[0, 1], &[0], &[1.0])).contains("self edge"));
         assert!(message(&csr(2, &[0, 2, 1], &[1, 0], &[1.0; 2])).contains("ascend"));
-        assert!(message(&csr(3, &[0, 1, 2], &[1, 0], &[1.0; 2])).contains("pointers"));
+        assert!(message(&csr(3, &[0, 1, 2], &[1, 0], &[1.0; 2])).contains("indptr"));
         assert!(message(&csr(2, &[0, 1, 2], &[1, u32::MAX], &[1.0; 2])).contains("column"));
         assert!(message(b"PK").contains("zip"));
         let dense = bytes(|path| {

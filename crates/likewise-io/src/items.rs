@@ -106,3 +106,39 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_survive_the_file_and_nulls_stay_nulls() {
+        let rows: Vec<ItemRow> = (0..9000)
+            .map(|i| ItemRow {
+                id: format!("item-{i}"),
+                label: (i % 3 == 0).then(|| format!("class {}", i % 7)),
+                split: [None, Some(Part::Train), Some(Part::Query)][i % 3],
+                pseudo_label: (i % 5 > 0).then(|| "ü".to_owned()),
+                confidence: (i % 4 > 0).then_some(i as f32 / 9000.0),
+            })
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("items.parquet");
+        write(&path, &rows).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(read(&path).unwrap(), rows);
+        write(&path, &rows).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        write(&path, &[]).unwrap();
+        assert_eq!(read(&path).unwrap(), []);
+        // A table of items labels a collection.
+        let ids = ["item-3", "item-6"].map(str::to_owned);
+        write(&path, &rows[3..7]).unwrap();
+        let e = crate::read_labels(&path, &ids).unwrap_err();
+        assert!(
+            e.to_string()
+                .contains("row 1: no item has the id \"item-4\""),
+            "{e}"
+        );
+    }
+}

@@ -25,6 +25,7 @@ mod labels;
 mod npy;
 mod npz;
 mod number;
+mod page;
 mod parquet;
 mod read;
 mod safetensors;

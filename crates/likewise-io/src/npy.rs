@@ -507,3 +507,141 @@ pub fn write_npy(path: impl AsRef<Path>, matrix: ArrayView2<f32>) -> Result<()> 
         write_numbers(file, matrix.iter().copied(), f32::to_le_bytes)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::read::{Form, read_bytes};
+    use proptest::prelude::*;
+
+    fn file(header: &str, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn error(bytes: &[u8]) -> Error {
+        read_bytes(Form::Npy, bytes, &ReadOptions::default()).unwrap_err()
+    }
+
+    #[test]
+    fn headers_are_read_as_python_writes_them() {
+        let parse = |text| Header::parse(text, 0);
+        let header = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }").unwrap();
+        assert_eq!((header.matrix(), header.fortran), (Some((3, 4)), false));
+        let header = parse("{\"shape\":(3L,),'fortran_order':True,'descr':'|S7'}  \n").unwrap();
+        assert_eq!((header.list(), header.fortran), (Some(3), true));
+        let header = parse("{'descr': '<f8', 'fortran_order': False, 'shape': (), }").unwrap();
+        assert_eq!((header.count, header.list()), (1, None));
+        for broken in [
+            "",
+            "{",
+            "{'descr': '<f4'}",
+            "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (-1,)}",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (1 2)}",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (99999999999999999999,)}",
+            "{'descr': '<f4' 'fortran_order': True, 'shape': (1,)}",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (1,), 'more': 1}",
+        ] {
+            assert!(parse(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn headers_that_lie_are_refused_before_anything_is_allocated() {
+        let huge = "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }";
+        assert!(error(&file(huge, &[])).to_string().contains("does not fit"));
+        let large = "{'descr': '<f4', 'fortran_order': True, 'shape': (1000000000, 1000), }";
+        let e = error(&file(large, &[0; 12]));
+        assert_eq!(e.kind(), ErrorKind::Format);
+        assert!(e.to_string().contains("4000000000"), "{e}");
+        let small = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }";
+        assert!(
+            error(&file(small, &[0; 8]))
+                .to_string()
+                .contains("several arrays")
+        );
+        assert!(
+            error(b"\x93NUMPY\x01\x00\xff\xff{")
+                .to_string()
+                .contains("ends early")
+        );
+        assert!(
+            error(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+                .to_string()
+                .contains("65536")
+        );
+        assert!(
+            error(b"\x93NUMPY\x09\x00aa")
+                .to_string()
+                .contains("version 9")
+        );
+        assert!(
+            error(b"PK\x03\x04aaaaaaaa")
+                .to_string()
+                .contains("not an .npy")
+        );
+        assert!(error(b"").to_string().contains("ends early"));
+        let empty = "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }";
+        assert!(error(&file(empty, &[])).to_string().contains("empty"));
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_are_named() {
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }";
+        let values = [1.0_f64, f64::NAN].map(f64::to_le_bytes).concat();
+        let e = error(&file(header, &values));
+        assert_eq!(e.kind(), ErrorKind::Value);
+        assert!(e.to_string().contains("row 1, column 0 is NaN"), "{e}");
+        // Beyond the range of f32.
+        let values = [1.0_f64, 1e300].map(f64::to_le_bytes).concat();
+        assert!(error(&file(header, &values)).to_string().contains("inf"));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_those_of_a_naive_reader(
+            rows in 1_usize..40,
+            columns in 1_usize..40,
+            fortran: bool,
+            big: bool,
+            seed: u32,
+        ) {
+            let at = |i: usize, j: usize| ((i * 41 + j) as u32).wrapping_mul(seed | 1) as i16;
+            let bytes = |v: i16| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+            let payload: Vec<u8> = (0..rows * columns)
+                .flat_map(|p| match fortran {
+                    true => bytes(at(p % rows, p / rows)),
+                    false => bytes(at(p / columns, p % columns)),
+                })
+                .collect();
+            let header = format!(
+                "{{'descr': '{}i2', 'fortran_order': {}, 'shape': ({rows}, {columns}), }}",
+                if big { '>' } else { '<' },
+                if fortran { "True" } else { "False" },
+            );
+            let read = read_bytes(Form::Npy, &file(&header, &payload), &ReadOptions::default());
+            let read = read.unwrap();
+            for ((i, j), &value) in read.views()[0].matrix.indexed_iter() {
+                prop_assert_eq!(value, f32::from(at(i, j)));
+            }
+        }
+
+        #[test]
+        fn a_matrix_survives_the_file(rows in 1_usize..20, columns in 1_usize..20, seed: u32) {
+            let matrix = ndarray::Array2::from_shape_fn((rows, columns), |(i, j)| {
+                f32::from_bits((i * 37 + j) as u32 ^ seed >> 8)
+            });
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.npy");
+            write_npy(&path, matrix.view()).unwrap();
+            prop_assert_eq!(&crate::read_matrix(&path, None).unwrap(), &matrix);
+            write_npy(&path, matrix.t()).unwrap();
+            prop_assert_eq!(crate::read_matrix(&path, None).unwrap(), matrix.t());
+        }
+    }
+}

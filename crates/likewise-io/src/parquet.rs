@@ -12,8 +12,9 @@ use std::sync::Arc;
 use half::f16;
 use likewise::{Labels, Monitor};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type as stored;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -23,6 +24,7 @@ use crate::assemble::{Parts, Role, Shape};
 use crate::input::Input;
 use crate::npy::whole;
 use crate::number::{Budget, Progress, interleave, reserve};
+use crate::page::Checked;
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 
@@ -221,7 +223,11 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn open(input: Input) -> Result<Self> {
+        let len = input.len;
         let reader = input.parquet()?;
+        for group in reader.metadata().row_groups() {
+            check_places(group.columns(), len)?;
+        }
         let schema = reader.metadata().file_metadata().schema_descr();
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
         for (index, column) in schema.columns().iter().enumerate() {
@@ -307,7 +313,7 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-            let column = group?.get_column_reader(leaf.index)?;
+            let column = column(&*group?, leaf)?;
             words(column, leaf, |_, slot| {
                 out.push(match slot {
                     Slot::Value(word) => Some(word),
@@ -330,7 +336,7 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-            let column = group?.get_column_reader(leaf.index)?;
+            let column = column(&*group?, leaf)?;
             numbers(column, leaf, usize::MAX, |_, slot| {
                 out.push(match slot {
                     Slot::Value(value) => Some(value),
@@ -375,7 +381,7 @@ impl Table {
             for (first, leaves) in leaves.chunks(BLOCK).enumerate() {
                 block.clear();
                 for (j, leaf) in leaves.iter().enumerate() {
-                    let column = group.get_column_reader(leaf.index)?;
+                    let column = column(&*group, leaf)?;
                     let begin = j * rows;
                     numbers(column, leaf, usize::MAX, |_, slot| {
                         let row = before / columns + block.len() - begin;
@@ -410,20 +416,21 @@ impl Table {
         budget: &mut Budget,
         progress: &mut Progress,
     ) -> Result<Vectors> {
+        let within = |e: Error| e.within(format!("column \"{}\"", leaf.name));
         let mut vectors = Vectors::default();
         for group in self.groups() {
             let group = group?;
-            let column = group.get_column_reader(leaf.index)?;
+            let column = column(&*group, leaf)?;
             numbers(column, leaf, usize::MAX, |starts, slot| {
                 if starts {
                     vectors.close(self.rows, budget)?;
                 }
                 vectors.push(starts, slot)
             })
-            .map_err(|e| e.within(format!("column \"{}\"", leaf.name)))?;
+            .map_err(within)?;
             progress.add(packed(&*group, leaf))?;
         }
-        vectors.close(self.rows, budget)?;
+        vectors.close(self.rows, budget).map_err(within)?;
         self.check_rows(&leaf.name, vectors.present.len())?;
         Ok(vectors)
     }
@@ -433,7 +440,7 @@ impl Table {
         // The first item has it almost always; only otherwise are all read.
         for records in [1, usize::MAX] {
             for group in self.groups() {
-                let column = group?.get_column_reader(leaf.index)?;
+                let column = column(&*group?, leaf)?;
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {
                     ended |= starts && count > 0;
@@ -447,6 +454,35 @@ impl Table {
         }
         Err(no_vectors(&leaf.name))
     }
+}
+
+/// The values of a column, each page checked before it is decoded.
+fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
+    let pages = group.get_column_page_reader(leaf.index)?;
+    let schema = group.metadata().schema_descr();
+    let pages = Box::new(Checked::new(pages));
+    Ok(get_column_reader(schema.column(leaf.index), pages))
+}
+
+/// Fails where a column does not lie within the file: the library below would panic.
+fn check_places(columns: &[ColumnChunkMetaData], len: u64) -> Result<()> {
+    for column in columns {
+        let first = column
+            .dictionary_page_offset()
+            .unwrap_or_else(|| column.data_page_offset());
+        let first = u64::try_from(first).ok();
+        let size = u64::try_from(column.compressed_size()).ok();
+        let end = first
+            .zip(size)
+            .and_then(|(first, size)| first.checked_add(size));
+        if end.is_none_or(|end| end > len) || column.data_page_offset() < 0 {
+            return Err(Error::format(format!(
+                "column {} does not lie within the file; it is damaged, fetch or write it again",
+                column.column_path()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn no_vectors(name: &str) -> Error {
