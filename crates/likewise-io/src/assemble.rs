@@ -153,8 +153,8 @@ impl Parts {
 ///
 /// With names, labels 0, 1, 2 ... are indices into them (-1 and -2 keep their meaning),
 /// unless the names are themselves numbers that name all the labels.
-pub(crate) fn name_labels(words: Vec<String>, classes: Option<Vec<String>>) -> Result<Labels> {
-    let plain = Labels::parse(&words);
+pub(crate) fn name_labels(words: &[String], classes: Option<Vec<String>>) -> Result<Labels> {
+    let plain = Labels::parse(words);
     let Some(classes) = classes else {
         return Ok(plain);
     };
@@ -188,7 +188,7 @@ pub(crate) fn name_labels(words: Vec<String>, classes: Option<Vec<String>>) -> R
         other => Ok(other),
     };
     let items: Result<Vec<Label>> = plain.items().iter().enumerate().map(name).collect();
-    Ok(Labels::new(classes.clone(), items?)?)
+    Ok(Labels::new(classes, items?)?)
 }
 
 /// An array of a file that holds several.
@@ -236,7 +236,11 @@ impl Plan {
         });
         let features: Vec<(usize, usize, usize)> = features.collect();
         if features.is_empty() {
-            let names: Vec<&str> = arrays.iter().map(|a| a.name.as_str()).collect();
+            let mut names: Vec<&str> = arrays.iter().map(|a| a.name.as_str()).collect();
+            if names.len() > 10 {
+                names.truncate(10);
+                names.push("...");
+            }
             return Err(Error::value(format!(
                 "no feature matrix; at least one array must be 2-dimensional and numeric \
                  (items x dimensions); the arrays are: {}",
@@ -400,7 +404,7 @@ mod tests {
     #[test]
     fn class_names_are_indices_unless_they_are_the_labels_themselves() {
         let named =
-            |labels: &[&str], classes: &[&str]| name_labels(words(labels), Some(words(classes)));
+            |labels: &[&str], classes: &[&str]| name_labels(&words(labels), Some(words(classes)));
         let labels = named(&["1", "0", "-1", "-2"], &["b", "a", "unused"]).unwrap();
         assert_eq!(labels.classes(), ["b", "a", "unused"]);
         let expected = [

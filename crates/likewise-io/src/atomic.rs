@@ -86,7 +86,7 @@ mod tests {
         let path = folder.path().join("a.bin");
         write(&path, |f| Ok(f.write_all(b"old")?)).unwrap();
         let e = write(&path, |f| {
-            f.write_all(&[0; 1 << 20])?;
+            f.write_all(&vec![0; 1 << 20])?;
             Err(Error::value("no"))
         })
         .unwrap_err();

@@ -42,19 +42,15 @@ pub fn write(
     let path = path.as_ref();
     check(beliefs, classes, ids).map_err(|e| e.within(path.display()))?;
     let ending = path.extension().unwrap_or_default().to_string_lossy();
-    let fill: fn(&mut BufWriter<File>, &Beliefs, &[String], &[String]) -> Result<()> =
-        match ending.to_ascii_lowercase().as_str() {
-            "npz" => write_npz,
-            "csv" => write_csv,
-            "parquet" => write_parquet,
-            _ => {
-                return Err(Error::parameter(format!(
-                    "{}: beliefs are written to .npz, .csv or .parquet; choose one of these",
-                    path.display()
-                )));
-            }
-        };
-    atomic::write(path, |file| fill(file, beliefs, classes, ids))
+    let ending = ending.to_ascii_lowercase();
+    atomic::write(path, |file| match ending.as_str() {
+        "npz" => write_npz(file, beliefs, classes, ids),
+        "csv" => write_csv(file, beliefs, classes, ids),
+        "parquet" => write_parquet(file, beliefs, classes, ids),
+        _ => Err(Error::parameter(
+            "beliefs are written to .npz, .csv or .parquet; choose one of these",
+        )),
+    })
 }
 
 fn check(beliefs: &Beliefs, classes: &[String], ids: &[String]) -> Result<()> {
@@ -139,9 +135,10 @@ fn write_csv(
         for score in scores {
             // {:e} keeps tiny scores short; both forms read back to the same bits.
             let plain = *score == 0.0 || (1e-5..1e15).contains(&score.abs());
-            csv.write_field(match plain {
-                true => score.to_string(),
-                false => format!("{score:e}"),
+            csv.write_field(if plain {
+                score.to_string()
+            } else {
+                format!("{score:e}")
             })?;
         }
         csv.write_record(None::<&[u8]>)?;
@@ -169,7 +166,7 @@ fn write_parquet(
     parquet::write(file, &named)
 }
 
-/// Reads beliefs from a `.npz` written by [`write`].
+/// Reads beliefs from a `.npz` written by [`write()`].
 ///
 /// Fails where an array is missing or its length disagrees, on pseudo-labels beyond the
 /// classes, and on a damaged file.

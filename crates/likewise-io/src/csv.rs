@@ -332,7 +332,7 @@ mod tests {
     fn memory_is_limited_while_reading() {
         let mut text = String::from("a,b\n");
         for i in 0..100_000 {
-            text.push_str(&format!("{i},0\n"));
+            text.extend([i.to_string().as_str(), ",0\n"]);
         }
         let options = ReadOptions {
             max_memory: Some(700_000),
@@ -354,7 +354,7 @@ mod tests {
         ) {
             let mut text = String::from("a,b,c\n");
             for row in &rows {
-                text.push_str(&format!("{},{:e},{}\n", row[0], row[1], row[2]));
+                text.extend([format!("{},{:e},{}\n", row[0], row[1], row[2])]);
             }
             let all = read(&text).unwrap();
             let flat: Vec<f32> = rows.concat();

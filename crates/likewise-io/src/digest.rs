@@ -23,9 +23,10 @@ use crate::{Error, Result};
 /// ```
 pub fn digest(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
-    let digest = match path.is_dir() {
-        true => of_folder(path),
-        false => of_file(path),
+    let digest = if path.is_dir() {
+        of_folder(path)
+    } else {
+        of_file(path)
     };
     digest.map_err(|e| e.within(path.display()))
 }

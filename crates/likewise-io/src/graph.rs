@@ -44,7 +44,7 @@ pub(crate) fn write_csr(
     let columns = indices.iter().copied();
     let starts = indptr.iter().copied();
     // scipy wants both index arrays of one type.
-    if entries.max(n) <= i32::MAX as usize {
+    if i32::try_from(entries.max(n)).is_ok() {
         npz.numbers("indices", "<i4", &[entries], columns, u32::to_le_bytes)?;
         npz.numbers("indptr", "<i4", &[n + 1], starts, |p| {
             (p as u32).to_le_bytes()
@@ -64,7 +64,7 @@ pub(crate) fn write_csr(
     npz.finish()
 }
 
-/// Reads a graph written by [`write`] or by `scipy.sparse.save_npz` (CSR or CSC).
+/// Reads a graph written by [`write()`] or by `scipy.sparse.save_npz` (CSR or CSC).
 ///
 /// Weights of any numeric type become `f32`; explicit zeros are dropped, on the diagonal
 /// too; rows need not be sorted. Fails where the matrix is not square, not symmetric to the

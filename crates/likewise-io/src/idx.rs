@@ -3,7 +3,7 @@
 //! An array of 3 or 4 dimensions is pictures: one item each, flattened, and bytes are
 //! divided by 255. An array of 2 dimensions is taken as it is. Labels (1 dimension) are
 //! found beside the pictures by their usual name, or given.
-//! Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", file format section.
+//! Source: Y. `LeCun`, C. Cortes, C. Burges, "The MNIST database", file format section.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -311,24 +311,21 @@ pub(crate) fn read_folder(
             .map_err(within(&part.pictures))?;
         ids.extend((0..n).map(|i| format!("{}-{i}", part.word)));
         split.extend(std::iter::repeat_n(part.part, n));
-        match &part.labels {
-            Some(path) => {
-                let own = open(path)?.labels().map_err(within(path))?;
-                if own.len() != n {
-                    return Err(within(path)(Error::value(format!(
-                        "{} labels, but {n} pictures; they must agree",
-                        own.len()
-                    ))));
-                }
-                labels.extend(own);
+        if let Some(path) = &part.labels {
+            let own = open(path)?.labels().map_err(within(path))?;
+            if own.len() != n {
+                return Err(within(path)(Error::value(format!(
+                    "{} labels, but {n} pictures; they must agree",
+                    own.len()
+                ))));
             }
-            None => {
-                monitor.warn(format!(
-                    "no labels beside {}: its items are unlabeled",
-                    part.pictures.display()
-                ));
-                labels.extend(std::iter::repeat_n(-1, n));
-            }
+            labels.extend(own);
+        } else {
+            monitor.warn(format!(
+                "no labels beside {}: its items are unlabeled",
+                part.pictures.display()
+            ));
+            labels.extend(std::iter::repeat_n(-1, n));
         }
     }
     let mut parts = Parts {

@@ -79,9 +79,12 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
             ..ItemRow::default()
         });
     }
-    let words = |name| match table.has(name) {
-        true => table.words(name),
-        false => Ok(Vec::new()),
+    let words = |name| {
+        if table.has(name) {
+            table.words(name)
+        } else {
+            Ok(Vec::new())
+        }
     };
     for (row, word) in rows.iter_mut().zip(words("label")?) {
         row.label = word;

@@ -383,9 +383,12 @@ fn text(bytes: &[u8], utf32_big_endian: Option<bool>) -> Option<String> {
         return Some(std::str::from_utf8(&bytes[..end]).ok()?.to_owned());
     };
     let (chars, _) = bytes.as_chunks::<4>();
-    let code = |b: &[u8; 4]| match big_endian {
-        true => u32::from_be_bytes(*b),
-        false => u32::from_le_bytes(*b),
+    let code = |b: &[u8; 4]| {
+        if big_endian {
+            u32::from_be_bytes(*b)
+        } else {
+            u32::from_le_bytes(*b)
+        }
     };
     let end = chars
         .iter()
@@ -501,6 +504,8 @@ pub(crate) fn write_numbers<const N: usize, T: Copy>(
 /// assert_eq!(likewise_io::read_matrix(&path, None)?, x);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// Views are passed by value, as everywhere in ndarray.
+#[allow(clippy::needless_pass_by_value)]
 pub fn write_npy(path: impl AsRef<Path>, matrix: ArrayView2<f32>) -> Result<()> {
     atomic::write(path, |file| {
         file.write_all(&header_bytes("<f4", matrix.shape()))?;
@@ -614,9 +619,10 @@ mod tests {
             let at = |i: usize, j: usize| ((i * 41 + j) as u32).wrapping_mul(seed | 1) as i16;
             let bytes = |v: i16| if big { v.to_be_bytes() } else { v.to_le_bytes() };
             let payload: Vec<u8> = (0..rows * columns)
-                .flat_map(|p| match fortran {
-                    true => bytes(at(p % rows, p / rows)),
-                    false => bytes(at(p / columns, p % columns)),
+                .flat_map(|p| {
+                    let (c, f) = ((p / columns, p % columns), (p % rows, p / rows));
+                    let (i, j) = if fortran { f } else { c };
+                    bytes(at(i, j))
                 })
                 .collect();
             let header = format!(
@@ -627,7 +633,7 @@ mod tests {
             let read = read_bytes(Form::Npy, &file(&header, &payload), &ReadOptions::default());
             let read = read.unwrap();
             for ((i, j), &value) in read.views()[0].matrix.indexed_iter() {
-                prop_assert_eq!(value, f32::from(at(i, j)));
+                prop_assert_eq!(value.to_bits(), f32::from(at(i, j)).to_bits());
             }
         }
 

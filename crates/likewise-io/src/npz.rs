@@ -201,7 +201,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
             .classes
             .map(|array| archive.words_at(array, &mut progress))
             .transpose()?;
-        parts.labels = Some(name_labels(written, classes)?);
+        parts.labels = Some(name_labels(&written, classes)?);
     }
     if let Some(array) = plan.ids {
         parts.ids = Some(archive.words_at(array, &mut progress)?);
@@ -229,7 +229,7 @@ pub(crate) fn read_labels(input: Input) -> Result<likewise::Labels> {
     let classes = find(crate::assemble::Role::Classes)
         .map(|array| archive.words_at(array, progress))
         .transpose()?;
-    name_labels(written, classes)
+    name_labels(&written, classes)
 }
 
 /// Writes arrays into an archive. Equal arrays give equal bytes: the time stamps are

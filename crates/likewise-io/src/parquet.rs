@@ -87,6 +87,7 @@ impl Leaf {
 }
 
 /// What stands at one place of a column.
+#[derive(Clone, Copy)]
 enum Slot<V> {
     Value(V),
     Null,
@@ -560,7 +561,6 @@ impl Vectors {
     fn close(&mut self, rows: usize, budget: &mut Budget) -> Result<()> {
         let length = std::mem::take(&mut self.length);
         match (self.present.last(), self.dimension) {
-            (None, _) => {}
             (Some(true), Some(dimension)) if length != dimension => {
                 return Err(Error::value(format!(
                     "row {}: a vector of {length} numbers, but the first one has {dimension}; \
@@ -568,7 +568,7 @@ impl Vectors {
                     self.present.len() - 1
                 )));
             }
-            (Some(true), Some(_)) => {}
+            (None, _) | (Some(true), Some(_)) => {}
             (Some(true), None) => {
                 budget.matrix(rows, length)?;
                 self.dimension = Some(length);
