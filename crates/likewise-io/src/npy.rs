@@ -291,7 +291,7 @@ pub(crate) fn append_rows(
             header.shape
         )));
     };
-    if !header.fortran || rows == 1 || columns == 1 {
+    if !header.fortran || rows <= 1 || columns <= 1 {
         return append(reader, *number, header.count, progress, out);
     }
     let before = out.len();

@@ -1,10 +1,23 @@
 //! Pages of Parquet columns, checked before the `parquet` crate decodes them.
 //!
-//! That crate panics on some damaged pages; these checks turn them into errors.
+//! That crate panics on some damaged pages, and takes memory by the counts they claim.
+//! What can be checked cheaply is checked here; what panics all the same becomes an error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
+
+/// Runs code of the `parquet` crate; a panic of it means that the file is damaged.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
+    // Whatever the run left half-done is dropped with its error.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        Err(crate::Error::format(
+            "the parquet file is damaged and cannot be decoded; fetch or write it again",
+        ))
+    })
+}
 
 /// A reader that refuses pages which cannot be decoded.
 pub(crate) struct Checked {
@@ -26,9 +39,25 @@ impl Checked {
         let (encoding, dictionary) = (page.encoding(), self.dictionary);
         let indexed = |e| matches!(e, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
         match page {
-            Page::DictionaryPage { .. } => {
+            Page::DictionaryPage {
+                buf, num_values, ..
+            } => {
                 self.dictionary = true;
+                // Room for all entries is taken at once, and no entry is shorter than a byte.
+                if *num_values as usize > buf.len() {
+                    return damaged("its dictionary has more entries than bytes");
+                }
                 Ok(())
+            }
+            _ if matches!(
+                encoding,
+                Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
+            ) =>
+            {
+                // Their decoders take memory by a count within the data.
+                Err(ParquetError::General(format!(
+                    "text in encoding {encoding} is not supported; write it as PLAIN or dictionary"
+                )))
             }
             _ if indexed(encoding) && !dictionary => damaged("its dictionary is missing"),
             Page::DataPage {

@@ -3,7 +3,7 @@
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
 //! vectors of numbers (text, dates, records) are left out with a warning. Reads files
-//! compressed with snappy, zstd or gzip, or not at all.
+//! compressed with snappy, zstd or gzip, or not at all; text must be PLAIN or in a dictionary.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -24,7 +24,7 @@ use crate::assemble::{Parts, Role, Shape};
 use crate::input::Input;
 use crate::npy::whole;
 use crate::number::{Budget, Progress, interleave, reserve};
-use crate::page::Checked;
+use crate::page::{Checked, guarded};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 
@@ -157,7 +157,7 @@ fn numbers(
 ) -> Result<()> {
     use ColumnReader as C;
     let (n, each) = (records, &mut each);
-    match column {
+    guarded(|| match column {
         C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
         C::Int32ColumnReader(r) if leaf.unsigned => {
             visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
@@ -175,7 +175,7 @@ fn numbers(
         _ => Err(Error::format(
             "a column of another type than the schema says",
         )),
-    }
+    })
 }
 
 fn words(
@@ -185,7 +185,7 @@ fn words(
 ) -> Result<()> {
     use ColumnReader as C;
     let (n, each) = (usize::MAX, &mut each);
-    match column {
+    guarded(|| match column {
         C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
         C::Int32ColumnReader(r) if leaf.unsigned => {
             visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
@@ -210,7 +210,7 @@ fn words(
         C::Int96ColumnReader(_) => Err(Error::format(
             "a column of another type than the schema says",
         )),
-    }
+    })
 }
 
 /// An open table.
@@ -224,6 +224,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn open(input: Input) -> Result<Self> {
+        guarded(|| Self::from(input))
+    }
+
+    fn from(input: Input) -> Result<Self> {
         let len = input.len;
         let reader = input.parquet()?;
         for group in reader.metadata().row_groups() {
@@ -459,10 +463,12 @@ impl Table {
 
 /// The values of a column, each page checked before it is decoded.
 fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
-    let pages = group.get_column_page_reader(leaf.index)?;
-    let schema = group.metadata().schema_descr();
-    let pages = Box::new(Checked::new(pages));
-    Ok(get_column_reader(schema.column(leaf.index), pages))
+    guarded(|| {
+        let pages = group.get_column_page_reader(leaf.index)?;
+        let schema = group.metadata().schema_descr();
+        let pages = Box::new(Checked::new(pages));
+        Ok(get_column_reader(schema.column(leaf.index), pages))
+    })
 }
 
 /// Fails where a column does not lie within the file: the library below would panic.

@@ -64,6 +64,19 @@ fn read_all(form: Form, bytes: &[u8]) {
     }
 }
 
+#[test]
+fn a_size_of_zero_does_not_hide_the_others() {
+    let mut bytes = vec![0, 0, 8, 4, 0, 0, 0, 0];
+    bytes.extend([0xff; 12]);
+    let e = read_bytes(Form::Idx, &bytes, &ReadOptions::default()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Format);
+    let mut npy = b"\x93NUMPY\x01\x00\x4c\x00".to_vec();
+    let header = "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1125899906842624), }";
+    npy.extend(format!("{header:<76}").as_bytes());
+    let e = read_bytes(Form::Npy, &npy, &ReadOptions::default()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Value);
+}
+
 /// Most memory that this process ever held, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_memory() -> u64 {
