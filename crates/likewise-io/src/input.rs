@@ -54,6 +54,19 @@ impl Input {
         }
     }
 
+    /// A second handle on the same bytes. Handles on a file share their position: seek
+    /// before reading, and do not take turns.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let body = match &self.body {
+            Body::File(file) => Body::File(file.try_clone()?),
+            Body::Memory(bytes) => Body::Memory(bytes.clone()),
+        };
+        Ok(Self {
+            body,
+            len: self.len,
+        })
+    }
+
     pub(crate) fn parquet(self) -> Result<Box<dyn FileReader>> {
         Ok(match self.body {
             Body::File(file) => Box::new(SerializedFileReader::new(file)?),

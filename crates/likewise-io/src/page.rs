@@ -3,11 +3,15 @@
 //! That crate panics on some damaged pages, and takes memory by the counts they claim.
 //! What can be checked cheaply is checked here; what panics all the same becomes an error.
 
+use std::io::{Read, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
+
+use crate::Error;
+use crate::input::Stream;
 
 /// Runs code of the `parquet` crate; a panic of it means that the file is damaged.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
@@ -116,4 +120,116 @@ impl Iterator for Checked {
     fn next(&mut self) -> Option<Self::Item> {
         self.get_next_page().transpose()
     }
+}
+
+/// Fails where a page between `first` and `end` claims to hold far more than its bytes can.
+///
+/// For snappy, whose decoder takes and clears the claimed memory (up to 2 GiB) before it
+/// looks at the data. No snappy stream expands 64 times.
+pub(crate) fn check_claims(stream: &mut dyn Stream, first: u64, end: u64) -> crate::Result<()> {
+    let mut at = first;
+    while at < end {
+        stream.seek(SeekFrom::Start(at))?;
+        let mut header = Header { stream, length: 0 };
+        let (unpacked, packed) = header.sizes()?;
+        if unpacked / 64 > packed.saturating_add(64) {
+            return Err(Error::format(format!(
+                "a page of {packed} bytes claims to hold {unpacked}; the file is damaged"
+            )));
+        }
+        at = at.saturating_add(header.length).saturating_add(packed);
+    }
+    Ok(())
+}
+
+/// The header of a page, in Thrift's compact form.
+struct Header<'a> {
+    stream: &'a mut dyn Stream,
+    length: u64,
+}
+
+impl Header<'_> {
+    fn byte(&mut self) -> crate::Result<u8> {
+        let mut byte = [0];
+        self.stream.read_exact(&mut byte)?;
+        self.length += 1;
+        Ok(byte[0])
+    }
+
+    fn number(&mut self) -> crate::Result<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(damaged())
+    }
+
+    /// Sizes of the page, unpacked and packed: fields 2 and 3 of its header.
+    fn sizes(&mut self) -> crate::Result<(u64, u64)> {
+        let (mut unpacked, mut packed) = (None, None);
+        let mut field = 0;
+        loop {
+            let lead = self.byte()?;
+            let kind = lead & 15;
+            if kind == 0 {
+                return unpacked.zip(packed).ok_or_else(damaged);
+            }
+            field = match u64::from(lead >> 4) {
+                0 => self.number()? >> 1,
+                step => field + step,
+            };
+            // Whole numbers of the field's type are zigzag: even is positive.
+            match (field, kind) {
+                (2, 5) => unpacked = Some(self.number()? >> 1),
+                (3, 5) => packed = Some(self.number()? >> 1),
+                _ => self.skip(kind, 0)?,
+            }
+        }
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> crate::Result<()> {
+        match kind {
+            1 | 2 => {}
+            3 => _ = self.byte()?,
+            4..=6 => _ = self.number()?,
+            7 => self.skip_bytes(8)?,
+            8 => {
+                let length = self.number()?;
+                self.skip_bytes(length)?;
+            }
+            12 if depth < 8 => loop {
+                let lead = self.byte()?;
+                let kind = lead & 15;
+                if kind == 0 {
+                    break;
+                }
+                if lead >> 4 == 0 {
+                    self.number()?;
+                }
+                self.skip(kind, depth + 1)?;
+            },
+            // Page headers hold no lists, sets or maps.
+            _ => return Err(damaged()),
+        }
+        Ok(())
+    }
+
+    fn skip_bytes(&mut self, count: u64) -> crate::Result<()> {
+        let mut bytes = Read::take(&mut *self.stream, count);
+        let skipped = std::io::copy(&mut bytes, &mut std::io::sink())?;
+        self.length += skipped;
+        if skipped == count {
+            Ok(())
+        } else {
+            Err(damaged())
+        }
+    }
+}
+
+fn damaged() -> Error {
+    Error::format("the header of a page is damaged; fetch or write the file again")
 }

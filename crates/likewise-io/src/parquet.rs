@@ -21,10 +21,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use crate::assemble::{Parts, Role, Shape};
-use crate::input::Input;
+use crate::input::{Input, Stream};
 use crate::npy::whole;
 use crate::number::{Budget, Progress, interleave, reserve};
-use crate::page::{Checked, guarded};
+use crate::page::{Checked, check_claims, guarded};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 
@@ -181,10 +181,11 @@ fn numbers(
 fn words(
     column: ColumnReader,
     leaf: &Leaf,
+    records: usize,
     mut each: impl FnMut(bool, Slot<String>) -> Result<()>,
 ) -> Result<()> {
     use ColumnReader as C;
-    let (n, each) = (usize::MAX, &mut each);
+    let (n, each) = (records, &mut each);
     guarded(|| match column {
         C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
         C::Int32ColumnReader(r) if leaf.unsigned => {
@@ -229,9 +230,10 @@ impl Table {
 
     fn from(input: Input) -> Result<Self> {
         let len = input.len;
+        let mut pages = input.again()?.stream();
         let reader = input.parquet()?;
         for group in reader.metadata().row_groups() {
-            check_places(group.columns(), len)?;
+            check_places(group.columns(), len, &mut *pages)?;
         }
         let schema = reader.metadata().file_metadata().schema_descr();
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
@@ -318,8 +320,9 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-            let column = column(&*group?, leaf)?;
-            words(column, leaf, |_, slot| {
+            let group = group?;
+            let column = column(&*group, leaf)?;
+            words(column, leaf, most(&*group), |_, slot| {
                 out.push(match slot {
                     Slot::Value(word) => Some(word),
                     _ => None,
@@ -341,8 +344,9 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-            let column = column(&*group?, leaf)?;
-            numbers(column, leaf, usize::MAX, |_, slot| {
+            let group = group?;
+            let column = column(&*group, leaf)?;
+            numbers(column, leaf, most(&*group), |_, slot| {
                 out.push(match slot {
                     Slot::Value(value) => Some(value),
                     _ => None,
@@ -388,7 +392,7 @@ impl Table {
                 for (j, leaf) in leaves.iter().enumerate() {
                     let column = column(&*group, leaf)?;
                     let begin = j * rows;
-                    numbers(column, leaf, usize::MAX, |_, slot| {
+                    numbers(column, leaf, most(&*group), |_, slot| {
                         let row = before / columns + block.len() - begin;
                         block.push(finite(slot, row, &leaf.name)?);
                         Ok(())
@@ -426,11 +430,15 @@ impl Table {
         for group in self.groups() {
             let group = group?;
             let column = column(&*group, leaf)?;
-            numbers(column, leaf, usize::MAX, |starts, slot| {
+            numbers(column, leaf, most(&*group), |starts, slot| {
                 if starts {
                     vectors.close(self.rows, budget)?;
                 }
-                vectors.push(starts, slot)
+                vectors.push(starts, slot)?;
+                if vectors.dimension.is_none() && vectors.length.is_power_of_two() {
+                    budget.check(4 * vectors.length as u64)?;
+                }
+                Ok(())
             })
             .map_err(within)?;
             progress.add(packed(&*group, leaf))?;
@@ -443,9 +451,11 @@ impl Table {
     /// The dimension of a column of vectors, from its first vector.
     fn dimension(&self, leaf: &Leaf) -> Result<usize> {
         // The first item has it almost always; only otherwise are all read.
-        for records in [1, usize::MAX] {
+        for first in [true, false] {
             for group in self.groups() {
-                let column = column(&*group?, leaf)?;
+                let group = group?;
+                let column = column(&*group, leaf)?;
+                let records = if first { 1 } else { most(&*group) };
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {
                     ended |= starts && count > 0;
@@ -461,6 +471,11 @@ impl Table {
     }
 }
 
+/// Records to read of a row group: one more than it says it has, to see that it lies.
+fn most(group: &dyn RowGroupReader) -> usize {
+    usize::try_from(group.metadata().num_rows()).map_or(0, |rows| rows.saturating_add(1))
+}
+
 /// The values of a column, each page checked before it is decoded.
 fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
     guarded(|| {
@@ -471,22 +486,28 @@ fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
     })
 }
 
-/// Fails where a column does not lie within the file: the library below would panic.
-fn check_places(columns: &[ColumnChunkMetaData], len: u64) -> Result<()> {
+/// Fails where a column does not lie within the file, or its pages claim too much: the
+/// library below would panic, or take the memory.
+fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Stream) -> Result<()> {
     for column in columns {
         let first = column
             .dictionary_page_offset()
             .unwrap_or_else(|| column.data_page_offset());
         let first = u64::try_from(first).ok();
         let size = u64::try_from(column.compressed_size()).ok();
-        let end = first
+        let place = first
             .zip(size)
-            .and_then(|(first, size)| first.checked_add(size));
-        if end.is_none_or(|end| end > len) || column.data_page_offset() < 0 {
-            return Err(Error::format(format!(
+            .and_then(|(a, n)| Some((a, a.checked_add(n)?)));
+        let place = place.filter(|&(_, end)| end <= len && column.data_page_offset() >= 0);
+        let (first, end) = place.ok_or_else(|| {
+            Error::format(format!(
                 "column {} does not lie within the file; it is damaged, fetch or write it again",
                 column.column_path()
-            )));
+            ))
+        })?;
+        if column.compression() == Compression::SNAPPY {
+            check_claims(pages, first, end)
+                .map_err(|e| e.within(format!("column {}", column.column_path())))?;
         }
     }
     Ok(())
@@ -557,6 +578,13 @@ impl Vectors {
             return Err(Error::format(
                 "a vector without a beginning; the file is damaged",
             ));
+        }
+        if self.dimension == Some(self.length) {
+            return Err(Error::value(format!(
+                "row {row}: a vector of more than {} numbers, as many as the first one has; \
+                 all must be as long, or null",
+                self.length
+            )));
         }
         self.values.push(value);
         self.length += 1;
