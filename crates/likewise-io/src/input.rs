@@ -48,8 +48,13 @@ impl Input {
     }
 
     pub(crate) fn stream(self) -> Box<dyn Stream> {
+        self.buffered(1 << 16)
+    }
+
+    /// A stream that reads this many bytes at a time.
+    pub(crate) fn buffered(self, bytes: usize) -> Box<dyn Stream> {
         match self.body {
-            Body::File(file) => Box::new(BufReader::with_capacity(1 << 16, file)),
+            Body::File(file) => Box::new(BufReader::with_capacity(bytes, file)),
             Body::Memory(bytes) => Box::new(Cursor::new(bytes)),
         }
     }

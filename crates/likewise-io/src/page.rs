@@ -122,17 +122,23 @@ impl Iterator for Checked {
     }
 }
 
-/// Fails where a page between `first` and `end` claims to hold far more than its bytes can.
+/// Reads the headers of the pages between `first` and `end`; fails where one is damaged, or
+/// claims that its page holds more than `expansion` times its bytes.
 ///
-/// For snappy, whose decoder takes and clears the claimed memory (up to 2 GiB) before it
-/// looks at the data. No snappy stream expands 64 times.
-pub(crate) fn check_claims(stream: &mut dyn Stream, first: u64, end: u64) -> crate::Result<()> {
+/// A damaged header can cost the `parquet` crate seconds, and its snappy decoder takes and
+/// clears the claimed memory (up to 2 GiB) before it looks at the data.
+pub(crate) fn check_headers(
+    stream: &mut dyn Stream,
+    first: u64,
+    end: u64,
+    expansion: u64,
+) -> crate::Result<()> {
     let mut at = first;
     while at < end {
         stream.seek(SeekFrom::Start(at))?;
         let mut header = Header { stream, length: 0 };
         let (unpacked, packed) = header.sizes()?;
-        if unpacked / 64 > packed.saturating_add(64) {
+        if unpacked / expansion > packed.saturating_add(64) {
             return Err(Error::format(format!(
                 "a page of {packed} bytes claims to hold {unpacked}; the file is damaged"
             )));
@@ -182,12 +188,19 @@ impl Header<'_> {
                 0 => self.number()? >> 1,
                 step => field + step,
             };
-            // Whole numbers of the field's type are zigzag: even is positive.
             match (field, kind) {
-                (2, 5) => unpacked = Some(self.number()? >> 1),
-                (3, 5) => packed = Some(self.number()? >> 1),
+                (2, 5) => unpacked = Some(self.size()?),
+                (3, 5) => packed = Some(self.size()?),
                 _ => self.skip(kind, 0)?,
             }
+        }
+    }
+
+    /// A zigzag number that must not be negative: those are odd.
+    fn size(&mut self) -> crate::Result<u64> {
+        match self.number()? {
+            number if number % 2 == 0 => Ok(number / 2),
+            _ => Err(damaged()),
         }
     }
 
