@@ -14,7 +14,7 @@ use crate::Error;
 use crate::input::Stream;
 
 /// Runs code of the `parquet` crate; a panic of it means that the file is damaged.
-pub(crate) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
+pub(super) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
     // Whatever the run left half-done is dropped with its error.
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         Err(crate::Error::format(
@@ -24,14 +24,14 @@ pub(crate) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Resul
 }
 
 /// A reader that refuses pages which cannot be decoded.
-pub(crate) struct Checked {
+pub(super) struct Checked {
     inner: Box<dyn PageReader>,
     /// Whether the column's dictionary came already.
     dictionary: bool,
 }
 
 impl Checked {
-    pub(crate) fn new(inner: Box<dyn PageReader>) -> Self {
+    pub(super) fn new(inner: Box<dyn PageReader>) -> Self {
         Self {
             inner,
             dictionary: false,
@@ -127,7 +127,7 @@ impl Iterator for Checked {
 ///
 /// A damaged header can cost the `parquet` crate seconds, and its snappy decoder takes and
 /// clears the claimed memory (up to 2 GiB) before it looks at the data.
-pub(crate) fn check_headers(
+pub(super) fn check_headers(
     stream: &mut dyn Stream,
     first: u64,
     end: u64,
