@@ -66,9 +66,10 @@ impl File {
             stream.read_exact(&mut size)?;
             shape.push(u32::from_be_bytes(size) as usize);
         }
-        let payload = shape
-            .iter()
-            .try_fold(number.size(), |p, &n| p.checked_mul(n));
+        // A size of 0 must not hide that the others overflow.
+        let mut sizes = shape.iter().map(|&n| n.max(1));
+        let payload = sizes.try_fold(number.size(), usize::checked_mul);
+        let payload = payload.map(|p| if shape.contains(&0) { 0 } else { p });
         let Some(payload) = payload else {
             return Err(Error::format(format!(
                 "an array of shape {shape:?} does not fit into memory; the header must be wrong"

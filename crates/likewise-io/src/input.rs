@@ -48,10 +48,28 @@ impl Input {
     }
 
     pub(crate) fn stream(self) -> Box<dyn Stream> {
+        self.buffered(1 << 16)
+    }
+
+    /// A stream that reads this many bytes at a time.
+    pub(crate) fn buffered(self, bytes: usize) -> Box<dyn Stream> {
         match self.body {
-            Body::File(file) => Box::new(BufReader::with_capacity(1 << 16, file)),
+            Body::File(file) => Box::new(BufReader::with_capacity(bytes, file)),
             Body::Memory(bytes) => Box::new(Cursor::new(bytes)),
         }
+    }
+
+    /// A second handle on the same bytes. Handles on a file share their position: seek
+    /// before reading, and do not take turns.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let body = match &self.body {
+            Body::File(file) => Body::File(file.try_clone()?),
+            Body::Memory(bytes) => Body::Memory(bytes.clone()),
+        };
+        Ok(Self {
+            body,
+            len: self.len,
+        })
     }
 
     pub(crate) fn parquet(self) -> Result<Box<dyn FileReader>> {

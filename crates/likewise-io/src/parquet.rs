@@ -5,35 +5,39 @@
 //! vectors of numbers (text, dates, records) are left out with a warning. Reads files
 //! compressed with snappy, zstd or gzip, or not at all; text must be PLAIN or in a dictionary.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::sync::Arc;
+mod column;
+mod page;
+mod vectors;
+mod write;
 
-use half::f16;
 use likewise::{Labels, Monitor};
+<<<<<<< HEAD
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type as stored;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+=======
+use parquet::basic::Compression;
+use parquet::file::metadata::ColumnChunkMetaData;
+>>>>>>> wt-io
 use parquet::file::reader::{FileReader, RowGroupReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnDescriptor, Type};
 
 use crate::assemble::{Parts, Role, Shape};
-use crate::input::Input;
-use crate::npy::whole;
+use crate::input::{Input, Stream};
 use crate::number::{Budget, Progress, interleave, reserve};
 use crate::page::{Checked, guarded};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
-
-/// Records decoded at once.
-const BATCH: usize = 4096;
+use column::{Leaf, Slot, column, numbers, words};
+use page::{check_headers, guarded};
+use vectors::Vectors;
+pub(crate) use write::{Column, write};
 
 /// Columns written into a matrix at once: one cache line of a row.
 const BLOCK: usize = 16;
 
+<<<<<<< HEAD
 /// A column that can be read.
 #[derive(Debug, Clone)]
 struct Leaf {
@@ -213,6 +217,8 @@ fn words(
     })
 }
 
+=======
+>>>>>>> wt-io
 /// An open table.
 pub(crate) struct Table {
     reader: Box<dyn FileReader>,
@@ -229,9 +235,16 @@ impl Table {
 
     fn from(input: Input) -> Result<Self> {
         let len = input.len;
+<<<<<<< HEAD
         let reader = input.parquet()?;
         for group in reader.metadata().row_groups() {
             check_places(group.columns(), len)?;
+=======
+        let mut pages = input.again()?.buffered(256);
+        let reader = input.parquet()?;
+        for group in reader.metadata().row_groups() {
+            check_places(group.columns(), len, &mut *pages)?;
+>>>>>>> wt-io
         }
         let schema = reader.metadata().file_metadata().schema_descr();
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
@@ -318,8 +331,14 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
         let mut out = Vec::new();
         for group in self.groups() {
+<<<<<<< HEAD
             let column = column(&*group?, leaf)?;
             words(column, leaf, |_, slot| {
+=======
+            let group = group?;
+            let column = column(&*group, leaf)?;
+            words(column, leaf, most(&*group), |_, slot| {
+>>>>>>> wt-io
                 out.push(match slot {
                     Slot::Value(word) => Some(word),
                     _ => None,
@@ -341,8 +360,14 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
         let mut out = Vec::new();
         for group in self.groups() {
+<<<<<<< HEAD
             let column = column(&*group?, leaf)?;
             numbers(column, leaf, usize::MAX, |_, slot| {
+=======
+            let group = group?;
+            let column = column(&*group, leaf)?;
+            numbers(column, leaf, most(&*group), |_, slot| {
+>>>>>>> wt-io
                 out.push(match slot {
                     Slot::Value(value) => Some(value),
                     _ => None,
@@ -388,7 +413,7 @@ impl Table {
                 for (j, leaf) in leaves.iter().enumerate() {
                     let column = column(&*group, leaf)?;
                     let begin = j * rows;
-                    numbers(column, leaf, usize::MAX, |_, slot| {
+                    numbers(column, leaf, most(&*group), |_, slot| {
                         let row = before / columns + block.len() - begin;
                         block.push(finite(slot, row, &leaf.name)?);
                         Ok(())
@@ -426,11 +451,19 @@ impl Table {
         for group in self.groups() {
             let group = group?;
             let column = column(&*group, leaf)?;
+<<<<<<< HEAD
             numbers(column, leaf, usize::MAX, |starts, slot| {
+=======
+            numbers(column, leaf, most(&*group), |starts, slot| {
+>>>>>>> wt-io
                 if starts {
                     vectors.close(self.rows, budget)?;
                 }
-                vectors.push(starts, slot)
+                vectors.push(starts, slot)?;
+                if vectors.dimension.is_none() && vectors.length.is_power_of_two() {
+                    budget.check(4 * vectors.length as u64)?;
+                }
+                Ok(())
             })
             .map_err(within)?;
             progress.add(packed(&*group, leaf))?;
@@ -443,9 +476,15 @@ impl Table {
     /// The dimension of a column of vectors, from its first vector.
     fn dimension(&self, leaf: &Leaf) -> Result<usize> {
         // The first item has it almost always; only otherwise are all read.
-        for records in [1, usize::MAX] {
+        for first in [true, false] {
             for group in self.groups() {
+<<<<<<< HEAD
                 let column = column(&*group?, leaf)?;
+=======
+                let group = group?;
+                let column = column(&*group, leaf)?;
+                let records = if first { 1 } else { most(&*group) };
+>>>>>>> wt-io
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {
                     ended |= starts && count > 0;
@@ -461,6 +500,7 @@ impl Table {
     }
 }
 
+<<<<<<< HEAD
 /// The values of a column, each page checked before it is decoded.
 fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
     guarded(|| {
@@ -473,12 +513,23 @@ fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
 
 /// Fails where a column does not lie within the file: the library below would panic.
 fn check_places(columns: &[ColumnChunkMetaData], len: u64) -> Result<()> {
+=======
+/// Records to read of a row group: one more than it says it has, to see that it lies.
+fn most(group: &dyn RowGroupReader) -> usize {
+    usize::try_from(group.metadata().num_rows()).map_or(0, |rows| rows.saturating_add(1))
+}
+
+/// Fails where a column does not lie within the file, or its pages claim too much: the
+/// library below would panic, or take the memory.
+fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Stream) -> Result<()> {
+>>>>>>> wt-io
     for column in columns {
         let first = column
             .dictionary_page_offset()
             .unwrap_or_else(|| column.data_page_offset());
         let first = u64::try_from(first).ok();
         let size = u64::try_from(column.compressed_size()).ok();
+<<<<<<< HEAD
         let end = first
             .zip(size)
             .and_then(|(first, size)| first.checked_add(size));
@@ -488,6 +539,25 @@ fn check_places(columns: &[ColumnChunkMetaData], len: u64) -> Result<()> {
                 column.column_path()
             )));
         }
+=======
+        let place = first
+            .zip(size)
+            .and_then(|(a, n)| Some((a, a.checked_add(n)?)));
+        let place = place.filter(|&(_, end)| end <= len && column.data_page_offset() >= 0);
+        let (first, end) = place.ok_or_else(|| {
+            Error::format(format!(
+                "column {} does not lie within the file; it is damaged, fetch or write it again",
+                column.column_path()
+            ))
+        })?;
+        // No snappy stream expands 64 times; the other decoders take memory as data come.
+        let expansion = match column.compression() {
+            Compression::SNAPPY => 64,
+            _ => u64::MAX,
+        };
+        check_headers(pages, first, end, expansion)
+            .map_err(|e| e.within(format!("column {}", column.column_path())))?;
+>>>>>>> wt-io
     }
     Ok(())
 }
@@ -514,6 +584,7 @@ fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
     )))
 }
 
+<<<<<<< HEAD
 /// A column of vectors on its way into a matrix.
 #[derive(Default)]
 struct Vectors {
@@ -604,6 +675,8 @@ impl Vectors {
     }
 }
 
+=======
+>>>>>>> wt-io
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
     let table = Table::open(input)?;
     options.choose(&table.view_names())?;
@@ -671,85 +744,4 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         parts.set_split(&words)?;
     }
     Ok(parts)
-}
-
-/// A column to write.
-pub(crate) enum Column {
-    /// Text, or null.
-    Text(Vec<Option<String>>),
-    /// 32-bit floats, or null.
-    Float(Vec<Option<f32>>),
-    /// 64-bit floats.
-    Double(Vec<f64>),
-    /// Yes or no.
-    Bool(Vec<bool>),
-}
-
-impl Column {
-    fn schema(&self, name: &str) -> Result<Type> {
-        let (physical, repetition) = match self {
-            Column::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL),
-            Column::Float(_) => (Physical::FLOAT, Repetition::OPTIONAL),
-            Column::Double(_) => (Physical::DOUBLE, Repetition::REQUIRED),
-            Column::Bool(_) => (Physical::BOOLEAN, Repetition::REQUIRED),
-        };
-        let text = matches!(self, Column::Text(_));
-        Ok(Type::primitive_type_builder(name, physical)
-            .with_repetition(repetition)
-            .with_logical_type(text.then_some(LogicalType::String))
-            .build()?)
-    }
-}
-
-/// Definition levels (1 = there is a value) and values of a column with gaps.
-fn dense<T, V>(column: &[Option<T>], convert: impl Fn(&T) -> V) -> (Vec<i16>, Vec<V>) {
-    let levels = column.iter().map(|v| i16::from(v.is_some()));
-    let values = column.iter().flatten().map(convert);
-    (levels.collect(), values.collect())
-}
-
-/// Writes a table of columns of equal length. Equal columns give equal bytes.
-pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) -> Result<()> {
-    let fields = columns
-        .iter()
-        .map(|(name, c)| Ok(Arc::new(c.schema(name)?)));
-    let schema = Type::group_type_builder("items")
-        .with_fields(fields.collect::<Result<_>>()?)
-        .build()?;
-    let properties = WriterProperties::builder()
-        .set_created_by("likewise".to_owned())
-        .set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()))
-        .set_statistics_enabled(EnabledStatistics::None)
-        .build();
-    let mut writer = SerializedFileWriter::new(&mut *file, Arc::new(schema), Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for (_, column) in columns {
-        let Some(mut out) = group.next_column()? else {
-            break;
-        };
-        match column {
-            Column::Text(values) => {
-                let (levels, values) = dense(values, |v| stored::ByteArray::from(v.as_str()));
-                out.typed::<stored::ByteArrayType>()
-                    .write_batch(&values, Some(&levels), None)?;
-            }
-            Column::Float(values) => {
-                let (levels, values) = dense(values, |&v| v);
-                out.typed::<stored::FloatType>()
-                    .write_batch(&values, Some(&levels), None)?;
-            }
-            Column::Double(values) => {
-                out.typed::<stored::DoubleType>()
-                    .write_batch(values, None, None)?;
-            }
-            Column::Bool(values) => {
-                out.typed::<stored::BoolType>()
-                    .write_batch(values, None, None)?;
-            }
-        }
-        out.close()?;
-    }
-    group.close()?;
-    writer.close()?;
-    Ok(file.flush()?)
 }

@@ -1,0 +1,205 @@
+//! Columns: what can be read, and the decoding of their values.
+
+use half::f16;
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type as stored;
+use parquet::file::reader::RowGroupReader;
+use parquet::schema::types::{ColumnDescriptor, Type};
+
+use super::page::{Checked, guarded};
+use crate::npy::whole;
+use crate::{Error, Result};
+
+/// Records decoded at once.
+const BATCH: usize = 4096;
+
+/// A column that can be read.
+#[derive(Debug, Clone)]
+pub(super) struct Leaf {
+    pub(super) index: usize,
+    pub(super) name: String,
+    /// Text, as opposed to numbers.
+    pub(super) text: bool,
+    unsigned: bool,
+    /// A vector per item, as opposed to one value.
+    pub(super) list: bool,
+    /// Definition levels: of a value, and of an element that may be null.
+    value: i16,
+    element: i16,
+}
+
+impl Leaf {
+    pub(super) fn of(column: &ColumnDescriptor, index: usize, root: &Type) -> Option<Self> {
+        use ConvertedType as C;
+        let logical = column.logical_type_ref();
+        let unsigned = matches!(
+            column.converted_type(),
+            C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64
+        );
+        let integer = unsigned
+            || (matches!(
+                column.converted_type(),
+                C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::INT_64
+            ) && matches!(logical, None | Some(LogicalType::Integer(_))));
+        let text = match column.physical_type() {
+            Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => false,
+            Physical::INT32 | Physical::INT64 if integer => false,
+            Physical::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => false,
+            Physical::BYTE_ARRAY => match column.converted_type() {
+                C::UTF8 | C::ENUM | C::NONE if column.max_rep_level() == 0 => true,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let list = column.max_rep_level() == 1;
+        let plain = column.max_rep_level() == 0 && root.is_primitive();
+        (list || plain).then(|| Self {
+            index,
+            name: root.name().to_owned(),
+            text,
+            unsigned,
+            list,
+            value: column.max_def_level(),
+            element: column.repeated_ancestor_def_level(),
+        })
+    }
+}
+
+/// What stands at one place of a column.
+#[derive(Clone, Copy)]
+pub(super) enum Slot<V> {
+    Value(V),
+    Null,
+    NullList,
+    EmptyList,
+}
+
+/// Hands the first `records` records of a column to `each`: whether a new item begins,
+/// and what stands there.
+fn visit<T: stored::DataType, V>(
+    mut reader: ColumnReaderImpl<T>,
+    leaf: &Leaf,
+    records: usize,
+    convert: impl Fn(&T::T) -> Result<V>,
+    each: &mut impl FnMut(bool, Slot<V>) -> Result<()>,
+) -> Result<()> {
+    let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left = records;
+    while left > 0 {
+        defs.clear();
+        reps.clear();
+        values.clear();
+        let (read, found, levels) = reader.read_records(
+            BATCH.min(left),
+            Some(&mut defs),
+            Some(&mut reps),
+            &mut values,
+        )?;
+        if read == 0 && levels == 0 {
+            break;
+        }
+        let mut values = values.iter().take(found);
+        for level in 0..levels {
+            let starts = !leaf.list || reps.get(level).is_none_or(|&rep| rep == 0);
+            let def = defs.get(level).copied().unwrap_or(leaf.value);
+            let slot = if def == leaf.value {
+                let value = values
+                    .next()
+                    .ok_or_else(|| Error::format("a column holds fewer values than it says"))?;
+                Slot::Value(convert(value)?)
+            } else if !leaf.list || def >= leaf.element {
+                Slot::Null
+            } else if def + 1 == leaf.element {
+                Slot::EmptyList
+            } else {
+                Slot::NullList
+            };
+            each(starts, slot)?;
+        }
+        left = left.saturating_sub(read);
+    }
+    Ok(())
+}
+
+fn half_of(value: &stored::FixedLenByteArray) -> Result<f16> {
+    match value.data() {
+        &[a, b] => Ok(f16::from_le_bytes([a, b])),
+        _ => Err(Error::format("a 16-bit float that is not 2 bytes long")),
+    }
+}
+
+pub(super) fn numbers(
+    column: ColumnReader,
+    leaf: &Leaf,
+    records: usize,
+    mut each: impl FnMut(bool, Slot<f32>) -> Result<()>,
+) -> Result<()> {
+    use ColumnReader as C;
+    let (n, each) = (records, &mut each);
+    guarded(|| match column {
+        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
+        C::Int32ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+        }
+        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::Int64ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+        }
+        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| Ok(v), each),
+        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::FixedLenByteArrayColumnReader(r) => {
+            visit(r, leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
+        }
+        _ => Err(Error::format(
+            "a column of another type than the schema says",
+        )),
+    })
+}
+
+pub(super) fn words(
+    column: ColumnReader,
+    leaf: &Leaf,
+    records: usize,
+    mut each: impl FnMut(bool, Slot<String>) -> Result<()>,
+) -> Result<()> {
+    use ColumnReader as C;
+    let (n, each) = (records, &mut each);
+    guarded(|| match column {
+        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
+        C::Int32ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+        }
+        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
+        C::Int64ColumnReader(r) if leaf.unsigned => {
+            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+        }
+        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
+        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| whole(f64::from(v)), each),
+        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| whole(v), each),
+        C::FixedLenByteArrayColumnReader(r) => {
+            visit(r, leaf, n, |v| whole(f64::from(half_of(v)?)), each)
+        }
+        C::ByteArrayColumnReader(r) => {
+            let text = |v: &stored::ByteArray| match std::str::from_utf8(v.data()) {
+                Ok(text) => Ok(text.trim().to_owned()),
+                Err(_) => Err(Error::format("text that is not UTF-8")),
+            };
+            visit(r, leaf, n, text, each)
+        }
+        C::Int96ColumnReader(_) => Err(Error::format(
+            "a column of another type than the schema says",
+        )),
+    })
+}
+
+/// The values of a column, each page checked before it is decoded.
+pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
+    guarded(|| {
+        let pages = group.get_column_page_reader(leaf.index)?;
+        let schema = group.metadata().schema_descr();
+        let pages = Box::new(Checked::new(pages));
+        Ok(get_column_reader(schema.column(leaf.index), pages))
+    })
+}
