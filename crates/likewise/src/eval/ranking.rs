@@ -414,7 +414,8 @@ impl RankCounter {
             .next_power_of_two()
             .clamp(64, BINS);
         // Bin 0 is ahead of all relevant items, bin n_bins + 1 behind them.
-        let scale = ((n_bins - 1) as f32 / (best - worst)).min(f32::MAX);
+        // Adding 0 keeps the range of -0 and 0 from being -0, which would turn the sign.
+        let scale = ((n_bins - 1) as f32 / (best - worst + 0.0)).min(f32::MAX);
         let end = (n_bins + 1) as f32;
         let bin = |s: f32| {
             // `clamp` and a cast would not become SIMD code; comparisons and this rounding
@@ -546,8 +547,14 @@ mod tests {
                 .collect(),
             (0..50).map(|i| 10_f32.powi(i - 25)).collect(),
             vec![3e36, -3e36, 0.0, 1.0],
+            vec![-0.0, 0.0, -0.0, 0.0, 1.0],
         ] {
-            for relevant in [vec![0], vec![1, 3], (0..scores.len() as u32).collect()] {
+            for relevant in [
+                vec![0],
+                vec![0, 1],
+                vec![1, 3],
+                (0..scores.len() as u32).collect(),
+            ] {
                 for own in [0, 1, u32::MAX] {
                     let expected = naive_ranks(&scores, &relevant, own);
                     assert_eq!(count(&scores, &relevant, own), expected);
