@@ -25,7 +25,6 @@ mod labels;
 mod npy;
 mod npz;
 mod number;
-mod page;
 mod parquet;
 mod read;
 mod safetensors;

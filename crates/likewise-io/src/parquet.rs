@@ -11,22 +11,13 @@ mod vectors;
 mod write;
 
 use likewise::{Labels, Monitor};
-<<<<<<< HEAD
-use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type as stored;
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-=======
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
->>>>>>> wt-io
 use parquet::file::reader::{FileReader, RowGroupReader};
 
 use crate::assemble::{Parts, Role, Shape};
 use crate::input::{Input, Stream};
 use crate::number::{Budget, Progress, interleave, reserve};
-use crate::page::{Checked, guarded};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 use column::{Leaf, Slot, column, numbers, words};
@@ -37,188 +28,6 @@ pub(crate) use write::{Column, write};
 /// Columns written into a matrix at once: one cache line of a row.
 const BLOCK: usize = 16;
 
-<<<<<<< HEAD
-/// A column that can be read.
-#[derive(Debug, Clone)]
-struct Leaf {
-    index: usize,
-    name: String,
-    /// Text, as opposed to numbers.
-    text: bool,
-    unsigned: bool,
-    /// A vector per item, as opposed to one value.
-    list: bool,
-    /// Definition levels: of a value, and of an element that may be null.
-    value: i16,
-    element: i16,
-}
-
-impl Leaf {
-    fn of(column: &ColumnDescriptor, index: usize, root: &Type) -> Option<Self> {
-        use ConvertedType as C;
-        let logical = column.logical_type_ref();
-        let unsigned = matches!(
-            column.converted_type(),
-            C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64
-        );
-        let integer = unsigned
-            || (matches!(
-                column.converted_type(),
-                C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::INT_64
-            ) && matches!(logical, None | Some(LogicalType::Integer(_))));
-        let text = match column.physical_type() {
-            Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => false,
-            Physical::INT32 | Physical::INT64 if integer => false,
-            Physical::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => false,
-            Physical::BYTE_ARRAY => match column.converted_type() {
-                C::UTF8 | C::ENUM | C::NONE if column.max_rep_level() == 0 => true,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let list = column.max_rep_level() == 1;
-        let plain = column.max_rep_level() == 0 && root.is_primitive();
-        (list || plain).then(|| Self {
-            index,
-            name: root.name().to_owned(),
-            text,
-            unsigned,
-            list,
-            value: column.max_def_level(),
-            element: column.repeated_ancestor_def_level(),
-        })
-    }
-}
-
-/// What stands at one place of a column.
-#[derive(Clone, Copy)]
-enum Slot<V> {
-    Value(V),
-    Null,
-    NullList,
-    EmptyList,
-}
-
-/// Hands the first `records` records of a column to `each`: whether a new item begins,
-/// and what stands there.
-fn visit<T: stored::DataType, V>(
-    mut reader: ColumnReaderImpl<T>,
-    leaf: &Leaf,
-    records: usize,
-    convert: impl Fn(&T::T) -> Result<V>,
-    each: &mut impl FnMut(bool, Slot<V>) -> Result<()>,
-) -> Result<()> {
-    let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut left = records;
-    while left > 0 {
-        defs.clear();
-        reps.clear();
-        values.clear();
-        let (read, found, levels) = reader.read_records(
-            BATCH.min(left),
-            Some(&mut defs),
-            Some(&mut reps),
-            &mut values,
-        )?;
-        if read == 0 && levels == 0 {
-            break;
-        }
-        let mut values = values.iter().take(found);
-        for level in 0..levels {
-            let starts = !leaf.list || reps.get(level).is_none_or(|&rep| rep == 0);
-            let def = defs.get(level).copied().unwrap_or(leaf.value);
-            let slot = if def == leaf.value {
-                let value = values
-                    .next()
-                    .ok_or_else(|| Error::format("a column holds fewer values than it says"))?;
-                Slot::Value(convert(value)?)
-            } else if !leaf.list || def >= leaf.element {
-                Slot::Null
-            } else if def + 1 == leaf.element {
-                Slot::EmptyList
-            } else {
-                Slot::NullList
-            };
-            each(starts, slot)?;
-        }
-        left = left.saturating_sub(read);
-    }
-    Ok(())
-}
-
-fn half_of(value: &stored::FixedLenByteArray) -> Result<f16> {
-    match value.data() {
-        &[a, b] => Ok(f16::from_le_bytes([a, b])),
-        _ => Err(Error::format("a 16-bit float that is not 2 bytes long")),
-    }
-}
-
-fn numbers(
-    column: ColumnReader,
-    leaf: &Leaf,
-    records: usize,
-    mut each: impl FnMut(bool, Slot<f32>) -> Result<()>,
-) -> Result<()> {
-    use ColumnReader as C;
-    let (n, each) = (records, &mut each);
-    guarded(|| match column {
-        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
-        C::Int32ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
-        }
-        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
-        C::Int64ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
-        }
-        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
-        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| Ok(v), each),
-        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
-        C::FixedLenByteArrayColumnReader(r) => {
-            visit(r, leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
-        }
-        _ => Err(Error::format(
-            "a column of another type than the schema says",
-        )),
-    })
-}
-
-fn words(
-    column: ColumnReader,
-    leaf: &Leaf,
-    mut each: impl FnMut(bool, Slot<String>) -> Result<()>,
-) -> Result<()> {
-    use ColumnReader as C;
-    let (n, each) = (usize::MAX, &mut each);
-    guarded(|| match column {
-        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
-        C::Int32ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
-        }
-        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
-        C::Int64ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
-        }
-        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
-        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| whole(f64::from(v)), each),
-        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| whole(v), each),
-        C::FixedLenByteArrayColumnReader(r) => {
-            visit(r, leaf, n, |v| whole(f64::from(half_of(v)?)), each)
-        }
-        C::ByteArrayColumnReader(r) => {
-            let text = |v: &stored::ByteArray| match std::str::from_utf8(v.data()) {
-                Ok(text) => Ok(text.trim().to_owned()),
-                Err(_) => Err(Error::format("text that is not UTF-8")),
-            };
-            visit(r, leaf, n, text, each)
-        }
-        C::Int96ColumnReader(_) => Err(Error::format(
-            "a column of another type than the schema says",
-        )),
-    })
-}
-
-=======
->>>>>>> wt-io
 /// An open table.
 pub(crate) struct Table {
     reader: Box<dyn FileReader>,
@@ -235,16 +44,10 @@ impl Table {
 
     fn from(input: Input) -> Result<Self> {
         let len = input.len;
-<<<<<<< HEAD
-        let reader = input.parquet()?;
-        for group in reader.metadata().row_groups() {
-            check_places(group.columns(), len)?;
-=======
         let mut pages = input.again()?.buffered(256);
         let reader = input.parquet()?;
         for group in reader.metadata().row_groups() {
             check_places(group.columns(), len, &mut *pages)?;
->>>>>>> wt-io
         }
         let schema = reader.metadata().file_metadata().schema_descr();
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
@@ -331,14 +134,9 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-<<<<<<< HEAD
-            let column = column(&*group?, leaf)?;
-            words(column, leaf, |_, slot| {
-=======
             let group = group?;
             let column = column(&*group, leaf)?;
             words(column, leaf, most(&*group), |_, slot| {
->>>>>>> wt-io
                 out.push(match slot {
                     Slot::Value(word) => Some(word),
                     _ => None,
@@ -360,14 +158,9 @@ impl Table {
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
         let mut out = Vec::new();
         for group in self.groups() {
-<<<<<<< HEAD
-            let column = column(&*group?, leaf)?;
-            numbers(column, leaf, usize::MAX, |_, slot| {
-=======
             let group = group?;
             let column = column(&*group, leaf)?;
             numbers(column, leaf, most(&*group), |_, slot| {
->>>>>>> wt-io
                 out.push(match slot {
                     Slot::Value(value) => Some(value),
                     _ => None,
@@ -451,11 +244,7 @@ impl Table {
         for group in self.groups() {
             let group = group?;
             let column = column(&*group, leaf)?;
-<<<<<<< HEAD
-            numbers(column, leaf, usize::MAX, |starts, slot| {
-=======
             numbers(column, leaf, most(&*group), |starts, slot| {
->>>>>>> wt-io
                 if starts {
                     vectors.close(self.rows, budget)?;
                 }
@@ -478,13 +267,9 @@ impl Table {
         // The first item has it almost always; only otherwise are all read.
         for first in [true, false] {
             for group in self.groups() {
-<<<<<<< HEAD
-                let column = column(&*group?, leaf)?;
-=======
                 let group = group?;
                 let column = column(&*group, leaf)?;
                 let records = if first { 1 } else { most(&*group) };
->>>>>>> wt-io
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {
                     ended |= starts && count > 0;
@@ -500,20 +285,6 @@ impl Table {
     }
 }
 
-<<<<<<< HEAD
-/// The values of a column, each page checked before it is decoded.
-fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
-    guarded(|| {
-        let pages = group.get_column_page_reader(leaf.index)?;
-        let schema = group.metadata().schema_descr();
-        let pages = Box::new(Checked::new(pages));
-        Ok(get_column_reader(schema.column(leaf.index), pages))
-    })
-}
-
-/// Fails where a column does not lie within the file: the library below would panic.
-fn check_places(columns: &[ColumnChunkMetaData], len: u64) -> Result<()> {
-=======
 /// Records to read of a row group: one more than it says it has, to see that it lies.
 fn most(group: &dyn RowGroupReader) -> usize {
     usize::try_from(group.metadata().num_rows()).map_or(0, |rows| rows.saturating_add(1))
@@ -522,24 +293,12 @@ fn most(group: &dyn RowGroupReader) -> usize {
 /// Fails where a column does not lie within the file, or its pages claim too much: the
 /// library below would panic, or take the memory.
 fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Stream) -> Result<()> {
->>>>>>> wt-io
     for column in columns {
         let first = column
             .dictionary_page_offset()
             .unwrap_or_else(|| column.data_page_offset());
         let first = u64::try_from(first).ok();
         let size = u64::try_from(column.compressed_size()).ok();
-<<<<<<< HEAD
-        let end = first
-            .zip(size)
-            .and_then(|(first, size)| first.checked_add(size));
-        if end.is_none_or(|end| end > len) || column.data_page_offset() < 0 {
-            return Err(Error::format(format!(
-                "column {} does not lie within the file; it is damaged, fetch or write it again",
-                column.column_path()
-            )));
-        }
-=======
         let place = first
             .zip(size)
             .and_then(|(a, n)| Some((a, a.checked_add(n)?)));
@@ -557,7 +316,6 @@ fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Strea
         };
         check_headers(pages, first, end, expansion)
             .map_err(|e| e.within(format!("column {}", column.column_path())))?;
->>>>>>> wt-io
     }
     Ok(())
 }
@@ -584,99 +342,6 @@ fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
     )))
 }
 
-<<<<<<< HEAD
-/// A column of vectors on its way into a matrix.
-#[derive(Default)]
-struct Vectors {
-    values: Vec<f32>,
-    present: Vec<bool>,
-    dimension: Option<usize>,
-    /// Numbers of the vector that is being read.
-    length: usize,
-    /// Items without a vector before the first vector.
-    pending: usize,
-}
-
-impl Vectors {
-    fn push(&mut self, starts: bool, slot: Slot<f32>) -> Result<()> {
-        let row = self.present.len().saturating_sub(usize::from(!starts));
-        let value = match slot {
-            Slot::Value(value) if value.is_finite() => value,
-            Slot::NullList if starts => {
-                self.present.push(false);
-                return Ok(());
-            }
-            Slot::EmptyList if starts => {
-                return Err(Error::value(format!(
-                    "row {row}: a vector of no numbers; write null for an item without one"
-                )));
-            }
-            slot => {
-                let what = match slot {
-                    Slot::Value(value) => value.to_string(),
-                    _ => "null".to_owned(),
-                };
-                return Err(Error::value(format!(
-                    "row {row}: number {} of the vector is {what}; remove or fill such values",
-                    self.length
-                )));
-            }
-        };
-        if starts {
-            self.present.push(true);
-        } else if self.present.last() != Some(&true) {
-            return Err(Error::format(
-                "a vector without a beginning; the file is damaged",
-            ));
-        }
-        self.values.push(value);
-        self.length += 1;
-        Ok(())
-    }
-
-    /// Ends the item read last: its vector must be as long as the others.
-    fn close(&mut self, rows: usize, budget: &mut Budget) -> Result<()> {
-        let length = std::mem::take(&mut self.length);
-        match (self.present.last(), self.dimension) {
-            (Some(true), Some(dimension)) if length != dimension => {
-                return Err(Error::value(format!(
-                    "row {}: a vector of {length} numbers, but the first one has {dimension}; \
-                     all must be as long, or null",
-                    self.present.len() - 1
-                )));
-            }
-            (None, _) | (Some(true), Some(_)) => {}
-            (Some(true), None) => {
-                budget.matrix(rows, length)?;
-                self.dimension = Some(length);
-                let first = std::mem::take(&mut self.values);
-                self.fill(self.pending, length)?;
-                self.values.extend(first);
-            }
-            (Some(false), Some(dimension)) => self.fill(1, dimension)?,
-            (Some(false), None) => self.pending += 1,
-        }
-        Ok(())
-    }
-
-    /// Appends rows of zeros, for items without a vector.
-    fn fill(&mut self, rows: usize, dimension: usize) -> Result<()> {
-        let more = rows
-            .checked_mul(dimension)
-            .ok_or_else(|| Error::format("the vectors do not fit into memory"))?;
-        self.values.try_reserve(more).map_err(|_| {
-            Error::new(
-                crate::ErrorKind::Memory,
-                "no memory for the vectors; choose another view",
-            )
-        })?;
-        self.values.resize(self.values.len() + more, 0.0);
-        Ok(())
-    }
-}
-
-=======
->>>>>>> wt-io
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
     let table = Table::open(input)?;
     options.choose(&table.view_names())?;

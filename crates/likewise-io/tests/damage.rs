@@ -18,11 +18,7 @@ const FORMS: [Form; 8] = [
 ];
 
 /// Small valid files of every form.
-<<<<<<< HEAD
-const VALID: [(&str, Form); 12] = [
-=======
 const VALID: [(&str, Form); 13] = [
->>>>>>> wt-io
     ("x_le_f8.npy", Form::Npy),
     ("x_fortran.npy", Form::Npy),
     ("labels_U.npy", Form::Npy),
@@ -31,10 +27,7 @@ const VALID: [(&str, Form); 13] = [
     ("graph_f64.npz", Form::Npz),
     ("table_none.parquet", Form::Parquet),
     ("table_zstd.parquet", Form::Parquet),
-<<<<<<< HEAD
-=======
     ("table_snappy.parquet", Form::Parquet),
->>>>>>> wt-io
     ("tensors.safetensors", Form::Safetensors),
     ("pixels.idx", Form::Idx),
     ("mnist/train-images-idx3-ubyte.gz", Form::IdxGz),
@@ -117,11 +110,7 @@ fn every_byte_of_a_valid_file_may_be_anything() {
     for (name, form) in VALID {
         let bytes = file(name);
         for at in 0..bytes.len() {
-<<<<<<< HEAD
-            for mask in [0x01, 0x80, 0xff] {
-=======
             for mask in [0x01, 0xff] {
->>>>>>> wt-io
                 let mut bytes = bytes.clone();
                 bytes[at] ^= mask;
                 read_all(form, &bytes);
