@@ -106,10 +106,10 @@ pub(crate) enum Verb {
 pub(crate) struct Data {
     /// The data: .npy, .npz, .csv, .parquet, .safetensors, or MNIST idx.
     #[arg(value_name = "DATA", required_unless_present = "data_flag")]
-    data: Option<PathBuf>,
+    positional: Option<PathBuf>,
     /// The data, from a config file.
     #[arg(long = "data", id = "data_flag", hide = true, value_name = "DATA")]
-    data_flag: Option<PathBuf>,
+    flag: Option<PathBuf>,
     /// Labels: a csv with id and label, or an .npy with one label an item; -1, empty or
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
@@ -122,7 +122,7 @@ pub(crate) struct Data {
 impl Data {
     /// The path of the data, wherever it was given.
     pub(crate) fn path(&self) -> &std::path::Path {
-        let path = self.data.as_deref().or(self.data_flag.as_deref());
+        let path = self.positional.as_deref().or(self.flag.as_deref());
         path.unwrap_or_else(|| std::path::Path::new(""))
     }
 }

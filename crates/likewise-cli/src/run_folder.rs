@@ -220,9 +220,10 @@ impl RunFolder {
 
     /// The index in this folder and what it is.
     pub(crate) fn index(&self, exact: bool) -> Result<Box<dyn Index>, Failure> {
-        let card: Option<IndexCard> = match self.file("index/index.json").exists() {
-            true => Some(self.read_json("index/index.json")?),
-            false => None,
+        let card: Option<IndexCard> = if self.file("index/index.json").exists() {
+            Some(self.read_json("index/index.json")?)
+        } else {
+            None
         };
         match card {
             Some(card) if card.kind == "hnsw" && !exact => {

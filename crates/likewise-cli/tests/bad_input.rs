@@ -296,8 +296,8 @@ fn labels_that_do_not_fit() {
         );
     }
     scene.refuses(&["eval", "good.npy"], 1, &["--labels"]);
-    let one = (0..60).map(|i| format!("{i},a\n")).collect::<String>();
-    scene.text("one.csv", &format!("id,label\n{one}"));
+    let one: Vec<String> = (0..60).map(|i| format!("{i},a")).collect();
+    scene.text("one.csv", &format!("id,label\n{}\n", one.join("\n")));
     let output = scene.run(&[
         "fit", "good.npy", "--labels", "one.csv", "-k", "5", "-o", "one",
     ]);

@@ -153,6 +153,14 @@ fn from_features_to_a_search() {
     assert_eq!(hits.len(), 5);
     assert!(hits.iter().all(|hit| hit["id"] != "42"));
     assert_eq!(hits[0]["label"], "0", "items 0 to 199 are zeros");
+}
+
+#[test]
+fn other_data_are_searched_for_measured_and_estimated() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    succeeds(at, &fit(&data, "run"));
     let index = json(&succeeds(at, &["index", "run", "--json"]));
     assert!(index["recall"].as_f64().unwrap() > 0.95);
     let query = [

@@ -132,22 +132,19 @@ impl<'p> Plan<'p> {
             self.collection.labels.as_ref().ok_or_else(|| {
                 Error::data("the data hold no labels; give some with --labels FILE")
             })?;
-        if self.protocol.draws == 0 {
-            return Err(Error::parameter("draws", 0, "must be at least 1"));
-        }
         matrix::check_finite(self.features, "features")?;
         let parts = self.split(labels)?;
         let mut ground = self.ground(labels, &parts)?;
         let draws = match self.protocol.labels_per_class {
             Some(_) => self.protocol.draws,
-            None => 1,
+            None => self.protocol.draws.min(1),
         };
         let leaks = self.leaks(labels, &parts, monitor)?;
 
         let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
         let raw = matrix::l2_normalize(self.features.to_owned());
         rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
-        let raw_collapse = self.collapse(&ground, raw.view())?;
+        let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);
         let mut logs = Vec::new();
         let mut first = None;
@@ -164,7 +161,8 @@ impl<'p> Plan<'p> {
         );
         drop(oracle);
 
-        let (head, beliefs, classes) = first.expect("at least one draw");
+        let (head, beliefs, classes) =
+            first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
         let embeddings = head.embed(self.features)?;
         let truth = labels.select(&ground.train);
         let results = Results::new(
@@ -174,7 +172,7 @@ impl<'p> Plan<'p> {
             logs,
             results::Meters {
                 raw: raw_collapse,
-                learned: self.collapse(&ground, embeddings.view())?,
+                learned: collapse(&ground, embeddings.view())?,
                 calibration: calibration(&beliefs, &truth, &classes)?,
                 leaks,
                 parts: count(&parts),
@@ -248,21 +246,23 @@ impl<'p> Plan<'p> {
         let ask = Ask::new(all, ground.labels, &ground.queries, &ground.gallery);
         Ok(Run {
             ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
-            nmi: match self.protocol.nmi {
-                true => Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?),
-                false => None,
+            nmi: if self.protocol.nmi {
+                Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?)
+            } else {
+                None
             },
         })
-    }
-
-    fn collapse(&self, ground: &Ground, all: ArrayView2<f32>) -> Result<Collapse> {
-        let tested = matrix::select_rows(all, &ground.gallery);
-        Ok(Collapse::measure(tested.view())?)
     }
 
     fn bootstrap(&self) -> Bootstrap {
         Bootstrap::new().seed(self.protocol.seed)
     }
+}
+
+/// The collapse meter on the items that are searched.
+fn collapse(ground: &Ground, all: ArrayView2<f32>) -> Result<Collapse> {
+    let tested = matrix::select_rows(all, &ground.gallery);
+    Ok(Collapse::measure(tested.view())?)
 }
 
 /// Accuracy by confidence of the unlabeled training items whose class is known to us.

@@ -75,7 +75,9 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
             (part.len(), part.len())
         };
         let norms = || x.rows().into_iter().map(|row| row.dot(&row));
-        let constant = |column: ndarray::ArrayView1<f32>| column.iter().all(|&v| v == column[0]);
+        let constant = |column: ndarray::ArrayView1<f32>| {
+            column.iter().all(|v| v.to_bits() == column[0].to_bits())
+        };
         let card = ViewCard {
             dimensions: x.ncols(),
             missing: collection.len() - part.len(),

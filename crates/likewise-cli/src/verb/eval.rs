@@ -35,9 +35,10 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     let protocol = Protocol::new(embeddings.view(), &labels, &queries, &gallery).metric(metric);
     let measured = Run {
         ranking: ranking::evaluate(&protocol, &ks, at.monitor)?,
-        nmi: match args.no_nmi {
-            true => None,
-            false => Some(nmi::evaluate(&protocol, at.common.seed, at.monitor)?),
+        nmi: if args.no_nmi {
+            None
+        } else {
+            Some(nmi::evaluate(&protocol, at.common.seed, at.monitor)?)
         },
     };
     let skipped = measured.ranking.skipped_queries + measured.ranking.skipped_gallery;

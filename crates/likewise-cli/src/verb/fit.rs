@@ -36,11 +36,10 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let view = collection.view(Some(&name))?;
     data::labels(&collection)?;
     let split = match args.split {
-        Some(SplitName::Item) => SplitKind::Item,
         Some(SplitName::ZeroShot) => SplitKind::ZeroShot,
         Some(SplitName::Given) => SplitKind::Given,
         None if collection.split.is_some() => SplitKind::Given,
-        None => SplitKind::Item,
+        Some(SplitName::Item) | None => SplitKind::Item,
     };
     let protocol = Protocol {
         split,
@@ -117,14 +116,13 @@ impl Job {
         let study = self
             .plan(collection, view, Some(folder))
             .run(at.monitor)
-            .map_err(|e| match e.kind() {
-                likewise_nn::ErrorKind::Cancelled => {
-                    Failure::failed("interrupted; the same command with --resume goes on from here")
+            .map_err(|e| {
+                if e.kind() == likewise_nn::ErrorKind::Cancelled {
+                    let how = "interrupted; the same command with --resume goes on from here";
+                    return Failure::failed(how);
                 }
-                _ => {
-                    folder.abandon();
-                    e.into()
-                }
+                folder.abandon();
+                e.into()
             })?;
         self.seconds.insert("study", clock.elapsed().as_secs_f64());
         let clock = Instant::now();
@@ -279,7 +277,7 @@ fn card_of(job: &Job, results: &Results) -> String {
     card.push_str(&output::table(&results.rows()));
     card.push_str("\n```\n\nMeans over the label draws with half the 95 % interval.\n\n");
     for line in &results.verdict {
-        card.push_str(&format!("- {line}\n"));
+        card.extend(["- ", line.as_str(), "\n"]);
     }
     card.push_str(
         "\n`model.safetensors`: `s = normalise((x - start.mean) start.matrix)`, `h = normalise([s, 0] + \

@@ -46,26 +46,22 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let collection = data::load(&args.data, at)?;
     estimate(args, &shape, data::labels(&collection)?.n_classes()).check(at)?;
     let name = args.data.view.as_deref();
-    let (collection, graph) = match &args.graph {
-        Some(path) => {
-            let graph = likewise_io::graph::read(path)?;
-            if graph.n() != collection.len() {
-                return Err(Failure::failed(format!(
-                    "{}: the graph has {} nodes, the data have {} items; build it from the same \
-                     data",
-                    path.display(),
-                    graph.n(),
-                    collection.len()
-                )));
-            }
-            (collection, graph)
+    let (collection, graph) = if let Some(path) = &args.graph {
+        let graph = likewise_io::graph::read(path)?;
+        if graph.n() != collection.len() {
+            return Err(Failure::failed(format!(
+                "{}: the graph has {} nodes, the data have {} items; build it from the same data",
+                path.display(),
+                graph.n(),
+                collection.len()
+            )));
         }
-        None => {
-            let (collection, name) = data::with_view(collection, name, at)?;
-            let x = collection.view(Some(&name))?.matrix.view();
-            let graph = graph::build(&args.flags, x, at.monitor)?;
-            (collection, graph)
-        }
+        (collection, graph)
+    } else {
+        let (collection, name) = data::with_view(collection, name, at)?;
+        let x = collection.view(Some(&name))?.matrix.view();
+        let graph = graph::build(&args.flags, x, at.monitor)?;
+        (collection, graph)
     };
     let truth = data::labels(&collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);

@@ -65,12 +65,15 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
 }
 
 /// Names and embeddings of the queries, and the row of the item that asks, if one does.
+type Queries = (Vec<String>, Array2<f32>, Option<usize>);
+
+/// What is asked for: an item of the run, or other data.
 fn queries(
     args: &Search,
     run: &RunFolder,
     items: &[ItemRow],
     at: &Context,
-) -> Result<(Vec<String>, Array2<f32>, Option<usize>), Failure> {
+) -> Result<Queries, Failure> {
     if args.k == 0 {
         return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
     }

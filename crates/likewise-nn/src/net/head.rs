@@ -160,12 +160,11 @@ impl ResidualNet {
         let moved = self.output.forward(inner);
         let [batch, rank] = start.dims();
         let room = moved.dims()[1] - rank;
-        let start = match room {
-            0 => start,
-            _ => {
-                let device = start.device();
-                Tensor::cat(vec![start, Tensor::zeros([batch, room], &device)], 1)
-            }
+        let start = if room == 0 {
+            start
+        } else {
+            let device = start.device();
+            Tensor::cat(vec![start, Tensor::zeros([batch, room], &device)], 1)
         };
         l2_normalize(start + moved)
     }

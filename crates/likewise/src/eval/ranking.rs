@@ -225,12 +225,16 @@ impl Ranking {
                 ));
             }
             for ((_, sum), (_, values)) in mean.columns.iter_mut().zip(&other.columns) {
-                sum.iter_mut().zip(values).for_each(|(s, v)| *s += v);
+                for (s, v) in sum.iter_mut().zip(values) {
+                    *s += v;
+                }
             }
         }
         let n = (others.len() + 1) as f64;
         for (_, sum) in &mut mean.columns {
-            sum.iter_mut().for_each(|s| *s /= n);
+            for s in sum {
+                *s /= n;
+            }
         }
         Ok(mean)
     }
