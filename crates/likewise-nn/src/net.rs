@@ -3,5 +3,5 @@
 mod head;
 mod saved;
 
-pub(crate) use head::ResidualNet;
 pub use head::{Head, HeadConfig, Residual};
+pub(crate) use head::{ResidualNet, parameter};

@@ -77,37 +77,39 @@ pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
     output::line(format!("{} - {}\n\n{text}", topic.name, topic.what))
 }
 
-/// The module's doc comment and that of its first type with one, without the example code.
+/// The module's doc comment and the longest of its items', without the example code.
 fn explanation(source: &str) -> String {
-    let of = |mark: &str, lines: &mut dyn Iterator<Item = &str>| {
-        let mut text = Vec::new();
-        let mut code = false;
-        for line in lines {
-            let line = line.trim_start();
-            let Some(words) = line.strip_prefix(mark) else {
-                if text.is_empty() {
-                    continue;
-                }
-                break;
-            };
-            let words = words.strip_prefix(' ').unwrap_or(words);
-            if let Some(kind) = words.strip_prefix("```") {
-                // Formulas stand in `text` blocks; what else is fenced is a test.
-                code = !code && kind.trim() != "text";
-                continue;
-            }
-            if !code {
-                text.push(plain(words));
-            }
-        }
-        text.join("\n").trim().to_owned()
-    };
-    let module = of("//!", &mut source.lines());
-    let item = of("///", &mut source.lines());
-    if item.len() < 200 || module.contains(&item) {
+    let module = blocks(source, "//!").into_iter().next().unwrap_or_default();
+    let items = blocks(source, "///").into_iter();
+    let item = items.max_by_key(String::len).unwrap_or_default();
+    if item.len() < 200 {
         return module;
     }
-    format!("{module}\n\n{item}")
+    format!("{module}\n\n{item}").trim().to_owned()
+}
+
+/// Every run of lines that begin with `mark`, as plain text.
+fn blocks(source: &str, mark: &str) -> Vec<String> {
+    let mut blocks = vec![Vec::new()];
+    let mut code = false;
+    for line in source.lines() {
+        let Some(words) = line.trim_start().strip_prefix(mark) else {
+            blocks.push(Vec::new());
+            code = false;
+            continue;
+        };
+        let words = words.strip_prefix(' ').unwrap_or(words);
+        if let Some(kind) = words.strip_prefix("```") {
+            // Formulas stand in `text` blocks; what else is fenced is a test.
+            code = !code && kind.trim() != "text";
+        } else if !code && let Some(block) = blocks.last_mut() {
+            block.push(plain(words));
+        }
+    }
+    let text = blocks
+        .into_iter()
+        .map(|block| block.join("\n").trim().to_owned());
+    text.filter(|block| !block.is_empty()).collect()
 }
 
 /// Markdown without its marks: links keep their text.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use burn::module::{Module, Param};
-use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::module::{Module, Param, ParamId};
+use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData, activation::relu};
 use likewise::eval::whitening::Whitening;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -104,6 +104,17 @@ impl HeadConfig {
     }
 }
 
+// Optimizers know parameters by their identity. With fixed ones, the state of an optimizer
+// fits the network that another process builds.
+const OUTPUT: u64 = 1;
+const INPUT: u64 = 2;
+const INPUT_BIAS: u64 = 3;
+
+/// A trained parameter of this identity.
+pub(crate) fn parameter<const D: usize>(id: u64, value: Tensor<D>) -> Param<Tensor<D>> {
+    Param::initialized(ParamId::from(id), value.require_grad())
+}
+
 /// The trained tensors of a head; see [`HeadConfig`].
 #[derive(Module, Debug)]
 pub(crate) struct ResidualNet {
@@ -119,11 +130,12 @@ impl ResidualNet {
         rng: &mut likewise::seed::Rng,
         device: &Device,
     ) -> Self {
-        let zeros = |from: usize| {
-            LinearConfig::new(from, config.learned_dim(rank))
-                .with_bias(false)
-                .with_initializer(Initializer::Zeros)
-                .init(device)
+        let zeros = |from: usize| Linear {
+            weight: parameter(
+                OUTPUT,
+                Tensor::zeros([from, config.learned_dim(rank)], device),
+            ),
+            bias: None,
         };
         match config.residual {
             Residual::Linear => Self {
@@ -140,8 +152,8 @@ impl ResidualNet {
                 let bias = Tensor::zeros([hidden], device);
                 Self {
                     input: Some(Linear {
-                        weight: Param::from_tensor(weight),
-                        bias: Some(Param::from_tensor(bias)),
+                        weight: parameter(INPUT, weight),
+                        bias: Some(parameter(INPUT_BIAS, bias)),
                     }),
                     output: zeros(hidden),
                 }

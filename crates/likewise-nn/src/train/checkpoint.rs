@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use burn::module::Param;
 use burn::optim::{AdamWConfig, ModuleOptimizer};
 use burn::tensor::{Bytes, Device};
 use ndarray::Array2;
@@ -14,11 +13,14 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 use super::{Epoch, Proxies, Score, Task, Trained, matrix_tensor};
-use crate::net::{Head, ResidualNet};
+use crate::net::{Head, ResidualNet, parameter};
 use crate::{Error, ErrorKind, Result};
 
 /// Saving more often costs more than repeating the epochs since the last time.
 const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Identity of the proxies, for their optimizer.
+const PROXIES: u64 = 1;
 
 /// The checkpoint of one training: one file, replaced as a whole, so whatever the moment
 /// of a kill it is either the last or the one before.
@@ -58,7 +60,7 @@ impl Loop {
         Self {
             net,
             proxies: Proxies {
-                rows: Param::from_tensor(matrix_tensor(&proxies, device)),
+                rows: parameter(PROXIES, matrix_tensor(&proxies, device)),
             },
             net_optimizer: adam(decay),
             proxy_optimizer: adam(0.0),
@@ -178,11 +180,10 @@ impl Checkpoint {
             let bytes = tensors.tensor(name).ok()?.data().to_vec();
             fresh.clone().from_bytes(Bytes::from_bytes_vec(bytes)).ok()
         };
-        let proxies = matrix("proxies")?;
-        let proxies = matrix_tensor(&proxies, device).require_grad();
+        let proxies = matrix_tensor(&matrix("proxies")?, device);
         *state = Loop {
             proxies: Proxies {
-                rows: state.proxies.rows.clone().map(|_| proxies),
+                rows: parameter(PROXIES, proxies),
             },
             net_optimizer: optimizer("net-optimizer", &state.net_optimizer)?,
             proxy_optimizer: optimizer("proxy-optimizer", &state.proxy_optimizer)?,
