@@ -46,6 +46,9 @@ pub struct Recipe {
     /// Shrinkage of the whitened start; absent: chosen on the labels at hand, among
     /// infinity (centred features) and 10 to 0.03.
     pub whitening: Option<f64>,
+    /// Whether every column is divided by its standard deviation before; absent: chosen
+    /// with the shrinkage.
+    pub standardize: Option<bool>,
     /// The head.
     pub head: HeadConfig,
     /// The loss.
@@ -62,6 +65,7 @@ impl Default for Recipe {
             graph: KnnGraph::new().k(20),
             propagation: Method::default(),
             whitening: None,
+            standardize: None,
             head: HeadConfig::default(),
             loss: ConfidenceProxy::default(),
             train: TrainConfig::default(),

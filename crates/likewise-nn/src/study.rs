@@ -105,6 +105,13 @@ pub struct Plan<'a> {
     pub device: Device,
 }
 
+/// Which whitening the head starts from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Whiten {
+    eps: f64,
+    standardize: bool,
+}
+
 /// What all draws of a study share.
 pub(crate) struct Ground<'a> {
     plan: &'a Plan<'a>,
@@ -113,9 +120,10 @@ pub(crate) struct Ground<'a> {
     validation: Vec<usize>,
     queries: Vec<usize>,
     gallery: Vec<usize>,
-    spectrum: Spectrum,
-    /// Graphs on the start, by shrinkage: draws that agree on it share the graph.
-    graphs: BTreeMap<u64, Graph>,
+    /// Of the features as they are, and with standardized columns.
+    spectra: [Spectrum; 2],
+    /// Graphs on the start: draws that agree on it share the graph.
+    graphs: Vec<(Whiten, Graph)>,
 }
 
 impl<'p> Plan<'p> {
@@ -215,7 +223,11 @@ impl<'p> Plan<'p> {
                  as `test` in a split column",
             ));
         }
-        let spectrum = Spectrum::fit(matrix::select_rows(self.features, &train).view())?;
+        let fitted = matrix::select_rows(self.features, &train);
+        let spectra = [
+            Spectrum::fit(fitted.view())?,
+            Spectrum::fit_standardized(fitted.view())?,
+        ];
         Ok(Ground {
             plan: self,
             labels,
@@ -223,8 +235,8 @@ impl<'p> Plan<'p> {
             validation: known(of(Part::Validation)),
             queries,
             gallery,
-            spectrum,
-            graphs: BTreeMap::new(),
+            spectra,
+            graphs: Vec::new(),
         })
     }
 

@@ -97,6 +97,7 @@ fn draw(log: &DrawLog) -> Markup {
                     Some(eps) => { (eps) }
                     None => { "centred only" }
                 }
+                @if log.standardized { ", standardized" }
             }
             td { (log.pseudo_label_accuracy.map_or("unknown".into(), percent)) }
             td { (log.epoch) " of " (log.training.len().saturating_sub(1)) }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use likewise::eval::summary::Run;
-use likewise::eval::whitening::Whitening;
+use likewise::eval::whitening::{Spectrum, Whitening};
 use likewise::propagate::Propagate;
 use likewise::{Beliefs, Graph, Label, Labels, Monitor, matrix, seed};
 use ndarray::Array2;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::Ground;
+use super::{Ground, Whiten};
 use crate::net::Head;
 use crate::recipe::GraphOn;
 use crate::train::{Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, train};
@@ -35,6 +35,8 @@ pub struct DrawLog {
     pub validation_labels: usize,
     /// Shrinkage of the whitening; absent for infinity (centred features).
     pub shrinkage: Option<f64>,
+    /// Whether columns were divided by their standard deviation before.
+    pub standardized: bool,
     /// Share of right pseudo-labels among the training items that were not labeled but
     /// whose class the data tell; absent where there is none.
     pub pseudo_label_accuracy: Option<f64>,
@@ -115,13 +117,14 @@ impl Ground<'_> {
                 known.n_classes()
             )));
         }
-        let eps = self.shrinkage(&known)?;
-        self.build_graph(eps, monitor)?;
-        let whitened = self.spectrum.whitening(eps)?.transform(plan.features)?;
+        let whiten = self.whiten(&known)?;
+        self.build_graph(whiten, monitor)?;
+        let whitened = self.spectrum(whiten).whitening(whiten.eps)?;
+        let whitened = whitened.transform(plan.features)?;
         let run = plan.ask(self, matrix::l2_normalize(whitened).view(), monitor)?;
         rows.entry("whitened").or_default().push(run);
 
-        let start = self.start(eps, format!("draw-{draw}"), seed)?;
+        let start = self.start(whiten, format!("draw-{draw}"), seed)?;
         let method = &plan.recipe.propagation;
         let beliefs = method.propagate(start.graph, &known, monitor)?;
         let labels_only = self.choose(&start, Source::Labels, &known, None, monitor)?;
@@ -135,7 +138,8 @@ impl Ground<'_> {
             draw,
             labels: known.n_known(),
             validation_labels: self.validation.len(),
-            shrinkage: eps.is_finite().then_some(eps),
+            shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
+            standardized: whiten.standardize,
             pseudo_label_accuracy: accuracy(&beliefs, &truth, &known),
             labels_only_epoch: labels_only.epoch,
             epoch: recipe.epoch,
@@ -162,9 +166,9 @@ impl Ground<'_> {
     pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Head> {
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
-        let eps = self.shrinkage(&self.known(&all, seed))?;
-        self.build_graph(eps, monitor)?;
-        let start = self.start(eps, "all-labels".into(), seed)?;
+        let whiten = self.whiten(&self.known(&all, seed))?;
+        self.build_graph(whiten, monitor)?;
+        let start = self.start(whiten, "all-labels".into(), seed)?;
         let targets = Targets {
             passes: 1,
             ..labeled(&all)
@@ -193,11 +197,13 @@ impl Ground<'_> {
         }
     }
 
-    /// The shrinkage whose whitened features do best on the labels that may be seen.
-    fn shrinkage(&self, known: &Labels) -> Result<f64> {
-        if let Some(eps) = self.plan.recipe.whitening {
-            return Ok(eps);
-        }
+    fn spectrum(&self, whiten: Whiten) -> &Spectrum {
+        &self.spectra[usize::from(whiten.standardize)]
+    }
+
+    /// The whitening that does best on the labels that may be seen.
+    fn whiten(&self, known: &Labels) -> Result<Whiten> {
+        let recipe = self.plan.recipe;
         let (rows, labels) = if self.validation.is_empty() {
             let is_known = |&i: &usize| known[i].class().is_some();
             let rows: Vec<usize> = (0..known.len()).filter(is_known).collect();
@@ -209,21 +215,28 @@ impl Ground<'_> {
         };
         let features = matrix::select_rows(self.plan.features, &rows);
         let judge = Validation::within((0..rows.len()).collect(), &labels);
-        let mut best = (f64::NEG_INFINITY, SHRINKAGES[0]);
-        for eps in SHRINKAGES {
-            let whitened = self.spectrum.whitening(eps)?.transform(features.view())?;
-            if let Some(score) = judge.score(&matrix::l2_normalize(whitened))?
-                && score.precision.value > best.0
-            {
-                best = (score.precision.value, eps);
+        let mut best = None;
+        for standardize in [false, true] {
+            for eps in SHRINKAGES {
+                let whiten = Whiten {
+                    eps: recipe.whitening.unwrap_or(eps),
+                    standardize: recipe.standardize.unwrap_or(standardize),
+                };
+                let map = self.spectrum(whiten).whitening(whiten.eps)?;
+                let whitened = matrix::l2_normalize(map.transform(features.view())?);
+                let value = judge.score(&whitened)?.map_or(0.0, |s| s.precision.value);
+                if best.is_none_or(|(highest, _)| value > highest) {
+                    best = Some((value, whiten));
+                }
             }
         }
-        Ok(best.1)
+        best.map(|(_, whiten)| whiten)
+            .ok_or_else(|| Error::data("no whitening to choose from"))
     }
 
-    fn whitening(&self, eps: f64) -> Result<Whitening> {
+    fn whitening(&self, whiten: Whiten) -> Result<Whitening> {
         let rank = self.plan.recipe.head.rank.min(self.plan.features.ncols());
-        Ok(self.spectrum.truncated(eps, rank)?)
+        Ok(self.spectrum(whiten).truncated(whiten.eps, rank)?)
     }
 
     fn start_rows(&self, whitening: &Whitening, rows: &[usize]) -> Result<Array2<f32>> {
@@ -231,17 +244,19 @@ impl Ground<'_> {
         Ok(matrix::l2_normalize(whitening.transform(features.view())?))
     }
 
-    fn build_graph(&mut self, eps: f64, monitor: &Monitor) -> Result<()> {
-        if !self.graphs.contains_key(&eps.to_bits()) {
-            let rows = self.start_rows(&self.whitening(eps)?, &self.train)?;
+    fn build_graph(&mut self, whiten: Whiten, monitor: &Monitor) -> Result<()> {
+        if !self.graphs.iter().any(|(built, _)| *built == whiten) {
+            let rows = self.start_rows(&self.whitening(whiten)?, &self.train)?;
             let graph = self.plan.recipe.graph.build(rows.view(), monitor)?;
-            self.graphs.insert(eps.to_bits(), graph);
+            self.graphs.push((whiten, graph));
         }
         Ok(())
     }
 
-    fn start(&self, eps: f64, name: String, seed: u64) -> Result<Start<'_>> {
-        let whitening = self.whitening(eps)?;
+    fn start(&self, whiten: Whiten, name: String, seed: u64) -> Result<Start<'_>> {
+        let whitening = self.whitening(whiten)?;
+        let graph = self.graphs.iter().find(|(built, _)| *built == whiten);
+        let (_, graph) = graph.ok_or_else(|| Error::data("no graph on this start"))?;
         let validation = if self.validation.is_empty() {
             None
         } else {
@@ -252,7 +267,7 @@ impl Ground<'_> {
         };
         Ok(Start {
             rows: self.start_rows(&whitening, &self.train)?,
-            graph: &self.graphs[&eps.to_bits()],
+            graph,
             whitening,
             validation,
             name,

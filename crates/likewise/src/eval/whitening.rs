@@ -7,6 +7,10 @@
 //! trained from five labels a class, and on others it has hurt: choose `eps` (infinity
 //! included) on validation, never on test.
 //!
+//! Columns of different units (an area beside an angle) make the covariance that of the
+//! largest one. [`Spectrum::fit_standardized`] divides every column by its standard
+//! deviation first, `C` then being the correlation.
+//!
 //! Use it as a baseline and as a start for linear heads. Not where the raw origin carries
 //! meaning, nor where there are fewer fitting items than about twice the dimensions and
 //! `eps` is small.
@@ -35,6 +39,9 @@ const COLUMNS: usize = 64;
 pub struct Spectrum {
     /// Mean of the rows.
     pub mean: Array1<f64>,
+    /// What each column is multiplied by after the mean is taken off: 1, or one over its
+    /// standard deviation (1 for a constant column).
+    pub scale: Array1<f64>,
     /// Variances (eigenvalues of the covariance, divisor n), descending, at least 0.
     pub variances: Array1<f64>,
     /// Unit directions, one a column (`d x d`), in the order of the variances.
@@ -46,17 +53,37 @@ impl Spectrum {
     ///
     /// Fails on NaN and without rows or columns.
     pub fn fit(x: ArrayView2<f32>) -> Result<Self> {
-        if x.is_empty() {
-            return Err(Error::data(format!(
-                "a covariance needs rows and columns, but the matrix is {} x {}",
-                x.nrows(),
-                x.ncols()
-            )));
-        }
-        check_finite(x, "covariance")?;
-        let mean = column_means(x);
-        let covariance = covariance(x, &mean);
+        let (mean, covariance) = moments(x)?;
+        let scale = Array1::ones(x.ncols());
+        Self::of(mean, scale, &covariance)
+    }
+
+    /// The spectrum of the rows of `x` (`n x d`) with every column divided by its standard
+    /// deviation.
+    ///
+    /// Fails on NaN and without rows or columns.
+    pub fn fit_standardized(x: ArrayView2<f32>) -> Result<Self> {
+        let (mean, mut covariance) = moments(x)?;
         let d = x.ncols();
+        let scale = Array1::from_shape_fn(d, |j| {
+            let deviation = covariance[(j, j)].sqrt();
+            if deviation > 0.0 {
+                deviation.recip()
+            } else {
+                1.0
+            }
+        });
+        for j in 0..d {
+            for i in j..d {
+                covariance[(i, j)] *= scale[i] * scale[j];
+            }
+        }
+        Self::of(mean, scale, &covariance)
+    }
+
+    /// From the lower triangle of the covariance of the scaled columns.
+    fn of(mean: Array1<f64>, scale: Array1<f64>, covariance: &Mat<f64>) -> Result<Self> {
+        let d = mean.len();
         let mut directions = Mat::<f64>::zeros(d, d);
         let mut variances = faer::diag::Diag::<f64>::zeros(d);
         let params = faer::Spec::default();
@@ -80,6 +107,7 @@ impl Spectrum {
         let variances = variances.column_vector();
         Ok(Self {
             mean,
+            scale,
             variances: Array1::from_shape_fn(d, |i| variances[d - 1 - i].max(0.0)),
             directions: Array2::from_shape_fn((d, d), |(i, j)| directions[(i, d - 1 - j)]),
         })
@@ -96,10 +124,7 @@ impl Spectrum {
         } else {
             product(&(&self.directions * &gains), &self.directions)
         };
-        Ok(Whitening {
-            mean: self.mean.clone(),
-            matrix,
-        })
+        Ok(self.map(matrix))
     }
 
     /// The whitening within the first `rank` directions: a `d x rank` matrix whose
@@ -116,10 +141,14 @@ impl Spectrum {
             return Err(Error::parameter("rank", rank, &rule));
         }
         let matrix = &self.directions.slice(s![.., ..rank]) * &gains.slice(s![..rank]);
-        Ok(Whitening {
+        Ok(self.map(matrix))
+    }
+
+    fn map(&self, matrix: Array2<f64>) -> Whitening {
+        Whitening {
             mean: self.mean.clone(),
-            matrix,
-        })
+            matrix: matrix * self.scale.view().insert_axis(ndarray::Axis(1)),
+        }
     }
 
     /// `sqrt((1 + eps) t / (variance + eps t))`, t being the mean variance.
@@ -214,6 +243,21 @@ fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
     ))
 }
 
+/// Mean and the lower triangle of the covariance.
+fn moments(x: ArrayView2<f32>) -> Result<(Array1<f64>, Mat<f64>)> {
+    if x.is_empty() {
+        return Err(Error::data(format!(
+            "a covariance needs rows and columns, but the matrix is {} x {}",
+            x.nrows(),
+            x.ncols()
+        )));
+    }
+    check_finite(x, "covariance")?;
+    let mean = column_means(x);
+    let covariance = covariance(x, &mean);
+    Ok((mean, covariance))
+}
+
 /// The lower triangle of the covariance, summed over blocks of rows in their order; each
 /// panel of columns is one task, whatever the number of threads.
 fn covariance(x: ArrayView2<f32>, mean: &Array1<f64>) -> Mat<f64> {
@@ -289,6 +333,33 @@ mod tests {
                 assert!((dot(&y) - dot(&z)).abs() < 1e-3 * t as f32);
             }
         }
+    }
+
+    #[test]
+    fn standardized_columns_do_not_depend_on_their_units() {
+        let x = data(300, 4);
+        let units = ndarray::array![1.0_f32, 1000.0, 0.01, 1.0];
+        let other = &x * &units;
+        for eps in [0.3, f64::INFINITY] {
+            let of = |x: &Array2<f32>| {
+                let s = Spectrum::fit_standardized(x.view()).unwrap();
+                let w = s.whitening(eps).unwrap();
+                w.transform(x.view()).unwrap()
+            };
+            let error = (of(&x) - of(&other)).mapv(f32::abs);
+            assert!(error.iter().all(|&e| e < 1e-3), "eps {eps}");
+        }
+        let s = Spectrum::fit_standardized(x.view()).unwrap();
+        let y = s
+            .whitening(f64::INFINITY)
+            .unwrap()
+            .transform(x.view())
+            .unwrap();
+        let c = covariance_of(&y);
+        assert!(c.diag().iter().all(|v| (v - 1.0).abs() < 1e-5));
+        let constant = Array2::from_elem((6, 3), 2.0);
+        let s = Spectrum::fit_standardized(constant.view()).unwrap();
+        assert!(s.scale.iter().all(|&v| v == 1.0));
     }
 
     #[test]
