@@ -269,6 +269,7 @@ mod tests {
             labels: 6,
             validation_labels: 0,
             shrinkage: (draw > 0).then_some(0.3),
+            standardized: false,
             pseudo_label_accuracy: Some(0.75),
             labels_only_epoch: 1,
             epoch: 2,

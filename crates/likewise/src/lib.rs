@@ -27,3 +27,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Monitor};
 pub use graph::Graph;
 pub use label::{Label, Labels};
+
+/// The examples of the README, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
