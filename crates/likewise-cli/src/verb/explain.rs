@@ -91,18 +91,24 @@ fn explanation(source: &str) -> String {
 /// Every run of lines that begin with `mark`, as plain text.
 fn blocks(source: &str, mark: &str) -> Vec<String> {
     let mut blocks = vec![Vec::new()];
-    let mut code = false;
+    // Inside a fence: whether it is shown. Formulas stand in `text` blocks; what else is
+    // fenced is a test.
+    let mut fence = None;
     for line in source.lines() {
         let Some(words) = line.trim_start().strip_prefix(mark) else {
             blocks.push(Vec::new());
-            code = false;
+            fence = None;
             continue;
         };
         let words = words.strip_prefix(' ').unwrap_or(words);
         if let Some(kind) = words.strip_prefix("```") {
-            // Formulas stand in `text` blocks; what else is fenced is a test.
-            code = !code && kind.trim() != "text";
-        } else if !code && let Some(block) = blocks.last_mut() {
+            fence = match fence {
+                Some(_) => None,
+                None => Some(kind.trim() == "text"),
+            };
+        } else if fence != Some(false)
+            && let Some(block) = blocks.last_mut()
+        {
             block.push(plain(words));
         }
     }
@@ -153,6 +159,18 @@ mod tests {
                 topic.name
             );
         }
+    }
+
+    #[test]
+    fn formulas_are_shown_and_examples_are_not() {
+        let source = "/// What.\n/// ```text\n/// a = b\n/// ```\n/// When not.\n/// ```\n/// \
+                      let x = 1;\n/// ```\n/// Source.\nstruct X;";
+        assert_eq!(blocks(source, "///"), ["What.\na = b\nWhen not.\nSource."]);
+        let topic = TOPICS
+            .iter()
+            .find(|t| t.name == "confidence-proxy")
+            .unwrap();
+        assert!(explanation(topic.source).contains("eqs. 26-29"));
     }
 
     #[test]
