@@ -161,13 +161,12 @@ impl<'p> Plan<'p> {
             logs.push(done.log);
             first.get_or_insert((done.head, done.beliefs, done.classes));
         }
-        let oracle = ground.all_labels(monitor)?;
-        let oracle = oracle.embed(self.features)?;
-        rows.insert(
-            "all_labels",
-            vec![self.ask(&ground, oracle.view(), monitor)?],
-        );
-        drop(oracle);
+        if self.protocol.labels_per_class.is_some() {
+            // Where no label is hidden, the recipe has seen them all already.
+            let oracle = ground.all_labels(monitor)?.embed(self.features)?;
+            let run = self.ask(&ground, oracle.view(), monitor)?;
+            rows.insert("all_labels", vec![run]);
+        }
 
         let (head, beliefs, classes) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
@@ -213,7 +212,10 @@ impl<'p> Plan<'p> {
         };
         let train: Vec<usize> = of(Part::Train);
         let (queries, gallery) = split::roles(parts);
-        let (queries, gallery) = (known(queries), known(gallery));
+        // Items known to be none of the classes do not ask, but are wrong answers.
+        let judged = |&i: &usize| labels[i] != likewise::Label::Unknown;
+        let gallery: Vec<usize> = gallery.into_iter().filter(judged).collect();
+        let queries = known(queries);
         if train.is_empty() {
             return Err(Error::data("the split leaves nothing to fit on"));
         }

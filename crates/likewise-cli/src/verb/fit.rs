@@ -20,8 +20,20 @@ use crate::{config, data, output};
 const INDEX_RECALL_AT: usize = 10;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
-    let recipe = recipe(args, at)?;
     let shape = graph::shape(&args.data, at)?;
+    let mut recipe = recipe(args, at)?;
+    if args.k.is_none() {
+        // Twenty neighbours of sixty items would be everybody.
+        let most = (shape.items as usize / 10).max(1);
+        let k = recipe.graph.n_neighbors();
+        if k > most {
+            let items = shape.items;
+            at.monitor.warn(format!(
+                "{k} neighbours are many for {items} items; using {most}"
+            ));
+            recipe.graph = recipe.graph.k(most);
+        }
+    }
     let estimate = estimate(&shape, &recipe, args);
     if args.dry_run {
         return estimate.print(at);
@@ -240,7 +252,7 @@ fn estimate(shape: &graph::DataShape, recipe: &Recipe, args: &Fit) -> Estimate {
         Some(_) => args.draws.get() as f64,
         None => 1.0,
     };
-    let k = args.k.unwrap_or(20) as f64;
+    let k = recipe.graph.n_neighbors() as f64;
     let classes = 20.0;
     let batches = (n / recipe.train.batch as f64).min(match recipe.train.steps {
         0 => f64::INFINITY,

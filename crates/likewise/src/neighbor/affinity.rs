@@ -55,6 +55,11 @@ impl KnnGraph {
         self
     }
 
+    /// Neighbours of an item that this asks for.
+    pub fn n_neighbors(&self) -> usize {
+        self.k
+    }
+
     /// Exponent of the cosine, above 0: the larger, the less a far neighbour weighs.
     #[must_use]
     pub fn gamma(mut self, gamma: f64) -> Self {
