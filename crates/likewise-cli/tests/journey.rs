@@ -330,6 +330,20 @@ fn a_config_file_gives_flags_and_the_command_line_wins() {
         &["graph", "--config", "run.toml", "-k", "6", "--json"],
     ));
     assert_eq!(answer["k"], 6);
+
+    let recipe = "[recipe]\ngraph_on = \"embedding\"\n[recipe.propagation]\nmethod = \"lgc\"\n";
+    fs::write(at.join("recipe.toml"), recipe).unwrap();
+    succeeds(
+        at,
+        &[fit(&data, "run"), vec!["--config", "recipe.toml"]].concat(),
+    );
+    let config = json(&fs::read_to_string(at.join("run/config.json")).unwrap());
+    assert_eq!(config["recipe"]["propagation"]["method"], "lgc");
+    assert_eq!(config["recipe"]["graph_on"], "embedding");
+    assert_eq!(
+        config["recipe"]["train"]["epochs"], 2,
+        "the flag of the command line"
+    );
 }
 
 #[test]

@@ -228,10 +228,20 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
 }
 
 fn overlaid(recipe: &Recipe, own: &toml::Table, path: &Path) -> Result<Recipe, Failure> {
+    /// Another method has other parameters: those of the first mean nothing to it.
+    fn same_method(base: &toml::Table, own: &toml::Table) -> bool {
+        let tags = ["method", "kind"].into_iter();
+        let mut given = tags.filter_map(|tag| Some((base.get(tag)?, own.get(tag)?)));
+        given.all(|(base, own)| base == own)
+    }
     fn merge(base: &mut toml::Table, own: &toml::Table) {
         for (key, value) in own {
             match (base.get_mut(key), value) {
-                (Some(toml::Value::Table(base)), toml::Value::Table(own)) => merge(base, own),
+                (Some(toml::Value::Table(base)), toml::Value::Table(own))
+                    if same_method(base, own) =>
+                {
+                    merge(base, own);
+                }
                 _ => {
                     base.insert(key.clone(), value.clone());
                 }
