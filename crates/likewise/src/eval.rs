@@ -16,6 +16,7 @@ pub mod collapse;
 pub mod kmeans;
 pub mod leak;
 pub mod nmi;
+mod rank_counter;
 pub mod ranking;
 pub mod split;
 pub mod summary;
