@@ -118,6 +118,11 @@ pub(crate) struct Ground<'a> {
     labels: &'a Labels,
     train: Vec<usize>,
     validation: Vec<usize>,
+    /// Features and labels of the items that ask or are searched: no other row needs to be
+    /// embedded to measure.
+    tested: Array2<f32>,
+    tested_labels: Labels,
+    /// Rows of `tested`.
     queries: Vec<usize>,
     gallery: Vec<usize>,
     /// Of the features as they are, and with standardized columns.
@@ -150,7 +155,7 @@ impl<'p> Plan<'p> {
         let leaks = self.leaks(labels, &parts, monitor)?;
 
         let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
-        let raw = matrix::l2_normalize(self.features.to_owned());
+        let raw = matrix::l2_normalize(ground.tested.clone());
         rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
         let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);
@@ -163,7 +168,7 @@ impl<'p> Plan<'p> {
         }
         if self.protocol.labels_per_class.is_some() {
             // Where no label is hidden, the recipe has seen them all already.
-            let oracle = ground.all_labels(monitor)?.embed(self.features)?;
+            let oracle = ground.all_labels(monitor)?.embed(ground.tested.view())?;
             let run = self.ask(&ground, oracle.view(), monitor)?;
             rows.insert("all_labels", vec![run]);
         }
@@ -179,7 +184,7 @@ impl<'p> Plan<'p> {
             logs,
             results::Meters {
                 raw: raw_collapse,
-                learned: collapse(&ground, embeddings.view())?,
+                learned: collapse(&ground, head.embed(ground.tested.view())?.view())?,
                 calibration: calibration(&beliefs, &truth, &classes)?,
                 leaks,
                 parts: count(&parts),
@@ -225,6 +230,14 @@ impl<'p> Plan<'p> {
                  as `test` in a split column",
             ));
         }
+        let mut tested: Vec<usize> = queries.iter().chain(&gallery).copied().collect();
+        tested.sort_unstable();
+        tested.dedup();
+        let rows = |items: &[usize]| -> Vec<usize> {
+            let row = |item: &usize| tested.binary_search(item).ok();
+            items.iter().filter_map(row).collect()
+        };
+        let (queries, gallery) = (rows(&queries), rows(&gallery));
         let fitted = matrix::select_rows(self.features, &train);
         let spectra = [
             Spectrum::fit(fitted.view())?,
@@ -235,6 +248,8 @@ impl<'p> Plan<'p> {
             labels,
             train,
             validation: known(of(Part::Validation)),
+            tested: matrix::select_rows(self.features, &tested),
+            tested_labels: labels.select(&tested),
             queries,
             gallery,
             spectra,
@@ -255,9 +270,10 @@ impl<'p> Plan<'p> {
         Ok(findings)
     }
 
-    /// The metrics of embeddings of all items.
-    fn ask(&self, ground: &Ground, all: ArrayView2<f32>, monitor: &Monitor) -> Result<Run> {
-        let ask = Ask::new(all, ground.labels, &ground.queries, &ground.gallery);
+    /// The metrics of embeddings of the tested items.
+    fn ask(&self, ground: &Ground, tested: ArrayView2<f32>, monitor: &Monitor) -> Result<Run> {
+        let labels = &ground.tested_labels;
+        let ask = Ask::new(tested, labels, &ground.queries, &ground.gallery);
         Ok(Run {
             ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
             nmi: if self.protocol.nmi {
@@ -274,8 +290,8 @@ impl<'p> Plan<'p> {
 }
 
 /// The collapse meter on the items that are searched.
-fn collapse(ground: &Ground, all: ArrayView2<f32>) -> Result<Collapse> {
-    let tested = matrix::select_rows(all, &ground.gallery);
+fn collapse(ground: &Ground, tested: ArrayView2<f32>) -> Result<Collapse> {
+    let tested = matrix::select_rows(tested, &ground.gallery);
     Ok(Collapse::measure(tested.view())?)
 }
 

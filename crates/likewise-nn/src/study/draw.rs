@@ -120,7 +120,7 @@ impl Ground<'_> {
         let whiten = self.whiten(&known)?;
         self.build_graph(whiten, monitor)?;
         let whitened = self.spectrum(whiten).whitening(whiten.eps)?;
-        let whitened = whitened.transform(plan.features)?;
+        let whitened = whitened.transform(self.tested.view())?;
         let run = plan.ask(self, matrix::l2_normalize(whitened).view(), monitor)?;
         rows.entry("whitened").or_default().push(run);
 
@@ -130,7 +130,7 @@ impl Ground<'_> {
         let labels_only = self.choose(&start, Source::Labels, &known, None, monitor)?;
         let recipe = self.choose(&start, Source::Beliefs, &known, Some(&beliefs), monitor)?;
         for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
-            let embedded = chosen.head.embed(plan.features)?;
+            let embedded = chosen.head.embed(self.tested.view())?;
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);
         }
