@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use likewise::Monitor;
-use likewise::neighbor::{KnnGraph, Metric, exact};
+use likewise::neighbor::{Exact, KnnGraph, Precision};
 use ndarray::Array2;
 use rand::RngExt;
 
@@ -23,25 +23,31 @@ fn main() {
 
     let work = 2.0 * (n as f64).powi(2) * d as f64 / 1e9;
     let silent = Monitor::silent();
-    for round in 0..3 {
-        let begin = (Instant::now(), cpu_seconds());
-        let neighbors = exact(x.view(), k, Metric::Cosine, &silent).expect("valid data");
-        let searched = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
-        let graph = KnnGraph::new()
-            .from_neighbors(&neighbors)
-            .expect("valid lists");
-        let total = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
-        println!(
-            "round {round}: search {:.2} s wall, {:.2} core-s, {:.0} GF/s per core; \
-             with graph {:.2} s wall, {:.2} core-s, {:.0} GF/s per core; {} entries",
-            searched.0,
-            searched.1,
-            work / searched.1,
-            total.0,
-            total.1,
-            work / total.1,
-            graph.nnz()
-        );
+    for precision in [Precision::F32, Precision::I8] {
+        for round in 0..2 {
+            let begin = (Instant::now(), cpu_seconds());
+            let (neighbors, searched) = Exact::new()
+                .precision(precision)
+                .search(x.view(), k, &silent)
+                .expect("valid data");
+            let search = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
+            let graph = KnnGraph::new()
+                .from_neighbors(&neighbors)
+                .expect("valid lists");
+            let total = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
+            println!(
+                "{precision:?} round {round}: search {:.2} s wall, {:.2} core-s, {:.0} GF/s per \
+                 core; with graph {:.2} s wall, {:.2} core-s, {:.0} GF/s per core; {} entries; \
+                 {searched:?}",
+                search.0,
+                search.1,
+                work / search.1,
+                total.0,
+                total.1,
+                work / total.1,
+                graph.nnz()
+            );
+        }
     }
 }
 

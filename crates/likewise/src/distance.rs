@@ -5,6 +5,7 @@
 //! what a similarity is and how ties fall.
 
 mod searched;
+pub(crate) mod tile;
 
 use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};

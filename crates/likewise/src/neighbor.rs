@@ -5,14 +5,20 @@
 //! propagation works on.
 
 pub mod affinity;
+mod candidate;
 pub mod exact;
+mod panel;
+mod quantize;
 
 use ndarray::Array2;
 
 use crate::{Error, Result};
 
 pub use affinity::KnnGraph;
-pub use exact::{Metric, Partial, Rows, block, exact};
+pub use candidate::Partial;
+pub use exact::{Exact, Precision, Rows, Searched, block, exact};
+
+pub use crate::distance::Metric;
 
 /// The `k` nearest neighbours of every item, nearest first.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,227 @@
+//! The first pass of an exact search in eight bits: a random rotation, then rounding.
+//!
+//! Rounding all values of all rows by one scale needs values of one size. Features are not
+//! like that (a few directions hold most of the length), but are after a random rotation,
+//! which changes no product.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rand::RngExt;
+use rand::seq::index;
+use rayon::prelude::*;
+
+use super::candidate::{Candidate, Lists};
+use super::exact::{Precision, Rows, Searched, block_with, finished};
+use super::panel::{self, Items8, Queries8, Side};
+use crate::distance::tile::Kernel;
+use crate::{Monitor, Result, seed};
+
+/// Items that tell how many candidates are needed, and as many that measure the recall.
+const SAMPLE: usize = 256;
+/// Least recall that passes for exact.
+const RECALL: f64 = 0.9999;
+/// Values beyond this many standard deviations are cut off.
+const CUT: f64 = 4.5;
+/// Seed of the rotation and of the samples: the result is a function of the data alone.
+const SEED: u64 = 0;
+
+/// Whether eight bits are worth the preparation.
+pub(super) fn pays(rows: &Rows) -> bool {
+    rows.n() >= 8192 && (24..=4096).contains(&rows.dimension())
+}
+
+/// A rotation and a scale for rows of one kind.
+pub(super) struct Quantizer {
+    /// `d x d`, row by row: the transpose of an orthogonal matrix.
+    rotation: Vec<f32>,
+    dimension: usize,
+    centre: Vec<f32>,
+    /// Eight-bit steps in a unit.
+    pub(super) scale: f32,
+}
+
+impl Quantizer {
+    /// For rows of at most this length, taken from `centre`.
+    pub(super) fn new(centre: Vec<f32>, longest: f64) -> Self {
+        let d = centre.len();
+        let mut rng = seed::stream(SEED, "rotation before rounding");
+        // The sum of uniform numbers is near enough to normal for a rotation without bias.
+        let mut normal = || (0..4).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();
+        let gaussian = Mat::<f64>::from_fn(d, d, |_, _| normal());
+        let q = gaussian.qr().compute_Q();
+        let mut rotation = Vec::with_capacity(d * d);
+        for i in 0..d {
+            rotation.extend((0..d).map(|j| q[(i, j)] as f32));
+        }
+        let deviation = longest / (d as f64).sqrt();
+        let scale = if deviation > 0.0 {
+            127.0 / (CUT * deviation)
+        } else {
+            1.0
+        };
+        Self {
+            rotation,
+            dimension: d,
+            centre,
+            scale: scale as f32,
+        }
+    }
+
+    /// The rounded rows of `write(i, row)`, one after the other.
+    pub(super) fn rows(&self, n: usize, write: impl Fn(usize, &mut [f32]) + Sync) -> Vec<i8> {
+        const CHUNK: usize = 256;
+        let d = self.dimension;
+        let mut rounded = vec![0_i8; n * d];
+        let rotation = MatRef::from_row_major_slice(&self.rotation, d, d);
+        rounded
+            .par_chunks_mut((CHUNK * d).max(1))
+            .enumerate()
+            .for_each_init(
+                || (vec![0.0_f32; CHUNK * d], vec![0.0_f32; CHUNK * d]),
+                |(rows, turned), (chunk, out)| {
+                    let count = out.len() / d.max(1);
+                    for (i, row) in rows.chunks_mut(d.max(1)).take(count).enumerate() {
+                        write(chunk * CHUNK + i, row);
+                        row.iter_mut().zip(&self.centre).for_each(|(v, c)| *v -= c);
+                    }
+                    // Always of the same shape: a kernel may round differently for another one.
+                    let product = MatMut::from_row_major_slice_mut(turned, CHUNK, d);
+                    let rows = MatRef::from_row_major_slice(rows, CHUNK, d);
+                    matmul(
+                        product,
+                        Accum::Replace,
+                        rows,
+                        rotation,
+                        self.scale,
+                        Par::Seq,
+                    );
+                    for (out, v) in out.iter_mut().zip(turned) {
+                        *out = v.round_ties_even().clamp(-127.0, 127.0) as i8;
+                    }
+                },
+            );
+        rounded
+    }
+}
+
+/// Lists by position, or `None` where eight bits are not enough for these data.
+pub(super) fn search(
+    kernel: Kernel,
+    rows: &Rows,
+    k: usize,
+    monitor: &Monitor,
+) -> Result<Option<(Vec<Vec<Candidate>>, Searched)>> {
+    let (n, d) = (rows.n(), rows.dimension());
+    let centre = rows.centre();
+    let side = rows.side(&centre);
+    let longest = longest(rows, &centre);
+    let quantizer = Quantizer::new(centre, longest);
+    let rounded = quantizer.rows(n, |i, out| out.copy_from_slice(rows.row(i)));
+    let (queries, items) = (Queries8::pack(&rounded, d), Items8::pack(&rounded, d));
+    // A product of rounded rows is the true one times the square of the scale.
+    let square = quantizer.scale * quantizer.scale;
+    let bias = side.bias[..n].iter().map(|b| b * square).collect();
+    let side = Side::new(side.ids[..n].to_vec(), bias);
+    monitor.check()?;
+
+    let (choose, measure) = samples(n);
+    let truth = nearest(kernel, rows, &choose, k, monitor)?;
+    let most = (4 * k + 64).min(n - 1);
+    let asked = quantizer.rows(choose.len(), |i, out| {
+        out.copy_from_slice(rows.row(choose[i]))
+    });
+    let ids = choose.iter().map(|&i| i as u32).collect();
+    let asked = (Queries8::pack(&asked, d), Side::new(ids, Vec::new()));
+    let ranks = panel::search(
+        kernel,
+        &(&asked.0, &items),
+        &asked.1,
+        &side,
+        most,
+        &Monitor::silent(),
+        |first, mut lists| {
+            (first..(first + lists.threshold.len()).min(choose.len()))
+                .map(|i| needed(lists.best(i - first), &truth[i]))
+                .collect::<Vec<usize>>()
+        },
+    )?;
+    let worst = ranks.into_iter().flatten().max().unwrap_or(most);
+    if worst >= most && most < n - 1 {
+        monitor.note("eight bits do not separate these items; searching in f32");
+        return Ok(None);
+    }
+    let keep = (worst + worst / 4 + 8).max(k + k / 4 + 8).min(n - 1);
+
+    let finish = |first, lists: Lists| finished(kernel, rows, first, lists, k, true);
+    let lists = panel::self_join(kernel, &(&queries, &items), &side, keep, monitor, finish)?;
+    let lists: Vec<Vec<Candidate>> = lists.into_iter().flatten().collect();
+
+    let truth = nearest(kernel, rows, &measure, k, monitor)?;
+    let found: usize = (measure.iter().zip(&truth))
+        .map(|(&i, truth)| lists[i].iter().filter(|c| truth.contains(c)).count())
+        .sum();
+    let recall = found as f64 / (k * measure.len()) as f64;
+    if recall < RECALL {
+        monitor.note(format!(
+            "eight bits found {recall:.5} of the neighbours of a sample; searching in f32"
+        ));
+        return Ok(None);
+    }
+    let searched = Searched {
+        kernel: kernel.name().into(),
+        precision: Precision::I8,
+        recall,
+        sampled: measure.len(),
+        candidates: keep,
+    };
+    Ok(Some((lists, searched)))
+}
+
+fn longest(rows: &Rows, centre: &[f32]) -> f64 {
+    (0..rows.n())
+        .into_par_iter()
+        .map(|i| {
+            let values = rows.row(i).iter().zip(centre);
+            values
+                .map(|(v, c)| f64::from(v - c).powi(2))
+                .sum::<f64>()
+                .sqrt()
+        })
+        .reduce(|| 0.0, f64::max)
+}
+
+/// Two samples of items without any in common, ascending.
+fn samples(n: usize) -> (Vec<usize>, Vec<usize>) {
+    let size = SAMPLE.min(n / 2).max(1).min(n);
+    let mut rng = seed::stream(SEED, "samples of an exact search");
+    let drawn = index::sample(&mut rng, n, (2 * size).min(n)).into_vec();
+    let (mut choose, mut measure) = (drawn[..size].to_vec(), drawn[drawn.len() - size..].to_vec());
+    choose.sort_unstable();
+    measure.sort_unstable();
+    (choose, measure)
+}
+
+/// The true neighbours of some items, by position.
+fn nearest(
+    kernel: Kernel,
+    rows: &Rows,
+    of: &[usize],
+    k: usize,
+    monitor: &Monitor,
+) -> Result<Vec<Vec<Candidate>>> {
+    monitor.check()?;
+    let asked = rows.select(of);
+    Ok(block_with(kernel, &asked, rows, k, &Monitor::silent())?.lists)
+}
+
+/// How many of the candidates must be looked at to have all of the true neighbours; all of
+/// them, if that is not enough.
+fn needed(candidates: &[Candidate], truth: &[Candidate]) -> usize {
+    (truth.iter())
+        .map(|t| {
+            let place = candidates.iter().position(|c| c.index() == t.index());
+            place.map_or(candidates.len(), |p| p + 1)
+        })
+        .max()
+        .unwrap_or(0)
+}
