@@ -7,6 +7,7 @@
 pub mod affinity;
 mod candidate;
 pub mod exact;
+pub mod ivf;
 mod panel;
 mod quantize;
 
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 pub use affinity::KnnGraph;
 pub use candidate::Partial;
 pub use exact::{Exact, Precision, Rows, Searched, block, exact};
+pub use ivf::{Ivf, Probed};
 
 pub use crate::distance::Metric;
 

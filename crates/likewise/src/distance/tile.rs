@@ -12,8 +12,8 @@
 //! that a pair has the same bits wherever it stands and whichever of the two is the query;
 //! and `i8`, exact integers (queries shifted by 128 to be unsigned).
 //!
-//! Which instructions are used is decided at run time: AVX-512 (with VNNI for `i8`), AVX2
-//! with FMA (`f32` only), or portable code. The portable `i8` kernel gives the same
+//! Which instructions are used is decided at run time: AVX-512 with VNNI, AVX2 with FMA, or
+//! portable code. The portable `i8` kernel gives the same
 //! numbers; the portable `f32` kernel rounds after the multiplication and agrees to about
 //! `d` units in the last place.
 
@@ -163,7 +163,7 @@ impl Kernel {
         }
     }
 
-    /// As [`f32`](Self::f32) in eight bits. AVX2 machines run the portable form.
+    /// As [`f32`](Self::f32) in eight bits.
     pub(crate) fn i8(
         self,
         queries: &[[[u8; QUAD]; ROWS]],
@@ -175,7 +175,9 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(it) => it.i8(queries, items, rows, columns, tile),
-            _ => portable::i8(queries, items, rows, columns, tile),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(it) => it.i8(queries, items, rows, columns, tile),
+            Self::Portable => portable::i8(queries, items, rows, columns, tile),
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Lists {
     room: usize,
     found: Vec<Candidate>,
     length: Vec<u32>,
+    /// The last of the best after a selection; what is not better is not kept.
+    worst: Vec<Candidate>,
     /// A value must exceed this to matter. Padding never finds anything.
     pub(crate) threshold: Vec<f32>,
 }
@@ -59,14 +61,19 @@ impl Lists {
             room,
             found: vec![Candidate(0); n * room],
             length: vec![0; n],
+            worst: vec![Candidate(0); n],
             threshold,
         }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, query: usize, index: u32, similarity: f32) {
+        let candidate = Candidate::new(index, similarity);
+        if candidate <= self.worst[query] {
+            return;
+        }
         let length = self.length[query] as usize;
-        self.found[query * self.room + length] = Candidate::new(index, similarity);
+        self.found[query * self.room + length] = candidate;
         self.length[query] += 1;
         if length + 1 == self.room {
             self.shrink(query);
@@ -80,6 +87,7 @@ impl Lists {
         let found = &mut self.found[start..start + self.length[query] as usize];
         if found.len() > self.keep {
             let (_, worst, _) = found.select_nth_unstable_by(self.keep - 1, |a, b| b.cmp(a));
+            self.worst[query] = *worst;
             self.threshold[query] = worst.similarity().next_down();
             self.length[query] = self.keep as u32;
         }

@@ -15,9 +15,9 @@ use crate::distance::tile::{COLUMNS, Kernel, Limits, QUAD, Quantized, ROWS, SHIF
 use crate::{Monitor, Result};
 
 /// Rows are padded to a multiple of this: whole panels of both kinds.
-const PADDING: usize = 96;
+pub(super) const PADDING: usize = 96;
 /// Stands for a row that is padding.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 
 /// Products of packed queries and items.
 pub(super) trait Products: Sync {
@@ -135,50 +135,85 @@ pub(super) struct Queries8 {
 pub(super) struct Items8 {
     values: Vec<[[i8; QUAD]; COLUMNS]>,
     correction: Vec<[i32; COLUMNS]>,
+    steps: usize,
 }
 
 impl Queries8 {
     /// Rows of `d` values each, one after the other.
     pub(super) fn pack(rows: &[i8], d: usize) -> Self {
-        let (n, steps) = (rows.len() / d.max(1), d.div_ceil(QUAD));
-        let panels = n.next_multiple_of(PADDING) / ROWS;
-        let mut values = vec![[[SHIFT as u8; QUAD]; ROWS]; panels * steps];
-        for (panel, values) in values.chunks_mut(steps.max(1)).enumerate() {
-            for (lane, row) in rows
-                .chunks(d.max(1))
-                .skip(panel * ROWS)
-                .take(ROWS)
-                .enumerate()
-            {
-                for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
-                    for (to, &v) in to[lane].iter_mut().zip(from) {
-                        *to = (i32::from(v) + SHIFT) as u8;
-                    }
+        let rows: Vec<&[i8]> = rows.chunks(d.max(1)).collect();
+        let mut packed = Self::padding(rows.len(), d.div_ceil(QUAD));
+        for (i, row) in rows.into_iter().enumerate() {
+            for (step, values) in row.chunks(QUAD).enumerate() {
+                let to = &mut packed.values[i / ROWS * packed.steps + step][i % ROWS];
+                for (to, &v) in to.iter_mut().zip(values) {
+                    *to = (i32::from(v) + SHIFT) as u8;
                 }
             }
         }
-        Self { values, steps }
+        packed
+    }
+
+    /// Items at these places as queries.
+    pub(super) fn gather(items: &Items8, places: &[usize]) -> Self {
+        let mut packed = Self::padding(places.len(), items.steps);
+        for (i, &place) in places.iter().enumerate() {
+            for step in 0..items.steps {
+                let from = items.values[place / COLUMNS * items.steps + step][place % COLUMNS];
+                // Turning the highest bit of a byte adds 128.
+                packed.values[i / ROWS * packed.steps + step][i % ROWS] =
+                    from.map(|v| v as u8 ^ SHIFT as u8);
+            }
+        }
+        packed
+    }
+
+    fn padding(n: usize, steps: usize) -> Self {
+        let panels = n.next_multiple_of(PADDING) / ROWS;
+        Self {
+            values: vec![[[SHIFT as u8; QUAD]; ROWS]; panels * steps],
+            steps,
+        }
     }
 }
 
 impl Items8 {
     /// Rows of `d` values each, one after the other.
     pub(super) fn pack(rows: &[i8], d: usize) -> Self {
-        let (n, steps) = (rows.len() / d.max(1), d.div_ceil(QUAD));
-        let panels = n.next_multiple_of(PADDING) / COLUMNS;
+        let n = rows.len() / d.max(1);
+        let row = |i: usize| (i < n).then(|| &rows[i * d..(i + 1) * d]);
+        Self::pack_with(n.next_multiple_of(PADDING), d, row)
+    }
+
+    /// `row(place)` for every place, of which there are whole panels; `None` is padding.
+    pub(super) fn pack_with<'a>(
+        places: usize,
+        d: usize,
+        row: impl Fn(usize) -> Option<&'a [i8]> + Sync,
+    ) -> Self {
+        let (panels, steps) = (places / COLUMNS, d.div_ceil(QUAD));
         let mut values = vec![[[0; QUAD]; COLUMNS]; panels * steps];
         let mut correction = vec![[0; COLUMNS]; panels];
-        let packed = values.chunks_mut(steps.max(1)).zip(&mut correction);
-        for (panel, (values, correction)) in packed.enumerate() {
-            let panel = rows.chunks(d.max(1)).skip(panel * COLUMNS).take(COLUMNS);
-            for (lane, row) in panel.enumerate() {
+        (values
+            .par_chunks_mut(steps.max(1))
+            .zip(&mut correction)
+            .enumerate())
+        .for_each(|(panel, (values, correction))| {
+            for (lane, correction) in correction.iter_mut().enumerate() {
+                let Some(row) = row(panel * COLUMNS + lane) else {
+                    continue;
+                };
                 for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
                     to[lane][..from.len()].copy_from_slice(from);
                 }
-                correction[lane] = -SHIFT * row.iter().map(|&v| i32::from(v)).sum::<i32>();
+                *correction = -SHIFT * row.iter().map(|&v| i32::from(v)).sum::<i32>();
             }
+        });
+        Self {
+            values,
+            correction,
+            steps,
         }
-        Self { values, correction }
     }
 }
 
@@ -257,14 +292,14 @@ fn compare(
 }
 
 /// The `N` values from `start`; all arrays are padded to whole panels.
-fn chunk<const N: usize>(values: &[f32], start: usize) -> &[f32; N] {
+pub(super) fn chunk<const N: usize>(values: &[f32], start: usize) -> &[f32; N] {
     values[start..]
         .first_chunk()
         .expect("padded to whole panels")
 }
 
 /// Positions of the bits that are set.
-fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
             let at = mask.trailing_zeros() as usize;

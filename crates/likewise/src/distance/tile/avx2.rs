@@ -1,4 +1,4 @@
-//! The `f32` kernel in AVX2 with FMA: the tile is done in four parts of 6 x 16, each with
+//! The kernels in AVX2 with FMA: the tile is done in four parts of 6 x 16, each with
 //! twelve accumulators of 8 lanes, of 16 registers.
 #![allow(
     unsafe_code,
@@ -6,11 +6,14 @@
 )]
 
 use std::arch::x86_64::{
-    __m256, _CMP_GT_OQ, _MM_HINT_T0, _mm_prefetch, _mm256_add_ps, _mm256_cmp_ps, _mm256_fmadd_ps,
-    _mm256_loadu_ps, _mm256_movemask_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_storeu_ps,
+    __m256, __m256i, _CMP_GT_OQ, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_set1_epi32,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_cmp_ps, _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps,
+    _mm256_cvtepu8_epi16, _mm256_fmadd_ps, _mm256_hadd_epi32, _mm256_loadu_ps, _mm256_loadu_si256,
+    _mm256_madd_epi16, _mm256_movemask_ps, _mm256_permute4x64_epi64, _mm256_set1_ps,
+    _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_ps,
 };
 
-use super::{COLUMNS, Limits, ROWS, Tile};
+use super::{COLUMNS, Limits, QUAD, Quantized, ROWS, Tile};
 
 /// Lanes of a register.
 const LANES: usize = 8;
@@ -40,6 +43,18 @@ impl Available {
     ) -> bool {
         // SAFETY: `self` exists, so the machine has the features of the function.
         unsafe { f32(queries, items, rows, columns, tile) }
+    }
+
+    pub(super) fn i8(
+        self,
+        queries: &[[[u8; QUAD]; ROWS]],
+        items: Quantized,
+        rows: Limits<ROWS>,
+        columns: Limits<COLUMNS>,
+        tile: &mut Tile,
+    ) -> bool {
+        // SAFETY: `self` exists, so the machine has the features of the function.
+        unsafe { i8(queries, items, rows, columns, tile) }
     }
 
     pub(super) fn dots(self, query: &[f32], rows: &[&[f32]]) -> Vec<f32> {
@@ -140,6 +155,59 @@ fn f32(
         }
     }
     compare(rows, columns, tile)
+}
+
+/// Four items of four dimensions as 16-bit numbers.
+#[target_feature(enable = "avx2,fma")]
+fn widen(x: &[[i8; QUAD]; 4]) -> __m256i {
+    // SAFETY: the reference guarantees 16 readable bytes; the load needs no alignment.
+    _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(x.as_ptr().cast()) })
+}
+
+/// In parts of 6 x 8. The products of two dimensions are added by one instruction, so each
+/// item has two sums, which are joined at the end.
+#[target_feature(enable = "avx2,fma")]
+fn i8(
+    queries: &[[[u8; QUAD]; ROWS]],
+    items: Quantized,
+    rows: Limits<ROWS>,
+    columns: Limits<COLUMNS>,
+    tile: &mut Tile,
+) -> bool {
+    for down in [0, DOWN] {
+        for across in 0..ACROSS {
+            let mut sums = [[_mm256_setzero_si256(); PART]; DOWN];
+            for (query, item) in queries.iter().zip(items.steps) {
+                let (fours, _) = item.as_chunks::<4>();
+                let left = widen(&fours[2 * across]);
+                let right = widen(&fours[2 * across + 1]);
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    let q = _mm_set1_epi32(i32::from_le_bytes(query[down + r]));
+                    let q = _mm256_cvtepu8_epi16(q);
+                    sum[0] = _mm256_add_epi32(sum[0], _mm256_madd_epi16(q, left));
+                    sum[1] = _mm256_add_epi32(sum[1], _mm256_madd_epi16(q, right));
+                }
+            }
+            for (r, sum) in sums.into_iter().enumerate() {
+                // Adds neighbours within each half; the halves are then put in order.
+                let joined = _mm256_hadd_epi32(sum[0], sum[1]);
+                let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(joined);
+                let values = _mm256_cvtepi32_ps(_mm256_add_epi32(
+                    ordered,
+                    load_i32(&items.correction.as_chunks::<LANES>().0[across]),
+                ));
+                let (parts, _) = tile.values[down + r].as_chunks_mut::<LANES>();
+                store(&mut parts[across], values);
+            }
+        }
+    }
+    compare(rows, columns, tile)
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn load_i32(x: &[i32; LANES]) -> __m256i {
+    // SAFETY: the reference guarantees 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma")]
