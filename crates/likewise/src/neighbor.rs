@@ -7,9 +7,11 @@
 pub mod affinity;
 mod candidate;
 pub mod exact;
+pub mod hamming;
 pub mod ivf;
 mod panel;
 mod quantize;
+mod update;
 
 use ndarray::Array2;
 
@@ -18,6 +20,7 @@ use crate::{Error, Result};
 pub use affinity::KnnGraph;
 pub use candidate::Partial;
 pub use exact::{Exact, Precision, Rows, Searched, block, exact};
+pub use hamming::hamming;
 pub use ivf::{Ivf, Probed};
 
 pub use crate::distance::Metric;
