@@ -147,7 +147,7 @@ fn text(bytes: &[u8], utf32_big_endian: Option<bool>) -> Option<String> {
 }
 
 /// The header of a data file: it must be a matrix, and as long as it says.
-fn matrix_header(stream: &mut dyn Stream, len: u64) -> Result<(Header, usize, usize)> {
+pub(crate) fn matrix_header(stream: &mut dyn Stream, len: u64) -> Result<(Header, usize, usize)> {
     let header = Header::read(stream)?;
     header.check_len(len)?;
     match header.matrix() {

@@ -63,6 +63,15 @@ impl Element {
         Element::Number(Number { kind, big_endian })
     }
 
+    /// Whether this machine's `f32` has these bytes.
+    pub(crate) fn is_native_f32(&self) -> bool {
+        *self
+            == Self::Number(Number {
+                kind: Kind::F32,
+                big_endian: cfg!(target_endian = "big"),
+            })
+    }
+
     fn size(&self) -> usize {
         match self {
             Element::Number(number) => number.size(),

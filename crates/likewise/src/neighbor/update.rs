@@ -11,7 +11,7 @@
 //!
 //! The similarities of the given lists must come from an exact search by the same metric.
 
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{ArrayView2, s};
 
 use super::candidate::{Candidate, Partial};
 use super::{Metric, Neighbors, Rows, block};
@@ -139,6 +139,7 @@ mod tests {
     use super::super::exact;
     use super::*;
     use crate::seed;
+    use ndarray::Array2;
     use proptest::prelude::*;
     use rand::RngExt;
     use rand::seq::index;
