@@ -1,6 +1,15 @@
 //! The affinity graph: a sparse symmetric matrix in CSR form.
 
+mod assemble;
+mod component;
+pub mod report;
+mod subgraph;
+
+use rayon::prelude::*;
+
 use crate::{Error, Result};
+
+pub use report::Report;
 
 /// A symmetric affinity graph of `n` nodes in compressed sparse row form.
 ///
@@ -20,43 +29,66 @@ impl Graph {
     /// A graph from its CSR arrays; finds the connected components.
     ///
     /// Fails where an invariant of the type does not hold, naming row and column.
-    /// Costs O(n + entries x log degree).
+    /// Costs O(n + entries x log degree), in parallel.
     pub fn new(indptr: Vec<usize>, indices: Vec<u32>, weights: Vec<f32>) -> Result<Self> {
-        let n = check_shape(&indptr, &indices, &weights)?;
-        let (component, n_components) = components(&indptr, &indices, n);
-        let graph = Self {
+        check_shape(&indptr, &indices, &weights)?;
+        let mut graph = Self {
             indptr,
             indices,
             weights,
-            component,
-            n_components,
+            component: Vec::new(),
+            n_components: 0,
         };
         graph.check_entries()?;
+        (graph.component, graph.n_components) =
+            component::components(&graph.indptr, &graph.indices);
         Ok(graph)
     }
 
+    /// Fails on the first row with an entry that breaks an invariant.
     fn check_entries(&self) -> Result<()> {
-        for i in 0..self.n() {
-            let (columns, weights) = self.row(i);
-            for (p, (&j, &w)) in columns.iter().zip(weights).enumerate() {
-                let at = |what: &str| Error::data(format!("graph entry ({i}, {j}) {what}"));
-                if j as usize == i {
-                    return Err(at("is a self edge; remove the diagonal"));
-                }
-                if p > 0 && columns[p - 1] >= j {
-                    return Err(at("is out of order; columns must ascend within a row"));
-                }
-                if !(w.is_finite() && w > 0.0) {
-                    return Err(at(&format!(
-                        "has weight {w}; weights must be finite and above 0"
-                    )));
-                }
-                if self.weight(j as usize, i) != Some(w) {
-                    return Err(at("has no equal mirror entry; the graph must be symmetric"));
-                }
+        let rows = || (0..self.n()).into_par_iter().with_min_len(256);
+        if let Some(error) = rows().find_map_first(|i| self.check_row(i).err()) {
+            return Err(error);
+        }
+        // Every entry below the diagonal has now been sought and found at most once: if
+        // there are as many as above it, there is none without a mirror.
+        let below: usize = rows().map(|i| self.below_diagonal(i).len()).sum();
+        if 2 * below == self.nnz() {
+            return Ok(());
+        }
+        let lone = rows().find_map_first(|i| {
+            let mut columns = self.below_diagonal(i).iter();
+            let j = columns.find(|&&j| self.weight(j as usize, i).is_none())?;
+            Some(at(i, *j, NO_MIRROR))
+        });
+        lone.map_or(Ok(()), Err)
+    }
+
+    fn check_row(&self, i: usize) -> Result<()> {
+        let (columns, weights) = self.row(i);
+        for (p, (&j, &w)) in columns.iter().zip(weights).enumerate() {
+            if j as usize == i {
+                return Err(at(i, j, "is a self edge; remove the diagonal"));
+            }
+            if p > 0 && columns[p - 1] >= j {
+                let what = "is out of order; columns must ascend within a row";
+                return Err(at(i, j, what));
+            }
+            if !(w.is_finite() && w > 0.0) {
+                let what = format!("has weight {w}; weights must be finite and above 0");
+                return Err(at(i, j, &what));
+            }
+            if j as usize > i && self.weight(j as usize, i) != Some(w) {
+                return Err(at(i, j, NO_MIRROR));
             }
         }
         Ok(())
+    }
+
+    fn below_diagonal(&self, i: usize) -> &[u32] {
+        let (columns, _) = self.row(i);
+        &columns[..columns.partition_point(|&j| (j as usize) < i)]
     }
 
     /// Number of nodes.
@@ -102,6 +134,21 @@ impl Graph {
         Some(self.indptr[i] + p)
     }
 
+    /// Every edge once, as `(i, j, weight)` with `i < j`, ascending.
+    ///
+    /// ```
+    /// let graph = likewise::Graph::new(vec![0, 1, 2], vec![1, 0], vec![0.5, 0.5])?;
+    /// assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1, 0.5)]);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn edges(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
+        (0..self.n()).flat_map(move |i| {
+            let (columns, weights) = self.row(i);
+            let above = columns.partition_point(|&j| (j as usize) < i);
+            (columns[above..].iter().zip(&weights[above..])).map(move |(&j, &w)| (i as u32, j, w))
+        })
+    }
+
     /// Weighted degree of every node, in `f64`.
     pub fn degrees(&self) -> Vec<f64> {
         (0..self.n())
@@ -127,7 +174,13 @@ impl Graph {
     }
 }
 
-fn check_shape(indptr: &[usize], indices: &[u32], weights: &[f32]) -> Result<usize> {
+const NO_MIRROR: &str = "has no equal mirror entry; the graph must be symmetric";
+
+fn at(i: usize, j: u32, what: &str) -> Error {
+    Error::data(format!("graph entry ({i}, {j}) {what}"))
+}
+
+fn check_shape(indptr: &[usize], indices: &[u32], weights: &[f32]) -> Result<()> {
     let n = indptr.len().checked_sub(1).ok_or_else(|| {
         Error::data("graph: indptr is empty; it must hold one number more than there are nodes")
     })?;
@@ -145,36 +198,12 @@ fn check_shape(indptr: &[usize], indices: &[u32], weights: &[f32]) -> Result<usi
             weights.len()
         )));
     }
-    match indices.iter().find(|&&j| j as usize >= n) {
+    match indices.par_iter().find_first(|&&j| j as usize >= n) {
         Some(j) => Err(Error::data(format!(
             "graph: column {j} in a graph of {n} nodes"
         ))),
-        None => Ok(n),
+        None => Ok(()),
     }
-}
-
-fn components(indptr: &[usize], indices: &[u32], n: usize) -> (Vec<u32>, usize) {
-    const NEW: u32 = u32::MAX;
-    let mut component = vec![NEW; n];
-    let mut count = 0;
-    let mut stack = Vec::new();
-    for root in 0..n {
-        if component[root] != NEW {
-            continue;
-        }
-        component[root] = count;
-        stack.push(root);
-        while let Some(i) = stack.pop() {
-            for &j in &indices[indptr[i]..indptr[i + 1]] {
-                if component[j as usize] == NEW {
-                    component[j as usize] = count;
-                    stack.push(j as usize);
-                }
-            }
-        }
-        count += 1;
-    }
-    (component, count as usize)
 }
 
 #[cfg(test)]
@@ -210,5 +239,15 @@ mod tests {
         assert!(message(&[0, 1, 1], &[1], &[1.0]).contains("mirror"));
         assert!(message(&[0, 1, 2], &[1, 0], &[1.0, 2.0]).contains("mirror"));
         assert!(message(&[0, 1, 2], &[1, 0], &[-1.0, -1.0]).contains("weight -1"));
+        assert!(message(&[0, 2, 3, 4], &[2, 1, 0, 0], &[1.0; 4]).contains("(0, 1) is out of"));
+        // An entry below the diagonal whose mirror is missing, beside a complete edge.
+        assert!(message(&[0, 1, 2, 3], &[1, 0, 0], &[1.0; 3]).contains("(2, 0) has no equal"));
+    }
+
+    #[test]
+    fn edges_stand_once_and_in_order() {
+        let graph = crate::reference::path();
+        let edges: Vec<_> = graph.edges().collect();
+        assert_eq!(edges, [(0, 1, 1.0), (1, 2, 0.5), (2, 3, 1.0)]);
     }
 }
