@@ -61,6 +61,14 @@ impl Monitor {
         Self::new(|_| ())
     }
 
+    /// Ignores all events, and stops when this one does: for work inside of other work.
+    pub fn quiet(&self) -> Self {
+        Self {
+            receiver: Arc::new(|_| ()),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Asks the work to stop at its next [`check`](Self::check).
     pub fn cancel(&self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -80,7 +80,10 @@ fn check_list(row: usize, sorted: &[u32], n: usize) -> Result<()> {
             "neighbours of item {row}: an index stands twice; each may stand once"
         )));
     }
-    match sorted.iter().find(|&&j| j as usize >= n || j as usize == row) {
+    match sorted
+        .iter()
+        .find(|&&j| j as usize >= n || j as usize == row)
+    {
         Some(j) => Err(Error::data(format!(
             "neighbours of item {row}: index {j} among {n} items; \
              indices must be below {n} and not the item itself"

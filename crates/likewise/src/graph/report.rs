@@ -217,7 +217,11 @@ impl Report {
         };
         if found > 0 {
             let first: Vec<String> = first.iter().take(3).map(ToString::to_string).collect();
-            let (items, are) = if found == 1 { ("item", "is") } else { ("items", "are") };
+            let (items, are) = if found == 1 {
+                ("item", "is")
+            } else {
+                ("items", "are")
+            };
             verdict.push(format!(
                 "{found} {items} {are} {verb} more than {:.0} % of all others; check {}{}",
                 100.0 * HUB_SHARE,
@@ -310,7 +314,9 @@ mod tests {
         assert_eq!((hubness.hubs, &hubness.first_hubs[..]), (1, &[0][..]));
         assert!(hubness.occurrences.skewness > 5.0);
         assert_eq!(report.verdict.len(), 1, "{:?}", report.verdict);
-        assert!(report.verdict[0].contains("1 item is listed by more than 20 % of all others; check 0"));
+        assert!(
+            report.verdict[0].contains("1 item is listed by more than 20 % of all others; check 0")
+        );
         assert!(Report::of(&graph).verdict[0].contains("joined to more than 20 %"));
         assert_eq!(report.degree.max, 100.0);
         let json = serde_json::to_string(&report).unwrap();

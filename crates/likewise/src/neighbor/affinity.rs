@@ -7,12 +7,10 @@
 //! becomes an isolated node.
 //!
 //! Cost: that of the neighbour search and O(nk log k) for the graph, in parallel; memory, beside
-//! the lists: 8 bytes for each of the nk arcs and the graph itself (at most 16 an arc).
+//! the lists: 12 bytes for each of the nk arcs, and the graph itself (at most 16 an arc).
 //!
 //! Source: Zhuang and Moulin, "Mixed label propagation", CVPR 2023, eq. (15), k = 50,
 //! gamma = 3; the same graph in Iscen et al. 2019. Mutual graph: Iscen et al. 2018.
-
-use std::ops::Range;
 
 use ndarray::ArrayView2;
 use rayon::prelude::*;
@@ -141,13 +139,11 @@ impl KnnGraph {
     fn symmetrise(&self, neighbors: &Neighbors) -> Graph {
         let incoming = Incoming::of(neighbors, |s| self.affinity(s));
         Graph::from_rows(neighbors.n(), |i, row| {
-            let listed = neighbors.indices.row(i);
-            row.extend(
-                (listed.iter().zip(neighbors.similarities.row(i)))
-                    .map(|(&j, &s)| (j, self.affinity(s)))
-                    .filter(|&(_, a)| a > 0.0),
-            );
-            row.extend(incoming.of_item(i));
+            let listed = neighbors.indices.row(i).into_iter();
+            let listed = listed.zip(neighbors.similarities.row(i));
+            let outgoing = listed.map(|(&j, &s)| (j, self.affinity(s)));
+            let both = outgoing.chain(incoming.of_item(i));
+            row.extend(both.filter(|&(_, a)| a > 0.0));
             row.sort_unstable_by_key(|&(j, _)| j);
             self.symmetrize.join_equal_columns(row);
         })
@@ -191,66 +187,39 @@ impl Symmetrize {
     }
 }
 
-/// The arcs by the item that they point to: who lists it, ascending, and the affinity.
-/// Memory: 8 bytes an arc and 8 an item.
+/// The arcs by the item that they point to: who lists it, and the affinity.
 struct Incoming {
     start: Vec<usize>,
-    arcs: Vec<(u32, f32)>,
+    /// `(to, from, affinity)`, ascending.
+    arcs: Vec<(u32, u32, f32)>,
 }
 
 impl Incoming {
-    /// Every task takes the arcs into its own range of items and looks at all arcs to find
-    /// them: reading in order is cheap against writing at random. The order within an item
-    /// is that of the lists, so the number of tasks changes nothing.
+    /// Sorts: writing every arc straight to its place would miss the cache every time.
     fn of(neighbors: &Neighbors, affinity: impl Fn(f32) -> f32 + Sync) -> Self {
-        let n = neighbors.n();
-        let into = |items: Range<usize>| {
-            let lists = neighbors.indices.rows().into_iter();
-            let lists = lists.zip(neighbors.similarities.rows()).zip(0_u32..);
-            let affinity = &affinity;
-            lists.flat_map(move |((list, similarities), j)| {
-                let items = items.clone();
-                (list.into_iter().zip(similarities)).filter_map(move |(&i, &s)| {
-                    let own = items.contains(&(i as usize));
-                    let a = if own { affinity(s) } else { 0.0 };
-                    (a > 0.0).then_some((i as usize, j, a))
-                })
-            })
-        };
-        let width = n.div_ceil(rayon::current_num_threads()).max(1);
-        let mut start = vec![0_usize; n + 1];
-        (start[1..].par_chunks_mut(width).enumerate()).for_each(|(part, counts)| {
-            let first = part * width;
-            for (i, _, _) in into(first..first + counts.len()) {
-                counts[i - first] += 1;
-            }
-        });
-        for i in 0..n {
+        let k = neighbors.k.max(1);
+        let mut arcs = Vec::with_capacity(neighbors.indices.len());
+        (neighbors.indices.as_standard_layout().as_slice())
+            .unwrap_or_default()
+            .par_iter()
+            .zip((neighbors.similarities.as_standard_layout().as_slice()).unwrap_or_default())
+            .enumerate()
+            .map(|(p, (&to, &s))| (to, (p / k) as u32, affinity(s)))
+            .collect_into_vec(&mut arcs);
+        arcs.par_sort_unstable_by_key(|&(to, from, _)| (to, from));
+        let mut start = vec![0_usize; neighbors.n() + 1];
+        for &(to, _, _) in &arcs {
+            start[to as usize + 1] += 1;
+        }
+        for i in 0..neighbors.n() {
             start[i + 1] += start[i];
         }
-        let mut arcs = vec![(0_u32, 0_f32); start[n]];
-        let mut parts = Vec::new();
-        let mut rest = arcs.as_mut_slice();
-        for first in (0..n).step_by(width) {
-            let items = first..(first + width).min(n);
-            let (own, others) = rest.split_at_mut(start[items.end] - start[items.start]);
-            parts.push((items, own));
-            rest = others;
-        }
-        parts.into_par_iter().for_each(|(items, arcs)| {
-            let base = start[items.start];
-            let mut next: Vec<usize> = start[items.clone()].to_vec();
-            for (i, j, a) in into(items.clone()) {
-                let place = &mut next[i - items.start];
-                arcs[*place - base] = (j, a);
-                *place += 1;
-            }
-        });
         Self { start, arcs }
     }
 
-    fn of_item(&self, i: usize) -> &[(u32, f32)] {
-        &self.arcs[self.start[i]..self.start[i + 1]]
+    fn of_item(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
+        let arcs = self.arcs[self.start[i]..self.start[i + 1]].iter();
+        arcs.map(|&(_, from, affinity)| (from, affinity))
     }
 }
 
