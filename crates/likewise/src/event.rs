@@ -62,6 +62,13 @@ impl Monitor {
     }
 
     /// Ignores all events, and stops when this one does: for work inside of other work.
+    ///
+    /// ```
+    /// let monitor = likewise::Monitor::silent();
+    /// let inner = monitor.quiet();
+    /// monitor.cancel();
+    /// assert!(inner.check().is_err());
+    /// ```
     pub fn quiet(&self) -> Self {
         Self {
             receiver: Arc::new(|_| ()),

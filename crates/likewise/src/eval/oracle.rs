@@ -4,10 +4,16 @@
 //! pseudo-labels, its confidences, and its negative edges. Items whose label was given are
 //! left out of all that counts pseudo-labels.
 //!
-//! Negative edges: with the weight `s_e` of an edge and `d_e = 1` where its ends truly
-//! differ, the weighted precision is `sum s_e d_e / sum s_e`. It must be compared with the
-//! share of edges that differ, which an edge drawn blindly has. The average precision ranks
-//! the edges by weight; edges of equal weight enter together.
+//! Negative edges: with the negative weight `s_e` and the weight `w_e` of an edge, and `d_e = 1`
+//! where its ends truly differ,
+//! ```text
+//! precision   = sum s_e d_e / sum s_e
+//! recall      = sum s_e d_e / sum w_e d_e
+//! false alarm = sum s_e (1 - d_e) / sum w_e (1 - d_e)
+//! ```
+//! Negative edges tell something where the precision is above the share of edges that differ,
+//! which blind choice has, and the recall above the false alarm. The average precision
+//! ranks the edges by negative weight; edges of equal weight enter together.
 //!
 //! **Use it** on benchmark data and on labels that were hidden for the purpose. **Never** to
 //! choose a method or a parameter on data that the result is reported on: use
@@ -26,9 +32,6 @@ use super::calibration::Calibration;
 use super::proportion::wilson;
 use crate::propagate::NegativeEdges;
 use crate::{Beliefs, Error, Graph, Label, Labels, Result};
-
-/// Weight from which a negative edge counts as found.
-const FOUND: f64 = 0.01;
 
 /// How one class fared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +54,12 @@ pub struct NegativeOutcome {
     /// Share of the negative weight that lies on edges whose ends truly differ; `None` if there
     /// is no weight.
     pub precision: Option<f64>,
-    /// Share of the edges whose ends truly differ that weigh more than 0.01; `None` if
-    /// there are none.
+    /// Negative weight over weight, of the edges whose ends truly differ: how much of the
+    /// harm is countered. Above 1 where the weights are not bounded by those of the graph
+    /// ([`Scale::Unscaled`](crate::propagate::Scale::Unscaled)). `None` if no ends differ.
     pub recall: Option<f64>,
+    /// The same of the edges whose ends are truly of one class: how much good is lost.
+    pub false_alarm: Option<f64>,
     /// Average precision of the ranking by weight; `None` if no ends differ.
     pub average_precision: Option<f64>,
 }
@@ -180,28 +186,35 @@ fn purity(graph: &Graph, truth: &Labels) -> Option<f64> {
 }
 
 fn negative_outcome(graph: &Graph, truth: &Labels, weights: &[f64]) -> NegativeOutcome {
-    let mut edges: Vec<(f64, bool)> = (0..graph.n())
-        .flat_map(|i| {
-            let entries = graph.indptr()[i]..graph.indptr()[i + 1];
-            let columns = graph.indices()[entries.clone()].iter();
-            (columns.zip(&weights[entries]))
-                .filter(move |&(&j, _)| j as usize > i)
-                .filter_map(move |(&j, &s)| Some((s, differ(truth, i, j as usize)?)))
-        })
-        .collect();
-    edges.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-    let count = edges.len();
-    let different = edges.iter().filter(|e| e.1).count();
-    let weight: f64 = edges.iter().map(|e| e.0).sum();
-    let on_different: f64 = edges.iter().filter(|e| e.1).map(|e| e.0).sum();
-    let found = edges.iter().filter(|e| e.1 && e.0 > FOUND).count();
+    let mut edges: Vec<(f64, bool)> = Vec::new();
+    // By whether the ends differ: edges, their negative weight, their weight.
+    let mut sums = [[0.0; 3]; 2];
+    for i in 0..graph.n() {
+        let entries = graph.indptr()[i]..graph.indptr()[i + 1];
+        let (columns, w) = graph.row(i);
+        for ((&j, &w), &s) in columns.iter().zip(w).zip(&weights[entries]) {
+            if (j as usize) < i {
+                continue;
+            }
+            if let Some(differ) = differ(truth, i, j as usize) {
+                let sums = &mut sums[usize::from(differ)];
+                for (sum, value) in sums.iter_mut().zip([1.0, s, f64::from(w)]) {
+                    *sum += value;
+                }
+                edges.push((s, differ));
+            }
+        }
+    }
+    edges.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let [same, different] = sums;
     let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     NegativeOutcome {
-        edges: count,
-        differ: share(different as f64, count as f64),
-        precision: share(on_different, weight),
-        recall: share(found as f64, different as f64),
-        average_precision: share(average_precision(&edges), different as f64),
+        edges: edges.len(),
+        differ: share(different[0], same[0] + different[0]),
+        precision: share(different[1], same[1] + different[1]),
+        recall: share(different[1], different[2]),
+        false_alarm: share(same[1], same[2]),
+        average_precision: share(average_precision(&edges), different[0]),
     }
 }
 
@@ -267,7 +280,10 @@ mod tests {
         let outcome = negative_outcome(&graph, &truth, &weights);
         assert_eq!((outcome.edges, outcome.differ), (4, Some(0.75)));
         assert_eq!(outcome.precision, Some(0.75 / 1.25));
-        assert_eq!(outcome.recall, Some(2.0 / 3.0));
+        assert_eq!(
+            (outcome.recall, outcome.false_alarm),
+            (Some(0.25), Some(0.5))
+        );
         // Groups: {hit, miss}, {hit}, {hit}: (1/2 + 2/3 + 3/4) / 3.
         let expected = (0.5 + 2.0 / 3.0 + 0.75) / 3.0;
         assert!((outcome.average_precision.unwrap() - expected).abs() < 1e-12);

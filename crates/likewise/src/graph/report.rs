@@ -208,12 +208,11 @@ impl Report {
                 sizes.join(", ")
             ));
         }
-        let (found, first, verb) = match &self.hubness {
-            Some(h) => (h.hubs, h.first_hubs.clone(), "listed by"),
-            None => {
-                let hubs = hubs(degrees);
-                (hubs.len(), hubs, "joined to")
-            }
+        let (found, first, verb) = if let Some(h) = &self.hubness {
+            (h.hubs, h.first_hubs.clone(), "listed by")
+        } else {
+            let hubs = hubs(degrees);
+            (hubs.len(), hubs, "joined to")
         };
         if found > 0 {
             let first: Vec<String> = first.iter().take(3).map(ToString::to_string).collect();

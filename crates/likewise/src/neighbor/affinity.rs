@@ -232,6 +232,9 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
+    /// The weight of an edge from its two arcs.
+    type Rule = fn(f64, f64) -> f64;
+
     fn build(x: &Array2<f32>, k: usize) -> Graph {
         KnnGraph::new()
             .k(k)
@@ -256,7 +259,6 @@ mod tests {
             for ((j, p), &i) in found.indices.indexed_iter() {
                 a[[i as usize, j]] = f64::from(found.similarities[[j, p]].max(0.0)).powf(gamma);
             }
-            type Rule = fn(f64, f64) -> f64;
             let rules: [(Symmetrize, Rule); 4] = [
                 (Symmetrize::Sum, |a, b| a + b),
                 (Symmetrize::Mutual, |a, b| if a > 0.0 && b > 0.0 { a + b } else { 0.0 }),
