@@ -4,20 +4,28 @@
 //! |---|---|
 //! | how good is the search? | [`ranking`] |
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
-//! | how sure is the number? | [`bootstrap`] |
+//! | how sure is the number? | [`bootstrap`], [`proportion`] |
 //! | what may be fitted on, what not? | [`split`], [`leak`] |
 //! | what does one get without labels? | [`whitening`] |
 //! | did the embedding shrink to a point? | [`collapse`] |
-//! | does a confidence mean what it says? | [`calibration`] |
+//! | does a confidence mean what it says? | [`calibration`], [`temperature`] |
+//! | does propagation help on these labels? | [`diagnosis`] |
+//! | do pseudo-labels pile up on a class? | [`balance`] |
+//! | what is a propagation worth, given the truth? | [`oracle`] |
 
+pub mod balance;
 pub mod bootstrap;
 pub mod calibration;
 pub mod collapse;
+pub mod diagnosis;
 pub mod kmeans;
 pub mod leak;
 pub mod nmi;
+pub mod oracle;
+pub mod proportion;
 mod rank_counter;
 pub mod ranking;
 pub mod split;
 pub mod summary;
+pub mod temperature;
 pub mod whitening;

@@ -61,6 +61,21 @@ impl Monitor {
         Self::new(|_| ())
     }
 
+    /// Ignores all events, and stops when this one does: for work inside of other work.
+    ///
+    /// ```
+    /// let monitor = likewise::Monitor::silent();
+    /// let inner = monitor.quiet();
+    /// monitor.cancel();
+    /// assert!(inner.check().is_err());
+    /// ```
+    pub fn quiet(&self) -> Self {
+        Self {
+            receiver: Arc::new(|_| ()),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Asks the work to stop at its next [`check`](Self::check).
     pub fn cancel(&self) {
         self.stop.store(true, Ordering::Relaxed);

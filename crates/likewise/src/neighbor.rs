@@ -13,11 +13,12 @@ mod panel;
 mod quantize;
 mod update;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
+use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-pub use affinity::KnnGraph;
+pub use affinity::{KnnGraph, Symmetrize};
 pub use candidate::Partial;
 pub use exact::{Exact, Precision, Rows, Searched, block, exact};
 pub use hamming::hamming;
@@ -56,23 +57,48 @@ impl Neighbors {
                 self.k
             )));
         }
-        let mut seen = Vec::with_capacity(self.k);
-        for (row, list) in self.indices.rows().into_iter().enumerate() {
-            seen.clear();
-            seen.extend(list.iter().copied());
-            seen.sort_unstable();
-            if seen.windows(2).any(|w| w[0] == w[1]) {
-                return Err(Error::data(format!(
-                    "neighbours of item {row}: an index stands twice; each may stand once"
-                )));
-            }
-            if let Some(j) = seen.iter().find(|&&j| j as usize >= n || j as usize == row) {
-                return Err(Error::data(format!(
-                    "neighbours of item {row}: index {j} among {n} items; \
-                     indices must be below {n} and not the item itself"
-                )));
-            }
+        let broken = (self.indices.axis_iter(Axis(0)).into_par_iter().enumerate())
+            .map_init(Vec::new, |seen, (row, list)| {
+                seen.clear();
+                seen.extend(list.iter().copied());
+                seen.sort_unstable();
+                check_list(row, seen, n).err()
+            })
+            .find_first(Option::is_some);
+        if let Some(Some(error)) = broken {
+            return Err(error);
         }
         crate::matrix::check_finite(self.similarities.view(), "neighbour similarities")
+    }
+
+    /// In how many lists each item stands: `N_k` of [`graph::report`](crate::graph::report).
+    /// Indices out of range are not counted. O(n k).
+    pub fn occurrences(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.n()];
+        for &index in &self.indices {
+            if let Some(count) = counts.get_mut(index as usize) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// Checks the list of item `row`, in ascending order.
+fn check_list(row: usize, sorted: &[u32], n: usize) -> Result<()> {
+    if sorted.windows(2).any(|w| w[0] == w[1]) {
+        return Err(Error::data(format!(
+            "neighbours of item {row}: an index stands twice; each may stand once"
+        )));
+    }
+    match sorted
+        .iter()
+        .find(|&&j| j as usize >= n || j as usize == row)
+    {
+        Some(j) => Err(Error::data(format!(
+            "neighbours of item {row}: index {j} among {n} items; \
+             indices must be below {n} and not the item itself"
+        ))),
+        None => Ok(()),
     }
 }

@@ -23,6 +23,7 @@ macro_rules! topics {
 
 topics! {
     "knn-graph", "the affinity graph", "likewise/src/neighbor/affinity.rs";
+    "graph-report", "components, degrees and hubs of a graph", "likewise/src/graph/report.rs";
     "exact", "exact nearest neighbours", "likewise/src/neighbor/exact.rs";
     "lgc", "propagation: local and global consistency", "likewise/src/propagate/lgc.rs";
     "harmonic", "propagation: fitted on labeled items only", "likewise/src/propagate/harmonic.rs";
@@ -39,6 +40,11 @@ topics! {
     "leak", "leaks and duplicates", "likewise/src/eval/leak.rs";
     "whitening", "label-free shrunk whitening", "likewise/src/eval/whitening.rs";
     "calibration", "accuracy by confidence", "likewise/src/eval/calibration.rs";
+    "temperature", "confidences as probabilities", "likewise/src/eval/temperature.rs";
+    "diagnosis", "whether propagation helps, asked of the labels", "likewise/src/eval/diagnosis.rs";
+    "balance", "classes of the pseudo-labels", "likewise/src/eval/balance.rs";
+    "oracle", "a propagation against the truth", "likewise/src/eval/oracle.rs";
+    "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
     "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
     "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
     "flat", "the exact index", "likewise/src/index/flat.rs";
