@@ -26,7 +26,7 @@
 //! the inner product of unit rows; in unit rows the order is that of the Euclidean
 //! distance.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -116,17 +116,12 @@ impl Rows {
             .map_or(&[], |data| &data[i * d..(i + 1) * d])
     }
 
-    /// The point that the Euclidean products are taken from: the mean of the rows, so that
-    /// an offset of the data costs no digits. Zero for the other metrics.
+    /// The point that the Euclidean products are taken from: near the mean of the rows, so
+    /// that an offset of the data costs no digits. Zero for the other metrics.
     pub(super) fn centre(&self) -> Vec<f32> {
         match self.metric {
             Metric::Cosine | Metric::InnerProduct => vec![0.0; self.dimension()],
-            Metric::Euclidean => (self.data.axis_iter(Axis(1)))
-                .map(|column| {
-                    let sum: f64 = column.iter().map(|&v| f64::from(v)).sum();
-                    (sum / self.n().max(1) as f64) as f32
-                })
-                .collect(),
+            Metric::Euclidean => self.data.axis_iter(Axis(1)).map(centre).collect(),
         }
     }
 
@@ -203,6 +198,24 @@ impl Rows {
         list.iter()
             .map(|c| Candidate::new(self.ids[c.index() as usize], c.similarity()))
             .collect()
+    }
+}
+
+/// The mean of some values, rounded to a power of two of the size of their spread: taking
+/// it from values on a grid (counts, pixels) is then exact, and equal distances stay equal.
+pub(super) fn centre(values: ArrayView1<f32>) -> f32 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
+    let variance = values
+        .iter()
+        .map(|&v| (f64::from(v) - mean).powi(2))
+        .sum::<f64>()
+        / n;
+    if variance > 0.0 {
+        let step = variance.sqrt().log2().floor().exp2();
+        ((mean / step).round() * step) as f32
+    } else {
+        mean as f32
     }
 }
 

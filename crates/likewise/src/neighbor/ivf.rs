@@ -34,7 +34,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Candidate, Lists, Partial};
-use super::exact::{block_with, check_k};
+use super::exact::{block_with, centre, check_k};
 use super::panel::{self, Items8, NOBODY, PADDING, Products, Queries8, Side, bits, chunk};
 use super::quantize::Quantizer;
 use super::{Neighbors, Rows};
@@ -250,7 +250,7 @@ impl<'a> Features<'a> {
     fn new(x: ArrayView2<'a, f32>, metric: Metric) -> Self {
         let (n, d) = x.dim();
         let centre = match metric {
-            Metric::Euclidean => crate::matrix::column_means(x).mapv(|v| v as f32).to_vec(),
+            Metric::Euclidean => x.columns().into_iter().map(centre).collect(),
             _ => vec![0.0; d],
         };
         let lengths: Vec<f64> = (0..n)
