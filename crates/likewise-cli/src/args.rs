@@ -163,9 +163,42 @@ pub(crate) struct GraphFlags {
     /// Exponent of the cosine in an edge's weight.
     #[arg(long, default_value_t = 3.0, value_name = "G")]
     pub(crate) gamma: f64,
-    /// Approximate neighbours (HNSW) instead of exact ones.
+    /// Approximate neighbours instead of exact ones: faster from some 200,000 items on.
     #[arg(long)]
     pub(crate) approx: bool,
+    /// Least share of the true neighbours to find (with --approx), measured on a sample.
+    #[arg(long, default_value_t = 0.95, value_name = "R")]
+    pub(crate) recall: f64,
+    /// First pass of the exact search.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) precision: PrecisionName,
+    /// What an edge weighs that both, or only one, of its ends list.
+    #[arg(long, value_enum, default_value = "sum")]
+    pub(crate) symmetrize: SymmetrizeName,
+}
+
+/// First pass of the exact search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrecisionName {
+    /// Eight bits where that is faster and finds the same, as a sample shows.
+    Auto,
+    /// Full precision at once.
+    F32,
+    /// Eight bits, then full precision for the candidates.
+    I8,
+}
+
+/// What an edge weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SymmetrizeName {
+    /// Once for each end that lists the other.
+    Sum,
+    /// Only edges that both ends list.
+    Mutual,
+    /// The larger of the two.
+    Max,
+    /// Half the sum.
+    Mean,
 }
 
 /// `likewise graph`

@@ -118,6 +118,19 @@ pub(crate) fn load(data: &Data, at: &Context) -> Result<Collection, Failure> {
     )
 }
 
+/// The features in their file, where it can be mapped: an .npy of `f32` without labels of
+/// its own.
+pub(crate) fn mapped(data: &Data) -> Result<Option<likewise_io::Mapped>, Failure> {
+    let npy = data
+        .path()
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    if !npy || data.labels.is_some() || data.view.is_some() {
+        return Ok(None);
+    }
+    Ok(likewise_io::Mapped::npy(data.path())?)
+}
+
 /// As [`load`], from its parts.
 pub(crate) fn load_path(
     path: &Path,

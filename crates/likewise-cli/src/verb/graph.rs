@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use likewise::index::{Hnsw, HnswOptions, Index};
-use likewise::neighbor::{KnnGraph, Neighbors};
-use likewise::{Monitor, matrix};
+use likewise::Monitor;
+use likewise::graph::Report;
+use likewise::neighbor::{Exact, Ivf, KnnGraph, Precision, Probed, Searched, Symmetrize};
 use likewise_io::ReadOptions;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::ArrayView2;
 use serde::Serialize;
 
 use super::Context;
-use crate::args::{Graph, GraphFlags};
+use crate::args::{Graph, GraphFlags, PrecisionName, SymmetrizeName};
 use crate::data;
 use crate::estimate::Estimate;
 use crate::failure::Failure;
@@ -25,20 +25,41 @@ struct Answer {
     components: usize,
     isolated: usize,
     approximate: bool,
+    search: How,
+    report: Report,
     seconds: f64,
 }
 
+/// How the neighbours were found.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum How {
+    Exact(Searched),
+    Approximate(Probed),
+}
+
 pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
-    let estimate = shape(&args.data, at)?.graph_only(args.flags.k);
+    let mapped = data::mapped(&args.data)?;
+    let shape = shape(&args.data, at)?;
+    let estimate = match &mapped {
+        Some(_) => Estimate::new(),
+        None => shape.read(),
+    };
+    let estimate = shape.graph(estimate, &args.flags);
     if args.dry_run {
         return estimate.print(at);
     }
     estimate.check(at)?;
     let start = Instant::now();
-    let collection = data::load(&args.data, at)?;
-    let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
-    let x = collection.view(Some(&name))?.matrix.view();
-    let graph = build(&args.flags, x, at.monitor)?;
+    let (graph, how, report) = match &mapped {
+        Some(mapped) => build(&args.flags, mapped.view(), at.common.seed, at.monitor)?,
+        None => {
+            let collection = data::load(&args.data, at)?;
+            let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+            let x = collection.view(Some(&name))?.matrix.view();
+            build(&args.flags, x, at.common.seed, at.monitor)?
+        }
+    };
     if let Some(out) = &args.out {
         likewise_io::graph::write(out, &graph)?;
     }
@@ -50,60 +71,77 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
         components: graph.n_components(),
         isolated: graph.isolated().len(),
         approximate: args.flags.approx,
+        search: how,
+        report,
         seconds: start.elapsed().as_secs_f64(),
     };
     if at.common.json {
         return output::json(&answer);
     }
     output::line(format!(
-        "{} items, {} edges, {} component(s), {} isolated, {:.1} s",
-        answer.items, answer.edges, answer.components, answer.isolated, answer.seconds
-    ))
+        "{} items, {} edges, {} component(s), {} isolated, {}, {:.1} s",
+        answer.items,
+        answer.edges,
+        answer.components,
+        answer.isolated,
+        answer.search.in_words(),
+        answer.seconds
+    ))?;
+    for remark in &answer.report.verdict {
+        output::line(remark)?;
+    }
+    Ok(())
+}
+
+impl How {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Exact(s) if s.precision == Precision::I8 => format!(
+                "exact in 8 bits and f32 (recall {:.5} on {} items)",
+                s.recall, s.sampled
+            ),
+            Self::Exact(_) => "exact".into(),
+            Self::Approximate(p) => format!(
+                "approximate: {} of {} cells, recall {:.3} on {} items",
+                p.probes, p.cells, p.recall, p.sampled
+            ),
+        }
+    }
 }
 
 /// The graph of the rows of `x`, exact or approximate.
 pub(super) fn build(
     flags: &GraphFlags,
     x: ArrayView2<f32>,
+    seed: u64,
     monitor: &Monitor,
-) -> Result<likewise::Graph, Failure> {
-    let settings = KnnGraph::new().k(flags.k).gamma(flags.gamma);
-    if !flags.approx {
-        return Ok(settings.build(x, monitor)?);
-    }
-    let n = x.nrows();
-    if flags.k == 0 || flags.k >= n {
-        let rule = format!("must be at least 1 and below the number of items, {n}");
-        return Err(likewise::Error::parameter("k", flags.k, &rule).into());
-    }
-    let index = Hnsw::build(x, HnswOptions::default(), monitor)?;
-    let mut indices = Array2::<u32>::zeros((n, flags.k));
-    let mut similarities = Array2::<f32>::zeros((n, flags.k));
-    // One more than k, since the item itself is usually among them.
-    let x = matrix::l2_normalize(x.to_owned());
-    let hits = index.search(x.view(), flags.k + 1, monitor)?;
-    for (item, hits) in hits.iter().enumerate() {
-        let others = hits.iter().filter(|hit| hit.item != item).take(flags.k);
-        let mut found = 0;
-        for (place, hit) in others.enumerate() {
-            indices[[item, place]] = hit.item as u32;
-            similarities[[item, place]] = x.row(item).dot(&x.row(hit.item));
-            found += 1;
-        }
-        if found < flags.k {
-            return Err(Failure::failed(format!(
-                "the approximate search found only {found} neighbours of item {item}; leave \
-                 --approx out"
-            )));
-        }
-    }
-    let neighbors = Neighbors {
-        k: flags.k,
-        indices,
-        similarities,
+) -> Result<(likewise::Graph, How, Report), Failure> {
+    let settings =
+        KnnGraph::new()
+            .k(flags.k)
+            .gamma(flags.gamma)
+            .symmetrize(match flags.symmetrize {
+                SymmetrizeName::Sum => Symmetrize::Sum,
+                SymmetrizeName::Mutual => Symmetrize::Mutual,
+                SymmetrizeName::Max => Symmetrize::Max,
+                SymmetrizeName::Mean => Symmetrize::Mean,
+            });
+    let (neighbors, how) = if flags.approx {
+        let search = Ivf::new().recall(flags.recall).seed(seed);
+        let (neighbors, probed) = search.search(x, flags.k, monitor)?;
+        (neighbors, How::Approximate(probed))
+    } else {
+        let search = Exact::new().precision(match flags.precision {
+            PrecisionName::Auto => Precision::Auto,
+            PrecisionName::F32 => Precision::F32,
+            PrecisionName::I8 => Precision::I8,
+        });
+        let (neighbors, searched) = search.search(x, flags.k, monitor)?;
+        (neighbors, How::Exact(searched))
     };
-    debug_assert_eq!(neighbors.indices.len_of(Axis(0)), n);
-    Ok(settings.from_neighbors(&neighbors)?)
+    let graph = settings.from_neighbors(&neighbors)?;
+    let report = Report::of_lists(&graph, &neighbors)?;
+    Ok((graph, how, report))
 }
 
 /// Size of the data of a verb, from headers where the format allows.
@@ -135,7 +173,13 @@ impl DataShape {
         Estimate::new().resident(4.0 * self.items * (self.all_columns + self.columns))
     }
 
-    fn graph_only(&self, k: usize) -> Estimate {
-        self.read().graph(self.items, self.columns, k as f64)
+    /// Adds the graph.
+    pub(super) fn graph(&self, estimate: Estimate, flags: &GraphFlags) -> Estimate {
+        let (n, d, k) = (self.items, self.columns, flags.k as f64);
+        if flags.approx {
+            estimate.approximate_graph(n, d, k)
+        } else {
+            estimate.graph(n, d, k)
+        }
     }
 }

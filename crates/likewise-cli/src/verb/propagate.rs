@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     } else {
         let (collection, name) = data::with_view(collection, name, at)?;
         let x = collection.view(Some(&name))?.matrix.view();
-        let graph = graph::build(&args.flags, x, at.monitor)?;
+        let (graph, ..) = graph::build(&args.flags, x, at.common.seed, at.monitor)?;
         (collection, graph)
     };
     let truth = data::labels(&collection)?;
@@ -123,7 +123,7 @@ fn estimate(args: &Propagate, shape: &graph::DataShape, classes: usize) -> Estim
     let spread = shape.read().propagation(shape.items, k, classes as f64);
     match args.graph {
         Some(_) => spread,
-        None => spread.graph(shape.items, shape.columns, k),
+        None => shape.graph(spread, &args.flags),
     }
 }
 
