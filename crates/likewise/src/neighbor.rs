@@ -20,9 +20,9 @@ use crate::{Error, Result};
 
 pub use affinity::{KnnGraph, Symmetrize};
 pub use candidate::Partial;
-pub use exact::{Exact, Precision, Rows, Searched, block, exact};
+pub use exact::{Exact, ExactSearch, Precision, Rows, block, exact};
 pub use hamming::hamming;
-pub use ivf::{Ivf, Probed};
+pub use ivf::{ApproximateSearch, Ivf};
 
 pub use crate::distance::Metric;
 

@@ -25,6 +25,9 @@ topics! {
     "knn-graph", "the affinity graph", "likewise/src/neighbor/affinity.rs";
     "graph-report", "components, degrees and hubs of a graph", "likewise/src/graph/report.rs";
     "exact", "exact nearest neighbours", "likewise/src/neighbor/exact.rs";
+    "ivf", "approximate nearest neighbours", "likewise/src/neighbor/ivf.rs";
+    "hamming", "nearest binary codes", "likewise/src/neighbor/hamming.rs";
+    "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
     "lgc", "propagation: local and global consistency", "likewise/src/propagate/lgc.rs";
     "harmonic", "propagation: fitted on labeled items only", "likewise/src/propagate/harmonic.rs";
     "mixed", "propagation with negative edges", "likewise/src/propagate/mixed.rs";

@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use likewise::Monitor;
 use likewise::graph::Report;
-use likewise::neighbor::{Exact, Ivf, KnnGraph, Precision, Probed, Searched, Symmetrize};
+use likewise::neighbor::{
+    ApproximateSearch, Exact, ExactSearch, Ivf, KnnGraph, Precision, Symmetrize,
+};
 use likewise_io::ReadOptions;
 use ndarray::ArrayView2;
 use serde::Serialize;
@@ -34,8 +36,8 @@ struct Answer {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum How {
-    Exact(Searched),
-    Approximate(Probed),
+    Exact(ExactSearch),
+    Approximate(ApproximateSearch),
 }
 
 pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {

@@ -315,7 +315,7 @@ pub enum Precision {
 
 /// How an exact search went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Searched {
+pub struct ExactSearch {
     /// Instructions used: `avx512`, `avx2` or `portable`.
     pub kernel: String,
     /// Bits of the first pass: `f32` or `i8`.
@@ -377,7 +377,7 @@ impl Exact {
         x: ArrayView2<f32>,
         k: usize,
         monitor: &Monitor,
-    ) -> Result<(Neighbors, Searched)> {
+    ) -> Result<(Neighbors, ExactSearch)> {
         self.search_with(Kernel::detect(), x, k, monitor)
     }
 
@@ -387,7 +387,7 @@ impl Exact {
         x: ArrayView2<f32>,
         k: usize,
         monitor: &Monitor,
-    ) -> Result<(Neighbors, Searched)> {
+    ) -> Result<(Neighbors, ExactSearch)> {
         check_k(k, x.nrows())?;
         let rows = Rows::new(x, 0, self.metric)?;
         monitor.start("exact nearest neighbours", rows.n() as u64);
@@ -405,7 +405,7 @@ impl Exact {
             Some(found) => found,
             None => (
                 all_in_f32(kernel, &rows, k, monitor)?,
-                Searched::in_f32(kernel, k),
+                ExactSearch::in_f32(kernel, k),
             ),
         };
         monitor.end();
@@ -418,7 +418,7 @@ impl Exact {
     }
 }
 
-impl Searched {
+impl ExactSearch {
     fn in_f32(kernel: Kernel, k: usize) -> Self {
         Self {
             kernel: kernel.name().into(),

@@ -91,7 +91,7 @@ impl Default for Ivf {
 
 /// How an approximate search went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Probed {
+pub struct ApproximateSearch {
     /// Instructions used: `avx512`, `avx2` or `portable`.
     pub kernel: String,
     /// Cells of the items.
@@ -150,7 +150,7 @@ impl Ivf {
         x: ArrayView2<f32>,
         k: usize,
         monitor: &Monitor,
-    ) -> Result<(Neighbors, Probed)> {
+    ) -> Result<(Neighbors, ApproximateSearch)> {
         self.search_with(Kernel::detect(), x, k, monitor)
     }
 
@@ -160,7 +160,7 @@ impl Ivf {
         x: ArrayView2<f32>,
         k: usize,
         monitor: &Monitor,
-    ) -> Result<(Neighbors, Probed)> {
+    ) -> Result<(Neighbors, ApproximateSearch)> {
         self.check(x.nrows())?;
         check_k(k, x.nrows())?;
         check_finite(x, "features")?;
@@ -186,7 +186,7 @@ impl Ivf {
             let found = search.all(k, monitor)?;
             let recall = share_found(&found, &measure, &held_out);
             if recall >= self.recall || search.probes == search.most {
-                let probed = Probed {
+                let probed = ApproximateSearch {
                     kernel: kernel.name().into(),
                     cells: search.cells.len(),
                     probes: search.probes,
@@ -796,7 +796,7 @@ mod tests {
         inner.dot(&turn).mapv(|v| (3.0 * v).sin()) + noise * 0.1
     }
 
-    fn run(ivf: &Ivf, x: &Array2<f32>, k: usize) -> (Neighbors, Probed) {
+    fn run(ivf: &Ivf, x: &Array2<f32>, k: usize) -> (Neighbors, ApproximateSearch) {
         ivf.search(x.view(), k, &Monitor::silent()).unwrap()
     }
 

@@ -11,7 +11,7 @@ use rand::seq::index;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, Lists};
-use super::exact::{Precision, Rows, Searched, block_with, finished};
+use super::exact::{ExactSearch, Precision, Rows, block_with, finished};
 use super::panel::{self, Items8, Queries8, Side};
 use crate::distance::tile::Kernel;
 use crate::{Monitor, Result, seed};
@@ -118,7 +118,7 @@ pub(super) fn search(
     rows: &Rows,
     k: usize,
     monitor: &Monitor,
-) -> Result<Option<(Vec<Vec<Candidate>>, Searched)>> {
+) -> Result<Option<(Vec<Vec<Candidate>>, ExactSearch)>> {
     let (n, d) = (rows.n(), rows.dimension());
     let centre = rows.centre();
     let side = rows.side(&centre);
@@ -175,7 +175,7 @@ pub(super) fn search(
         ));
         return Ok(None);
     }
-    let searched = Searched {
+    let searched = ExactSearch {
         kernel: kernel.name().into(),
         precision: Precision::I8,
         recall,
