@@ -5,6 +5,11 @@
 //! | [`Lgc`] | `((1 + mu) I - S) F = mu Y` | the usual reference |
 //! | [`Harmonic`] | `(L + U) F = U Y` | the base of the mixed method |
 //! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | default: finds and uses negative edges |
+//! | [`Control`] | the same, `S` without cutting edges | comparison |
+//! | [`Manifold`] | the same, `S = 1` on one-sided neighbours | comparison; needs the neighbours |
+//! | [`Lpdr`] | `(L + gamma E_L - f lambda (D_S - S)) F = gamma E_L Y` | comparison |
+//! | [`Iscen`] | `(I - a S) Z = Y / n_c` | weights for training a network |
+//! | [`Dssml`] | the same on a mutual graph | comparison |
 //!
 //! What holds for all of them:
 //! - The pseudo-label is the class with the highest score, ties to the smaller class, and the
@@ -12,7 +17,8 @@
 //!   labels in a component of the graph, each score is first divided by the number of its
 //!   class: else the class with the most labels wins nearly everywhere, since all scores
 //!   are close to the label proportions. (This is our choice; with equal numbers, as in
-//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead.
+//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead,
+//!   and [`Iscen`] and [`Dssml`] have it in their equation.
 //! - Only classes with a label in the component of an item can be its pseudo-label.
 //! - A class without any labeled item is left out of the computation: its scores are 0
 //!   and it is never a pseudo-label.
@@ -23,16 +29,28 @@
 //!   confidence is 0: it is known to belong to none of the classes.
 
 pub mod confidence;
+pub mod control;
+pub mod diffusion;
+pub mod dssml;
 pub mod harmonic;
+pub mod iscen;
 mod known;
 pub mod lgc;
+pub mod lpdr;
+pub mod manifold;
 pub mod mass;
 mod method;
 pub mod mixed;
 pub mod negative;
+mod parameter;
 
+pub use control::Control;
+pub use dssml::Dssml;
 pub use harmonic::Harmonic;
+pub use iscen::Iscen;
 pub use lgc::Lgc;
+pub use lpdr::Lpdr;
+pub use manifold::Manifold;
 pub use mass::Mass;
 pub use method::Method;
 pub use mixed::{Mixed, Scale};
