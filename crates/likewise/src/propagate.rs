@@ -28,6 +28,7 @@
 //! - An item labeled [`Outside`](crate::Label::Outside) is treated as unknown, but its
 //!   confidence is 0: it is known to belong to none of the classes.
 
+pub mod affinity;
 pub mod confidence;
 pub mod control;
 pub mod diffusion;
@@ -44,6 +45,7 @@ pub mod mixed;
 pub mod negative;
 mod parameter;
 
+pub use affinity::{Affinity, affinity_exact};
 pub use control::Control;
 pub use dssml::Dssml;
 pub use harmonic::Harmonic;

@@ -306,8 +306,7 @@ impl Run {
             .for_each(|(((oldest, w), (q, u)), x)| {
                 for (p, oldest) in oldest.iter_mut().enumerate() {
                     let steps = &steps[p % groups * WIDTH..];
-                    for c in 0..WIDTH {
-                        let step = steps[c];
+                    for (c, step) in steps.iter().enumerate().take(WIDTH) {
                         let rest = step.epsilon * oldest.0[c] + step.delta * w[p].0[c];
                         oldest.0[c] = (u[p].0[c] - rest) * step.gamma_inverse;
                         x[p].0[c] += step.phi * oldest.0[c];
