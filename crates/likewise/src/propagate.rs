@@ -10,6 +10,11 @@
 //! | [`Lpdr`] | `(L + gamma E_L - f lambda (D_S - S)) F = gamma E_L Y` | comparison |
 //! | [`Iscen`] | `(I - a S) Z = Y / n_c` | weights for training a network |
 //! | [`Dssml`] | the same on a mutual graph | comparison |
+//! | [`NegativeLabels`] | the same with labels "not of class c" | where people say what an item is not |
+//! | [`TongJinExact`], [`GongExact`], `GoldbergExact` | dense, a few thousand nodes | comparison |
+//!
+//! `GoldbergExact` needs the feature `exact` (a solver of quadratic programs). Apart from these,
+//! [`Affinity`] spreads what is known of pairs, for the mining of [tuples](crate::tuple).
 //!
 //! What holds for all of them:
 //! - The pseudo-label is the class with the highest score, ties to the smaller class, and the
@@ -33,6 +38,9 @@ pub mod confidence;
 pub mod control;
 pub mod diffusion;
 pub mod dssml;
+#[cfg(feature = "exact")]
+pub mod goldberg;
+pub mod gong;
 pub mod harmonic;
 pub mod iscen;
 mod known;
@@ -43,11 +51,16 @@ pub mod mass;
 mod method;
 pub mod mixed;
 pub mod negative;
+pub mod negative_labels;
 mod parameter;
+pub mod tong_jin;
 
 pub use affinity::{Affinity, affinity_exact};
 pub use control::Control;
 pub use dssml::Dssml;
+#[cfg(feature = "exact")]
+pub use goldberg::GoldbergExact;
+pub use gong::GongExact;
 pub use harmonic::Harmonic;
 pub use iscen::Iscen;
 pub use lgc::Lgc;
@@ -57,6 +70,8 @@ pub use mass::Mass;
 pub use method::Method;
 pub use mixed::{Mixed, Scale};
 pub use negative::NegativeEdges;
+pub use negative_labels::NegativeLabels;
+pub use tong_jin::TongJinExact;
 
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 

@@ -158,7 +158,8 @@ mod tests {
         fn halves_are_paired_in_order(k in 1_usize..9, values in prop::collection::vec(0_u8..5, 90)) {
             let neighbors = star(k);
             let n = neighbors.n();
-            let w = Array2::from_shape_fn((n, k), |(i, p)| f64::from(values[i * 8 + p]));
+            let grade = |i: usize, p: usize| values[i * 8 + p];
+            let w = Array2::from_shape_fn((n, k), |(i, p)| f64::from(grade(i, p)));
             let labels = Labels::unknown(n);
             let found = Affinity::new().mine_given(&neighbors, &w, &labels).unwrap();
             prop_assert!(found.check(n).is_ok());
@@ -169,7 +170,8 @@ mod tests {
                 // Naive: number of neighbours that stand before each.
                 let place = |item: u32| {
                     let p = neighbors.indices.row(i).iter().position(|&j| j == item).unwrap();
-                    let before = |q: &usize| w[[i, *q]] > w[[i, p]] || (w[[i, *q]] == w[[i, p]] && *q < p);
+                    let own = (grade(i, p), std::cmp::Reverse(p));
+                    let before = |q: &usize| (grade(i, *q), std::cmp::Reverse(*q)) > own;
                     (0..k).filter(before).count()
                 };
                 prop_assert_eq!(place(positive), rank);
