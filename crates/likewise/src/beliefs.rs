@@ -40,4 +40,9 @@ pub struct Convergence {
     pub mean_negative_weight: Option<f64>,
     /// Share of edges with a negative weight above 0.01 (mixed propagation only).
     pub negative_share: Option<f64>,
+    /// Classes whose solve met a direction of negative curvature ([`Lpdr`] only): there the
+    /// objective has no minimum, and the scores are a saddle point of it.
+    ///
+    /// [`Lpdr`]: crate::propagate::Lpdr
+    pub negative_curvature: Option<usize>,
 }

@@ -20,6 +20,7 @@ pub mod propagate;
 mod reference;
 pub mod seed;
 pub mod solve;
+pub mod tuple;
 
 pub use beliefs::{Beliefs, Convergence};
 pub use collection::{Collection, Part, View};
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Monitor};
 pub use graph::Graph;
 pub use label::{Label, Labels};
+pub use tuple::Triplets;
 
 /// The examples of the README, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -5,6 +5,16 @@
 //! | [`Lgc`] | `((1 + mu) I - S) F = mu Y` | the usual reference |
 //! | [`Harmonic`] | `(L + U) F = U Y` | the base of the mixed method |
 //! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | default: finds and uses negative edges |
+//! | [`Control`] | the same, `S` without cutting edges | comparison |
+//! | [`Manifold`] | the same, `S = 1` on one-sided neighbours | comparison; needs the neighbours |
+//! | [`Lpdr`] | `(L + gamma E_L - f lambda (D_S - S)) F = gamma E_L Y` | comparison |
+//! | [`Iscen`] | `(I - a S) Z = Y / n_c` | weights for training a network |
+//! | [`Dssml`] | the same on a mutual graph | comparison |
+//! | [`NegativeLabels`] | the same with labels "not of class c" | where people say what an item is not |
+//! | [`TongJinExact`], [`GongExact`], `GoldbergExact` | dense, a few thousand nodes | comparison |
+//!
+//! `GoldbergExact` needs the feature `exact` (a solver of quadratic programs). Apart from these,
+//! [`Affinity`] spreads what is known of pairs, for the mining of [tuples](crate::tuple).
 //!
 //! What holds for all of them:
 //! - The pseudo-label is the class with the highest score, ties to the smaller class, and the
@@ -12,7 +22,8 @@
 //!   labels in a component of the graph, each score is first divided by the number of its
 //!   class: else the class with the most labels wins nearly everywhere, since all scores
 //!   are close to the label proportions. (This is our choice; with equal numbers, as in
-//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead.
+//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead,
+//!   and [`Iscen`] and [`Dssml`] have it in their equation.
 //! - Only classes with a label in the component of an item can be its pseudo-label.
 //! - A class without any labeled item is left out of the computation: its scores are 0
 //!   and it is never a pseudo-label.
@@ -22,21 +33,45 @@
 //! - An item labeled [`Outside`](crate::Label::Outside) is treated as unknown, but its
 //!   confidence is 0: it is known to belong to none of the classes.
 
+pub mod affinity;
 pub mod confidence;
+pub mod control;
+pub mod diffusion;
+pub mod dssml;
+#[cfg(feature = "exact")]
+pub mod goldberg;
+pub mod gong;
 pub mod harmonic;
+pub mod iscen;
 mod known;
 pub mod lgc;
+pub mod lpdr;
+pub mod manifold;
 pub mod mass;
 mod method;
 pub mod mixed;
 pub mod negative;
+pub mod negative_labels;
+mod parameter;
+pub mod tong_jin;
 
+pub use affinity::{Affinity, affinity_exact};
+pub use control::Control;
+pub use dssml::Dssml;
+#[cfg(feature = "exact")]
+pub use goldberg::GoldbergExact;
+pub use gong::GongExact;
 pub use harmonic::Harmonic;
+pub use iscen::Iscen;
 pub use lgc::Lgc;
+pub use lpdr::Lpdr;
+pub use manifold::Manifold;
 pub use mass::Mass;
 pub use method::Method;
 pub use mixed::{Mixed, Scale};
 pub use negative::NegativeEdges;
+pub use negative_labels::NegativeLabels;
+pub use tong_jin::TongJinExact;
 
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 

@@ -106,8 +106,7 @@ impl<'a> Known<'a> {
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
-        let n = self.graph.n();
-        let reached: Vec<bool> = (0..n).map(|i| self.reached(i)).collect();
+        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
         let compared = match mass.prior(self) {
             Some(prior) => {
                 super::mass::normalise(scores.view_mut(), &prior, &reached);
@@ -115,6 +114,18 @@ impl<'a> Known<'a> {
             }
             None => self.per_label(&scores),
         };
+        self.beliefs_of(scores, compared, convergence)
+    }
+
+    /// Beliefs from scores, and from what is compared between classes in their place.
+    pub(super) fn beliefs_of(
+        &self,
+        scores: Array2<f64>,
+        compared: Array2<f64>,
+        convergence: Convergence,
+    ) -> Beliefs {
+        let n = self.graph.n();
+        let reached: Vec<bool> = (0..n).map(|i| self.reached(i)).collect();
         let mut pseudo_label: Vec<Option<u32>> = (0..n)
             .map(|i| {
                 let counts = self.component_counts(i);
@@ -178,6 +189,7 @@ impl<'a> Known<'a> {
             unreached: (0..self.graph.n()).filter(|&i| !self.reached(i)).count(),
             mean_negative_weight: None,
             negative_share: None,
+            negative_curvature: None,
         };
         if !convergence.converged {
             monitor.warn(format!(

@@ -193,43 +193,74 @@ impl Mixed {
         labels: &Labels,
         monitor: &Monitor,
     ) -> Result<(Beliefs, NegativeEdges)> {
-        self.check()?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
+        let solver = self.solver();
         let known = Known::new(graph, labels, monitor)?;
-
-        monitor.start("label propagation", None);
-        let plain = deviation(&known, self.mu, &solver, monitor)?;
-        monitor.end();
-
-        monitor.start("negative edges", None);
-        let (f, estimate) = self.rescale(&known, &plain.x);
-        let reached = |i| known.reached(i);
-        let negatives = NegativeEdges::find(graph, &f, self.lambda, estimate, reached);
-        monitor.check()?;
-        monitor.end();
+        let (plain, negatives) = self.search(&known, &solver, monitor)?;
 
         monitor.start("mixed label propagation", None);
         let mixed = self.solve(&known, &negatives, &plain.x, &solver, monitor)?;
         monitor.end();
 
-        let mut convergence = known.convergence(&[&plain, &mixed], monitor);
-        let (mean, share) = negatives.summary();
-        convergence.mean_negative_weight = Some(mean);
-        convergence.negative_share = Some(share);
-        if share == 0.0 && known.n_classes() > 1 {
-            monitor.note(format!(
-                "no negative edge weighs more than 0.01 (mean {mean:.1e}): the result is close \
-                 to that of plain propagation"
-            ));
-        }
+        let convergence = known.convergence(&[&plain, &mixed], monitor);
+        let convergence = negatives.report(&known, convergence, monitor);
         let beliefs = known.beliefs(mixed.x, self.mass, convergence);
         Ok((beliefs, negatives))
     }
 
-    fn check(&self) -> Result<()> {
+    /// Step 3 alone, with negative edges that are given: of an oracle, of
+    /// [`manifold::one_sided`](super::manifold::one_sided), or of an earlier run.
+    ///
+    /// Fails as [`propagate`](Propagate::propagate) does, and if `negatives` is not of
+    /// this graph.
+    pub fn propagate_given(
+        &self,
+        graph: &Graph,
+        labels: &Labels,
+        negatives: &NegativeEdges,
+        monitor: &Monitor,
+    ) -> Result<Beliefs> {
+        self.check()?;
+        negatives.check(graph)?;
+        let solver = self.solver();
+        let known = Known::new(graph, labels, monitor)?;
+        monitor.start("mixed label propagation", None);
+        let proportions_only = Array2::zeros((graph.n(), known.n_classes()));
+        let mixed = self.solve(&known, negatives, &proportions_only, &solver, monitor)?;
+        monitor.end();
+        let convergence = known.convergence(&[&mixed], monitor);
+        let convergence = negatives.report(&known, convergence, monitor);
+        Ok(known.beliefs(mixed.x, self.mass, convergence))
+    }
+
+    /// Steps 1 and 2: the deviation from the label proportions, and the negative edges.
+    pub(super) fn search(
+        &self,
+        known: &Known,
+        solver: &ConjugateGradient,
+        monitor: &Monitor,
+    ) -> Result<(Solution, NegativeEdges)> {
+        self.check()?;
+        monitor.start("label propagation", None);
+        let plain = deviation(known, self.mu, solver, monitor)?;
+        monitor.end();
+
+        monitor.start("negative edges", None);
+        let (f, estimate) = self.rescale(known, &plain.x);
+        let reached = |i| known.reached(i);
+        let negatives = NegativeEdges::find(known.graph, &f, self.lambda, estimate, reached);
+        monitor.check()?;
+        monitor.end();
+        Ok((plain, negatives))
+    }
+
+    pub(super) fn solver(&self) -> ConjugateGradient {
+        ConjugateGradient {
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
         if !(self.beta.is_finite() && self.beta >= 0.0) {
             let rule = "must be finite and at least 0";
             return Err(Error::parameter("beta", self.beta, rule));
@@ -248,7 +279,7 @@ impl Mixed {
     }
 
     /// Solves for `G`, from `F`: a good start where there are few negative edges.
-    fn solve(
+    pub(super) fn solve(
         &self,
         known: &Known,
         negatives: &NegativeEdges,

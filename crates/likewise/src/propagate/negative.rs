@@ -15,7 +15,8 @@ use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
 use super::confidence::omega;
-use crate::Graph;
+use super::known::Known;
+use crate::{Convergence, Error, Graph, Monitor, Result};
 
 /// A denominator below this share of the degree is what rounding leaves of 0.
 const ROUNDING: f64 = 1e-12;
@@ -37,6 +38,77 @@ pub(super) enum Estimate {
 }
 
 impl NegativeEdges {
+    /// Negative edges that are known from elsewhere: triples `(i, j, weight)`, either order.
+    /// All other edges weigh 0; where a pair stands twice, the last one counts.
+    ///
+    /// Fails on a pair that is no edge of the graph and on a weight that is not within
+    /// [0, 1]. Costs O(entries + pairs x log degree).
+    ///
+    /// ```
+    /// use likewise::{Graph, propagate::NegativeEdges};
+    /// let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![1.0; 4])?;
+    /// let negatives = NegativeEdges::from_pairs(&graph, [(2, 1, 1.0)])?;
+    /// assert_eq!(negatives.weights(), [0.0, 0.0, 1.0, 1.0]);
+    /// assert!(NegativeEdges::from_pairs(&graph, [(0, 2, 1.0)]).is_err());
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn from_pairs(
+        graph: &Graph,
+        pairs: impl IntoIterator<Item = (u32, u32, f64)>,
+    ) -> Result<Self> {
+        let mut weights = vec![0.0; graph.nnz()];
+        for (i, j, weight) in pairs {
+            if !(0.0..=1.0).contains(&weight) {
+                return Err(Error::data(format!(
+                    "negative edge ({i}, {j}) has weight {weight}; weights must lie in [0, 1]"
+                )));
+            }
+            let n = graph.n();
+            let inside = (i as usize) < n && (j as usize) < n;
+            let entry = |i, j| (inside.then(|| graph.entry(i as usize, j as usize))).flatten();
+            let (Some(there), Some(back)) = (entry(i, j), entry(j, i)) else {
+                return Err(Error::data(format!(
+                    "negative edge ({i}, {j}) is no edge of the graph of {n} nodes; \
+                     only neighbours can be negative"
+                )));
+            };
+            weights[there] = weight;
+            weights[back] = weight;
+        }
+        Ok(Self { weights })
+    }
+
+    /// The weight `weigh(i, j, w_ij)` for each entry, which must be symmetric to the bit.
+    pub(super) fn weigh(graph: &Graph, weigh: impl Fn(usize, usize, f64) -> f64 + Sync) -> Self {
+        let row = |i: usize| {
+            let (columns, weights) = graph.row(i);
+            (columns.iter().zip(weights)).map(move |(&j, &w)| (i, j as usize, f64::from(w)))
+        };
+        let rows = (0..graph.n()).into_par_iter().flat_map_iter(row);
+        Self {
+            weights: rows.map(|(i, j, w)| weigh(i, j, w)).collect(),
+        }
+    }
+
+    /// Fails unless these are the negative edges of `graph`, as far as their number tells.
+    pub(super) fn check(&self, graph: &Graph) -> Result<()> {
+        if self.weights.len() == graph.nnz() {
+            return Ok(());
+        }
+        Err(Error::data(format!(
+            "negative edges: {} weights, but the graph has {} entries; make them for this graph",
+            self.weights.len(),
+            graph.nnz()
+        )))
+    }
+
+    /// Sum of the weights of every node.
+    pub(super) fn degrees(&self, graph: &Graph) -> Vec<f64> {
+        (graph.indptr().windows(2))
+            .map(|row| self.weights[row[0]..row[1]].iter().sum())
+            .collect()
+    }
+
     /// One weight for each entry of the graph, 0 on edges that are not negative.
     pub fn weights(&self) -> &[f64] {
         &self.weights
@@ -53,8 +125,27 @@ impl NegativeEdges {
         })
     }
 
+    /// Notes in the report how many and how heavy these are.
+    pub(super) fn report(
+        &self,
+        known: &Known,
+        mut convergence: Convergence,
+        monitor: &Monitor,
+    ) -> Convergence {
+        let (mean, share) = self.summary();
+        convergence.mean_negative_weight = Some(mean);
+        convergence.negative_share = Some(share);
+        if share == 0.0 && known.n_classes() > 1 {
+            monitor.note(format!(
+                "no negative edge weighs more than 0.01 (mean {mean:.1e}): the result is close \
+                 to that of plain propagation"
+            ));
+        }
+        convergence
+    }
+
     /// Mean weight over all edges of the graph, and the share of edges above 0.01.
-    pub(super) fn summary(&self) -> (f64, f64) {
+    fn summary(&self) -> (f64, f64) {
         let n = self.weights.len().max(1) as f64;
         let above = self.weights.iter().filter(|&&s| s > 0.01).count();
         (self.weights.iter().sum::<f64>() / n, above as f64 / n)

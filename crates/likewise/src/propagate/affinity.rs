@@ -1,0 +1,819 @@
+//! Propagated affinities: how alike two neighbours are, from labeled pairs spread over the
+//! directed graph of nearest neighbours.
+//!
+//! `W* = (1 - gamma) (I - gamma Q)^-1 W0`, `W = (W* + W*^T) / 2`, where `Q_ij = 1/k` if `j` is
+//! among the `k` nearest neighbours of `i`, and `W0` is 1 on the diagonal and on labeled pairs
+//! of one class, -1 on labeled pairs of two classes, 0 elsewhere. `W` is wanted only
+//! between an item and its neighbours; to mine triplets from it see
+//! [`tuple::affinity`](crate::tuple::affinity).
+//!
+//! With `R = (I - gamma Q)^-1`, `H = R Y` (`n x C`) and `h = H 1`, column `j` of `W*` is
+//! `(1 - gamma) (2 H_c - h)` for a labeled item of class `c`, the same for all of its class,
+//! and `(1 - gamma) R e_j` for an unlabeled one. So one solve a class and one an
+//! unlabeled item give all that is needed, and only the values at neighbours are kept.
+//!
+//! **Use it** on some 10,000 items at a time, labeled ones and a random part of the
+//! others, as the source does. **Not** on more than about 100,000 at once, unless with
+//! [`Entries::Pushed`]: one solve an item costs O(n k), so all cost O(n²k). And not with a
+//! symmetrised `Q`, which is another method.
+//!
+//! Cost: time O(n² k x iterations) solved, O(n / ((1 - gamma) threshold) k) pushed; memory
+//! O(nk + nC) and 60 vectors a thread. [`affinity_exact`] is the dense form, O(n³).
+//!
+//! Source: Liu, He and Chang 2010, in the form of Dutta, Harandi and Sekhar, AAAI 2021. An item
+//! is not its own neighbour. The column form is ours; it is the same matrix.
+
+use faer::Mat;
+use faer::linalg::solvers::Solve;
+use ndarray::Array2;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::lgc::positive;
+use super::parameter::fraction;
+use crate::neighbor::Neighbors;
+use crate::{Error, Labels, Monitor, Result};
+
+/// Columns that are solved together: one cache line of `f64`.
+const WIDTH: usize = 8;
+/// Most items of the dense form: 1.2 GB for each of its matrices.
+const EXACT: usize = 12_000;
+
+type Block = Vec<[f64; WIDTH]>;
+
+/// How the entries of `R` at neighbours are found.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entries {
+    /// One solve an unlabeled item, by stabilised biconjugate gradients. No entry of `W*` is
+    /// off by more than `tolerance` (labeled columns: times the number of classes and 2).
+    #[default]
+    Solved,
+    /// One local walk an item: what arrives at a node is sent on while it is more than
+    /// `threshold`. What is left is spread as if it were everywhere. Time does not grow with
+    /// `n`; an entry of column `z` is off by at most `threshold` times `(1 - gamma)` times the
+    /// sum of column `z` of `R`, which is 1 in the mean and large at hubs.
+    Pushed {
+        /// Above 0; 1e-3 to 1e-5 are useful.
+        threshold: f64,
+    },
+}
+
+/// Parameters of affinity propagation.
+///
+/// ```
+/// use likewise::neighbor::{Metric, exact};
+/// use likewise::propagate::Affinity;
+/// use likewise::{Labels, Monitor};
+/// let monitor = Monitor::silent();
+/// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.2, 0.9], [0.0, 1.0], [0.6, 0.5]];
+/// let neighbors = exact(x.view(), 2, Metric::Cosine, &monitor)?;
+/// let labels = Labels::parse(["a", "", "", "b", ""]);
+/// let affinities = Affinity::new().gamma(0.9).spread(&neighbors, &labels, &monitor)?;
+/// // Item 0 and its nearest neighbour, item 1.
+/// assert!((affinities.values[[0, 0]] - 0.14398443).abs() < 1e-8);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Affinity {
+    gamma: f64,
+    entries: Entries,
+    tolerance: f64,
+    max_iterations: usize,
+}
+
+/// The affinity of every item to each of its neighbours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Affinities {
+    /// `W` at the neighbours (`n x k`), in the order of [`Neighbors::indices`].
+    pub values: Array2<f64>,
+    /// Most iterations that a solve took.
+    pub iterations: usize,
+    /// Largest residual of a solve in any row: the bound of the error of a solved entry.
+    pub residual: f64,
+    /// Whether every solve met the tolerance.
+    pub converged: bool,
+}
+
+impl Default for Affinity {
+    fn default() -> Self {
+        Self {
+            gamma: 0.99,
+            entries: Entries::Solved,
+            tolerance: 1e-10,
+            max_iterations: 3000,
+        }
+    }
+}
+
+impl Affinity {
+    /// `gamma = 0.99`, every item solved.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Share that is passed on at each step, above 0 and below 1.
+    #[must_use]
+    pub fn gamma(mut self, gamma: f64) -> Self {
+        self.gamma = gamma;
+        self
+    }
+
+    /// How the entries are found.
+    #[must_use]
+    pub fn entries(mut self, entries: Entries) -> Self {
+        self.entries = entries;
+        self
+    }
+
+    /// Largest error of an entry of a solved column, above 0.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// Most iterations of a solve, at least 1. Reaching it is reported, not an error.
+    #[must_use]
+    pub fn max_iterations(mut self, max_iterations: usize) -> Self {
+        self.max_iterations = max_iterations;
+        self
+    }
+
+    /// The affinities of all items to their neighbours.
+    ///
+    /// Labels may all be unknown; an outside label counts as unknown. Fails on broken lists,
+    /// if labels and lists differ in length, on parameters out of range, and when cancelled.
+    pub fn spread(
+        &self,
+        neighbors: &Neighbors,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Affinities> {
+        fraction("gamma", self.gamma)?;
+        positive("tolerance", self.tolerance)?;
+        if self.max_iterations == 0 {
+            return Err(Error::parameter("max_iterations", 0, "must be at least 1"));
+        }
+        if let Entries::Pushed { threshold } = self.entries {
+            positive("threshold", threshold)?;
+        }
+        check(neighbors, labels)?;
+        let walk = Walk::new(neighbors, self.gamma);
+        let class: Vec<Option<usize>> = (labels.items().iter())
+            .map(|label| label.class().map(|class| class as usize))
+            .collect();
+        let n = neighbors.n();
+
+        monitor.start("affinities: classes", None);
+        let classes = labels.by_class();
+        let wanted: Vec<&[usize]> = classes.iter().map(Vec::as_slice).collect();
+        let (batches, mut report) = self.solve(&walk, &wanted, monitor, |x, lane, _| {
+            x.iter().map(|row| row[lane]).collect::<Vec<f64>>()
+        })?;
+        let mut labeled = Array2::zeros((n, classes.len()));
+        for (mut column, values) in labeled.columns_mut().into_iter().zip(batches) {
+            column.assign(&ndarray::ArrayView1::from(&values));
+        }
+        // 2 H - h: what a labeled neighbour of each class contributes.
+        for mut row in labeled.rows_mut() {
+            let sum = row.sum();
+            row.mapv_inplace(|h| 2.0 * h - sum);
+        }
+        monitor.end();
+
+        monitor.start("affinities: items", n as u64);
+        let (out, into) = match self.entries {
+            Entries::Solved => {
+                let unlabeled: Vec<usize> = (0..n).filter(|&i| class[i].is_none()).collect();
+                let wanted: Vec<&[usize]> = unlabeled.chunks(1).collect();
+                let (found, more) = self.solve(&walk, &wanted, monitor, |x, lane, wanted| {
+                    walk.at_neighbors(wanted[0], |i| x[i][lane])
+                })?;
+                report = report.and(more);
+                walk.lay_out(unlabeled.into_iter().zip(found))
+            }
+            Entries::Pushed { threshold } => {
+                let found = walk.push_all(threshold, monitor)?;
+                // Rows of R instead of columns: what goes out and what comes in change places.
+                let (out, into) = walk.lay_out((0..n).zip(found));
+                (into, out)
+            }
+        };
+        monitor.end();
+
+        // At arc a -> z: `out` holds R_za, `into` holds R_az.
+        let values = Array2::from_shape_fn((n, walk.k), |(a, p)| {
+            let arc = a * walk.k + p;
+            let z = walk.lists[arc] as usize;
+            let there = class[z].map_or(into[arc], |c| labeled[[a, c]]);
+            let back = class[a].map_or(out[arc], |c| labeled[[z, c]]);
+            (1.0 - self.gamma) * (there + back) / 2.0
+        });
+        if !report.converged {
+            monitor.warn(format!(
+                "a solve stopped after {} iterations at a residual of {:.1e}; raise \
+                 max_iterations or tolerance",
+                report.iterations, report.residual
+            ));
+        }
+        Ok(Affinities {
+            values,
+            iterations: report.iterations,
+            residual: report.residual,
+            converged: report.converged,
+        })
+    }
+
+    /// Solves one column for each of `wanted`, the rows at which its right-hand side is 1, and
+    /// keeps of the solution what `keep(block, lane, rows)` says. In parallel over batches
+    /// of columns, each in one thread.
+    fn solve<T: Send>(
+        &self,
+        walk: &Walk,
+        wanted: &[&[usize]],
+        monitor: &Monitor,
+        keep: impl Fn(&Block, usize, &[usize]) -> T + Sync,
+    ) -> Result<(Vec<T>, Report)> {
+        let done = AtomicU64::new(0);
+        let batches: Vec<(Vec<T>, Report)> = (wanted.par_chunks(WIDTH))
+            .map(|wanted| {
+                monitor.step(done.fetch_add(wanted.len() as u64, Relaxed))?;
+                let mut b = vec![[0.0; WIDTH]; walk.n()];
+                for (lane, rows) in wanted.iter().enumerate() {
+                    for &row in *rows {
+                        b[row][lane] = 1.0;
+                    }
+                }
+                let (x, report) = walk.solve(b, self.tolerance, self.max_iterations);
+                let kept = wanted.iter().enumerate();
+                let kept = kept.map(|(lane, rows)| keep(&x, lane, rows)).collect();
+                Ok((kept, report))
+            })
+            .collect::<Result<_>>()?;
+        let (mut all, mut report) = (Vec::with_capacity(wanted.len()), Report::default());
+        for (kept, one) in batches {
+            all.extend(kept);
+            report = report.and(one);
+        }
+        Ok((all, report))
+    }
+}
+
+fn check(neighbors: &Neighbors, labels: &Labels) -> Result<()> {
+    neighbors.check()?;
+    if labels.len() != neighbors.n() {
+        return Err(Error::data(format!(
+            "there are {} labels, but neighbours of {} items; one label an item is needed",
+            labels.len(),
+            neighbors.n()
+        )));
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Report {
+    iterations: usize,
+    residual: f64,
+    converged: bool,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            iterations: 0,
+            residual: 0.0,
+            converged: true,
+        }
+    }
+}
+
+impl Report {
+    fn and(self, other: Self) -> Self {
+        Self {
+            iterations: self.iterations.max(other.iterations),
+            residual: self.residual.max(other.residual),
+            converged: self.converged && other.converged,
+        }
+    }
+}
+
+/// The random walk over neighbours that goes on with probability `gamma`.
+struct Walk {
+    k: usize,
+    gamma: f64,
+    /// Neighbours of all items, `k` each; the place in this list is the number of an arc.
+    lists: Vec<u32>,
+    /// Arcs that end in each node, node after node, and where each node's begin.
+    incoming: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl Walk {
+    fn new(neighbors: &Neighbors, gamma: f64) -> Self {
+        let lists: Vec<u32> = neighbors.indices.iter().copied().collect();
+        let mut starts = vec![0; neighbors.n() + 1];
+        for &z in &lists {
+            starts[z as usize + 1] += 1;
+        }
+        for i in 0..neighbors.n() {
+            starts[i + 1] += starts[i];
+        }
+        let (mut next, mut incoming) = (starts.clone(), vec![0; lists.len()]);
+        for (arc, &z) in lists.iter().enumerate() {
+            incoming[next[z as usize]] = arc as u32;
+            next[z as usize] += 1;
+        }
+        Self {
+            k: neighbors.k,
+            gamma,
+            lists,
+            incoming,
+            starts,
+        }
+    }
+
+    fn n(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn list(&self, i: usize) -> &[u32] {
+        &self.lists[i * self.k..(i + 1) * self.k]
+    }
+
+    fn incoming(&self, i: usize) -> &[u32] {
+        &self.incoming[self.starts[i]..self.starts[i + 1]]
+    }
+
+    /// The share that goes to each neighbour.
+    fn share(&self) -> f64 {
+        self.gamma / self.k as f64
+    }
+
+    /// Values at the neighbours of `v`, and at the items that `v` is a neighbour of.
+    fn at_neighbors(&self, v: usize, value: impl Fn(usize) -> f64) -> (Vec<f64>, Vec<f64>) {
+        let out = self.list(v).iter().map(|&z| value(z as usize)).collect();
+        let into = self.incoming(v).iter();
+        let into = into.map(|&arc| value(arc as usize / self.k)).collect();
+        (out, into)
+    }
+
+    /// Both kinds of values of [`at_neighbors`](Self::at_neighbors), one an arc; 0 at nodes
+    /// without.
+    fn lay_out(
+        &self,
+        found: impl Iterator<Item = (usize, (Vec<f64>, Vec<f64>))>,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (mut all_out, mut all_into) =
+            (vec![0.0; self.lists.len()], vec![0.0; self.lists.len()]);
+        for (v, (out, into)) in found {
+            all_out[v * self.k..(v + 1) * self.k].copy_from_slice(&out);
+            for (&arc, into) in self.incoming(v).iter().zip(into) {
+                all_into[arc as usize] = into;
+            }
+        }
+        (all_out, all_into)
+    }
+
+    /// `y = gamma Q x`.
+    fn step(&self, x: &Block, y: &mut Block) {
+        let share = self.share();
+        for (list, y) in self.lists.chunks_exact(self.k).zip(y.iter_mut()) {
+            let mut sum = [0.0; WIDTH];
+            for &j in list {
+                for (sum, x) in sum.iter_mut().zip(&x[j as usize]) {
+                    *sum += x;
+                }
+            }
+            *y = sum.map(|s| s * share);
+        }
+    }
+
+    /// Solves `(I - gamma Q) X = B`: stabilised biconjugate gradients (van der Vorst 1992), and
+    /// then, for columns where they broke down, the plain iteration `x += r, r = gamma Q r`,
+    /// which always converges. Stops when no row of the residual is above `tolerance`; then
+    /// no entry of `(1 - gamma) X` is off by more, since `R` has row sums `1 / (1 - gamma)`.
+    fn solve(&self, b: Block, tolerance: f64, max_iterations: usize) -> (Block, Report) {
+        let n = self.n();
+        let zero = || vec![[0.0; WIDTH]; n];
+        let (mut x, mut p, mut v, mut t) = (zero(), zero(), zero(), zero());
+        let mut r = b.clone();
+        let ones = [1.0; WIDTH];
+        let (mut rho, mut alpha, mut omega) = (ones, ones, ones);
+        let mut open = largest(&r).map(|r| r > tolerance);
+        let mut iterations = 0;
+        while open.contains(&true) && iterations < max_iterations {
+            let rho_before = rho;
+            rho = dot(&b, &r);
+            let beta = lanes(|c| rho[c] / rho_before[c] * (alpha[c] / omega[c]));
+            stop_at(&mut open, &beta);
+            for ((p, r), v) in p.iter_mut().zip(&r).zip(&v) {
+                *p = lanes(|c| {
+                    if open[c] {
+                        r[c] + beta[c] * (p[c] - omega[c] * v[c])
+                    } else {
+                        0.0
+                    }
+                });
+            }
+            self.step(&p, &mut v);
+            for (v, p) in v.iter_mut().zip(&p) {
+                *v = lanes(|c| p[c] - v[c]);
+            }
+            let bv = dot(&b, &v);
+            alpha = lanes(|c| rho[c] / bv[c]);
+            stop_at(&mut open, &alpha);
+            let factor = lanes(|c| if open[c] { alpha[c] } else { 0.0 });
+            for (r, v) in r.iter_mut().zip(&v) {
+                *r = lanes(|c| r[c] - factor[c] * v[c]);
+            }
+            self.step(&r, &mut t);
+            for (t, r) in t.iter_mut().zip(&r) {
+                *t = lanes(|c| r[c] - t[c]);
+            }
+            let (tr, tt) = (dot(&t, &r), dot(&t, &t));
+            omega = lanes(|c| if tt[c] > 0.0 { tr[c] / tt[c] } else { 0.0 });
+            let second = lanes(|c| if open[c] { omega[c] } else { 0.0 });
+            for ((x, p), (r, t)) in (x.iter_mut().zip(&p)).zip(r.iter_mut().zip(&t)) {
+                *x = lanes(|c| x[c] + factor[c] * p[c] + second[c] * r[c]);
+                *r = lanes(|c| r[c] - second[c] * t[c]);
+            }
+            let size = largest(&r);
+            for (c, open) in open.iter_mut().enumerate() {
+                // Half: the true residual may be a little larger.
+                *open &= size[c] > 0.5 * tolerance && omega[c] != 0.0;
+            }
+            iterations += 1;
+        }
+        let broken = largest(&x).map(|x| !x.is_finite());
+        for x in &mut x {
+            *x = lanes(|c| if broken[c] { 0.0 } else { x[c] });
+        }
+        self.step(&x, &mut t);
+        for ((r, b), (x, t)) in r.iter_mut().zip(&b).zip(x.iter().zip(&t)) {
+            *r = lanes(|c| b[c] - x[c] + t[c]);
+        }
+        let worst = |r: &Block| largest(r).into_iter().fold(0.0, f64::max);
+        let mut residual = worst(&r);
+        while residual > tolerance && iterations < max_iterations {
+            for (x, r) in x.iter_mut().zip(&r) {
+                *x = lanes(|c| x[c] + r[c]);
+            }
+            self.step(&r, &mut t);
+            std::mem::swap(&mut r, &mut t);
+            residual = worst(&r);
+            iterations += 1;
+        }
+        let report = Report {
+            iterations,
+            residual,
+            converged: residual <= tolerance,
+        };
+        (x, report)
+    }
+
+    /// For every node `a`, row `a` of `R` at its neighbours and at those that it is one of.
+    fn push_all(&self, threshold: f64, monitor: &Monitor) -> Result<Vec<(Vec<f64>, Vec<f64>)>> {
+        let n = self.n();
+        let mean: Vec<f64> = self.column_sums().iter().map(|s| s / n as f64).collect();
+        let done = AtomicU64::new(0);
+        (0..n)
+            .into_par_iter()
+            .map_init(
+                || Pushed::new(n),
+                |at, a| {
+                    if a % 256 == 0 {
+                        monitor.step(done.fetch_add(256, Relaxed))?;
+                    }
+                    self.push(a, threshold, at);
+                    let left: f64 = at.touched.iter().map(|&v| at.rest[v as usize]).sum();
+                    let value = |z: usize| at.sum[z] + left * mean[z];
+                    let found = self.at_neighbors(a, value);
+                    at.clear();
+                    Ok(found)
+                },
+            )
+            .collect()
+    }
+
+    /// Sends on what has arrived, first come first served, until no node holds more than
+    /// `threshold`.
+    fn push(&self, a: usize, threshold: f64, at: &mut Pushed) {
+        at.receive(a, 1.0, threshold);
+        while let Some(v) = at.waiting.pop_front() {
+            let v = v as usize;
+            let amount = std::mem::take(&mut at.rest[v]);
+            at.queued[v] = false;
+            at.sum[v] += amount;
+            for &j in self.list(v) {
+                at.receive(j as usize, amount * self.share(), threshold);
+            }
+        }
+    }
+
+    /// `R^T 1`, to six digits, by its series.
+    fn column_sums(&self) -> Vec<f64> {
+        let mut term = vec![1.0; self.n()];
+        let mut sum = term.clone();
+        let mut size = 1.0;
+        while size > 1e-6 * (1.0 - self.gamma) {
+            let mut next = vec![0.0; self.n()];
+            for (list, amount) in self.lists.chunks_exact(self.k).zip(&term) {
+                for &j in list {
+                    next[j as usize] += amount * self.share();
+                }
+            }
+            for (sum, next) in sum.iter_mut().zip(&next) {
+                *sum += next;
+            }
+            term = next;
+            size *= self.gamma;
+        }
+        sum
+    }
+}
+
+/// The state of one local walk, reused from item to item.
+struct Pushed {
+    sum: Vec<f64>,
+    rest: Vec<f64>,
+    queued: Vec<bool>,
+    waiting: VecDeque<u32>,
+    touched: Vec<u32>,
+}
+
+impl Pushed {
+    fn new(n: usize) -> Self {
+        Self {
+            sum: vec![0.0; n],
+            rest: vec![0.0; n],
+            queued: vec![false; n],
+            waiting: VecDeque::new(),
+            touched: Vec::new(),
+        }
+    }
+
+    fn receive(&mut self, v: usize, amount: f64, threshold: f64) {
+        if self.sum[v] == 0.0 && self.rest[v] == 0.0 {
+            self.touched.push(v as u32);
+        }
+        self.rest[v] += amount;
+        if self.rest[v] > threshold && !self.queued[v] {
+            self.queued[v] = true;
+            self.waiting.push_back(v as u32);
+        }
+    }
+
+    fn clear(&mut self) {
+        for v in self.touched.drain(..) {
+            self.sum[v as usize] = 0.0;
+            self.rest[v as usize] = 0.0;
+        }
+    }
+}
+
+fn lanes(value: impl Fn(usize) -> f64) -> [f64; WIDTH] {
+    std::array::from_fn(value)
+}
+
+fn dot(a: &Block, b: &Block) -> [f64; WIDTH] {
+    let mut sum = [0.0; WIDTH];
+    for (a, b) in a.iter().zip(b) {
+        for c in 0..WIDTH {
+            sum[c] += a[c] * b[c];
+        }
+    }
+    sum
+}
+
+/// Largest absolute value of each column; NaN counts as infinite.
+fn largest(r: &Block) -> [f64; WIDTH] {
+    let mut most = [0.0_f64; WIDTH];
+    for r in r {
+        for c in 0..WIDTH {
+            let size = if r[c].is_nan() {
+                f64::INFINITY
+            } else {
+                r[c].abs()
+            };
+            most[c] = most[c].max(size);
+        }
+    }
+    most
+}
+
+/// Closes the columns whose value is not a number of use: they broke down.
+fn stop_at(open: &mut [bool; WIDTH], value: &[f64; WIDTH]) {
+    for (open, value) in open.iter_mut().zip(value) {
+        *open &= value.is_finite();
+    }
+}
+
+/// `W` of all pairs (`n x n`), by a dense LU decomposition: the yardstick.
+///
+/// O(n³) time and O(n²) memory; fails above 12,000 items, and as
+/// [`Affinity::spread`] does.
+pub fn affinity_exact(neighbors: &Neighbors, labels: &Labels, gamma: f64) -> Result<Array2<f64>> {
+    fraction("gamma", gamma)?;
+    check(neighbors, labels)?;
+    let n = neighbors.n();
+    if n > EXACT {
+        return Err(Error::data(format!(
+            "{n} items are too many for the dense form; take at most {EXACT}, or Affinity"
+        )));
+    }
+    let mut system = Mat::<f64>::identity(n, n);
+    for ((i, _), &j) in neighbors.indices.indexed_iter() {
+        system[(i, j as usize)] -= gamma / neighbors.k as f64;
+    }
+    let given = Mat::from_fn(n, n, |i, j| match (labels[i].class(), labels[j].class()) {
+        _ if i == j => 1.0,
+        (Some(a), Some(b)) if a == b => 1.0,
+        (Some(_), Some(_)) => -1.0,
+        _ => 0.0,
+    });
+    let spread = system.partial_piv_lu().solve(&given);
+    Ok(Array2::from_shape_fn((n, n), |(i, j)| {
+        (1.0 - gamma) * (spread[(i, j)] + spread[(j, i)]) / 2.0
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neighbor::{Metric, exact};
+    use crate::reference::{self, in_one_and_two_threads};
+    use crate::{ErrorKind, seed};
+    use ndarray::array;
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    fn toy() -> (Neighbors, Labels) {
+        let x = array![[1.0, 0.0], [0.9, 0.1], [0.2, 0.9], [0.0, 1.0], [0.6, 0.5]];
+        let neighbors = exact(x.view(), 2, Metric::Cosine, &Monitor::silent()).unwrap();
+        (neighbors, Labels::parse(["0", "", "", "1", ""]))
+    }
+
+    fn clouds(n: usize, k: usize, classes: usize, noise: f32) -> Neighbors {
+        let mut rng = seed::stream(5, "test clouds");
+        let mut draw = |_| rng.random::<f32>() - 0.5;
+        let centers = Array2::from_shape_fn((classes, 16), &mut draw);
+        let x = Array2::from_shape_fn((n, 16), |(i, c)| {
+            centers[[i % classes, c]] + noise * draw((i, c))
+        });
+        exact(x.view(), k, Metric::Cosine, &Monitor::silent()).unwrap()
+    }
+
+    fn spread(affinity: &Affinity, neighbors: &Neighbors, labels: &Labels) -> Affinities {
+        (affinity.spread(neighbors, labels, &Monitor::silent())).unwrap()
+    }
+
+    #[test]
+    fn the_check_values() {
+        let (neighbors, labels) = toy();
+        let lists = [[1, 4], [0, 4], [3, 4], [2, 4], [1, 2]];
+        for (i, list) in lists.iter().enumerate() {
+            let mut found = neighbors.indices.row(i).to_vec();
+            found.sort_unstable();
+            assert_eq!(found, list);
+        }
+        let expected = [
+            (0, 0, 0.125_391_85),
+            (0, 1, 0.143_984_43),
+            (0, 2, 0.059_344_94),
+            (0, 3, -0.125_391_85),
+            (0, 4, 0.155_172_41),
+            (1, 1, 0.300_508_05),
+            (1, 2, 0.175_116_20),
+            (1, 3, 0.059_344_94),
+            (1, 4, 0.262_187_88),
+            (2, 2, 0.300_508_05),
+            (2, 3, 0.143_984_43),
+            (2, 4, 0.262_187_88),
+            (3, 3, 0.125_391_85),
+            (3, 4, 0.155_172_41),
+            (4, 4, 0.379_310_34),
+        ];
+        let dense = affinity_exact(&neighbors, &labels, 0.9).unwrap();
+        for (i, j, w) in expected {
+            assert!((dense[[i, j]] - w).abs() < 1e-8 && (dense[[j, i]] - w).abs() < 1e-8);
+        }
+        let pushed = Entries::Pushed { threshold: 1e-12 };
+        for entries in [Entries::Solved, pushed] {
+            let found = spread(
+                &Affinity::new().gamma(0.9).entries(entries),
+                &neighbors,
+                &labels,
+            );
+            for ((i, p), w) in found.values.indexed_iter() {
+                let j = neighbors.indices[[i, p]] as usize;
+                assert!((w - dense[[i, j]]).abs() < 1e-9);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn equals_the_dense_form(
+            n in 2_usize..60, k in 1_usize..8, classes in 1_u32..5,
+            gamma in prop::sample::select(vec![0.5, 0.9, 0.99]), seed in 0_u64..10_000,
+        ) {
+            let k = k.min(n - 1);
+            let mut rng = seed::stream(seed, "test features");
+            let x = Array2::from_shape_fn((n, 3), |_| (rng.random::<f32>() * 8.0).round() - 4.0);
+            let neighbors = exact(x.view(), k, Metric::Cosine, &Monitor::silent()).unwrap();
+            let labels = reference::random_labels(n, classes, seed);
+            let labels = if seed % 5 == 0 { Labels::unknown(n) } else { labels };
+            let dense = affinity_exact(&neighbors, &labels, gamma).unwrap();
+            let pushed = Affinity::new().entries(Entries::Pushed { threshold: 1e-9 });
+            for affinity in [Affinity::new(), pushed] {
+                let found = spread(&affinity.gamma(gamma), &neighbors, &labels);
+                prop_assert!(found.converged && found.residual <= 1e-10);
+                for ((i, p), w) in found.values.indexed_iter() {
+                    let expected = dense[[i, neighbors.indices[[i, p]] as usize]];
+                    prop_assert!((w - expected).abs() < 1e-7, "{w} {expected}");
+                }
+            }
+        }
+    }
+
+    /// Share of pairs of neighbours of one item that stand in the same order.
+    fn agreement(neighbors: &Neighbors, found: &Array2<f64>, dense: &Array2<f64>) -> f64 {
+        let (mut same, mut all) = (0_u32, 0_u32);
+        for (i, row) in found.rows().into_iter().enumerate() {
+            for p in 0..row.len() {
+                for q in 0..p {
+                    let expected = |p| dense[[i, neighbors.indices[[i, p]] as usize]];
+                    all += 1;
+                    same += u32::from((row[p] > row[q]) == (expected(p) > expected(q)));
+                }
+            }
+        }
+        f64::from(same) / f64::from(all)
+    }
+
+    #[test]
+    fn neighbours_are_ranked_as_by_the_dense_form() {
+        let (n, classes) = (900, 6);
+        let neighbors = clouds(n, 10, classes, 1.5);
+        let labels = Labels::from_integers((0..n).map(|i| (i % classes) as i64)).draw(10, 1);
+        let dense = affinity_exact(&neighbors, &labels, 0.99).unwrap();
+        let ranked = |entries| {
+            let found = spread(&Affinity::new().entries(entries), &neighbors, &labels);
+            agreement(&neighbors, &found.values, &dense)
+        };
+        assert!(ranked(Entries::Solved) > 0.9999);
+        let (fine, rough) = (1e-5, 1e-2);
+        let fine = ranked(Entries::Pushed { threshold: fine });
+        let rough = ranked(Entries::Pushed { threshold: rough });
+        assert!(fine > 0.99 && rough > 0.8 && fine > rough, "{fine} {rough}");
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bytes() {
+        let neighbors = clouds(300, 5, 3, 1.0);
+        let labels = reference::random_labels(300, 3, 1);
+        let pushed = Entries::Pushed { threshold: 1e-4 };
+        for entries in [Entries::Solved, pushed] {
+            let affinity = Affinity::new().entries(entries);
+            let (one, two) = in_one_and_two_threads(|| spread(&affinity, &neighbors, &labels));
+            assert_eq!(one, two);
+        }
+    }
+
+    #[test]
+    fn too_few_iterations_are_reported() {
+        let (neighbors, labels) = toy();
+        let few = spread(&Affinity::new().max_iterations(1), &neighbors, &labels);
+        assert!(!few.converged && few.iterations == 1 && few.residual > 1e-10);
+    }
+
+    #[test]
+    fn bad_input_is_refused_and_parameters_survive_json() {
+        let (neighbors, labels) = toy();
+        let error = |affinity: Affinity, labels: &Labels, monitor: &Monitor| {
+            affinity.spread(&neighbors, labels, monitor).unwrap_err()
+        };
+        let silent = Monitor::silent();
+        let text = |affinity| error(affinity, &labels, &silent).to_string();
+        assert!(text(Affinity::new().gamma(1.0)).starts_with("gamma = 1"));
+        assert!(text(Affinity::new().tolerance(f64::NAN)).starts_with("tolerance = NaN"));
+        assert!(text(Affinity::new().max_iterations(0)).starts_with("max_iterations = 0"));
+        let pushed = Affinity::new().entries(Entries::Pushed { threshold: 0.0 });
+        assert!(text(pushed.clone()).starts_with("threshold = 0"));
+        let short = error(Affinity::new(), &Labels::unknown(3), &silent);
+        assert!(short.to_string().contains("3 labels"));
+        assert!(affinity_exact(&neighbors, &Labels::unknown(3), 0.9).is_err());
+        silent.cancel();
+        let stopped = error(Affinity::new(), &labels, &silent);
+        assert_eq!(stopped.kind(), ErrorKind::Cancelled);
+        let json = serde_json::to_string(&pushed).unwrap();
+        assert_eq!(serde_json::from_str::<Affinity>(&json).unwrap(), pushed);
+        assert!(serde_json::from_str::<Affinity>("{\"mu\": 1}").is_err());
+    }
+}

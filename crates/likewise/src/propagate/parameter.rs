@@ -1,0 +1,79 @@
+//! Setters of parameters that many methods share, so that each is described once.
+
+/// Writes the setters of the named fields.
+macro_rules! setters {
+    (@mu) => {
+        /// Weight of the labels against the smoothness, above 0.
+        #[must_use]
+        pub fn mu(mut self, mu: f64) -> Self {
+            self.mu = mu;
+            self
+        }
+    };
+    (@alpha) => {
+        /// Share of its score that a node takes from its neighbours, above 0 and below 1.
+        #[must_use]
+        pub fn alpha(mut self, alpha: f64) -> Self {
+            self.alpha = alpha;
+            self
+        }
+    };
+    (@pair_factor) => {
+        /// Times a negative pair counts in the sum over pairs, above 0: 2 where both
+        /// orders are summed as printed, 1 where each pair counts once.
+        #[must_use]
+        pub fn pair_factor(mut self, pair_factor: f64) -> Self {
+            self.pair_factor = pair_factor;
+            self
+        }
+    };
+    (@mass) => {
+        /// Class-mass normalisation of the scores.
+        #[must_use]
+        pub fn mass(mut self, mass: $crate::propagate::Mass) -> Self {
+            self.mass = mass;
+            self
+        }
+    };
+    (@solver) => {
+        /// Relative residual at which the solver stops, between 0 and 1.
+        #[must_use]
+        pub fn tolerance(mut self, tolerance: f64) -> Self {
+            self.tolerance = tolerance;
+            self
+        }
+
+        /// Most iterations of the solver.
+        #[must_use]
+        pub fn max_iterations(mut self, max_iterations: usize) -> Self {
+            self.max_iterations = max_iterations;
+            self
+        }
+    };
+    ($($name:ident)*) => {
+        $(setters!(@$name);)*
+    };
+}
+pub(super) use setters;
+
+use crate::{Error, Result};
+
+/// Fails unless `value` lies strictly between 0 and 1.
+pub(super) fn fraction(field: &str, value: f64) -> Result<()> {
+    if value > 0.0 && value < 1.0 {
+        Ok(())
+    } else {
+        let rule = "must be above 0 and below 1";
+        Err(Error::parameter(field, value, rule))
+    }
+}
+
+/// Fails unless `value` is a finite number of at least 0.
+pub(super) fn not_negative(field: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(())
+    } else {
+        let rule = "must be finite and at least 0";
+        Err(Error::parameter(field, value, rule))
+    }
+}
