@@ -149,13 +149,13 @@ impl Rows {
 
     pub(super) fn queries(&self, centre: &[f32]) -> Queries {
         Queries::pack(self.n(), self.dimension(), |i, out| {
-            self.shifted(i, centre, out)
+            self.shifted(i, centre, out);
         })
     }
 
     pub(super) fn items(&self, centre: &[f32]) -> Items {
         Items::pack(self.n(), self.dimension(), |i, out| {
-            self.shifted(i, centre, out)
+            self.shifted(i, centre, out);
         })
     }
 

@@ -121,7 +121,7 @@ mod tests {
                 all.sort_unstable();
                 for (p, &(distance, j)) in all[..k].iter().enumerate() {
                     prop_assert_eq!(found.indices[[i, p]], j);
-                    prop_assert_eq!(found.similarities[[i, p]], -(distance as f32));
+                    prop_assert_eq!(found.similarities[[i, p]].to_bits(), (0.0 - distance as f32).to_bits());
                 }
             }
         }

@@ -136,7 +136,7 @@ pub(super) fn search(
     let truth = nearest(kernel, rows, &choose, k, monitor)?;
     let most = (4 * k + 64).min(n - 1);
     let asked = quantizer.rows(choose.len(), |i, out| {
-        out.copy_from_slice(rows.row(choose[i]))
+        out.copy_from_slice(rows.row(choose[i]));
     });
     let ids = choose.iter().map(|&i| i as u32).collect();
     let asked = (Queries8::pack(&asked, d), Side::new(ids, Vec::new()));
@@ -266,7 +266,7 @@ mod tests {
         let rows = Array2::from_shape_fn((40, 64), |(i, c)| if c == i % 3 { 1.0 } else { 0.0 });
         let quantizer = Quantizer::new(vec![0.0; 64], 1.0);
         let codes = quantizer.rows(40, |i, out| {
-            out.copy_from_slice(rows.row(i).as_slice().unwrap())
+            out.copy_from_slice(rows.row(i).as_slice().unwrap());
         });
         let code = |i: usize| codes[i * 64..(i + 1) * 64].iter().map(|&v| f64::from(v));
         let square = f64::from(quantizer.scale).powi(2);

@@ -27,6 +27,10 @@ const PART: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Available(());
 
+#[expect(
+    clippy::unused_self,
+    reason = "the value is the proof that its methods may be called"
+)]
 impl Available {
     pub(super) fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -59,7 +63,7 @@ impl Available {
 
     pub(super) fn dots(self, query: &[f32], rows: &[&[f32]]) -> Vec<f32> {
         // SAFETY: `self` exists, so the machine has the features of the function.
-        unsafe { chains(query, rows, |q, x, sum| q.mul_add(x, sum)) }
+        unsafe { chains(query, rows, f32::mul_add) }
     }
 
     pub(super) fn squares(self, query: &[f32], rows: &[&[f32]]) -> Vec<f32> {

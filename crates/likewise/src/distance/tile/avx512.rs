@@ -23,6 +23,10 @@ const ACROSS: usize = COLUMNS / LANES;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Available(avx2::Available);
 
+#[expect(
+    clippy::unused_self,
+    reason = "the value is the proof that its methods may be called"
+)]
 impl Available {
     pub(super) fn detect() -> Option<Self> {
         let narrow = avx2::Available::detect()?;
@@ -110,7 +114,7 @@ fn f32(
             sum[1] = _mm512_fmadd_ps(q, right, sum[1]);
         }
     }
-    compare(sums, rows, columns, tile)
+    compare(&sums, rows, columns, tile)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -136,13 +140,13 @@ fn i8(
     for (value, sum) in values.iter_mut().zip(sums) {
         *value = [_mm512_cvtepi32_ps(sum[0]), _mm512_cvtepi32_ps(sum[1])];
     }
-    compare(values, rows, columns, tile)
+    compare(&values, rows, columns, tile)
 }
 
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn compare(
-    sums: [[__m512; ACROSS]; ROWS],
+    sums: &[[__m512; ACROSS]; ROWS],
     rows: Limits<ROWS>,
     columns: Limits<COLUMNS>,
     tile: &mut Tile,
@@ -175,7 +179,7 @@ fn compare(
     for (values, sum) in tile.values.iter_mut().zip(sums) {
         let (halves, _) = values.as_chunks_mut::<LANES>();
         for (half, sum) in halves.iter_mut().zip(sum) {
-            store(half, sum);
+            store(half, *sum);
         }
     }
     true
