@@ -173,8 +173,10 @@ pub(crate) struct GraphFlags {
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) precision: PrecisionName,
     /// What an edge weighs that both, or only one, of its ends list.
-    #[arg(long, value_enum, default_value = "sum")]
-    pub(crate) symmetrize: SymmetrizeName,
+    ///
+    /// Default: sum; mutual for --method dssml.
+    #[arg(long, value_enum)]
+    pub(crate) symmetrize: Option<SymmetrizeName>,
 }
 
 /// First pass of the exact search.
@@ -225,6 +227,32 @@ pub(crate) enum MethodName {
     Harmonic,
     /// With negative edges found by edge removal.
     Mixed,
+    /// With negative edges found without it.
+    Control,
+    /// With one-sided neighbours as negative edges (MoM).
+    Manifold,
+    /// Dissimilarity regularisation (Zheng and Ip 2013).
+    Lpdr,
+    /// Class-balanced diffusion (Iscen 2019).
+    Iscen,
+    /// The same on a mutual graph (Zhuang and Moulin 2021).
+    Dssml,
+    /// With labels of the form "not this class" (Zoidi 2016); see --not.
+    NegativeLabels,
+    /// Dense quadratic program (Goldberg 2007), a few hundred items.
+    Goldberg,
+    /// Dense propagation of pairwise constraints (Gong 2014), a few thousand items.
+    Gong,
+    /// Dense, two classes (Tong and Jin 2007), a few thousand items.
+    TongJin,
+}
+
+impl MethodName {
+    /// As it is written on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 /// Scale of F in the softmax of mixed propagation.
@@ -268,7 +296,7 @@ pub(crate) struct Propagate {
     /// Scale of mixed propagation.
     #[arg(long, value_enum)]
     pub(crate) scale: Option<ScaleName>,
-    /// Weight of negative edges (mixed).
+    /// Weight of negative edges (mixed, control, manifold, goldberg).
     #[arg(long, value_name = "B")]
     pub(crate) beta: Option<f64>,
     /// Temperature factor of the edge removal (mixed).
@@ -286,10 +314,26 @@ pub(crate) struct Propagate {
     /// Relative residual at which the solver stops.
     #[arg(long, value_name = "T")]
     pub(crate) tolerance: Option<f64>,
+    /// Any parameter of the method by its name in recipes, e.g. --set gamma=100.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Pairs known to be unlike, instead of searching for them: a scipy CSR .npz whose
+    /// entries are edges of the graph.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known_negatives: Option<PathBuf>,
+    /// What items are not (negative-labels): a csv with id and label.
+    #[arg(long = "not", value_name = "FILE")]
+    pub(crate) excluded: Option<PathBuf>,
+    /// Ask the labels whether the propagation helps: cross-validation on the labeled items.
+    #[arg(long)]
+    pub(crate) diagnose: bool,
+    /// Calibrate the confidences on labels that are hidden in turn (as --diagnose does).
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// Where the beliefs go: .npz, .csv or .parquet.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
-    /// Where the negative edges go (mixed): a scipy CSR .npz.
+    /// Where the negative edges go (mixed, control, manifold): a scipy CSR .npz.
     #[arg(long, value_name = "FILE")]
     pub(crate) negatives: Option<PathBuf>,
     /// Only print the estimated time and memory.

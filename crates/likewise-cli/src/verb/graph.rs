@@ -5,7 +5,7 @@ use std::time::Instant;
 use likewise::Monitor;
 use likewise::graph::Report;
 use likewise::neighbor::{
-    ApproximateSearch, Exact, ExactSearch, Ivf, KnnGraph, Precision, Symmetrize,
+    ApproximateSearch, Exact, ExactSearch, Ivf, KnnGraph, Neighbors, Precision, Symmetrize,
 };
 use likewise_io::ReadOptions;
 use ndarray::ArrayView2;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     }
     estimate.check(at)?;
     let start = Instant::now();
-    let (graph, how, report) = match &mapped {
+    let built = match &mapped {
         Some(mapped) => build(&args.flags, mapped.view(), at.common.seed, at.monitor)?,
         None => {
             let collection = data::load(&args.data, at)?;
@@ -62,9 +62,15 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
             build(&args.flags, x, at.common.seed, at.monitor)?
         }
     };
+    let Built {
+        graph,
+        neighbors,
+        how,
+    } = built;
     if let Some(out) = &args.out {
         likewise_io::graph::write(out, &graph)?;
     }
+    let report = Report::of_lists(&graph, &neighbors)?;
     let answer = Answer {
         items: graph.n(),
         k: args.flags.k,
@@ -111,22 +117,29 @@ impl How {
     }
 }
 
+/// A graph, and where it came from.
+pub(super) struct Built {
+    pub(super) graph: likewise::Graph,
+    pub(super) neighbors: Neighbors,
+    pub(super) how: How,
+}
+
 /// The graph of the rows of `x`, exact or approximate.
 pub(super) fn build(
     flags: &GraphFlags,
     x: ArrayView2<f32>,
     seed: u64,
     monitor: &Monitor,
-) -> Result<(likewise::Graph, How, Report), Failure> {
+) -> Result<Built, Failure> {
     let settings =
         KnnGraph::new()
             .k(flags.k)
             .gamma(flags.gamma)
             .symmetrize(match flags.symmetrize {
-                SymmetrizeName::Sum => Symmetrize::Sum,
-                SymmetrizeName::Mutual => Symmetrize::Mutual,
-                SymmetrizeName::Max => Symmetrize::Max,
-                SymmetrizeName::Mean => Symmetrize::Mean,
+                Some(SymmetrizeName::Sum) | None => Symmetrize::Sum,
+                Some(SymmetrizeName::Mutual) => Symmetrize::Mutual,
+                Some(SymmetrizeName::Max) => Symmetrize::Max,
+                Some(SymmetrizeName::Mean) => Symmetrize::Mean,
             });
     let (neighbors, how) = if flags.approx {
         let search = Ivf::new().recall(flags.recall).seed(seed);
@@ -142,8 +155,11 @@ pub(super) fn build(
         (neighbors, How::Exact(searched))
     };
     let graph = settings.from_neighbors(&neighbors)?;
-    let report = Report::of_lists(&graph, &neighbors)?;
-    Ok((graph, how, report))
+    Ok(Built {
+        graph,
+        neighbors,
+        how,
+    })
 }
 
 /// Size of the data of a verb, from headers where the format allows.

@@ -1,13 +1,21 @@
 //! `likewise propagate`
 
+mod choice;
+
+use std::path::Path;
 use std::time::Instant;
 
-use likewise::propagate::{Harmonic, Lgc, Mass, Mixed, NegativeEdges, Propagate as _, Scale};
-use likewise::{Beliefs, Labels, Monitor};
+use likewise::eval::balance::Balance;
+use likewise::eval::diagnosis::{Diagnose, Diagnosis};
+use likewise::eval::oracle::Oracle;
+use likewise::eval::temperature::Temperature;
+use likewise::propagate::NegativeEdges;
+use likewise::{Beliefs, Labels};
 use serde::Serialize;
 
+use self::choice::{Choice, Given, Prepared};
 use super::{Context, graph};
-use crate::args::{MassName, MethodName, Propagate, ScaleName};
+use crate::args::{MethodName, Propagate, SymmetrizeName};
 use crate::data;
 use crate::estimate::Estimate;
 use crate::failure::Failure;
@@ -15,7 +23,7 @@ use crate::output;
 
 #[derive(Serialize)]
 struct Answer {
-    method: &'static str,
+    method: String,
     iterations: usize,
     residual: f64,
     converged: bool,
@@ -30,12 +38,32 @@ struct Answer {
     labels: usize,
     mean_negative_weight: Option<f64>,
     negative_share: Option<f64>,
+    /// How the neighbours were found, if the graph was built here.
+    search: Option<graph::How>,
+    balance: Balance,
+    /// What the hidden labels say of confidences and negative edges.
+    oracle: Option<Oracle>,
+    diagnosis: Option<Diagnosis>,
+    temperature: Option<Temperature>,
     seconds: f64,
 }
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
-    if args.negatives.is_some() && args.method != MethodName::Mixed {
-        return Err(Failure::usage("--negatives needs --method mixed"));
+    let choice = Choice::new(args)?;
+    if args.negatives.is_some() && (!choice.finds_negatives() || args.known_negatives.is_some()) {
+        return Err(Failure::usage(
+            "--negatives needs --method mixed, control or manifold, and a search for them",
+        ));
+    }
+    if args.known_negatives.is_some() && !choice.takes_negatives() {
+        return Err(Failure::usage(
+            "--known-negatives needs --method mixed, lpdr, goldberg, gong or tong-jin",
+        ));
+    }
+    if args.excluded.is_some() != (args.method == MethodName::NegativeLabels) {
+        return Err(Failure::usage(
+            "--not and --method negative-labels go together",
+        ));
     }
     let shape = graph::shape(&args.data, at)?;
     if args.dry_run {
@@ -46,7 +74,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let collection = data::load(&args.data, at)?;
     estimate(args, &shape, data::labels(&collection)?.n_classes()).check(at)?;
     let name = args.data.view.as_deref();
-    let (collection, graph) = if let Some(path) = &args.graph {
+    let (collection, graph, neighbors, search) = if let Some(path) = &args.graph {
         let graph = likewise_io::graph::read(path)?;
         if graph.n() != collection.len() {
             return Err(Failure::failed(format!(
@@ -56,17 +84,59 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
                 collection.len()
             )));
         }
-        (collection, graph)
+        (collection, graph, None, None)
     } else {
         let (collection, name) = data::with_view(collection, name, at)?;
         let x = collection.view(Some(&name))?.matrix.view();
-        let (graph, ..) = graph::build(&args.flags, x, at.common.seed, at.monitor)?;
-        (collection, graph)
+        let mut flags = args.flags;
+        if args.method == MethodName::Dssml {
+            flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
+        }
+        let built = graph::build(&flags, x, at.common.seed, at.monitor)?;
+        let kept = (args.method == MethodName::Manifold).then_some(built.neighbors);
+        (collection, built.graph, kept, Some(built.how))
     };
     let truth = data::labels(&collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
     let visible = data::visible(&collection, per_class, at.common.seed);
-    let (beliefs, negatives) = spread(args, &graph, &visible, at.monitor)?;
+    let known = match &args.known_negatives {
+        Some(path) => Some(known_negatives(path, &graph)?),
+        None => None,
+    };
+    let excluded = match &args.excluded {
+        Some(path) => excluded(path, collection.ids(), &visible)?,
+        None => Vec::new(),
+    };
+    let given = Given {
+        neighbors: neighbors.as_ref(),
+        negatives: known.as_ref(),
+        excluded,
+    };
+    let diagnosis = if args.diagnose || args.calibrate {
+        let prepared = Prepared {
+            choice: &choice,
+            given: &given,
+        };
+        let mut diagnose = Diagnose::new().seed(at.common.seed);
+        if let Ok(view) = collection.view(name)
+            && view.present.is_none()
+        {
+            diagnose = diagnose.features(view.matrix.view());
+        }
+        Some(diagnose.run(&prepared, &graph, &visible, at.monitor)?)
+    } else {
+        None
+    };
+    let (mut beliefs, negatives) = choice.spread(&graph, &visible, &given, at.monitor)?;
+    let temperature = diagnosis.as_ref().and_then(|d| d.temperature.clone());
+    if args.calibrate {
+        match &temperature {
+            Some(temperature) => beliefs.confidence = temperature.calibrated(&beliefs),
+            None => at.monitor.warn(
+                "too few labels to calibrate the confidences; they are as the method gives them",
+            ),
+        }
+    }
     if let Some(out) = &args.out {
         likewise_io::beliefs::write(out, &beliefs, visible.classes(), collection.ids())?;
     }
@@ -82,8 +152,21 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let convergence = &beliefs.convergence;
     let hidden = |i: usize| visible[i].class().is_none();
     let any_hidden = (0..truth.len()).any(|i| hidden(i) && truth[i].class().is_some());
+    let oracle = match any_hidden {
+        true => Some(Oracle::measure(
+            &beliefs,
+            truth,
+            negatives.as_ref(),
+            &graph,
+        )?),
+        false => None,
+    };
+    let balance = Balance::measure(&beliefs, &visible)?;
+    if let Some(warning) = &balance.warning {
+        at.monitor.warn(warning);
+    }
     let answer = Answer {
-        method: name_of(args.method),
+        method: args.method.name(),
         iterations: convergence.iterations,
         residual: convergence.residual,
         converged: convergence.converged,
@@ -95,6 +178,11 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         labels: visible.n_known(),
         mean_negative_weight: convergence.mean_negative_weight,
         negative_share: convergence.negative_share,
+        search,
+        balance,
+        oracle,
+        diagnosis,
+        temperature,
         seconds: start.elapsed().as_secs_f64(),
     };
     if at.common.json {
@@ -115,7 +203,50 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         answer.isolated,
         answer.unreached,
         answer.seconds
-    ))
+    ))?;
+    for remark in answer.diagnosis.iter().flat_map(|d| &d.verdict) {
+        output::line(remark)?;
+    }
+    Ok(())
+}
+
+/// Pairs known to be unlike.
+fn known_negatives(path: &Path, graph: &likewise::Graph) -> Result<NegativeEdges, Failure> {
+    let pairs = likewise_io::graph::read(path)?;
+    if pairs.n() != graph.n() {
+        return Err(Failure::failed(format!(
+            "{}: a matrix of {} items, but the graph has {}",
+            path.display(),
+            pairs.n(),
+            graph.n()
+        )));
+    }
+    let pairs = pairs.edges().map(|(i, j, w)| (i, j, f64::from(w)));
+    NegativeEdges::from_pairs(graph, pairs)
+        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))
+}
+
+/// What items are not, as pairs of item and class.
+fn excluded(path: &Path, ids: &[String], labels: &Labels) -> Result<Vec<(u32, u32)>, Failure> {
+    let not = likewise_io::read_labels(path, ids)?;
+    let mut pairs = Vec::new();
+    for item in 0..not.len() {
+        let Some(class) = not[item].class() else {
+            continue;
+        };
+        let name = &not.classes()[class as usize];
+        match labels.classes().iter().position(|c| c == name) {
+            Some(class) => pairs.push((item as u32, class as u32)),
+            None => {
+                return Err(Failure::failed(format!(
+                    "{}: item {} is said not to be \"{name}\", but no label has this class",
+                    path.display(),
+                    ids[item]
+                )));
+            }
+        }
+    }
+    Ok(pairs)
 }
 
 fn estimate(args: &Propagate, shape: &graph::DataShape, classes: usize) -> Estimate {
@@ -125,90 +256,6 @@ fn estimate(args: &Propagate, shape: &graph::DataShape, classes: usize) -> Estim
         Some(_) => spread,
         None => shape.graph(spread, &args.flags),
     }
-}
-
-fn name_of(method: MethodName) -> &'static str {
-    match method {
-        MethodName::Lgc => "lgc",
-        MethodName::Harmonic => "harmonic",
-        MethodName::Mixed => "mixed",
-    }
-}
-
-fn spread(
-    args: &Propagate,
-    graph: &likewise::Graph,
-    labels: &Labels,
-    monitor: &Monitor,
-) -> Result<(Beliefs, Option<NegativeEdges>), Failure> {
-    let mass = args.mass.map(|mass| match mass {
-        MassName::None => Mass::None,
-        MassName::Uniform => Mass::Uniform,
-        MassName::Labeled => Mass::Labeled,
-    });
-    /// Sets the parameters that were given and leaves the others at their defaults.
-    macro_rules! with {
-        ($method:expr, $($set:ident = $value:expr),*) => {{
-            let mut method = $method;
-            $(if let Some(value) = $value { method = method.$set(value); })*
-            method
-        }};
-    }
-    let only_mixed = [
-        ("--scale", args.scale.is_some()),
-        ("--beta", args.beta.is_some()),
-        ("--lambda", args.lambda.is_some()),
-        ("--pair-factor", args.pair_factor.is_some()),
-    ];
-    if args.method != MethodName::Mixed
-        && let Some((flag, _)) = only_mixed.iter().find(|(_, given)| *given)
-    {
-        return Err(Failure::usage(format!("{flag} needs --method mixed")));
-    }
-    Ok(match args.method {
-        MethodName::Lgc => {
-            let method = with!(
-                Lgc::new(),
-                mu = args.mu,
-                mass = mass,
-                tolerance = args.tolerance
-            );
-            (method.propagate(graph, labels, monitor)?, None)
-        }
-        MethodName::Harmonic => {
-            let method = with!(
-                Harmonic::new(),
-                mu = args.mu,
-                mass = mass,
-                tolerance = args.tolerance
-            );
-            (method.propagate(graph, labels, monitor)?, None)
-        }
-        MethodName::Mixed => {
-            let scale = args.scale.map(|scale| match scale {
-                ScaleName::Literal => Scale::Literal,
-                ScaleName::Unscaled => Scale::Unscaled,
-                ScaleName::Standardised => Scale::Standardised,
-            });
-            // The paper's own scales go with the paper's own values.
-            let base = match scale {
-                Some(Scale::Literal | Scale::Unscaled) => Mixed::paper(),
-                _ => Mixed::new(),
-            };
-            let method = with!(
-                base,
-                scale = scale,
-                beta = args.beta,
-                lambda = args.lambda,
-                mu = args.mu,
-                pair_factor = args.pair_factor,
-                mass = mass,
-                tolerance = args.tolerance
-            );
-            let (beliefs, negatives) = method.propagate_with_negatives(graph, labels, monitor)?;
-            (beliefs, Some(negatives))
-        }
-    })
 }
 
 fn accuracy(beliefs: &Beliefs, truth: &Labels, counts: impl Fn(usize) -> bool) -> Option<f64> {

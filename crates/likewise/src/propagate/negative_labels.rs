@@ -86,6 +86,13 @@ impl NegativeLabels {
         }
     }
 
+    /// Adds pairs `(item, class)`: the item is not of this class.
+    #[must_use]
+    pub fn exclude(mut self, pairs: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.excluded.extend(pairs);
+        self
+    }
+
     /// Trust in a negative label relative to a positive one, at least 0.
     #[must_use]
     pub fn eta(mut self, eta: f64) -> Self {
