@@ -18,7 +18,7 @@
 //! symmetrised `Q`, which is another method.
 //!
 //! Cost: time O(n² k x iterations) solved, O(n / ((1 - gamma) threshold) k) pushed; memory
-//! O(nk + nC) and 60 vectors a thread. [`affinity_exact`] is the dense form, O(n³).
+//! O(nk + nC) and some 80 vectors a thread. [`affinity_exact`] is the dense form, O(n³).
 //!
 //! Source: Liu, He and Chang 2010, in the form of Dutta, Harandi and Sekhar, AAAI 2021. An item
 //! is not its own neighbour. The column form is ours; it is the same matrix.
