@@ -18,30 +18,28 @@
 //! symmetrised `Q`, which is another method.
 //!
 //! Cost: time O(n² k x iterations) solved, O(n / ((1 - gamma) threshold) k) pushed; memory
-//! O(nk + nC) and 60 vectors a thread. [`affinity_exact`] is the dense form, O(n³).
+//! O(nk + nC) and some 80 vectors a thread. [`affinity_exact`] is the dense form, O(n³).
 //!
 //! Source: Liu, He and Chang 2010, in the form of Dutta, Harandi and Sekhar, AAAI 2021. An item
 //! is not its own neighbour. The column form is ours; it is the same matrix.
+
+mod walk;
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use self::walk::{Block, Report, WIDTH, Walk};
 use super::lgc::positive;
 use super::parameter::fraction;
 use crate::neighbor::Neighbors;
 use crate::{Error, Labels, Monitor, Result};
 
-/// Columns that are solved together: one cache line of `f64`.
-const WIDTH: usize = 8;
 /// Most items of the dense form: 1.2 GB for each of its matrices.
 const EXACT: usize = 12_000;
-
-type Block = Vec<[f64; WIDTH]>;
 
 /// How the entries of `R` at neighbours are found.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -52,11 +50,14 @@ pub enum Entries {
     #[default]
     Solved,
     /// One local walk an item: what arrives at a node is sent on while it is more than
-    /// `threshold`. What is left is spread as if it were everywhere. Time does not grow with
-    /// `n`; an entry of column `z` is off by at most `threshold` times `(1 - gamma)` times the
+    /// `threshold`. What is left is spread as if it were everywhere. The time of an item does
+    /// not grow with `n`. On 3000 items in ten classes, `k = 10` and `gamma = 0.99`, 99.1 % of the
+    /// pairs of neighbours stood in the right order at 1e-3, 99.96 % at 1e-4 and 81 % at 1e-2,
+    /// in 2.5, 14 and 0.1 times the time of solving: it pays above some 10,000 and
+    /// 50,000 items. An entry of column `z` is off by at most `threshold` times `(1 - gamma)` times the
     /// sum of column `z` of `R`, which is 1 in the mean and large at hubs.
     Pushed {
-        /// Above 0; 1e-3 to 1e-5 are useful.
+        /// Above 0; 1e-3 to 1e-4 are useful.
         threshold: f64,
     },
 }
@@ -248,7 +249,7 @@ impl Affinity {
                         b[row][lane] = 1.0;
                     }
                 }
-                let (x, report) = walk.solve(b, self.tolerance, self.max_iterations);
+                let (x, report) = walk.solve(&b, self.tolerance, self.max_iterations);
                 let kept = wanted.iter().enumerate();
                 let kept = kept.map(|(lane, rows)| keep(&x, lane, rows)).collect();
                 Ok((kept, report))
@@ -273,344 +274,6 @@ fn check(neighbors: &Neighbors, labels: &Labels) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Report {
-    iterations: usize,
-    residual: f64,
-    converged: bool,
-}
-
-impl Default for Report {
-    fn default() -> Self {
-        Self {
-            iterations: 0,
-            residual: 0.0,
-            converged: true,
-        }
-    }
-}
-
-impl Report {
-    fn and(self, other: Self) -> Self {
-        Self {
-            iterations: self.iterations.max(other.iterations),
-            residual: self.residual.max(other.residual),
-            converged: self.converged && other.converged,
-        }
-    }
-}
-
-/// The random walk over neighbours that goes on with probability `gamma`.
-struct Walk {
-    k: usize,
-    gamma: f64,
-    /// Neighbours of all items, `k` each; the place in this list is the number of an arc.
-    lists: Vec<u32>,
-    /// Arcs that end in each node, node after node, and where each node's begin.
-    incoming: Vec<u32>,
-    starts: Vec<usize>,
-}
-
-impl Walk {
-    fn new(neighbors: &Neighbors, gamma: f64) -> Self {
-        let lists: Vec<u32> = neighbors.indices.iter().copied().collect();
-        let mut starts = vec![0; neighbors.n() + 1];
-        for &z in &lists {
-            starts[z as usize + 1] += 1;
-        }
-        for i in 0..neighbors.n() {
-            starts[i + 1] += starts[i];
-        }
-        let (mut next, mut incoming) = (starts.clone(), vec![0; lists.len()]);
-        for (arc, &z) in lists.iter().enumerate() {
-            incoming[next[z as usize]] = arc as u32;
-            next[z as usize] += 1;
-        }
-        Self {
-            k: neighbors.k,
-            gamma,
-            lists,
-            incoming,
-            starts,
-        }
-    }
-
-    fn n(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    fn list(&self, i: usize) -> &[u32] {
-        &self.lists[i * self.k..(i + 1) * self.k]
-    }
-
-    fn incoming(&self, i: usize) -> &[u32] {
-        &self.incoming[self.starts[i]..self.starts[i + 1]]
-    }
-
-    /// The share that goes to each neighbour.
-    fn share(&self) -> f64 {
-        self.gamma / self.k as f64
-    }
-
-    /// Values at the neighbours of `v`, and at the items that `v` is a neighbour of.
-    fn at_neighbors(&self, v: usize, value: impl Fn(usize) -> f64) -> (Vec<f64>, Vec<f64>) {
-        let out = self.list(v).iter().map(|&z| value(z as usize)).collect();
-        let into = self.incoming(v).iter();
-        let into = into.map(|&arc| value(arc as usize / self.k)).collect();
-        (out, into)
-    }
-
-    /// Both kinds of values of [`at_neighbors`](Self::at_neighbors), one an arc; 0 at nodes
-    /// without.
-    fn lay_out(
-        &self,
-        found: impl Iterator<Item = (usize, (Vec<f64>, Vec<f64>))>,
-    ) -> (Vec<f64>, Vec<f64>) {
-        let (mut all_out, mut all_into) =
-            (vec![0.0; self.lists.len()], vec![0.0; self.lists.len()]);
-        for (v, (out, into)) in found {
-            all_out[v * self.k..(v + 1) * self.k].copy_from_slice(&out);
-            for (&arc, into) in self.incoming(v).iter().zip(into) {
-                all_into[arc as usize] = into;
-            }
-        }
-        (all_out, all_into)
-    }
-
-    /// `y = gamma Q x`.
-    fn step(&self, x: &Block, y: &mut Block) {
-        let share = self.share();
-        for (list, y) in self.lists.chunks_exact(self.k).zip(y.iter_mut()) {
-            let mut sum = [0.0; WIDTH];
-            for &j in list {
-                for (sum, x) in sum.iter_mut().zip(&x[j as usize]) {
-                    *sum += x;
-                }
-            }
-            *y = sum.map(|s| s * share);
-        }
-    }
-
-    /// Solves `(I - gamma Q) X = B`: stabilised biconjugate gradients (van der Vorst 1992), and
-    /// then, for columns where they broke down, the plain iteration `x += r, r = gamma Q r`,
-    /// which always converges. Stops when no row of the residual is above `tolerance`; then
-    /// no entry of `(1 - gamma) X` is off by more, since `R` has row sums `1 / (1 - gamma)`.
-    fn solve(&self, b: Block, tolerance: f64, max_iterations: usize) -> (Block, Report) {
-        let n = self.n();
-        let zero = || vec![[0.0; WIDTH]; n];
-        let (mut x, mut p, mut v, mut t) = (zero(), zero(), zero(), zero());
-        let mut r = b.clone();
-        let ones = [1.0; WIDTH];
-        let (mut rho, mut alpha, mut omega) = (ones, ones, ones);
-        let mut open = largest(&r).map(|r| r > tolerance);
-        let mut iterations = 0;
-        while open.contains(&true) && iterations < max_iterations {
-            let rho_before = rho;
-            rho = dot(&b, &r);
-            let beta = lanes(|c| rho[c] / rho_before[c] * (alpha[c] / omega[c]));
-            stop_at(&mut open, &beta);
-            for ((p, r), v) in p.iter_mut().zip(&r).zip(&v) {
-                *p = lanes(|c| {
-                    if open[c] {
-                        r[c] + beta[c] * (p[c] - omega[c] * v[c])
-                    } else {
-                        0.0
-                    }
-                });
-            }
-            self.step(&p, &mut v);
-            for (v, p) in v.iter_mut().zip(&p) {
-                *v = lanes(|c| p[c] - v[c]);
-            }
-            let bv = dot(&b, &v);
-            alpha = lanes(|c| rho[c] / bv[c]);
-            stop_at(&mut open, &alpha);
-            let factor = lanes(|c| if open[c] { alpha[c] } else { 0.0 });
-            for (r, v) in r.iter_mut().zip(&v) {
-                *r = lanes(|c| r[c] - factor[c] * v[c]);
-            }
-            self.step(&r, &mut t);
-            for (t, r) in t.iter_mut().zip(&r) {
-                *t = lanes(|c| r[c] - t[c]);
-            }
-            let (tr, tt) = (dot(&t, &r), dot(&t, &t));
-            omega = lanes(|c| if tt[c] > 0.0 { tr[c] / tt[c] } else { 0.0 });
-            let second = lanes(|c| if open[c] { omega[c] } else { 0.0 });
-            for ((x, p), (r, t)) in (x.iter_mut().zip(&p)).zip(r.iter_mut().zip(&t)) {
-                *x = lanes(|c| x[c] + factor[c] * p[c] + second[c] * r[c]);
-                *r = lanes(|c| r[c] - second[c] * t[c]);
-            }
-            let size = largest(&r);
-            for (c, open) in open.iter_mut().enumerate() {
-                // Half: the true residual may be a little larger.
-                *open &= size[c] > 0.5 * tolerance && omega[c] != 0.0;
-            }
-            iterations += 1;
-        }
-        let broken = largest(&x).map(|x| !x.is_finite());
-        for x in &mut x {
-            *x = lanes(|c| if broken[c] { 0.0 } else { x[c] });
-        }
-        self.step(&x, &mut t);
-        for ((r, b), (x, t)) in r.iter_mut().zip(&b).zip(x.iter().zip(&t)) {
-            *r = lanes(|c| b[c] - x[c] + t[c]);
-        }
-        let worst = |r: &Block| largest(r).into_iter().fold(0.0, f64::max);
-        let mut residual = worst(&r);
-        while residual > tolerance && iterations < max_iterations {
-            for (x, r) in x.iter_mut().zip(&r) {
-                *x = lanes(|c| x[c] + r[c]);
-            }
-            self.step(&r, &mut t);
-            std::mem::swap(&mut r, &mut t);
-            residual = worst(&r);
-            iterations += 1;
-        }
-        let report = Report {
-            iterations,
-            residual,
-            converged: residual <= tolerance,
-        };
-        (x, report)
-    }
-
-    /// For every node `a`, row `a` of `R` at its neighbours and at those that it is one of.
-    fn push_all(&self, threshold: f64, monitor: &Monitor) -> Result<Vec<(Vec<f64>, Vec<f64>)>> {
-        let n = self.n();
-        let mean: Vec<f64> = self.column_sums().iter().map(|s| s / n as f64).collect();
-        let done = AtomicU64::new(0);
-        (0..n)
-            .into_par_iter()
-            .map_init(
-                || Pushed::new(n),
-                |at, a| {
-                    if a % 256 == 0 {
-                        monitor.step(done.fetch_add(256, Relaxed))?;
-                    }
-                    self.push(a, threshold, at);
-                    let left: f64 = at.touched.iter().map(|&v| at.rest[v as usize]).sum();
-                    let value = |z: usize| at.sum[z] + left * mean[z];
-                    let found = self.at_neighbors(a, value);
-                    at.clear();
-                    Ok(found)
-                },
-            )
-            .collect()
-    }
-
-    /// Sends on what has arrived, first come first served, until no node holds more than
-    /// `threshold`.
-    fn push(&self, a: usize, threshold: f64, at: &mut Pushed) {
-        at.receive(a, 1.0, threshold);
-        while let Some(v) = at.waiting.pop_front() {
-            let v = v as usize;
-            let amount = std::mem::take(&mut at.rest[v]);
-            at.queued[v] = false;
-            at.sum[v] += amount;
-            for &j in self.list(v) {
-                at.receive(j as usize, amount * self.share(), threshold);
-            }
-        }
-    }
-
-    /// `R^T 1`, to six digits, by its series.
-    fn column_sums(&self) -> Vec<f64> {
-        let mut term = vec![1.0; self.n()];
-        let mut sum = term.clone();
-        let mut size = 1.0;
-        while size > 1e-6 * (1.0 - self.gamma) {
-            let mut next = vec![0.0; self.n()];
-            for (list, amount) in self.lists.chunks_exact(self.k).zip(&term) {
-                for &j in list {
-                    next[j as usize] += amount * self.share();
-                }
-            }
-            for (sum, next) in sum.iter_mut().zip(&next) {
-                *sum += next;
-            }
-            term = next;
-            size *= self.gamma;
-        }
-        sum
-    }
-}
-
-/// The state of one local walk, reused from item to item.
-struct Pushed {
-    sum: Vec<f64>,
-    rest: Vec<f64>,
-    queued: Vec<bool>,
-    waiting: VecDeque<u32>,
-    touched: Vec<u32>,
-}
-
-impl Pushed {
-    fn new(n: usize) -> Self {
-        Self {
-            sum: vec![0.0; n],
-            rest: vec![0.0; n],
-            queued: vec![false; n],
-            waiting: VecDeque::new(),
-            touched: Vec::new(),
-        }
-    }
-
-    fn receive(&mut self, v: usize, amount: f64, threshold: f64) {
-        if self.sum[v] == 0.0 && self.rest[v] == 0.0 {
-            self.touched.push(v as u32);
-        }
-        self.rest[v] += amount;
-        if self.rest[v] > threshold && !self.queued[v] {
-            self.queued[v] = true;
-            self.waiting.push_back(v as u32);
-        }
-    }
-
-    fn clear(&mut self) {
-        for v in self.touched.drain(..) {
-            self.sum[v as usize] = 0.0;
-            self.rest[v as usize] = 0.0;
-        }
-    }
-}
-
-fn lanes(value: impl Fn(usize) -> f64) -> [f64; WIDTH] {
-    std::array::from_fn(value)
-}
-
-fn dot(a: &Block, b: &Block) -> [f64; WIDTH] {
-    let mut sum = [0.0; WIDTH];
-    for (a, b) in a.iter().zip(b) {
-        for c in 0..WIDTH {
-            sum[c] += a[c] * b[c];
-        }
-    }
-    sum
-}
-
-/// Largest absolute value of each column; NaN counts as infinite.
-fn largest(r: &Block) -> [f64; WIDTH] {
-    let mut most = [0.0_f64; WIDTH];
-    for r in r {
-        for c in 0..WIDTH {
-            let size = if r[c].is_nan() {
-                f64::INFINITY
-            } else {
-                r[c].abs()
-            };
-            most[c] = most[c].max(size);
-        }
-    }
-    most
-}
-
-/// Closes the columns whose value is not a number of use: they broke down.
-fn stop_at(open: &mut [bool; WIDTH], value: &[f64; WIDTH]) {
-    for (open, value) in open.iter_mut().zip(value) {
-        *open &= value.is_finite();
-    }
 }
 
 /// `W` of all pairs (`n x n`), by a dense LU decomposition: the yardstick.

@@ -16,7 +16,7 @@
 //! their paper of 2023: labels go along mutual pairs, and the confidence comes from
 //! "the number of different labels propagated to the same point". Its graph, equation and
 //! formula for the confidence were not at hand. Ours: the diffusion of
-//! [`Iscen`](super::Iscen), since the form that is fitted on labeled nodes only has nearly
+//! [`Iscen`], since the form that is fitted on labeled nodes only has nearly
 //! constant rows, and the entropy for the number of labels. Say so in a comparison.
 
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@
 //! raised to that.
 //!
 //! **Use it** where `M` may be indefinite. **Not** for a definite `M`:
-//! [`ConjugateGradient`](super::ConjugateGradient) does the same with 5 vectors instead of
+//! [`ConjugateGradient`] does the same with 5 vectors instead of
 //! 7. A singular `M` is fine where the right-hand side has no part in the null space.
 //!
 //! The residual that the recurrence knows is that of the scaled system. So the true one is
