@@ -43,11 +43,18 @@ impl Mass {
 /// rows sum to `prior[c]` times the number of these rows.
 pub fn normalise(mut scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
     let n = reached.iter().filter(|&&r| r).count() as f64;
-    for (mut column, q) in scores.columns_mut().into_iter().zip(prior) {
-        let rows = column.iter().zip(reached).filter(|&(_, &r)| r);
-        let mass: f64 = rows.map(|(s, _)| s.max(0.0)).sum();
-        if mass > 0.0 {
-            column.mapv_inplace(|s| s / mass * q * n);
+    let mut factor = vec![0.0; prior.len()];
+    for (row, _) in scores.rows().into_iter().zip(reached).filter(|r| *r.1) {
+        for (mass, score) in factor.iter_mut().zip(row) {
+            *mass += score.max(0.0);
+        }
+    }
+    for (factor, q) in factor.iter_mut().zip(prior) {
+        *factor = if *factor > 0.0 { q * n / *factor } else { 1.0 };
+    }
+    for mut row in scores.rows_mut() {
+        for (score, factor) in row.iter_mut().zip(&factor) {
+            *score *= factor;
         }
     }
 }

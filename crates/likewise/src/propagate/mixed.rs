@@ -26,6 +26,7 @@
 //! relative residual of 1e-10 instead of 1e-6, since with `mu = 1/99` the class signal is
 //! small and a few more iterations are cheap.
 
+use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -201,18 +202,18 @@ impl Mixed {
         let known = Known::new(graph, labels, monitor)?;
 
         monitor.start("label propagation", None);
-        let plain = deviation(&known, self.mu, &solver, monitor)?;
+        let mut plain = deviation(&known, self.mu, &solver, monitor)?;
         monitor.end();
 
         monitor.start("negative edges", None);
-        let (f, estimate) = self.rescale(&known, &plain.x);
-        let reached = |i| known.reached(i);
-        let negatives = NegativeEdges::find(graph, &f, self.lambda, estimate, reached);
-        monitor.check()?;
+        let (f, scaling) = self.rescale(&known, std::mem::take(&mut plain.x));
+        let estimate = self.estimate();
+        let negatives = NegativeEdges::find(&known, &f, self.lambda, estimate, monitor)?;
         monitor.end();
 
         monitor.start("mixed label propagation", None);
-        let mixed = self.solve(&known, &negatives, &plain.x, &solver, monitor)?;
+        let start = scaling.undo(&known, f);
+        let mixed = self.solve(&known, &negatives, start, &solver, monitor)?;
         monitor.end();
 
         let mut convergence = known.convergence(&[&plain, &mixed], monitor);
@@ -239,12 +240,25 @@ impl Mixed {
         positive("pair_factor", self.pair_factor)
     }
 
-    fn rescale(&self, known: &Known, deviation: &Array2<f64>) -> (Array2<f64>, Estimate) {
+    fn estimate(&self) -> Estimate {
         match self.scale {
-            Scale::Literal => (with_proportions(known, deviation), Estimate::Sum),
-            Scale::Unscaled => (deviation / self.mu, Estimate::Sum),
-            Scale::Standardised => (standardise(known, deviation), Estimate::Average),
+            Scale::Literal | Scale::Unscaled => Estimate::Sum,
+            Scale::Standardised => Estimate::Average,
         }
+    }
+
+    /// Turns `F'` into what enters the search, in its place.
+    fn rescale(&self, known: &Known, f: Array2<f64>) -> (Array2<f64>, Scaling) {
+        let classes = f.ncols();
+        let scaling = match self.scale {
+            Scale::Literal => return (with_proportions(known, f), Scaling::None),
+            Scale::Unscaled => Scaling::PerClass {
+                mean: vec![0.0; classes],
+                unit: vec![self.mu; classes],
+            },
+            Scale::Standardised => standard(known, &f),
+        };
+        (scaling.apply(known, f), scaling)
     }
 
     /// Solves for `G`, from `F`: a good start where there are few negative edges.
@@ -252,7 +266,7 @@ impl Mixed {
         &self,
         known: &Known,
         negatives: &NegativeEdges,
-        plain: &Array2<f64>,
+        start: Array2<f64>,
         solver: &ConjugateGradient,
         monitor: &Monitor,
     ) -> Result<Solution> {
@@ -267,9 +281,8 @@ impl Mixed {
             .map(|(&w, s)| f64::from(w) - factor * s)
             .collect();
         let operator = Sparse::new(graph, diagonal, &weights);
-        let rhs = known.one_hot(|_| self.mu);
-        let start = with_proportions(known, plain);
-        solver.solve(&operator, rhs.view(), Some(start.view()), monitor)
+        let rhs = known.one_hot_rows(|_| self.mu);
+        solver.solve_rows(&operator, &known.labeled(), rhs.view(), Some(start), monitor)
     }
 }
 
@@ -280,22 +293,85 @@ impl Propagate for Mixed {
     }
 }
 
-/// Z-score of every column over the nodes that a label reaches; 0 on the others and in a
-/// column that does not vary.
-fn standardise(known: &Known, x: &Array2<f64>) -> Array2<f64> {
-    let reached: Vec<usize> = (0..x.nrows()).filter(|&i| known.reached(i)).collect();
-    let n = reached.len().max(1) as f64;
-    let mut z = Array2::zeros(x.dim());
-    for (column, mut z) in x.axis_iter(Axis(1)).zip(z.axis_iter_mut(Axis(1))) {
-        let mean = reached.iter().map(|&i| column[i]).sum::<f64>() / n;
-        let variance = (reached.iter().map(|&i| (column[i] - mean).powi(2))).sum::<f64>() / n;
-        if variance > 0.0 {
-            for &i in &reached {
-                z[i] = (column[i] - mean) / variance.sqrt();
+/// How `F'` was scaled, to be undone where `F` is the start of the second solve: so one
+/// matrix of the size of the scores is enough.
+enum Scaling {
+    /// The proportions were added.
+    None,
+    /// The mean of each class was taken off, and the rest divided by its unit.
+    PerClass { mean: Vec<f64>, unit: Vec<f64> },
+}
+
+impl Scaling {
+    /// Nodes without a label in reach stay at 0, and so does a column that does not vary.
+    fn apply(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+        if let Self::PerClass { mean, unit } = self {
+            known.for_each_row(&mut f, |i, mut row| {
+                if known.reached(i) {
+                    for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
+                        *f = if *unit > 0.0 { (*f - mean) / unit } else { 0.0 };
+                    }
+                }
+            });
+        }
+        f
+    }
+
+    /// Gives `F`.
+    fn undo(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+        let Self::PerClass { mean, unit } = self else {
+            return f;
+        };
+        known.for_each_row(&mut f, |i, mut row| {
+            if known.reached(i) {
+                for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
+                    *f = *f * unit + mean;
+                }
             }
+        });
+        with_proportions(known, f)
+    }
+}
+
+/// Mean and standard deviation of every column over the nodes that a label reaches.
+fn standard(known: &Known, x: &Array2<f64>) -> Scaling {
+    let n = (0..x.nrows()).filter(|&i| known.reached(i)).count().max(1) as f64;
+    let mean = average(known, x, n, |_, v| v);
+    let variance = average(known, x, n, |c, v| (v - mean[c]) * (v - mean[c]));
+    let unit = variance.into_iter().map(f64::sqrt).collect();
+    Scaling::PerClass { mean, unit }
+}
+
+/// Sum of `term(column, value)` over the reached nodes, divided by `n`. Chunks of rows are
+/// added in their order: the same bits for any number of threads.
+fn average(
+    known: &Known,
+    x: &Array2<f64>,
+    n: f64,
+    term: impl Fn(usize, f64) -> f64 + Sync,
+) -> Vec<f64> {
+    const ROWS: usize = 512;
+    let chunks = x.axis_chunks_iter(Axis(0), ROWS).into_par_iter();
+    let sums: Vec<Vec<f64>> = (chunks.enumerate())
+        .map(|(chunk, rows)| {
+            let mut sum = vec![0.0; x.ncols()];
+            for (row, values) in rows.rows().into_iter().enumerate() {
+                if known.reached(chunk * ROWS + row) {
+                    for (c, (sum, v)) in sum.iter_mut().zip(values).enumerate() {
+                        *sum += term(c, *v);
+                    }
+                }
+            }
+            sum
+        })
+        .collect();
+    let mut total = vec![0.0; x.ncols()];
+    for sum in sums {
+        for (total, sum) in total.iter_mut().zip(sum) {
+            *total += sum / n;
         }
     }
-    z
+    total
 }
 
 #[cfg(test)]
