@@ -6,7 +6,8 @@
 //!   `graph=ring` a synthetic one that takes no search: classes are rings, each node is tied
 //!   to the next ones and to random ones of its class, one edge in twenty goes anywhere, the
 //!   nodes are numbered at random. About 1.5 k entries a node.
-//! - `tolerance=1e-6`, `rounds=2`, `methods=harmonic,mixed`.
+//! - `tolerance=1e-6`, `rounds=2`, `methods=harmonic,mixed`; also `lgc`,
+//!   `harmonic-session` and `mixed-session`, which add one label after the other.
 //! - `save=FOLDER` writes graph, labels, negative edges and results for the peers:
 //!   `OPENBLAS_CORETYPE=SKYLAKEX python3 benches/peers/propagate.py FOLDER`. A graph that is
 //!   already there is used again.
@@ -16,7 +17,7 @@ use std::time::Instant;
 
 use likewise::neighbor::KnnGraph;
 use likewise::propagate::{Harmonic, Lgc, Mixed, Propagate};
-use likewise::{Beliefs, Graph, Labels, Monitor};
+use likewise::{Beliefs, Graph, Label, Labels, Monitor};
 use ndarray::Array2;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -62,21 +63,53 @@ fn main() {
     );
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder).expect("a folder to write to");
-        write(folder, "indptr.u64", graph.indptr().iter().map(|&p| p as u64).map(u64::to_le_bytes));
-        write(folder, "indices.u32", graph.indices().iter().copied().map(u32::to_le_bytes));
-        write(folder, "weights.f32", graph.weights().iter().copied().map(f32::to_le_bytes));
-        let labels = drawn.items().iter().map(|l| l.class().map_or(-1, |c| c as i32));
+        write(
+            folder,
+            "indptr.u64",
+            graph
+                .indptr()
+                .iter()
+                .map(|&p| p as u64)
+                .map(u64::to_le_bytes),
+        );
+        write(
+            folder,
+            "indices.u32",
+            graph.indices().iter().copied().map(u32::to_le_bytes),
+        );
+        write(
+            folder,
+            "weights.f32",
+            graph.weights().iter().copied().map(f32::to_le_bytes),
+        );
+        let labels = drawn
+            .items()
+            .iter()
+            .map(|l| l.class().map_or(-1, |c| c as i32));
         write(folder, "labels.i32", labels.map(i32::to_le_bytes));
-        write(folder, "truth.i32", truth.iter().copied().map(i32::to_le_bytes));
+        write(
+            folder,
+            "truth.i32",
+            truth.iter().copied().map(i32::to_le_bytes),
+        );
     }
     reset_peak();
     println!("before propagation: {:.2} GiB", peak_gib());
     let monitor = Monitor::silent();
     for name in methods.split(',') {
+        if let Some(base) = name.strip_suffix("-session") {
+            follow(&graph, &drawn, &truth, tolerance, base == "mixed");
+            continue;
+        }
         for round in 0..rounds {
             let begin = (Instant::now(), cpu_seconds());
             let (beliefs, negatives) = match name {
-                "lgc" => (Lgc::new().tolerance(tolerance).propagate(&graph, &drawn, &monitor), None),
+                "lgc" => (
+                    Lgc::new()
+                        .tolerance(tolerance)
+                        .propagate(&graph, &drawn, &monitor),
+                    None,
+                ),
                 "harmonic" => {
                     let method = Harmonic::new().tolerance(tolerance);
                     (method.propagate(&graph, &drawn, &monitor), None)
@@ -93,17 +126,67 @@ fn main() {
             let (wall, cpu) = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
             report(name, round, &beliefs, &truth, wall, cpu);
             if let (Some(folder), 0) = (&folder, round) {
-                let found = beliefs.pseudo_label.iter().map(|c| c.map_or(-1, |c| c as i32));
+                let found = beliefs
+                    .pseudo_label
+                    .iter()
+                    .map(|c| c.map_or(-1, |c| c as i32));
                 write(folder, &format!("{name}.i32"), found.map(i32::to_le_bytes));
                 let scores = beliefs.scores.iter().copied().map(f64::to_le_bytes);
                 write(folder, &format!("{name}.f64"), scores);
-                write(folder, &format!("{name}.seconds"), std::iter::once(cpu.to_le_bytes()));
+                write(
+                    folder,
+                    &format!("{name}.seconds"),
+                    std::iter::once(cpu.to_le_bytes()),
+                );
                 if let Some(negatives) = negatives {
                     let weights = negatives.weights().iter().copied().map(f64::to_le_bytes);
                     write(folder, "negatives.f64", weights);
                 }
             }
         }
+    }
+}
+
+/// Time of one label after the other, and of the refresh.
+fn follow(graph: &Graph, drawn: &Labels, truth: &[i32], tolerance: f64, mixed: bool) {
+    let monitor = Monitor::silent();
+    let begin = Instant::now();
+    let session = if mixed {
+        Mixed::new()
+            .tolerance(tolerance)
+            .session(graph, drawn, &monitor)
+    } else {
+        Harmonic::new()
+            .tolerance(tolerance)
+            .session(graph, drawn, &monitor)
+    };
+    let mut session = session.expect("valid labels");
+    let name = if mixed { "mixed" } else { "harmonic" };
+    println!(
+        "session of {name}: {:.2} s wall",
+        begin.elapsed().as_secs_f64()
+    );
+    for (item, class) in truth.iter().enumerate().skip(truth.len() / 2).take(3) {
+        let begin = (Instant::now(), cpu_seconds());
+        let label = Label::Known(*class as u32);
+        let changed = session.relabel(item, label, &monitor).expect("an item");
+        println!(
+            "  one label: {:.3} s wall, {:.2} core-s, {} pseudo-labels changed",
+            begin.0.elapsed().as_secs_f64(),
+            cpu_seconds() - begin.1,
+            changed.len()
+        );
+    }
+    if mixed {
+        let begin = (Instant::now(), cpu_seconds());
+        let changed = session.refresh(&monitor).expect("a session");
+        println!(
+            "  refresh: {:.3} s wall, {:.2} core-s, {} pseudo-labels changed, peak {:.2} GiB",
+            begin.0.elapsed().as_secs_f64(),
+            cpu_seconds() - begin.1,
+            changed.len(),
+            peak_gib()
+        );
     }
 }
 
@@ -175,7 +258,10 @@ fn ring(n: usize, classes: usize, k: usize) -> (Graph, Vec<i32>) {
         weights.extend(row.iter().map(|entry| entry.1));
         indptr.push(indices.len());
     }
-    (Graph::new(indptr, indices, weights).expect("a graph"), truth)
+    (
+        Graph::new(indptr, indices, weights).expect("a graph"),
+        truth,
+    )
 }
 
 fn write<const N: usize>(folder: &Path, name: &str, values: impl Iterator<Item = [u8; N]>) {
@@ -187,9 +273,17 @@ fn read_graph(folder: &Path) -> Option<Graph> {
     let read = |name: &str| std::fs::read(folder.join(name)).ok();
     let words = |bytes: Vec<u8>| bytes.as_chunks::<4>().0.to_vec();
     let indptr = read("indptr.u64")?;
-    let indptr = indptr.as_chunks::<8>().0.iter().map(|&b| u64::from_le_bytes(b) as usize);
-    let indices = words(read("indices.u32")?).into_iter().map(u32::from_le_bytes);
-    let weights = words(read("weights.f32")?).into_iter().map(f32::from_le_bytes);
+    let indptr = indptr
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|&b| u64::from_le_bytes(b) as usize);
+    let indices = words(read("indices.u32")?)
+        .into_iter()
+        .map(u32::from_le_bytes);
+    let weights = words(read("weights.f32")?)
+        .into_iter()
+        .map(f32::from_le_bytes);
     Graph::new(indptr.collect(), indices.collect(), weights.collect()).ok()
 }
 
@@ -228,5 +322,8 @@ fn reset_peak() {
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|l| l.strip_prefix("model name"));
-    model.map_or_else(|| "unknown machine".into(), |m| m.trim_matches([' ', ':', '\t']).to_owned())
+    model.map_or_else(
+        || "unknown machine".into(),
+        |m| m.trim_matches([' ', ':', '\t']).to_owned(),
+    )
 }

@@ -30,6 +30,7 @@ pub mod mass;
 mod method;
 pub mod mixed;
 pub mod negative;
+pub mod session;
 
 pub use harmonic::Harmonic;
 pub use lgc::Lgc;
@@ -37,6 +38,7 @@ pub use mass::Mass;
 pub use method::Method;
 pub use mixed::{Mixed, Scale};
 pub use negative::NegativeEdges;
+pub use session::Session;
 
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::known::Known;
 use super::lgc::positive;
-use super::{Mass, Propagate};
+use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
@@ -94,16 +94,34 @@ impl Harmonic {
     }
 }
 
+impl Harmonic {
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        positive("mu", self.mu)?;
+        Session::harmonic(graph, labels, self.mu, self.mass, self.solver(), monitor)
+    }
+
+    fn solver(&self) -> ConjugateGradient {
+        ConjugateGradient {
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+}
+
 impl Propagate for Harmonic {
     fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
         positive("mu", self.mu)?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("label propagation", None);
-        let mut solution = deviation(&known, self.mu, &solver, monitor)?;
+        let mut solution = deviation(&known, self.mu, &self.solver(), monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
         let scores = with_proportions(&known, std::mem::take(&mut solution.x));

@@ -50,12 +50,22 @@ impl<'a> Known<'a> {
                 by_class.len()
             ));
         }
-        let mut label = vec![None; graph.n()];
-        for (position, &class) in classes.iter().enumerate() {
-            for &item in &by_class[class] {
-                label[item] = Some(position);
-            }
+        Ok(Self::over(graph, labels, classes))
+    }
+
+    /// Over all classes, in their order, those without a label included.
+    pub(super) fn over_all(graph: &'a Graph, labels: &'a Labels) -> Self {
+        Self::over(graph, labels, (0..labels.n_classes()).collect())
+    }
+
+    fn over(graph: &'a Graph, labels: &'a Labels, classes: Vec<usize>) -> Self {
+        let mut position = vec![None; labels.n_classes()];
+        for (at, &class) in classes.iter().enumerate() {
+            position[class] = Some(at);
         }
+        let label: Vec<Option<usize>> = (labels.items().iter())
+            .map(|label| label.class().and_then(|class| position[class as usize]))
+            .collect();
         let mut labeled = vec![false; graph.n_components()];
         for (label, &component) in label.iter().zip(graph.component()) {
             labeled[component as usize] |= label.is_some();
@@ -77,7 +87,7 @@ impl<'a> Known<'a> {
             let sum = row.sum().max(1.0);
             row.mapv_inplace(|count| count / sum);
         }
-        Ok(Self {
+        Self {
             graph,
             labels,
             classes,
@@ -85,7 +95,12 @@ impl<'a> Known<'a> {
             part,
             counts,
             proportions,
-        })
+        }
+    }
+
+    /// Classes with at least one labeled item, ascending.
+    pub(super) fn classes(&self) -> &[usize] {
+        &self.classes
     }
 
     pub(super) fn n_classes(&self) -> usize {
@@ -220,6 +235,15 @@ impl<'a> Known<'a> {
         if !self.reached(i) {
             return (None, 0.0);
         }
+        let confidence = match self.labels[i] {
+            Label::Outside => 0.0,
+            _ => of_row(scores.iter().zip(factors).map(|(s, f)| s * f)),
+        };
+        (self.best(i, scores, factors), confidence)
+    }
+
+    /// The class of the highest score that has a label in the component of node `i`.
+    fn best(&self, i: usize, scores: ArrayView1<f64>, factors: ArrayView1<f64>) -> Option<u32> {
         let mut best: Option<(f64, usize)> = None;
         let counts = self.component_counts(i);
         for (c, ((score, factor), count)) in scores.iter().zip(factors).zip(counts).enumerate() {
@@ -228,11 +252,27 @@ impl<'a> Known<'a> {
                 best = Some((compared, c));
             }
         }
-        let confidence = match self.labels[i] {
-            Label::Outside => 0.0,
-            _ => of_row(scores.iter().zip(factors).map(|(s, f)| s * f)),
-        };
-        (best.map(|(_, c)| self.classes[c] as u32), confidence)
+        best.map(|(_, c)| self.classes[c] as u32)
+    }
+
+    /// The pseudo-labels alone, of scores that are not normalised yet.
+    pub(super) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
+        let mut factors = self.factors(mass);
+        if let Some(prior) = mass.prior(self) {
+            let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+            let scale = super::mass::factors(scores.view(), &prior, &reached);
+            for mut row in factors.rows_mut() {
+                row.assign(&ArrayView1::from(&scale));
+            }
+        }
+        (0..self.graph.n())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| match self.label[i] {
+                Some(class) => Some(self.classes[class] as u32),
+                None => self.best(i, scores.row(i), factors.row(self.part(i))),
+            })
+            .collect()
     }
 
     fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {

@@ -111,7 +111,8 @@ impl Propagate for Lgc {
         let rhs = known.one_hot_rows(|i| self.mu * degrees[i].sqrt());
 
         monitor.start("local and global consistency", None);
-        let mut solution = solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
+        let mut solution =
+            solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
         monitor.end();
         let mut scores = std::mem::take(&mut solution.x);
         known.for_each_row(&mut scores, |i, mut row| row *= degrees[i].sqrt());

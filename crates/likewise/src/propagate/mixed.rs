@@ -34,7 +34,7 @@ use super::harmonic::{deviation, diagonal, with_proportions};
 use super::known::Known;
 use super::lgc::positive;
 use super::negative::{Estimate, NegativeEdges};
-use super::{Mass, Propagate};
+use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
@@ -87,10 +87,10 @@ pub enum Scale {
 pub struct Mixed {
     beta: f64,
     lambda: f64,
-    mu: f64,
+    pub(super) mu: f64,
     pair_factor: f64,
     scale: Scale,
-    mass: Mass,
+    pub(super) mass: Mass,
     tolerance: f64,
     max_iterations: usize,
 }
@@ -187,6 +187,19 @@ impl Mixed {
         self
     }
 
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        self.check()?;
+        Session::mixed(self.clone(), graph, labels, monitor)
+    }
+
     /// As [`propagate`](Propagate::propagate), with the negative edges that were used.
     pub fn propagate_with_negatives(
         &self,
@@ -195,26 +208,13 @@ impl Mixed {
         monitor: &Monitor,
     ) -> Result<(Beliefs, NegativeEdges)> {
         self.check()?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
+        let solver = self.solver();
         let known = Known::new(graph, labels, monitor)?;
-
         monitor.start("label propagation", None);
         let mut plain = deviation(&known, self.mu, &solver, monitor)?;
         monitor.end();
-
-        monitor.start("negative edges", None);
-        let (f, scaling) = self.rescale(&known, std::mem::take(&mut plain.x));
-        let estimate = self.estimate();
-        let negatives = NegativeEdges::find(&known, &f, self.lambda, estimate, monitor)?;
-        monitor.end();
-
-        monitor.start("mixed label propagation", None);
-        let start = scaling.undo(&known, f);
-        let mixed = self.solve(&known, &negatives, start, &solver, monitor)?;
-        monitor.end();
+        let (negatives, start) = self.find(&known, std::mem::take(&mut plain.x), monitor)?;
+        let mixed = self.solve(&known, &negatives, start, monitor)?;
 
         let mut convergence = known.convergence(&[&plain, &mixed], monitor);
         let (mean, share) = negatives.summary();
@@ -240,6 +240,27 @@ impl Mixed {
         positive("pair_factor", self.pair_factor)
     }
 
+    pub(super) fn solver(&self) -> ConjugateGradient {
+        ConjugateGradient {
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+
+    /// The negative edges of `F'`, and `F`.
+    pub(super) fn find(
+        &self,
+        known: &Known,
+        deviation: Array2<f64>,
+        monitor: &Monitor,
+    ) -> Result<(NegativeEdges, Array2<f64>)> {
+        monitor.start("negative edges", None);
+        let (f, scaling) = self.rescale(known, deviation);
+        let negatives = NegativeEdges::find(known, &f, self.lambda, self.estimate(), monitor)?;
+        monitor.end();
+        Ok((negatives, scaling.undo(known, f)))
+    }
+
     fn estimate(&self) -> Estimate {
         match self.scale {
             Scale::Literal | Scale::Unscaled => Estimate::Sum,
@@ -262,17 +283,31 @@ impl Mixed {
     }
 
     /// Solves for `G`, from `F`: a good start where there are few negative edges.
-    fn solve(
+    pub(super) fn solve(
         &self,
         known: &Known,
         negatives: &NegativeEdges,
         start: Array2<f64>,
-        solver: &ConjugateGradient,
         monitor: &Monitor,
     ) -> Result<Solution> {
-        let graph = known.graph;
+        monitor.start("mixed label propagation", None);
+        let operator = self.operator(known.graph, diagonal(known, self.mu), negatives);
+        let rhs = known.one_hot_rows(|_| self.mu);
+        let rows = known.labeled();
+        let solution =
+            (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?;
+        monitor.end();
+        Ok(solution)
+    }
+
+    /// `L + U + f beta (D_S + S)`, from the diagonal of `L + U`.
+    pub(super) fn operator<'a>(
+        &self,
+        graph: &'a Graph,
+        mut diagonal: Vec<f64>,
+        negatives: &NegativeEdges,
+    ) -> Sparse<'a, f64> {
         let factor = self.pair_factor * self.beta;
-        let mut diagonal = diagonal(known, self.mu);
         for (i, d) in diagonal.iter_mut().enumerate() {
             let row = graph.indptr()[i]..graph.indptr()[i + 1];
             *d += factor * negatives.weights()[row].iter().sum::<f64>();
@@ -280,9 +315,7 @@ impl Mixed {
         let weights: Vec<f64> = (graph.weights().iter().zip(negatives.weights()))
             .map(|(&w, s)| f64::from(w) - factor * s)
             .collect();
-        let operator = Sparse::new(graph, diagonal, &weights);
-        let rhs = known.one_hot_rows(|_| self.mu);
-        solver.solve_rows(&operator, &known.labeled(), rhs.view(), Some(start), monitor)
+        Sparse::new(graph, diagonal, weights)
     }
 }
 

@@ -82,24 +82,26 @@ impl NegativeEdges {
         let degrees = graph.degrees();
         let mut weights = vec![0.0; graph.nnz()];
         // Each edge once, in the row of its smaller node ...
-        by_rows(graph, &mut weights).into_par_iter().try_for_each_init(
-            || Pair::new(f.ncols()),
-            |pair, (rows, weights)| {
-                monitor.check()?;
-                let edges = Edges {
-                    known,
-                    degrees: &degrees,
-                    f: f.view(),
-                    lambda,
-                    estimate,
-                };
-                pulp::Arch::new().dispatch(
-                    #[inline(always)]
-                    || edges.weigh(pair, rows, weights),
-                );
-                Ok(())
-            },
-        )?;
+        by_rows(graph, &mut weights)
+            .into_par_iter()
+            .try_for_each_init(
+                || Pair::new(f.ncols()),
+                |pair, (rows, weights)| {
+                    monitor.check()?;
+                    let edges = Edges {
+                        known,
+                        degrees: &degrees,
+                        f: f.view(),
+                        lambda,
+                        estimate,
+                    };
+                    pulp::Arch::new().dispatch(
+                        #[inline(always)]
+                        || edges.weigh(pair, rows, weights),
+                    );
+                    Ok(())
+                },
+            )?;
         // ... and then in the row of the larger one, whose entries ascend, too.
         let mut next = graph.indptr().to_vec();
         for i in 0..graph.n() {

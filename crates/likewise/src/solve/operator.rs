@@ -1,5 +1,6 @@
 //! Sparse symmetric operators, applied to a block of columns at once.
 
+use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
 use ndarray::{Array2, ArrayView2};
@@ -115,20 +116,21 @@ impl Real for f64 {
 /// `e_i = d_i - sum_j b_ij`: for a graph Laplacian plus something small, where
 /// `d_i x_i` and `sum_j b_ij x_j` nearly cancel, this keeps all digits even in `f32`.
 #[derive(Debug, Clone)]
-pub struct Sparse<'a, T> {
+pub struct Sparse<'a, T: Clone> {
     graph: &'a Graph,
     diagonal: Vec<f64>,
     excess: Vec<f64>,
-    weights: &'a [T],
+    weights: Cow<'a, [T]>,
 }
 
-impl<'a, T: Copy + Into<f64> + Sync> Sparse<'a, T> {
+impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
     /// The operator of the diagonal `d` (`n` values) and of `weights`, one for each entry
     /// of the graph, which must be symmetric as the graph is.
     ///
     /// # Panics
     /// If the lengths do not fit the graph: a mistake of the calling code.
-    pub fn new(graph: &'a Graph, diagonal: Vec<f64>, weights: &'a [T]) -> Self {
+    pub fn new(graph: &'a Graph, diagonal: Vec<f64>, weights: impl Into<Cow<'a, [T]>>) -> Self {
+        let weights = weights.into();
         assert_eq!(diagonal.len(), graph.n(), "one diagonal value a node");
         assert_eq!(weights.len(), graph.nnz(), "one weight an entry");
         let excess = (diagonal.par_iter().enumerate())
@@ -143,6 +145,20 @@ impl<'a, T: Copy + Into<f64> + Sync> Sparse<'a, T> {
             excess,
             weights,
         }
+    }
+
+    /// The excess `e = M 1`, of each row.
+    pub(crate) fn excess(&self) -> &[f64] {
+        &self.excess
+    }
+
+    /// Adds to one value of the diagonal.
+    ///
+    /// # Panics
+    /// If there is no such row: a mistake of the calling code.
+    pub(crate) fn add_to_diagonal(&mut self, i: usize, value: f64) {
+        self.diagonal[i] += value;
+        self.excess[i] += value;
     }
 
     #[expect(
@@ -251,7 +267,7 @@ fn add_difference<X: Real, Y: Real + From<X>, const W: usize>(
     }
 }
 
-impl<T: Copy + Into<f64> + Sync> Operator for Sparse<'_, T> {
+impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
     fn n(&self) -> usize {
         self.graph.n()
     }
