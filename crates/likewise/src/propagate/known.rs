@@ -98,11 +98,6 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Classes with at least one labeled item, ascending.
-    pub(super) fn classes(&self) -> &[usize] {
-        &self.classes
-    }
-
     pub(super) fn n_classes(&self) -> usize {
         self.classes.len()
     }
@@ -166,6 +161,20 @@ impl<'a> Known<'a> {
                 *x -= mean;
             }
         });
+    }
+
+    /// The columns of these classes out of a matrix over all classes.
+    pub(super) fn columns(&self, all: &Array2<f64>) -> Array2<f64> {
+        if self.classes.len() == all.ncols() {
+            return all.clone();
+        }
+        let mut own = Array2::zeros((all.nrows(), self.classes.len()));
+        self.for_each_row(&mut own, |i, mut row| {
+            for (own, &class) in row.iter_mut().zip(&self.classes) {
+                *own = all[[i, class]];
+            }
+        });
+        own
     }
 
     /// `work(i, row)` for every node, in parallel.
@@ -275,7 +284,8 @@ impl<'a> Known<'a> {
             .collect()
     }
 
-    fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {
+    /// A matrix over all classes, from one of these classes; zeros on the others.
+    pub(super) fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {
         if self.classes.len() == self.labels.n_classes() {
             return scores;
         }

@@ -80,6 +80,8 @@ impl NegativeEdges {
     ) -> Result<Self> {
         let graph = known.graph;
         let degrees = graph.degrees();
+        // Rows are read as slices.
+        let f = f.as_standard_layout();
         let mut weights = vec![0.0; graph.nnz()];
         // Each edge once, in the row of its smaller node ...
         by_rows(graph, &mut weights)
