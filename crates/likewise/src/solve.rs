@@ -2,6 +2,8 @@
 
 pub mod conjugate_gradient;
 pub mod operator;
+mod vectorised;
 
 pub use conjugate_gradient::{ConjugateGradient, Solution};
-pub use operator::{Lanes, Operator, Sparse};
+pub use operator::{Lanes, Operator, Real, Sparse};
+pub(crate) use vectorised::vectorised;

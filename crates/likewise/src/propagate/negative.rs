@@ -17,6 +17,7 @@ use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
 use super::known::Known;
+use crate::solve::vectorised;
 use crate::{Graph, Monitor, Result};
 
 /// A denominator below this share of the degree is what rounding leaves of 0.
@@ -97,9 +98,9 @@ impl NegativeEdges {
                         lambda,
                         estimate,
                     };
-                    pulp::Arch::new().dispatch(
+                    vectorised(
                         #[inline(always)]
-                        || edges.weigh(pair, rows, weights),
+                        || edges.weigh(pair, rows.clone(), weights),
                     );
                     Ok(())
                 },

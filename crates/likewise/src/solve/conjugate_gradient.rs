@@ -38,6 +38,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::operator::{Operator, Real};
+use super::vectorised;
 use crate::{Error, Monitor, Result};
 
 /// Rows of a chunk. Fixed: the order of all sums follows from it.
@@ -463,7 +464,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
         let chunks = self.r.par_chunks_mut(ROWS).zip(self.q.par_chunks(ROWS));
         let inverse = self.inverse.par_chunks(ROWS);
         let sums = chunks.zip(inverse).map(|((r, q), inverse)| {
-            pulp::Arch::new().dispatch(
+            vectorised(
                 #[inline(always)]
                 || {
                     let alpha = along_rows(&alpha);
@@ -487,11 +488,12 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
         let own = self.x.par_chunks_mut(ROWS).zip(self.p.par_chunks_mut(ROWS));
         let given = self.r.par_chunks(ROWS).zip(self.inverse.par_chunks(ROWS));
         own.zip(given).for_each(|((x, p), (r, inverse))| {
-            pulp::Arch::new().dispatch(
+            vectorised(
                 #[inline(always)]
                 || {
                     let (alpha, beta) = (along_rows(&alpha), along_rows(&beta));
-                    for (((x, p), r), inverse) in x.iter_mut().zip(p).zip(r).zip(inverse) {
+                    for (((x, p), r), inverse) in x.iter_mut().zip(p.iter_mut()).zip(r).zip(inverse)
+                    {
                         let factors = alpha.iter().zip(beta);
                         for (((x, p), r), (alpha, beta)) in x.iter_mut().zip(p).zip(r).zip(factors)
                         {
@@ -508,7 +510,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
     fn advance(&mut self, alpha: [f32; W]) {
         let chunks = self.x.par_chunks_mut(ROWS).zip(self.p.par_chunks(ROWS));
         chunks.for_each(|(x, p)| {
-            pulp::Arch::new().dispatch(
+            vectorised(
                 #[inline(always)]
                 || {
                     let alpha = along_rows(&alpha);
@@ -589,7 +591,7 @@ fn chunk_rows(chunk: usize, rows: usize) -> Range<usize> {
 
 /// `a . b` of each column.
 fn dot<T: Real, const W: usize>(a: &[[T; W]], b: &[[T; W]]) -> Row<W> {
-    pulp::Arch::new().dispatch(
+    vectorised(
         #[inline(always)]
         || {
             let mut sum = [0.0; W];

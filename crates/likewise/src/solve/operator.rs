@@ -6,6 +6,7 @@ use std::ops::{Add, Mul, Range, Sub};
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
+use super::vectorised;
 use crate::Graph;
 
 /// Columns of a group: 32 bytes, so that no group straddles a cache line.
@@ -274,19 +275,19 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
 
     fn apply(&self, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
         let groups = x.len() / self.n().max(1);
-        pulp::Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
             || match groups {
                 0 => (),
-                1 => self.apply_narrow::<1>(rows, x, y),
-                2 => self.apply_narrow::<2>(rows, x, y),
-                3 => self.apply_narrow::<3>(rows, x, y),
-                4 => self.apply_narrow::<4>(rows, x, y),
-                5 => self.apply_narrow::<5>(rows, x, y),
-                6 => self.apply_narrow::<6>(rows, x, y),
-                7 => self.apply_narrow::<7>(rows, x, y),
-                8 => self.apply_narrow::<8>(rows, x, y),
-                _ => self.apply_wide(groups, rows, x, y),
+                1 => self.apply_narrow::<1>(rows.clone(), x, y),
+                2 => self.apply_narrow::<2>(rows.clone(), x, y),
+                3 => self.apply_narrow::<3>(rows.clone(), x, y),
+                4 => self.apply_narrow::<4>(rows.clone(), x, y),
+                5 => self.apply_narrow::<5>(rows.clone(), x, y),
+                6 => self.apply_narrow::<6>(rows.clone(), x, y),
+                7 => self.apply_narrow::<7>(rows.clone(), x, y),
+                8 => self.apply_narrow::<8>(rows.clone(), x, y),
+                _ => self.apply_wide(groups, rows.clone(), x, y),
             },
         );
     }
@@ -297,9 +298,9 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
         x: &[[X; W]],
         y: &mut [[Y; W]],
     ) {
-        pulp::Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
-            || self.multiply_rows(rows, x, y),
+            || self.multiply_rows(rows.clone(), x, y),
         );
     }
 
