@@ -1,63 +1,290 @@
-//! Time of mixed propagation, and of one iteration of its solver.
+//! Time and memory of propagation.
 //!
-//! `cargo bench -p likewise --bench propagate -- [items] [classes] [k]`
+//! `cargo bench -p likewise --bench propagate -- items=60000 classes=10 k=50`
+//!
+//! - `graph=knn` (default) builds the nearest-neighbour graph of Gaussian-like clouds;
+//!   `graph=ring` a synthetic one that takes no search: classes are rings, each node is tied
+//!   to the next ones and to random ones of its class, one edge in twenty goes anywhere, the
+//!   nodes are numbered at random. About 1.5 k entries a node.
+//! - `tolerance=1e-6`, `rounds=2`, `methods=harmonic,mixed`; also `lgc`,
+//!   `harmonic-session` and `mixed-session`, which add one label after the other.
+//! - `save=FOLDER` writes graph, labels, negative edges and results for the peers:
+//!   `OPENBLAS_CORETYPE=SKYLAKEX python3 benches/peers/propagate.py FOLDER`. A graph that is
+//!   already there is used again.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::neighbor::KnnGraph;
-use likewise::propagate::{Harmonic, Mixed, Propagate};
-use likewise::{Labels, Monitor};
+use likewise::propagate::{Harmonic, Lgc, Mixed, Propagate};
+use likewise::{Beliefs, Graph, Label, Labels, Monitor};
 use ndarray::Array2;
 use rand::RngExt;
+use rand::seq::SliceRandom;
 
 const SEED: u64 = 1;
 const DIMENSION: usize = 32;
+/// Labels a class.
+const LABELS: usize = 5;
 
 fn main() {
-    let mut sizes = std::env::args().skip(1).filter_map(|a| a.parse().ok());
-    let n: usize = sizes.next().unwrap_or(60_000);
-    let classes: usize = sizes.next().unwrap_or(10);
-    let k: usize = sizes.next().unwrap_or(50);
+    let given = |name: &str| {
+        let prefix = format!("{name}=");
+        std::env::args().find_map(|a| a.strip_prefix(&prefix).map(str::to_owned))
+    };
+    let number = |name, default: f64| given(name).map_or(default, |v| v.parse().expect("a number"));
+    let n = number("items", 60_000.0) as usize;
+    let classes = number("classes", 10.0) as usize;
+    let k = number("k", 50.0) as usize;
+    let tolerance = number("tolerance", 1e-6);
+    let rounds = number("rounds", 2.0) as usize;
+    let folder = given("save").map(PathBuf::from);
+    let methods = given("methods").unwrap_or_else(|| "harmonic,mixed".into());
+    let kind = given("graph").unwrap_or_else(|| "knn".into());
+
+    let begin = Instant::now();
+    let saved = folder.as_deref().and_then(read_graph);
+    let (graph, truth) = match saved {
+        Some(graph) => (graph, ring_truth(n, classes, &kind)),
+        None if kind == "ring" => ring(n, classes, k),
+        None => (clouds(n, classes, k), ring_truth(n, classes, &kind)),
+    };
+    assert_eq!(graph.n(), n, "the saved graph has another size");
+    let drawn = Labels::from_integers(truth.iter().map(|&c| i64::from(c))).draw(LABELS, SEED);
+    println!(
+        "propagation: n {n}, classes {classes}, k {k}, {kind} graph of {} entries, {LABELS} \
+         labels a class, tolerance {tolerance:.0e}, threads {}, seed {SEED}, {}\n\
+         graph: {:.1} s, peak {:.2} GiB",
+        graph.nnz(),
+        rayon::current_num_threads(),
+        machine(),
+        begin.elapsed().as_secs_f64(),
+        peak_gib(),
+    );
+    if let Some(folder) = &folder {
+        std::fs::create_dir_all(folder).expect("a folder to write to");
+        write(
+            folder,
+            "indptr.u64",
+            graph
+                .indptr()
+                .iter()
+                .map(|&p| p as u64)
+                .map(u64::to_le_bytes),
+        );
+        write(
+            folder,
+            "indices.u32",
+            graph.indices().iter().copied().map(u32::to_le_bytes),
+        );
+        write(
+            folder,
+            "weights.f32",
+            graph.weights().iter().copied().map(f32::to_le_bytes),
+        );
+        let labels = drawn
+            .items()
+            .iter()
+            .map(|l| l.class().map_or(-1, |c| c as i32));
+        write(folder, "labels.i32", labels.map(i32::to_le_bytes));
+        write(
+            folder,
+            "truth.i32",
+            truth.iter().copied().map(i32::to_le_bytes),
+        );
+    }
+    reset_peak();
+    println!("before propagation: {:.2} GiB", peak_gib());
+    let monitor = Monitor::silent();
+    for name in methods.split(',') {
+        if let Some(base) = name.strip_suffix("-session") {
+            follow(&graph, &drawn, &truth, tolerance, base == "mixed");
+            continue;
+        }
+        for round in 0..rounds {
+            let begin = (Instant::now(), cpu_seconds());
+            let (beliefs, negatives) = match name {
+                "lgc" => (
+                    Lgc::new()
+                        .tolerance(tolerance)
+                        .propagate(&graph, &drawn, &monitor),
+                    None,
+                ),
+                "harmonic" => {
+                    let method = Harmonic::new().tolerance(tolerance);
+                    (method.propagate(&graph, &drawn, &monitor), None)
+                }
+                _ => {
+                    let method = Mixed::new().tolerance(tolerance);
+                    match method.propagate_with_negatives(&graph, &drawn, &monitor) {
+                        Ok((beliefs, negatives)) => (Ok(beliefs), Some(negatives)),
+                        Err(error) => (Err(error), None),
+                    }
+                }
+            };
+            let beliefs = beliefs.expect("valid labels");
+            let (wall, cpu) = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
+            report(name, round, &beliefs, &truth, wall, cpu);
+            if let (Some(folder), 0) = (&folder, round) {
+                let found = beliefs
+                    .pseudo_label
+                    .iter()
+                    .map(|c| c.map_or(-1, |c| c as i32));
+                write(folder, &format!("{name}.i32"), found.map(i32::to_le_bytes));
+                let scores = beliefs.scores.iter().copied().map(f64::to_le_bytes);
+                write(folder, &format!("{name}.f64"), scores);
+                write(
+                    folder,
+                    &format!("{name}.seconds"),
+                    std::iter::once(cpu.to_le_bytes()),
+                );
+                if let Some(negatives) = negatives {
+                    let weights = negatives.weights().iter().copied().map(f64::to_le_bytes);
+                    write(folder, "negatives.f64", weights);
+                }
+            }
+        }
+    }
+}
+
+/// Time of one label after the other, and of the refresh.
+fn follow(graph: &Graph, drawn: &Labels, truth: &[i32], tolerance: f64, mixed: bool) {
+    let monitor = Monitor::silent();
+    let begin = Instant::now();
+    let session = if mixed {
+        Mixed::new()
+            .tolerance(tolerance)
+            .session(graph, drawn, &monitor)
+    } else {
+        Harmonic::new()
+            .tolerance(tolerance)
+            .session(graph, drawn, &monitor)
+    };
+    let mut session = session.expect("valid labels");
+    let name = if mixed { "mixed" } else { "harmonic" };
+    println!(
+        "session of {name}: {:.2} s wall",
+        begin.elapsed().as_secs_f64()
+    );
+    for (item, class) in truth.iter().enumerate().skip(truth.len() / 2).take(3) {
+        let begin = (Instant::now(), cpu_seconds());
+        let label = Label::Known(*class as u32);
+        let changed = session.relabel(item, label, &monitor).expect("an item");
+        println!(
+            "  one label: {:.3} s wall, {:.2} core-s, {} pseudo-labels changed",
+            begin.0.elapsed().as_secs_f64(),
+            cpu_seconds() - begin.1,
+            changed.len()
+        );
+    }
+    if mixed {
+        let begin = (Instant::now(), cpu_seconds());
+        let changed = session.refresh(&monitor).expect("a session");
+        println!(
+            "  refresh: {:.3} s wall, {:.2} core-s, {} pseudo-labels changed, peak {:.2} GiB",
+            begin.0.elapsed().as_secs_f64(),
+            cpu_seconds() - begin.1,
+            changed.len(),
+            peak_gib()
+        );
+    }
+}
+
+fn report(name: &str, round: usize, beliefs: &Beliefs, truth: &[i32], wall: f64, cpu: f64) {
+    let right = (beliefs.pseudo_label.iter().zip(truth))
+        .filter(|&(found, &class)| found.is_some_and(|f| f as i32 == class))
+        .count();
+    println!(
+        "{name} round {round}: {wall:.3} s wall, {cpu:.2} core-s, {} iterations, {:.1} core-ms \
+         an iteration all in, accuracy {:.4}, residual {:.1e}, peak {:.2} GiB",
+        beliefs.convergence.iterations,
+        1000.0 * cpu / beliefs.convergence.iterations as f64,
+        right as f64 / truth.len() as f64,
+        beliefs.convergence.residual,
+        peak_gib(),
+    );
+}
+
+/// The class of each item of either graph.
+fn ring_truth(n: usize, classes: usize, kind: &str) -> Vec<i32> {
+    let mut truth: Vec<i32> = (0..n).map(|i| (i % classes) as i32).collect();
+    if kind == "ring" {
+        truth.shuffle(&mut likewise::seed::stream(SEED, "bench order"));
+    }
+    truth
+}
+
+fn clouds(n: usize, classes: usize, k: usize) -> Graph {
     let mut rng = likewise::seed::stream(SEED, "bench features");
     let mut uniform = |scale: f32| scale * (rng.random::<f32>() - 0.5);
     let centers = Array2::from_shape_fn((classes, DIMENSION), |_| uniform(1.0));
     let x = Array2::from_shape_fn((n, DIMENSION), |(i, c)| {
         centers[[i % classes, c]] + uniform(1.5)
     });
-    let labels = Labels::from_integers((0..n).map(|i| (i % classes) as i64));
-    let drawn = labels.draw(5, SEED);
+    (KnnGraph::new().k(k))
+        .build(x.view(), &Monitor::silent())
+        .expect("valid data")
+}
 
-    let monitor = Monitor::silent();
-    let graph = KnnGraph::new()
-        .k(k)
-        .build(x.view(), &monitor)
-        .expect("valid data");
-    println!(
-        "mixed propagation: n {n}, classes {classes}, k {k}, entries {}, threads {}, seed {SEED}",
-        graph.nnz(),
-        rayon::current_num_threads()
-    );
-    let methods: [(&str, Box<dyn Propagate>); 2] = [
-        ("harmonic", Box::new(Harmonic::new())),
-        ("mixed", Box::new(Mixed::new())),
-    ];
-    for (name, method) in methods {
-        for round in 0..2 {
-            let begin = (Instant::now(), cpu_seconds());
-            let beliefs = method
-                .propagate(&graph, &drawn, &monitor)
-                .expect("valid labels");
-            let (wall, cpu) = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
-            let right = (0..n).filter(|&i| beliefs.pseudo_label[i] == labels[i].class());
-            println!(
-                "{name} round {round}: {wall:.3} s wall, {cpu:.2} core-s, {} iterations, \
-                 {:.1} core-ms an iteration all in, accuracy {:.3}",
-                beliefs.convergence.iterations,
-                1000.0 * cpu / beliefs.convergence.iterations as f64,
-                right.count() as f64 / n as f64
-            );
+fn ring(n: usize, classes: usize, k: usize) -> (Graph, Vec<i32>) {
+    let truth = ring_truth(n, classes, "ring");
+    let mut members = vec![Vec::new(); classes];
+    for (i, &class) in truth.iter().enumerate() {
+        members[class as usize].push(i as u32);
+    }
+    let mut rng = likewise::seed::stream(SEED, "bench edges");
+    let mut rows: Vec<Vec<(u32, f32)>> = vec![Vec::with_capacity(2 * k); n];
+    for members in &members {
+        for (at, &i) in members.iter().enumerate() {
+            for step in 1..=(3 * k).div_ceil(4) {
+                let j = match rng.random_range(0..20) {
+                    0 => rng.random_range(0..n as u32),
+                    1..10 => members[rng.random_range(0..members.len())],
+                    _ => members[(at + step) % members.len()],
+                };
+                if i != j {
+                    let w = 1.0 - rng.random::<f32>();
+                    rows[i as usize].push((j, w));
+                    rows[j as usize].push((i, w));
+                }
+            }
         }
     }
+    let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
+    for mut row in rows {
+        row.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        row.dedup_by_key(|entry| entry.0);
+        indices.extend(row.iter().map(|entry| entry.0));
+        weights.extend(row.iter().map(|entry| entry.1));
+        indptr.push(indices.len());
+    }
+    (
+        Graph::new(indptr, indices, weights).expect("a graph"),
+        truth,
+    )
+}
+
+fn write<const N: usize>(folder: &Path, name: &str, values: impl Iterator<Item = [u8; N]>) {
+    let bytes: Vec<u8> = values.flatten().collect();
+    std::fs::write(folder.join(name), bytes).expect("a file to write to");
+}
+
+fn read_graph(folder: &Path) -> Option<Graph> {
+    let read = |name: &str| std::fs::read(folder.join(name)).ok();
+    let words = |bytes: Vec<u8>| bytes.as_chunks::<4>().0.to_vec();
+    let indptr = read("indptr.u64")?;
+    let indptr = indptr
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|&b| u64::from_le_bytes(b) as usize);
+    let indices = words(read("indices.u32")?)
+        .into_iter()
+        .map(u32::from_le_bytes);
+    let weights = words(read("weights.f32")?)
+        .into_iter()
+        .map(f32::from_le_bytes);
+    Graph::new(indptr.collect(), indices.collect(), weights.collect()).ok()
 }
 
 /// User and system time of this process, all threads; wall time would count what other
@@ -78,4 +305,25 @@ fn cpu_seconds() -> f64 {
         }
         _ => f64::NAN,
     }
+}
+
+/// Peak memory of this process since the last reset. Linux only, NaN elsewhere.
+fn peak_gib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.map_or(f64::NAN, |kib| kib / 1024.0 / 1024.0)
+}
+
+fn reset_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|l| l.strip_prefix("model name"));
+    model.map_or_else(
+        || "unknown machine".into(),
+        |m| m.trim_matches([' ', ':', '\t']).to_owned(),
+    )
 }

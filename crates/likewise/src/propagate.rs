@@ -53,6 +53,7 @@ pub mod mixed;
 pub mod negative;
 pub mod negative_labels;
 mod parameter;
+pub mod session;
 pub mod tong_jin;
 
 pub use affinity::{Affinity, affinity_exact};
@@ -71,6 +72,7 @@ pub use method::Method;
 pub use mixed::{Mixed, Scale};
 pub use negative::NegativeEdges;
 pub use negative_labels::NegativeLabels;
+pub use session::Session;
 pub use tong_jin::TongJinExact;
 
 use crate::{Beliefs, Graph, Labels, Monitor, Result};

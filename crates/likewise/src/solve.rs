@@ -3,7 +3,9 @@
 pub mod conjugate_gradient;
 pub mod minres;
 pub mod operator;
+mod vectorised;
 
 pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub use minres::MinRes;
-pub use operator::{Lanes, Operator, Sparse};
+pub use operator::{Lanes, Operator, Real, Sparse};
+pub(crate) use vectorised::vectorised;

@@ -23,23 +23,26 @@ const NOTHING: f64 = 1e-300;
 /// ```
 pub fn confidence(scores: ArrayView2<f64>) -> Vec<f32> {
     (scores.outer_iter().into_par_iter())
-        .map(|row| {
-            let sum: f64 = row.iter().map(|s| s.max(0.0)).sum();
-            let entropy = (row.iter().map(|s| s.max(0.0) / sum))
-                .filter(|&p| p > 0.0)
-                .map(|p| -p * p.ln())
-                .sum();
-            if sum < NOTHING {
-                0.0
-            } else {
-                omega(entropy, row.len()) as f32
-            }
-        })
+        .map(|row| of_row(row.iter().copied()))
         .collect()
 }
 
+/// Confidence of one row.
+pub(super) fn of_row(row: impl ExactSizeIterator<Item = f64> + Clone) -> f32 {
+    let classes = row.len();
+    let sum: f64 = row.clone().map(|s| s.max(0.0)).sum();
+    if sum < NOTHING {
+        return 0.0;
+    }
+    let entropy = (row.map(|s| s.max(0.0) / sum))
+        .filter(|&p| p > 0.0)
+        .map(|p| -p * p.ln())
+        .sum();
+    omega(entropy, classes) as f32
+}
+
 /// `1 - H / log C`, clipped to 0..1 against rounding; 1 for a single class.
-pub(super) fn omega(entropy: f64, classes: usize) -> f64 {
+fn omega(entropy: f64, classes: usize) -> f64 {
     if classes < 2 {
         1.0
     } else {

@@ -93,15 +93,13 @@ impl Control {
             .tolerance(self.tolerance)
             .max_iterations(self.max_iterations);
         mixed.check()?;
-        let solver = mixed.solver();
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("label propagation", None);
-        let plain = super::harmonic::deviation(&known, self.mu, &solver, monitor)?;
+        let mut plain = super::harmonic::deviation(&known, self.mu, &mixed.solver(), monitor)?;
         monitor.end();
-        let negatives = disagreeing(graph, &with_proportions(&known, &plain.x));
-        monitor.start("mixed label propagation", None);
-        let solution = mixed.solve(&known, &negatives, &plain.x, &solver, monitor)?;
-        monitor.end();
+        let f = with_proportions(&known, std::mem::take(&mut plain.x));
+        let negatives = disagreeing(graph, &f);
+        let solution = mixed.solve(&known, &negatives, f, monitor)?;
         let convergence = known.convergence(&[&plain, &solution], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
         let beliefs = known.beliefs(solution.x, self.mass, convergence);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::known::Known;
 use super::lgc::positive;
-use super::{Mass, Propagate};
+use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
@@ -94,19 +94,37 @@ impl Harmonic {
     }
 }
 
+impl Harmonic {
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        positive("mu", self.mu)?;
+        Session::harmonic(graph, labels, self.mu, self.mass, self.solver(), monitor)
+    }
+
+    fn solver(&self) -> ConjugateGradient {
+        ConjugateGradient {
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+}
+
 impl Propagate for Harmonic {
     fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
         positive("mu", self.mu)?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("label propagation", None);
-        let solution = deviation(&known, self.mu, &solver, monitor)?;
+        let mut solution = deviation(&known, self.mu, &self.solver(), monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
-        let scores = with_proportions(&known, &solution.x);
+        let scores = with_proportions(&known, std::mem::take(&mut solution.x));
         Ok(known.beliefs(scores, self.mass, convergence))
     }
 }
@@ -129,41 +147,24 @@ pub(super) fn deviation(
     monitor: &Monitor,
 ) -> Result<Solution> {
     let operator = Sparse::new(known.graph, diagonal(known, mu), known.graph.weights());
-    let mut rhs = known.one_hot(|_| mu);
-    for (i, label) in known.label.iter().enumerate() {
-        if label.is_some() {
-            rhs.row_mut(i).scaled_add(-mu, &known.proportions(i));
-        }
+    let labeled = known.labeled();
+    let mut rhs = known.one_hot_rows(|_| mu);
+    for (mut row, &i) in rhs.rows_mut().into_iter().zip(&labeled) {
+        row.scaled_add(-mu, &known.proportions(i));
     }
-    let mut solution = solver.solve(&operator, rhs.view(), None, monitor)?;
-    project(known, &mut solution.x);
+    let mut solution = solver.solve_rows(&operator, &labeled, rhs.view(), None, monitor)?;
+    known.centre(&mut solution.x);
     Ok(solution)
 }
 
-fn project(known: &Known, x: &mut Array2<f64>) {
-    let component = known.graph.component();
-    let mut mean = Array2::<f64>::zeros((known.graph.n_components(), x.ncols()));
-    for (i, label) in known.label.iter().enumerate() {
-        if label.is_some() {
-            let share = 1.0 / known.component_counts(i).sum();
-            mean.row_mut(component[i] as usize)
-                .scaled_add(share, &x.row(i));
-        }
-    }
-    for (mut row, &part) in x.rows_mut().into_iter().zip(component) {
-        row -= &mean.row(part as usize);
-    }
-}
-
-/// `F = 1 pi^T + F'`.
-pub(super) fn with_proportions(known: &Known, deviation: &Array2<f64>) -> Array2<f64> {
-    let mut scores = deviation.clone();
-    for (i, row) in scores.rows_mut().into_iter().enumerate() {
+/// `F = 1 pi^T + F'`, in the place of `F'`.
+pub(super) fn with_proportions(known: &Known, mut deviation: Array2<f64>) -> Array2<f64> {
+    known.for_each_row(&mut deviation, |i, row| {
         Zip::from(row)
-            .and(&known.proportions(i))
+            .and(known.proportions(i))
             .for_each(|s, pi| *s += pi);
-    }
-    scores
+    });
+    deviation
 }
 
 #[cfg(test)]

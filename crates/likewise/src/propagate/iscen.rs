@@ -103,7 +103,7 @@ impl Iscen {
         monitor.end();
         let z = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs_of(z.clone(), z, convergence))
+        Ok(known.beliefs_of(z, None, convergence))
     }
 }
 

@@ -1,8 +1,9 @@
 //! What is known before propagation, and the way from a solution to beliefs.
 
-use ndarray::Array2;
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis};
 
-use super::confidence::confidence;
+use super::confidence::of_row;
 use super::mass::Mass;
 use crate::solve::Solution;
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
@@ -15,8 +16,13 @@ pub(super) struct Known<'a> {
     classes: Vec<usize>,
     /// Position in `classes` of each node's label.
     pub(super) label: Vec<Option<usize>>,
-    /// Labeled items of each class, per component.
+    /// Row in the tables below of each component. All components without a label share
+    /// the last row, of zeros: there may be a million of them.
+    part: Vec<usize>,
+    /// Labeled items of each class, per labeled component.
     counts: Array2<f64>,
+    /// Share of each class among them.
+    proportions: Array2<f64>,
 }
 
 impl<'a> Known<'a> {
@@ -44,21 +50,52 @@ impl<'a> Known<'a> {
                 by_class.len()
             ));
         }
-        let mut label = vec![None; graph.n()];
-        let mut counts = Array2::zeros((graph.n_components(), classes.len()));
-        for (position, &class) in classes.iter().enumerate() {
-            for &item in &by_class[class] {
-                label[item] = Some(position);
-                counts[[graph.component()[item] as usize, position]] += 1.0;
+        Ok(Self::over(graph, labels, classes))
+    }
+
+    /// Over all classes, in their order, those without a label included.
+    pub(super) fn over_all(graph: &'a Graph, labels: &'a Labels) -> Self {
+        Self::over(graph, labels, (0..labels.n_classes()).collect())
+    }
+
+    fn over(graph: &'a Graph, labels: &'a Labels, classes: Vec<usize>) -> Self {
+        let mut position = vec![None; labels.n_classes()];
+        for (at, &class) in classes.iter().enumerate() {
+            position[class] = Some(at);
+        }
+        let label: Vec<Option<usize>> = (labels.items().iter())
+            .map(|label| label.class().and_then(|class| position[class as usize]))
+            .collect();
+        let mut labeled = vec![false; graph.n_components()];
+        for (label, &component) in label.iter().zip(graph.component()) {
+            labeled[component as usize] |= label.is_some();
+        }
+        let parts = labeled.iter().filter(|&&l| l).count();
+        let mut next = 0..;
+        let number = |labeled: bool| if labeled { next.next() } else { None };
+        let part: Vec<usize> = (labeled.into_iter().map(number))
+            .map(|number| number.unwrap_or(parts))
+            .collect();
+        let mut counts = Array2::<f64>::zeros((parts + 1, classes.len()));
+        for (label, &component) in label.iter().zip(graph.component()) {
+            if let Some(class) = label {
+                counts[[part[component as usize], *class]] += 1.0;
             }
         }
-        Ok(Self {
+        let mut proportions = counts.clone();
+        for mut row in proportions.rows_mut() {
+            let sum = row.sum().max(1.0);
+            row.mapv_inplace(|count| count / sum);
+        }
+        Self {
             graph,
             labels,
             classes,
             label,
+            part,
             counts,
-        })
+            proportions,
+        }
     }
 
     pub(super) fn n_classes(&self) -> usize {
@@ -67,25 +104,49 @@ impl<'a> Known<'a> {
 
     /// Whether a label reaches node `i`: whether its component holds one.
     pub(super) fn reached(&self, i: usize) -> bool {
-        self.component_counts(i).iter().any(|&count| count > 0.0)
+        self.part(i) + 1 < self.counts.nrows()
+    }
+
+    fn part(&self, i: usize) -> usize {
+        self.part[self.graph.component()[i] as usize]
     }
 
     /// Labeled items of each class in the component of node `i`.
-    pub(super) fn component_counts(&self, i: usize) -> ndarray::ArrayView1<'_, f64> {
-        self.counts.row(self.graph.component()[i] as usize)
+    pub(super) fn component_counts(&self, i: usize) -> ArrayView1<'_, f64> {
+        self.counts.row(self.part(i))
     }
 
     /// Share of each class among the labels of the component of node `i`; zeros where
     /// the component has none.
-    pub(super) fn proportions(&self, i: usize) -> ndarray::Array1<f64> {
-        let counts = self.component_counts(i);
-        counts.mapv(|count| count / counts.sum().max(1.0))
+    pub(super) fn proportions(&self, i: usize) -> ArrayView1<'_, f64> {
+        self.proportions.row(self.part(i))
     }
 
     /// Share of each class among all labels.
     pub(super) fn prior(&self) -> Vec<f64> {
-        let totals = self.counts.sum_axis(ndarray::Axis(0));
+        let totals = self.counts.sum_axis(Axis(0));
         (&totals / totals.sum()).to_vec()
+    }
+
+    /// The labeled nodes, ascending.
+    pub(super) fn labeled(&self) -> Vec<usize> {
+        (0..self.label.len())
+            .filter(|&i| self.label[i].is_some())
+            .collect()
+    }
+
+    /// `labeled x C`: `value(i)` at the class of each labeled node, 0 elsewhere. For
+    /// [`solve_rows`](crate::solve::ConjugateGradient::solve_rows), since all other rows of
+    /// the one-hot labels are zero.
+    pub(super) fn one_hot_rows(&self, value: impl Fn(usize) -> f64) -> Array2<f64> {
+        let labeled = self.labeled();
+        let mut y = Array2::zeros((labeled.len(), self.n_classes()));
+        for (mut row, i) in y.rows_mut().into_iter().zip(labeled) {
+            if let Some(class) = self.label[i] {
+                row[class] = value(i);
+            }
+        }
+        y
     }
 
     /// `n x C`: `value(i)` at the class of each labeled node, 0 elsewhere.
@@ -99,6 +160,45 @@ impl<'a> Known<'a> {
         y
     }
 
+    /// Subtracts the mean over the labeled nodes of each component.
+    pub(super) fn centre(&self, x: &mut Array2<f64>) {
+        let mut mean = Array2::<f64>::zeros(self.counts.dim());
+        for i in self.labeled() {
+            let share = 1.0 / self.component_counts(i).sum();
+            mean.row_mut(self.part(i)).scaled_add(share, &x.row(i));
+        }
+        self.for_each_row(x, |i, mut row| {
+            for (x, mean) in row.iter_mut().zip(mean.row(self.part(i))) {
+                *x -= mean;
+            }
+        });
+    }
+
+    /// The columns of these classes out of a matrix over all classes.
+    pub(super) fn columns(&self, all: &Array2<f64>) -> Array2<f64> {
+        if self.classes.len() == all.ncols() {
+            return all.clone();
+        }
+        let mut own = Array2::zeros((all.nrows(), self.classes.len()));
+        self.for_each_row(&mut own, |i, mut row| {
+            for (own, &class) in row.iter_mut().zip(&self.classes) {
+                *own = all[[i, class]];
+            }
+        });
+        own
+    }
+
+    /// `work(i, row)` for every node, in parallel.
+    pub(super) fn for_each_row(
+        &self,
+        x: &mut Array2<f64>,
+        work: impl Fn(usize, ArrayViewMut1<f64>) + Sync,
+    ) {
+        (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
+            .with_min_len(256)
+            .for_each(|(i, row)| work(i, row));
+    }
+
     /// Beliefs from the scores of the labeled classes.
     pub(super) fn beliefs(
         &self,
@@ -106,53 +206,43 @@ impl<'a> Known<'a> {
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
-        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        let compared = match mass.prior(self) {
-            Some(prior) => {
-                super::mass::normalise(scores.view_mut(), &prior, &reached);
-                scores.clone()
-            }
-            None => self.per_label(&scores),
-        };
-        self.beliefs_of(scores, compared, convergence)
+        if let Some(prior) = mass.prior(self) {
+            let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+            super::mass::normalise(scores.view_mut(), &prior, &reached);
+        }
+        self.believe(scores, None, &self.factors(mass), convergence)
     }
 
     /// Beliefs from scores, and from what is compared between classes in their place.
     pub(super) fn beliefs_of(
         &self,
         scores: Array2<f64>,
-        compared: Array2<f64>,
+        compared: Option<&Array2<f64>>,
         convergence: Convergence,
     ) -> Beliefs {
-        let n = self.graph.n();
-        let reached: Vec<bool> = (0..n).map(|i| self.reached(i)).collect();
-        let mut pseudo_label: Vec<Option<u32>> = (0..n)
-            .map(|i| {
-                let counts = self.component_counts(i);
-                let mut best: Option<usize> = None;
-                for c in (0..self.n_classes()).filter(|&c| counts[c] > 0.0) {
-                    if best.is_none_or(|b| compared[[i, c]] > compared[[i, b]]) {
-                        best = Some(c);
-                    }
-                }
-                best.map(|c| self.classes[c] as u32)
-            })
-            .collect();
-        let mut confidence = confidence(compared.view());
-        for i in 0..n {
-            if let Some(class) = self.label[i] {
-                pseudo_label[i] = Some(self.classes[class] as u32);
-                confidence[i] = 1.0;
-            } else if !reached[i] || self.labels[i] == Label::Outside {
-                confidence[i] = 0.0;
-            }
-        }
-        let mut all = Array2::zeros((n, self.labels.n_classes()));
-        for (position, &class) in self.classes.iter().enumerate() {
-            all.column_mut(class).assign(&scores.column(position));
-        }
+        self.believe(
+            scores,
+            compared,
+            &Array2::ones(self.counts.dim()),
+            convergence,
+        )
+    }
+
+    fn believe(
+        &self,
+        scores: Array2<f64>,
+        compared: Option<&Array2<f64>>,
+        factors: &Array2<f64>,
+        convergence: Convergence,
+    ) -> Beliefs {
+        let compared = compared.unwrap_or(&scores);
+        let (pseudo_label, confidence) = (0..self.graph.n())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| self.judge(i, compared.row(i), factors.row(self.part(i))))
+            .unzip();
         Beliefs {
-            scores: all,
+            scores: self.over_all_classes(scores),
             pseudo_label,
             confidence,
             labeled: self.label.iter().map(Option::is_some).collect(),
@@ -160,22 +250,87 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Scores divided by the number of labels that the class has in the component of the node,
-    /// and multiplied by the largest such number: exactly the scores where all are equal.
-    fn per_label(&self, scores: &Array2<f64>) -> Array2<f64> {
-        let mut compared = scores.clone();
-        for (i, mut row) in compared.rows_mut().into_iter().enumerate() {
-            let counts = self.component_counts(i);
-            let most = counts.iter().copied().fold(0.0, f64::max);
-            for (score, &count) in row.iter_mut().zip(counts) {
-                *score = if count > 0.0 {
-                    *score * (most / count)
-                } else {
-                    0.0
-                };
+    /// What the scores are multiplied by before they are compared, per labeled component:
+    /// without class-mass normalisation, the largest number of labels of a class divided by
+    /// that of the class: exactly 1 where all are equal.
+    pub(super) fn factors(&self, mass: Mass) -> Array2<f64> {
+        let mut factors = self.counts.clone();
+        for mut row in factors.rows_mut() {
+            let most = row.iter().copied().fold(0.0, f64::max);
+            row.mapv_inplace(|count| match mass {
+                Mass::None if count > 0.0 => most / count,
+                Mass::None => 0.0,
+                Mass::Uniform | Mass::Labeled => 1.0,
+            });
+        }
+        factors
+    }
+
+    /// Pseudo-label and confidence of node `i`.
+    fn judge(
+        &self,
+        i: usize,
+        scores: ArrayView1<f64>,
+        factors: ArrayView1<f64>,
+    ) -> (Option<u32>, f32) {
+        if let Some(class) = self.label[i] {
+            return (Some(self.classes[class] as u32), 1.0);
+        }
+        if !self.reached(i) {
+            return (None, 0.0);
+        }
+        let confidence = match self.labels[i] {
+            Label::Outside => 0.0,
+            _ => of_row(scores.iter().zip(factors).map(|(s, f)| s * f)),
+        };
+        (self.best(i, scores, factors), confidence)
+    }
+
+    /// The class of the highest score that has a label in the component of node `i`.
+    fn best(&self, i: usize, scores: ArrayView1<f64>, factors: ArrayView1<f64>) -> Option<u32> {
+        let mut best: Option<(f64, usize)> = None;
+        let counts = self.component_counts(i);
+        for (c, ((score, factor), count)) in scores.iter().zip(factors).zip(counts).enumerate() {
+            let compared = score * factor;
+            if *count > 0.0 && best.is_none_or(|(most, _)| compared > most) {
+                best = Some((compared, c));
             }
         }
-        compared
+        best.map(|(_, c)| self.classes[c] as u32)
+    }
+
+    /// The pseudo-labels alone, of scores that are not normalised yet.
+    pub(super) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
+        let mut factors = self.factors(mass);
+        if let Some(prior) = mass.prior(self) {
+            let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+            let scale = super::mass::factors(scores.view(), &prior, &reached);
+            for mut row in factors.rows_mut() {
+                row.assign(&ArrayView1::from(&scale));
+            }
+        }
+        (0..self.graph.n())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| match self.label[i] {
+                Some(class) => Some(self.classes[class] as u32),
+                None => self.best(i, scores.row(i), factors.row(self.part(i))),
+            })
+            .collect()
+    }
+
+    /// A matrix over all classes, from one of these classes; zeros on the others.
+    pub(super) fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {
+        if self.classes.len() == self.labels.n_classes() {
+            return scores;
+        }
+        let mut all = Array2::zeros((scores.nrows(), self.labels.n_classes()));
+        self.for_each_row(&mut all, |i, mut row| {
+            for (score, &class) in scores.row(i).iter().zip(&self.classes) {
+                row[class] = *score;
+            }
+        });
+        all
     }
 
     /// The report of one or two solves; warns about what the user should know.

@@ -108,15 +108,14 @@ impl Propagate for Lgc {
             .collect();
         let diagonal = degrees.iter().map(|d| (1.0 + self.mu) * d).collect();
         let operator = Sparse::new(graph, diagonal, graph.weights());
-        let rhs = known.one_hot(|i| self.mu * degrees[i].sqrt());
+        let rhs = known.one_hot_rows(|i| self.mu * degrees[i].sqrt());
 
         monitor.start("local and global consistency", None);
-        let mut solution = solver.solve(&operator, rhs.view(), None, monitor)?;
+        let mut solution =
+            solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
         monitor.end();
         let mut scores = std::mem::take(&mut solution.x);
-        for (mut row, degree) in scores.rows_mut().into_iter().zip(&degrees) {
-            row *= degree.sqrt();
-        }
+        known.for_each_row(&mut scores, |i, mut row| row *= degrees[i].sqrt());
         let convergence = known.convergence(&[&solution], monitor);
         Ok(known.beliefs(scores, self.mass, convergence))
     }

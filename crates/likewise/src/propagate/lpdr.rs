@@ -212,7 +212,7 @@ impl Lpdr {
             max_iterations: self.max_iterations,
         };
         monitor.start("propagation with dissimilarity", None);
-        let found = MinRes { stop }.solve(&operator, rhs.view(), monitor)?;
+        let mut found = MinRes { stop }.solve(&operator, rhs.view(), monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&found.solution], monitor);
         let mut convergence = negatives.report(known, convergence, monitor);
@@ -229,7 +229,7 @@ impl Lpdr {
                 known.n_classes()
             ));
         }
-        let scores = with_proportions(known, &found.solution.x);
+        let scores = with_proportions(known, std::mem::take(&mut found.solution.x));
         Ok(known.beliefs(scores, self.mass, convergence))
     }
 }
@@ -238,7 +238,7 @@ impl Propagate for Lpdr {
     fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
         self.check()?;
         let known = Known::new(graph, labels, monitor)?;
-        let (_, negatives) = self.search.search(&known, &self.search.solver(), monitor)?;
+        let (_, _, negatives) = self.search.search(&known, monitor)?;
         self.solve(&known, &negatives, monitor)
     }
 }

@@ -10,7 +10,7 @@
 //! propagation may be negative, only the positive ones are counted. A class whose scores
 //! are nowhere positive is left as it is.
 
-use ndarray::ArrayViewMut2;
+use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
 use super::known::Known;
@@ -42,14 +42,27 @@ impl Mass {
 /// Scales the columns of `scores` (`n x C`) so that the positive scores of the `reached`
 /// rows sum to `prior[c]` times the number of these rows.
 pub fn normalise(mut scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
-    let n = reached.iter().filter(|&&r| r).count() as f64;
-    for (mut column, q) in scores.columns_mut().into_iter().zip(prior) {
-        let rows = column.iter().zip(reached).filter(|&(_, &r)| r);
-        let mass: f64 = rows.map(|(s, _)| s.max(0.0)).sum();
-        if mass > 0.0 {
-            column.mapv_inplace(|s| s / mass * q * n);
+    let factors = factors(scores.view(), prior, reached);
+    for mut row in scores.rows_mut() {
+        for (score, factor) in row.iter_mut().zip(&factors) {
+            *score *= factor;
         }
     }
+}
+
+/// What [`normalise`] multiplies each column by.
+pub(super) fn factors(scores: ArrayView2<f64>, prior: &[f64], reached: &[bool]) -> Vec<f64> {
+    let n = reached.iter().filter(|&&r| r).count() as f64;
+    let mut factor = vec![0.0; prior.len()];
+    for (row, _) in scores.rows().into_iter().zip(reached).filter(|r| *r.1) {
+        for (mass, score) in factor.iter_mut().zip(row) {
+            *mass += score.max(0.0);
+        }
+    }
+    for (factor, q) in factor.iter_mut().zip(prior) {
+        *factor = if *factor > 0.0 { q * n / *factor } else { 1.0 };
+    }
+    factor
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@
 //! relative residual of 1e-10 instead of 1e-6, since with `mu = 1/99` the class signal is
 //! small and a few more iterations are cheap.
 
+use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ use super::harmonic::{deviation, diagonal, with_proportions};
 use super::known::Known;
 use super::lgc::positive;
 use super::negative::{Estimate, NegativeEdges};
-use super::{Mass, Propagate};
+use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
@@ -86,10 +87,10 @@ pub enum Scale {
 pub struct Mixed {
     beta: f64,
     lambda: f64,
-    mu: f64,
+    pub(super) mu: f64,
     pair_factor: f64,
     scale: Scale,
-    mass: Mass,
+    pub(super) mass: Mass,
     tolerance: f64,
     max_iterations: usize,
 }
@@ -186,6 +187,19 @@ impl Mixed {
         self
     }
 
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        self.check()?;
+        Session::mixed(self.clone(), graph, labels, monitor)
+    }
+
     /// As [`propagate`](Propagate::propagate), with the negative edges that were used.
     pub fn propagate_with_negatives(
         &self,
@@ -193,14 +207,9 @@ impl Mixed {
         labels: &Labels,
         monitor: &Monitor,
     ) -> Result<(Beliefs, NegativeEdges)> {
-        let solver = self.solver();
         let known = Known::new(graph, labels, monitor)?;
-        let (plain, negatives) = self.search(&known, &solver, monitor)?;
-
-        monitor.start("mixed label propagation", None);
-        let mixed = self.solve(&known, &negatives, &plain.x, &solver, monitor)?;
-        monitor.end();
-
+        let (plain, start, negatives) = self.search(&known, monitor)?;
+        let mixed = self.solve(&known, &negatives, start, monitor)?;
         let convergence = known.convergence(&[&plain, &mixed], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
         let beliefs = known.beliefs(mixed.x, self.mass, convergence);
@@ -221,36 +230,27 @@ impl Mixed {
     ) -> Result<Beliefs> {
         self.check()?;
         negatives.check(graph)?;
-        let solver = self.solver();
         let known = Known::new(graph, labels, monitor)?;
-        monitor.start("mixed label propagation", None);
-        let proportions_only = Array2::zeros((graph.n(), known.n_classes()));
-        let mixed = self.solve(&known, negatives, &proportions_only, &solver, monitor)?;
-        monitor.end();
+        let start = Array2::zeros((graph.n(), known.n_classes()));
+        let start = with_proportions(&known, start);
+        let mixed = self.solve(&known, negatives, start, monitor)?;
         let convergence = known.convergence(&[&mixed], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
         Ok(known.beliefs(mixed.x, self.mass, convergence))
     }
 
-    /// Steps 1 and 2: the deviation from the label proportions, and the negative edges.
+    /// Steps 1 and 2: how the first solve went, `F`, and the negative edges.
     pub(super) fn search(
         &self,
         known: &Known,
-        solver: &ConjugateGradient,
         monitor: &Monitor,
-    ) -> Result<(Solution, NegativeEdges)> {
+    ) -> Result<(Solution, Array2<f64>, NegativeEdges)> {
         self.check()?;
         monitor.start("label propagation", None);
-        let plain = deviation(known, self.mu, solver, monitor)?;
+        let mut plain = deviation(known, self.mu, &self.solver(), monitor)?;
         monitor.end();
-
-        monitor.start("negative edges", None);
-        let (f, estimate) = self.rescale(known, &plain.x);
-        let reached = |i| known.reached(i);
-        let negatives = NegativeEdges::find(known.graph, &f, self.lambda, estimate, reached);
-        monitor.check()?;
-        monitor.end();
-        Ok((plain, negatives))
+        let (negatives, f) = self.find(known, std::mem::take(&mut plain.x), monitor)?;
+        Ok((plain, f, negatives))
     }
 
     pub(super) fn solver(&self) -> ConjugateGradient {
@@ -270,12 +270,39 @@ impl Mixed {
         positive("pair_factor", self.pair_factor)
     }
 
-    fn rescale(&self, known: &Known, deviation: &Array2<f64>) -> (Array2<f64>, Estimate) {
+    /// The negative edges of `F'`, and `F`.
+    pub(super) fn find(
+        &self,
+        known: &Known,
+        deviation: Array2<f64>,
+        monitor: &Monitor,
+    ) -> Result<(NegativeEdges, Array2<f64>)> {
+        monitor.start("negative edges", None);
+        let (f, scaling) = self.rescale(known, deviation);
+        let negatives = NegativeEdges::find(known, &f, self.lambda, self.estimate(), monitor)?;
+        monitor.end();
+        Ok((negatives, scaling.undo(known, f)))
+    }
+
+    fn estimate(&self) -> Estimate {
         match self.scale {
-            Scale::Literal => (with_proportions(known, deviation), Estimate::Sum),
-            Scale::Unscaled => (deviation / self.mu, Estimate::Sum),
-            Scale::Standardised => (standardise(known, deviation), Estimate::Average),
+            Scale::Literal | Scale::Unscaled => Estimate::Sum,
+            Scale::Standardised => Estimate::Average,
         }
+    }
+
+    /// Turns `F'` into what enters the search, in its place.
+    fn rescale(&self, known: &Known, f: Array2<f64>) -> (Array2<f64>, Scaling) {
+        let classes = f.ncols();
+        let scaling = match self.scale {
+            Scale::Literal => return (with_proportions(known, f), Scaling::None),
+            Scale::Unscaled => Scaling::PerClass {
+                mean: vec![0.0; classes],
+                unit: vec![self.mu; classes],
+            },
+            Scale::Standardised => standard(known, &f),
+        };
+        (scaling.apply(known, f), scaling)
     }
 
     /// Solves for `G`, from `F`: a good start where there are few negative edges.
@@ -283,13 +310,27 @@ impl Mixed {
         &self,
         known: &Known,
         negatives: &NegativeEdges,
-        plain: &Array2<f64>,
-        solver: &ConjugateGradient,
+        start: Array2<f64>,
         monitor: &Monitor,
     ) -> Result<Solution> {
-        let graph = known.graph;
+        monitor.start("mixed label propagation", None);
+        let operator = self.operator(known.graph, diagonal(known, self.mu), negatives);
+        let rhs = known.one_hot_rows(|_| self.mu);
+        let rows = known.labeled();
+        let solution =
+            (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?;
+        monitor.end();
+        Ok(solution)
+    }
+
+    /// `L + U + f beta (D_S + S)`, from the diagonal of `L + U`.
+    pub(super) fn operator<'a>(
+        &self,
+        graph: &'a Graph,
+        mut diagonal: Vec<f64>,
+        negatives: &NegativeEdges,
+    ) -> Sparse<'a, f64> {
         let factor = self.pair_factor * self.beta;
-        let mut diagonal = diagonal(known, self.mu);
         for (i, d) in diagonal.iter_mut().enumerate() {
             let row = graph.indptr()[i]..graph.indptr()[i + 1];
             *d += factor * negatives.weights()[row].iter().sum::<f64>();
@@ -297,10 +338,7 @@ impl Mixed {
         let weights: Vec<f64> = (graph.weights().iter().zip(negatives.weights()))
             .map(|(&w, s)| f64::from(w) - factor * s)
             .collect();
-        let operator = Sparse::new(graph, diagonal, &weights);
-        let rhs = known.one_hot(|_| self.mu);
-        let start = with_proportions(known, plain);
-        solver.solve(&operator, rhs.view(), Some(start.view()), monitor)
+        Sparse::new(graph, diagonal, weights)
     }
 }
 
@@ -311,22 +349,85 @@ impl Propagate for Mixed {
     }
 }
 
-/// Z-score of every column over the nodes that a label reaches; 0 on the others and in a
-/// column that does not vary.
-fn standardise(known: &Known, x: &Array2<f64>) -> Array2<f64> {
-    let reached: Vec<usize> = (0..x.nrows()).filter(|&i| known.reached(i)).collect();
-    let n = reached.len().max(1) as f64;
-    let mut z = Array2::zeros(x.dim());
-    for (column, mut z) in x.axis_iter(Axis(1)).zip(z.axis_iter_mut(Axis(1))) {
-        let mean = reached.iter().map(|&i| column[i]).sum::<f64>() / n;
-        let variance = (reached.iter().map(|&i| (column[i] - mean).powi(2))).sum::<f64>() / n;
-        if variance > 0.0 {
-            for &i in &reached {
-                z[i] = (column[i] - mean) / variance.sqrt();
+/// How `F'` was scaled, to be undone where `F` is the start of the second solve: so one
+/// matrix of the size of the scores is enough.
+enum Scaling {
+    /// The proportions were added.
+    None,
+    /// The mean of each class was taken off, and the rest divided by its unit.
+    PerClass { mean: Vec<f64>, unit: Vec<f64> },
+}
+
+impl Scaling {
+    /// Nodes without a label in reach stay at 0, and so does a column that does not vary.
+    fn apply(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+        if let Self::PerClass { mean, unit } = self {
+            known.for_each_row(&mut f, |i, mut row| {
+                if known.reached(i) {
+                    for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
+                        *f = if *unit > 0.0 { (*f - mean) / unit } else { 0.0 };
+                    }
+                }
+            });
+        }
+        f
+    }
+
+    /// Gives `F`.
+    fn undo(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+        let Self::PerClass { mean, unit } = self else {
+            return f;
+        };
+        known.for_each_row(&mut f, |i, mut row| {
+            if known.reached(i) {
+                for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
+                    *f = *f * unit + mean;
+                }
             }
+        });
+        with_proportions(known, f)
+    }
+}
+
+/// Mean and standard deviation of every column over the nodes that a label reaches.
+fn standard(known: &Known, x: &Array2<f64>) -> Scaling {
+    let n = (0..x.nrows()).filter(|&i| known.reached(i)).count().max(1) as f64;
+    let mean = average(known, x, n, |_, v| v);
+    let variance = average(known, x, n, |c, v| (v - mean[c]) * (v - mean[c]));
+    let unit = variance.into_iter().map(f64::sqrt).collect();
+    Scaling::PerClass { mean, unit }
+}
+
+/// Sum of `term(column, value)` over the reached nodes, divided by `n`. Chunks of rows are
+/// added in their order: the same bits for any number of threads.
+fn average(
+    known: &Known,
+    x: &Array2<f64>,
+    n: f64,
+    term: impl Fn(usize, f64) -> f64 + Sync,
+) -> Vec<f64> {
+    const ROWS: usize = 512;
+    let chunks = x.axis_chunks_iter(Axis(0), ROWS).into_par_iter();
+    let sums: Vec<Vec<f64>> = (chunks.enumerate())
+        .map(|(chunk, rows)| {
+            let mut sum = vec![0.0; x.ncols()];
+            for (row, values) in rows.rows().into_iter().enumerate() {
+                if known.reached(chunk * ROWS + row) {
+                    for (c, (sum, v)) in sum.iter_mut().zip(values).enumerate() {
+                        *sum += term(c, *v);
+                    }
+                }
+            }
+            sum
+        })
+        .collect();
+    let mut total = vec![0.0; x.ncols()];
+    for sum in sums {
+        for (total, sum) in total.iter_mut().zip(sum) {
+            *total += sum / n;
         }
     }
-    z
+    total
 }
 
 #[cfg(test)]

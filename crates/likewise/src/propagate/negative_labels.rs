@@ -176,7 +176,7 @@ impl Propagate for NegativeLabels {
                 }
             }
         }
-        let mut beliefs = known.beliefs_of(z, compared, convergence);
+        let mut beliefs = known.beliefs_of(z, Some(&compared), convergence);
         for (item, allowed) in &allowed {
             // Nothing that is allowed has a label in this part of the graph.
             let wins = |class: u32| allowed[class as usize];
