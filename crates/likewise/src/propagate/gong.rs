@@ -151,16 +151,21 @@ fn system(weights: MatRef<f64>, alpha: f64) -> Mat<f64> {
     })
 }
 
+/// Reshaped weights below this are 0.
+const ROUNDING: f64 = 1e-12;
+
 /// Step 3.
 fn reshape(weights: MatRef<f64>, pairs: MatRef<f64>) -> Mat<f64> {
     Mat::from_fn(weights.nrows(), weights.nrows(), |i, j| {
         // The mean of both orders: they differ by rounding.
         let (w, p) = (weights[(i, j)], f64::midpoint(pairs[(i, j)], pairs[(j, i)]));
-        match p {
+        let reshaped = match p {
             _ if i == j => 0.0,
             p if p > 0.0 => 1.0 - (1.0 - p) * (1.0 - w),
             p => (1.0 + p) * w,
-        }
+        };
+        // What rounding leaves of a cut edge must not be normalised to a whole one.
+        if reshaped > ROUNDING { reshaped } else { 0.0 }
     })
 }
 
@@ -211,7 +216,8 @@ mod tests {
             let most = pairs.iter().fold(0.0_f64, |m, p| m.max(p.abs())).max(1e-300);
             let reshaped = Array2::from_shape_fn((n, n), |(i, j)| {
                 let (w, p) = (w[[i, j]], pairs[[i, j]] / most);
-                if i == j { 0.0 } else if p > 0.0 { 1.0 - (1.0 - p) * (1.0 - w) } else { (1.0 + p) * w }
+                let r = if i == j { 0.0 } else if p > 0.0 { 1.0 - (1.0 - p) * (1.0 - w) } else { (1.0 + p) * w };
+                if r > ROUNDING { r } else { 0.0 }
             });
             let (step, y) = (normal(&reshaped), reference::one_hot(&labels));
             let mut f = y.clone();
