@@ -8,7 +8,7 @@
 //!   nodes are numbered at random. About 1.5 k entries a node.
 //! - `tolerance=1e-6`, `rounds=2`, `methods=harmonic,mixed`; also `lgc`,
 //!   `harmonic-session` and `mixed-session`, which add one label after the other.
-//! - `save=FOLDER` writes graph, labels, negative edges and results for the peers:
+//! - `save=FOLDER` writes graph, labels, negative edges and pseudo-labels for the peers:
 //!   `OPENBLAS_CORETYPE=SKYLAKEX python3 benches/peers/propagate.py FOLDER`. A graph that is
 //!   already there is used again.
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::neighbor::KnnGraph;
-use likewise::propagate::{Harmonic, Lgc, Mixed, Propagate};
+use likewise::propagate::{Harmonic, Lgc, Mixed, NegativeEdges, Propagate};
 use likewise::{Beliefs, Graph, Label, Labels, Monitor};
 use ndarray::Array2;
 use rand::RngExt;
@@ -62,40 +62,10 @@ fn main() {
         peak_gib(),
     );
     if let Some(folder) = &folder {
-        std::fs::create_dir_all(folder).expect("a folder to write to");
-        write(
-            folder,
-            "indptr.u64",
-            graph
-                .indptr()
-                .iter()
-                .map(|&p| p as u64)
-                .map(u64::to_le_bytes),
-        );
-        write(
-            folder,
-            "indices.u32",
-            graph.indices().iter().copied().map(u32::to_le_bytes),
-        );
-        write(
-            folder,
-            "weights.f32",
-            graph.weights().iter().copied().map(f32::to_le_bytes),
-        );
-        let labels = drawn
-            .items()
-            .iter()
-            .map(|l| l.class().map_or(-1, |c| c as i32));
-        write(folder, "labels.i32", labels.map(i32::to_le_bytes));
-        write(
-            folder,
-            "truth.i32",
-            truth.iter().copied().map(i32::to_le_bytes),
-        );
+        save_graph(folder, &graph, &drawn, &truth);
     }
     reset_peak();
     println!("before propagation: {:.2} GiB", peak_gib());
-    let monitor = Monitor::silent();
     for name in methods.split(',') {
         if let Some(base) = name.strip_suffix("-session") {
             follow(&graph, &drawn, &truth, tolerance, base == "mixed");
@@ -103,47 +73,76 @@ fn main() {
         }
         for round in 0..rounds {
             let begin = (Instant::now(), cpu_seconds());
-            let (beliefs, negatives) = match name {
-                "lgc" => (
-                    Lgc::new()
-                        .tolerance(tolerance)
-                        .propagate(&graph, &drawn, &monitor),
-                    None,
-                ),
-                "harmonic" => {
-                    let method = Harmonic::new().tolerance(tolerance);
-                    (method.propagate(&graph, &drawn, &monitor), None)
-                }
-                _ => {
-                    let method = Mixed::new().tolerance(tolerance);
-                    match method.propagate_with_negatives(&graph, &drawn, &monitor) {
-                        Ok((beliefs, negatives)) => (Ok(beliefs), Some(negatives)),
-                        Err(error) => (Err(error), None),
-                    }
-                }
-            };
-            let beliefs = beliefs.expect("valid labels");
+            let (beliefs, negatives) = run(name, tolerance, &graph, &drawn);
             let (wall, cpu) = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
             report(name, round, &beliefs, &truth, wall, cpu);
             if let (Some(folder), 0) = (&folder, round) {
-                let found = beliefs
-                    .pseudo_label
-                    .iter()
-                    .map(|c| c.map_or(-1, |c| c as i32));
-                write(folder, &format!("{name}.i32"), found.map(i32::to_le_bytes));
-                let scores = beliefs.scores.iter().copied().map(f64::to_le_bytes);
-                write(folder, &format!("{name}.f64"), scores);
-                write(
-                    folder,
-                    &format!("{name}.seconds"),
-                    std::iter::once(cpu.to_le_bytes()),
-                );
-                if let Some(negatives) = negatives {
-                    let weights = negatives.weights().iter().copied().map(f64::to_le_bytes);
-                    write(folder, "negatives.f64", weights);
-                }
+                save_result(folder, name, &beliefs, negatives.as_ref(), cpu);
             }
         }
+    }
+}
+
+fn run(
+    name: &str,
+    tolerance: f64,
+    graph: &Graph,
+    labels: &Labels,
+) -> (Beliefs, Option<NegativeEdges>) {
+    let monitor = Monitor::silent();
+    let beliefs = match name {
+        "lgc" => Lgc::new()
+            .tolerance(tolerance)
+            .propagate(graph, labels, &monitor),
+        "harmonic" => Harmonic::new()
+            .tolerance(tolerance)
+            .propagate(graph, labels, &monitor),
+        _ => {
+            let method = Mixed::new().tolerance(tolerance);
+            let found = method.propagate_with_negatives(graph, labels, &monitor);
+            let (beliefs, negatives) = found.expect("valid labels");
+            return (beliefs, Some(negatives));
+        }
+    };
+    (beliefs.expect("valid labels"), None)
+}
+
+fn save_graph(folder: &Path, graph: &Graph, drawn: &Labels, truth: &[i32]) {
+    std::fs::create_dir_all(folder).expect("a folder to write to");
+    let indptr = graph.indptr().iter().map(|&p| (p as u64).to_le_bytes());
+    write(folder, "indptr.u64", indptr);
+    let indices = graph.indices().iter().map(|j| j.to_le_bytes());
+    write(folder, "indices.u32", indices);
+    let weights = graph.weights().iter().map(|w| w.to_le_bytes());
+    write(folder, "weights.f32", weights);
+    let labels = drawn
+        .items()
+        .iter()
+        .map(|l| l.class().map_or(-1, |c| c as i32));
+    write(folder, "labels.i32", labels.map(i32::to_le_bytes));
+    write(folder, "truth.i32", truth.iter().map(|c| c.to_le_bytes()));
+}
+
+fn save_result(
+    folder: &Path,
+    name: &str,
+    beliefs: &Beliefs,
+    negatives: Option<&NegativeEdges>,
+    cpu: f64,
+) {
+    let found = beliefs
+        .pseudo_label
+        .iter()
+        .map(|c| c.map_or(-1, |c| c as i32));
+    write(folder, &format!("{name}.i32"), found.map(i32::to_le_bytes));
+    write(
+        folder,
+        &format!("{name}.seconds"),
+        std::iter::once(cpu.to_le_bytes()),
+    );
+    if let Some(negatives) = negatives {
+        let weights = negatives.weights().iter().map(|w| w.to_le_bytes());
+        write(folder, "negatives.f64", weights);
     }
 }
 

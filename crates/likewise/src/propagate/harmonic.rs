@@ -17,7 +17,7 @@
 use ndarray::{Array2, Zip};
 use serde::{Deserialize, Serialize};
 
-use super::known::Known;
+use super::known::{Known, for_each_row};
 use super::lgc::positive;
 use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
@@ -159,7 +159,7 @@ pub(super) fn deviation(
 
 /// `F = 1 pi^T + F'`, in the place of `F'`.
 pub(super) fn with_proportions(known: &Known, mut deviation: Array2<f64>) -> Array2<f64> {
-    known.for_each_row(&mut deviation, |i, row| {
+    for_each_row(&mut deviation, |i, row| {
         Zip::from(row)
             .and(known.proportions(i))
             .for_each(|s, pi| *s += pi);

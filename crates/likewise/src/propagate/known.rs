@@ -167,7 +167,7 @@ impl<'a> Known<'a> {
             let share = 1.0 / self.component_counts(i).sum();
             mean.row_mut(self.part(i)).scaled_add(share, &x.row(i));
         }
-        self.for_each_row(x, |i, mut row| {
+        for_each_row(x, |i, mut row| {
             for (x, mean) in row.iter_mut().zip(mean.row(self.part(i))) {
                 *x -= mean;
             }
@@ -180,23 +180,12 @@ impl<'a> Known<'a> {
             return all.clone();
         }
         let mut own = Array2::zeros((all.nrows(), self.classes.len()));
-        self.for_each_row(&mut own, |i, mut row| {
+        for_each_row(&mut own, |i, mut row| {
             for (own, &class) in row.iter_mut().zip(&self.classes) {
                 *own = all[[i, class]];
             }
         });
         own
-    }
-
-    /// `work(i, row)` for every node, in parallel.
-    pub(super) fn for_each_row(
-        &self,
-        x: &mut Array2<f64>,
-        work: impl Fn(usize, ArrayViewMut1<f64>) + Sync,
-    ) {
-        (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
-            .with_min_len(256)
-            .for_each(|(i, row)| work(i, row));
     }
 
     /// Beliefs from the scores of the labeled classes.
@@ -325,7 +314,7 @@ impl<'a> Known<'a> {
             return scores;
         }
         let mut all = Array2::zeros((scores.nrows(), self.labels.n_classes()));
-        self.for_each_row(&mut all, |i, mut row| {
+        for_each_row(&mut all, |i, mut row| {
             for (score, &class) in scores.row(i).iter().zip(&self.classes) {
                 row[class] = *score;
             }
@@ -363,4 +352,11 @@ impl<'a> Known<'a> {
         }
         convergence
     }
+}
+
+/// `work(i, row)` for every row, in parallel.
+pub(super) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
+    (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
+        .with_min_len(256)
+        .for_each(|(i, row)| work(i, row));
 }

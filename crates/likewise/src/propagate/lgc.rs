@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::known::Known;
+use super::known::{Known, for_each_row};
 use super::{Mass, Propagate};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
@@ -115,7 +115,7 @@ impl Propagate for Lgc {
             solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
         monitor.end();
         let mut scores = std::mem::take(&mut solution.x);
-        known.for_each_row(&mut scores, |i, mut row| row *= degrees[i].sqrt());
+        for_each_row(&mut scores, |i, mut row| row *= degrees[i].sqrt());
         let convergence = known.convergence(&[&solution], monitor);
         Ok(known.beliefs(scores, self.mass, convergence))
     }

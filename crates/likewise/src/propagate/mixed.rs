@@ -31,7 +31,7 @@ use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::harmonic::{deviation, diagonal, with_proportions};
-use super::known::Known;
+use super::known::{Known, for_each_row};
 use super::lgc::positive;
 use super::negative::{Estimate, NegativeEdges};
 use super::{Mass, Propagate, Session};
@@ -362,7 +362,7 @@ impl Scaling {
     /// Nodes without a label in reach stay at 0, and so does a column that does not vary.
     fn apply(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
         if let Self::PerClass { mean, unit } = self {
-            known.for_each_row(&mut f, |i, mut row| {
+            for_each_row(&mut f, |i, mut row| {
                 if known.reached(i) {
                     for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
                         *f = if *unit > 0.0 { (*f - mean) / unit } else { 0.0 };
@@ -378,7 +378,7 @@ impl Scaling {
         let Self::PerClass { mean, unit } = self else {
             return f;
         };
-        known.for_each_row(&mut f, |i, mut row| {
+        for_each_row(&mut f, |i, mut row| {
             if known.reached(i) {
                 for ((f, mean), unit) in row.iter_mut().zip(mean).zip(unit) {
                     *f = *f * unit + mean;

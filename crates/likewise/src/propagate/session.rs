@@ -15,7 +15,7 @@
 //! touches two columns, a new or removed label all of them.
 //!
 //! For [`Harmonic`](super::Harmonic) nothing more is to be done. For
-//! [`Mixed`](super::Mixed) the negative edges `S` stay as they were: the answer is that
+//! [`Mixed`] the negative edges `S` stay as they were: the answer is that
 //! of the mixed system with the old `S`. [`Session::refresh`] finds `S` anew and
 //! solves from the present state, and then the result is that of propagating anew.
 //! Before, a part of the change is missing: on a random graph of 400 nodes, 4 classes and 48
@@ -30,7 +30,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, array};
 use rayon::prelude::*;
 
 use super::harmonic::{deviation, diagonal, with_proportions};
-use super::known::Known;
+use super::known::{Known, for_each_row};
 use super::{Mass, Mixed};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         let labels = self.labels.clone();
         let known = Known::new(self.plain.graph, &labels, monitor)?;
         let mut f = known.columns(&self.plain.scores);
-        known.for_each_row(&mut f, |i, mut row| row -= &known.proportions(i));
+        for_each_row(&mut f, |i, mut row| row -= &known.proportions(i));
         known.centre(&mut f);
         let (negatives, f) = method.find(&known, f, monitor)?;
         let start = start.map_or(f, |start| known.columns(&start));
@@ -484,10 +484,9 @@ mod tests {
                 prop_assert_eq!(session.labels(), &labels);
                 let scores = plain(&graph, &labels);
                 prop_assert!(farthest(session.scores(), scores.view()) < 1e-6);
-                for i in 0..n {
-                    let differs = session.pseudo_label()[i] != before[i];
-                    prop_assert_eq!(differs, changed.contains(&(i as u32)));
-                }
+                let differ = |&i: &u32| session.pseudo_label()[i as usize] != before[i as usize];
+                let expected: Vec<u32> = (0..n as u32).filter(differ).collect();
+                prop_assert_eq!(changed, expected);
                 let beliefs = session.beliefs().unwrap();
                 prop_assert_eq!(&beliefs.pseudo_label[..], session.pseudo_label());
                 let scratch = Harmonic::new().propagate(&graph, &labels, &silent()).unwrap();

@@ -10,7 +10,7 @@
 //! start are zero on the null space (they stay zero there).
 //!
 //! The iteration runs in `f32`, with step lengths and sums in `f64`. Each time a residual
-//! has shrunk by [`DROP`], the correction found so far goes to the `f64` solution and the
+//! has shrunk to a thousandth, the correction found so far goes to the `f64` solution and the
 //! residual `b - M x` is computed anew in `f64`, while the search direction is kept: so
 //! the result meets any tolerance that an iteration in `f64` meets, after the same number
 //! of iterations, at half the memory traffic. The tolerance is tested on the computed
@@ -33,7 +33,7 @@ use std::cmp::Ordering::Greater;
 use std::ops::Range;
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -158,8 +158,9 @@ impl ConjugateGradient {
         let (mut iterations, mut residuals) = (0, Vec::with_capacity(columns));
         for first in (0..columns).step_by(WIDTH) {
             let group = first..columns.min(first + WIDTH);
-            let b = b.slice(s![.., group.clone()]);
-            let x = x.slice_mut(s![.., group.clone()]);
+            let span = Slice::from(group.clone());
+            let b = b.slice_axis(Axis(1), span);
+            let x = x.slice_axis_mut(Axis(1), span);
             let before = job.steps;
             residuals.extend(match width(group.len()) {
                 1 => job.run::<1>(b, x)?,
@@ -373,10 +374,11 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
             }
         });
         subtract_product(self.operator, self.x, self.exact);
-        subtract_product(self.operator, self.p, self.exact);
-        let length = in_order(self.exact.par_chunks(ROWS).map(|e| dot(e, e)));
-        let worse: [bool; W] =
-            std::array::from_fn(|c| self.bb[c] == 0.0 || !(length[c] <= self.bb[c]));
+        let mut worse = self.worse_than_zero();
+        if worse.contains(&false) {
+            subtract_product(self.operator, self.p, self.exact);
+            worse = self.worse_than_zero();
+        }
         if worse.contains(&true) {
             for exact in self.exact.iter_mut() {
                 for c in (0..W).filter(|&c| worse[c]) {
@@ -393,6 +395,13 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
         }
         self.x.fill([0.0; W]);
         self.p.fill([0.0; W]);
+    }
+
+    /// The columns whose residual is not at most that of zero.
+    fn worse_than_zero(&self) -> [bool; W] {
+        let length = in_order(self.exact.par_chunks(ROWS).map(|e| dot(e, e)));
+        let good = |c: usize| self.bb[c] > 0.0 && length[c] <= self.bb[c];
+        std::array::from_fn(|c| !good(c))
     }
 
     /// Relative residual of a column; 0 for a right-hand side of zeros.
