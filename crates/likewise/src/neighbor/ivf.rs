@@ -3,7 +3,8 @@
 //!
 //! 1. The rows are rounded to eight bits after a random rotation, as in
 //!    [`Exact`](super::Exact).
-//! 2. k-means on a sample divides the items into about `2 sqrt(n)` cells.
+//! 2. k-means on a sample divides the items into about `2 sqrt(n)` cells (fewer where they
+//!    would hold less than `4 k` items).
 //! 3. For a sample of items the true neighbours are computed. They tell how many of the
 //!    nearest cells an item must look into, and how many candidates must be computed again
 //!    in `f32`, to reach the asked recall.
@@ -171,7 +172,7 @@ impl Ivf {
         let held_out = features.truth(kernel, &measure, k, monitor)?;
         monitor.end();
 
-        let mut search = Search::new(self, kernel, &features, &choose, &truth, monitor)?;
+        let mut search = Search::new(self, kernel, &features, k, (&choose, &truth), monitor)?;
         search.choose_candidates(k, &choose, &truth);
         loop {
             let found = search.all(k, monitor)?;
@@ -346,6 +347,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn items_in_small_cells_still_get_all_their_neighbours() {
+        // A crowd, and one item far from it in a cell of its own.
+        let mut x = surface(600, 8, 7);
+        x.row_mut(0).mapv_inplace(|v| -40.0 * v);
+        let (found, _) = run(&Ivf::new().cells(200).recall(0.5), &x, 30);
+        found.check().unwrap();
+        assert!(found.similarities.iter().all(|&s| s != 0.0));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl GongExact {
                 let j = j as usize;
                 weights[(i, j)] = f64::from(w) / f64::from(most);
                 if known.label[i].is_none() || known.label[j].is_none() {
-                    given[(i, j)] = -negatives.weights()[entry];
+                    given[(i, j)] = -negatives.weights()[entry].min(1.0);
                 }
             }
         }

@@ -52,7 +52,7 @@ impl NegativeEdges {
     /// All other edges weigh 0; where a pair stands twice, the last one counts.
     ///
     /// Fails on a pair that is no edge of the graph and on a weight that is not within
-    /// [0, 1]. Costs O(entries + pairs x log degree).
+    /// [0, 2], the weights that edges have. Costs O(entries + pairs x log degree).
     ///
     /// ```
     /// use likewise::{Graph, propagate::NegativeEdges};
@@ -68,9 +68,9 @@ impl NegativeEdges {
     ) -> Result<Self> {
         let mut weights = vec![0.0; graph.nnz()];
         for (i, j, weight) in pairs {
-            if !(0.0..=1.0).contains(&weight) {
+            if !(0.0..=2.0).contains(&weight) {
                 return Err(Error::data(format!(
-                    "negative edge ({i}, {j}) has weight {weight}; weights must lie in [0, 1]"
+                    "negative edge ({i}, {j}) has weight {weight}; weights must lie in [0, 2]"
                 )));
             }
             let n = graph.n();

@@ -15,7 +15,7 @@ use crate::neighbor::Neighbors;
 use crate::neighbor::candidate::{Candidate, Lists};
 use crate::neighbor::panel::{Items8, NOBODY, PADDING, Products, Queries8, Side, bits, chunk};
 use crate::neighbor::quantize::Quantizer;
-use crate::{Error, Monitor, Result};
+use crate::{Monitor, Result};
 
 /// Most cells: their numbers are stored in 16 bits.
 const MOST_CELLS: usize = 1 << 16;
@@ -45,15 +45,16 @@ impl<'a> Search<'a> {
         ivf: &Ivf,
         kernel: Kernel,
         features: &'a Features<'a>,
-        sample: &[usize],
-        truth: &[Vec<Candidate>],
+        k: usize,
+        (sample, truth): (&[usize], &[Vec<Candidate>]),
         monitor: &Monitor,
     ) -> Result<Self> {
         let (n, d) = (features.n(), features.d());
         let quantizer = Quantizer::new(features.centre.clone(), features.reach());
         let codes = quantizer.rows(n, |i, out| features.write(i, out));
-        let count =
-            (ivf.cells.unwrap_or((2.0 * (n as f64).sqrt()) as usize)).clamp(1, n.min(MOST_CELLS));
+        // A cell should hold more items than a list, or most cells would be looked into.
+        let usual = ((2.0 * (n as f64).sqrt()) as usize).min(n / (4 * k));
+        let count = ivf.cells.unwrap_or(usual).clamp(1, n.min(MOST_CELLS));
         monitor.start("cells of similar items", ROUNDS as u64);
         let centers = train(ivf, kernel, &codes, d, count, monitor)?;
         let probes = probes(ivf, kernel, &centers, &codes, d, sample, truth)?;
@@ -142,9 +143,26 @@ impl<'a> Search<'a> {
             let who: Vec<usize> = visit.iter().map(|&(_, p)| p as usize).collect();
             self.visit(&self.cells[visit[0].0 as usize], of, &who, &mut lists, tile);
         }
-        (0..of.len())
-            .map(|p| self.features.rescore(self.kernel, of[p], lists.best(p), k))
-            .collect()
+        let rescored = |p: usize, lists: &mut Lists, i: usize| {
+            self.features.rescore(self.kernel, i, lists.best(p), k)
+        };
+        let mut found: Vec<Vec<Candidate>> = (0..of.len())
+            .map(|p| rescored(p, &mut lists, of[p]))
+            .collect();
+        // Few items in the cells of an item: it looks into all of them.
+        let short: Vec<usize> = (0..of.len()).filter(|&p| found[p].len() < k).collect();
+        if !short.is_empty() {
+            let again: Vec<usize> = short.iter().map(|&p| of[p]).collect();
+            let everyone: Vec<usize> = (0..again.len()).collect();
+            let mut lists = Lists::new(self.keep, again.len(), again.len());
+            for cell in &self.cells {
+                self.visit(cell, &again, &everyone, &mut lists, tile);
+            }
+            for (q, &p) in short.iter().enumerate() {
+                found[p] = rescored(q, &mut lists, of[p]);
+            }
+        }
+        found
     }
 
     /// Compares the items `who` of a group with the items of a cell.
@@ -211,15 +229,7 @@ impl<'a> Search<'a> {
                 let found = self.group(group, k, tile);
                 let count = group.len() as u64;
                 monitor.step(done.fetch_add(count, Relaxed) + count)?;
-                match found.iter().position(|list| list.len() < k) {
-                    Some(p) => Err(Error::data(format!(
-                        "the approximate search found only {} neighbours of item {}; ask for \
-                         fewer cells or search exactly",
-                        found[p].len(),
-                        group[p]
-                    ))),
-                    None => Ok(found.into_iter().flatten().collect()),
-                }
+                Ok(found.into_iter().flatten().collect())
             })
             .collect::<Result<_>>()?;
         let mut indices = Array2::zeros((n, k));
