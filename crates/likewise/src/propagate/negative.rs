@@ -381,28 +381,30 @@ fn exp(x: f64) -> f64 {
     /// The upper bits of `log 2`, so that `k` times it is exact, and the rest.
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    /// `1 / m!` from `m = 11` down to 2.
+    /// `1 / m!` for `m = 2` to 11.
     const SERIES: [f64; 10] = [
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
         0.5,
+        1.0 / 6.0,
+        1.0 / 24.0,
+        1.0 / 120.0,
+        1.0 / 720.0,
+        1.0 / 5_040.0,
+        1.0 / 40_320.0,
+        1.0 / 362_880.0,
+        1.0 / 3_628_800.0,
+        1.0 / 39_916_800.0,
     ];
     let rounded = x * std::f64::consts::LOG2_E + ROUND;
     let k = rounded - ROUND;
     let r = (x - k * LN2_HIGH) - k * LN2_LOW;
-    let mut sum = 0.0;
-    for factor in SERIES {
-        sum = sum * r + factor;
-    }
+    // In pairs, and pairs of pairs: a shorter chain of operations than one after the other.
+    let pair = |m: usize| SERIES[m] + SERIES[m + 1] * r;
+    let (square, fourth) = (r * r, (r * r) * (r * r));
+    let low = pair(0) + pair(2) * square;
+    let high = (pair(4) + pair(6) * square) + pair(8) * fourth;
+    let sum = low + high * fourth;
     let power = f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52);
-    (sum * r * r + r + 1.0) * power
+    (sum * square + r + 1.0) * power
 }
 
 #[cfg(test)]
