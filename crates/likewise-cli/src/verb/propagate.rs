@@ -145,6 +145,7 @@ fn spread(
         MassName::None => Mass::None,
         MassName::Uniform => Mass::Uniform,
         MassName::Labeled => Mass::Labeled,
+        MassName::Estimated => Mass::Estimated,
     });
     /// Sets the parameters that were given and leaves the others at their defaults.
     macro_rules! with {

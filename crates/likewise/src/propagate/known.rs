@@ -107,12 +107,10 @@ impl<'a> Known<'a> {
         convergence: Convergence,
     ) -> Beliefs {
         let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        let compared = match mass.prior(self) {
-            Some(prior) => {
-                super::mass::normalise(scores.view_mut(), &prior, &reached);
-                scores.clone()
-            }
-            None => self.per_label(&scores),
+        let compared = if mass.apply(self, &mut scores, &reached) {
+            scores.clone()
+        } else {
+            self.per_label(&scores)
         };
         self.beliefs_of(scores, compared, convergence)
     }

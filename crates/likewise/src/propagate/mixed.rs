@@ -57,6 +57,21 @@ pub enum Scale {
     Standardised,
 }
 
+/// Which nodes are held to their labels in step 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fit {
+    /// The labeled ones, eq. (23).
+    #[default]
+    Labeled,
+    /// All, unlabeled ones to 0, each by its degree, as in [`Lgc`](super::Lgc): a label counts
+    /// less the farther it is. Minimises `tr H^T L H / 2 + mu / 2 tr (H - H0)^T D (H - H0)`
+    /// and the term of the negative edges, with `H = D^-1/2 G` and `H0 = D^-1/2 Y`, that is
+    /// `[(1 + mu) D - W + f beta (D_S + S)] H = mu D^1/2 Y`. Not in the paper. Without
+    /// negative edges it is `Lgc`. An isolated node counts as of degree 1.
+    All,
+}
+
 /// Parameters of mixed label propagation.
 ///
 /// ```
@@ -89,6 +104,7 @@ pub struct Mixed {
     mu: f64,
     pair_factor: f64,
     scale: Scale,
+    fit: Fit,
     mass: Mass,
     tolerance: f64,
     max_iterations: usize,
@@ -103,6 +119,7 @@ impl Default for Mixed {
             mu: 1.0 / 99.0,
             pair_factor: 1.0,
             scale: Scale::Standardised,
+            fit: Fit::Labeled,
             mass: Mass::None,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
@@ -162,6 +179,13 @@ impl Mixed {
     #[must_use]
     pub fn scale(mut self, scale: Scale) -> Self {
         self.scale = scale;
+        self
+    }
+
+    /// Which nodes are held to their labels in the last step.
+    #[must_use]
+    pub fn fit(mut self, fit: Fit) -> Self {
+        self.fit = fit;
         self
     }
 
@@ -289,18 +313,36 @@ impl Mixed {
     ) -> Result<Solution> {
         let graph = known.graph;
         let factor = self.pair_factor * self.beta;
-        let mut diagonal = diagonal(known, self.mu);
-        for (i, d) in diagonal.iter_mut().enumerate() {
-            let row = graph.indptr()[i]..graph.indptr()[i + 1];
-            *d += factor * negatives.weights()[row].iter().sum::<f64>();
+        // An isolated node has degree 0: any value serves, since only its own row has it.
+        let degrees: Vec<f64> = (graph.degrees().into_iter())
+            .map(|d| if d > 0.0 { d } else { 1.0 })
+            .collect();
+        let mut diagonal = match self.fit {
+            Fit::Labeled => diagonal(known, self.mu),
+            Fit::All => degrees.iter().map(|d| (1.0 + self.mu) * d).collect(),
+        };
+        for (d, s) in diagonal.iter_mut().zip(negatives.degrees(graph)) {
+            *d += factor * s;
         }
         let weights: Vec<f64> = (graph.weights().iter().zip(negatives.weights()))
             .map(|(&w, s)| f64::from(w) - factor * s)
             .collect();
         let operator = Sparse::new(graph, diagonal, &weights);
-        let rhs = known.one_hot(|_| self.mu);
-        let start = with_proportions(known, plain);
-        solver.solve(&operator, rhs.view(), Some(start.view()), monitor)
+        match self.fit {
+            Fit::Labeled => {
+                let rhs = known.one_hot(|_| self.mu);
+                let start = with_proportions(known, plain);
+                solver.solve(&operator, rhs.view(), Some(start.view()), monitor)
+            }
+            Fit::All => {
+                let rhs = known.one_hot(|i| self.mu * degrees[i].sqrt());
+                let mut solution = solver.solve(&operator, rhs.view(), None, monitor)?;
+                for (mut row, degree) in solution.x.rows_mut().into_iter().zip(&degrees) {
+                    row *= degree.sqrt();
+                }
+                Ok(solution)
+            }
+        }
     }
 }
 
@@ -486,11 +528,25 @@ mod tests {
             omega(&p) * omega(&q) * (1.0 - same) * if standardised { w[[i, j]] } else { 1.0 }
         });
         let factor = mixed.pair_factor * mixed.beta;
-        let mut m = m + &s * factor;
+        let d = |i: usize| if degree[i] > 0.0 { degree[i] } else { 1.0 };
+        let mut m = match mixed.fit {
+            Fit::Labeled => m,
+            Fit::All => {
+                let mut m = -&w;
+                (0..n).for_each(|i| m[[i, i]] = (1.0 + mixed.mu) * d(i));
+                m
+            }
+        };
+        m = m + &s * factor;
         for i in 0..n {
             m[[i, i]] += factor * s.row(i).sum();
         }
-        (s, reference::solve(&m, &(&y * mixed.mu), &keep))
+        let root = Array2::from_shape_fn(y.dim(), |(i, _)| match mixed.fit {
+            Fit::Labeled => 1.0,
+            Fit::All => d(i).sqrt(),
+        });
+        let g = reference::solve(&m, &(&y * &root * mixed.mu), &keep) * root;
+        (s, g)
     }
 
     proptest! {
@@ -501,12 +557,14 @@ mod tests {
             density in 0_usize..4,
             classes in 1_u32..6,
             scale in prop::sample::select(vec![Scale::Literal, Scale::Unscaled, Scale::Standardised]),
+            fit in prop::sample::select(vec![Fit::Labeled, Fit::All]),
             pair_factor in prop::sample::select(vec![1.0, 2.0]),
             seed in 0_u64..10_000,
         ) {
             let graph = reference::random_graph(n, density * n, seed);
             let labels = reference::random_labels(n, classes, seed);
-            let mixed = Mixed::paper().scale(scale).pair_factor(pair_factor).tolerance(1e-13);
+            let mixed = Mixed::paper().scale(scale).fit(fit);
+            let mixed = mixed.pair_factor(pair_factor).tolerance(1e-13);
             let (beliefs, negatives) = run(&mixed, &graph, &labels);
             let (s, g) = naive(&mixed, &graph, &labels);
             for i in 0..n {
@@ -552,6 +610,14 @@ mod tests {
         for (a, b) in mixed.scores.iter().zip(&plain.scores) {
             assert!((a - b).abs() < 1e-8);
         }
+        let all = Mixed::new().beta(0.0).fit(Fit::All).mass(Mass::Estimated);
+        let lgc = super::super::Lgc::new().mass(Mass::Estimated);
+        let plain = lgc.propagate(&graph, &labels, &Monitor::silent()).unwrap();
+        let (mixed, _) = run(&all, &graph, &labels);
+        assert_eq!(mixed.pseudo_label, plain.pseudo_label);
+        for (a, b) in mixed.scores.iter().zip(&plain.scores) {
+            assert!((a - b).abs() < 1e-6);
+        }
     }
 
     #[test]
@@ -567,7 +633,7 @@ mod tests {
             ],
         )
         .unwrap();
-        for mass in [Mass::None, Mass::Uniform, Mass::Labeled] {
+        for mass in [Mass::None, Mass::Uniform, Mass::Labeled, Mass::Estimated] {
             for scale in [Scale::Literal, Scale::Unscaled, Scale::Standardised] {
                 let (beliefs, negatives) =
                     run(&Mixed::new().scale(scale).mass(mass), &graph, &labels);
@@ -610,8 +676,13 @@ mod tests {
     fn any_number_of_threads_gives_the_same_bytes() {
         let graph = reference::random_graph(1500, 9000, 2);
         let labels = reference::random_labels(1500, 7, 2);
-        let (one, two) = in_one_and_two_threads(|| run(&Mixed::new(), &graph, &labels));
-        assert_eq!(one, two);
+        for mixed in [
+            Mixed::new(),
+            Mixed::new().fit(Fit::All).mass(Mass::Estimated),
+        ] {
+            let (one, two) = in_one_and_two_threads(|| run(&mixed, &graph, &labels));
+            assert_eq!(one, two);
+        }
     }
 
     #[test]
@@ -644,6 +715,7 @@ mod tests {
         let mixed = Mixed::paper()
             .scale(Scale::Unscaled)
             .mass(Mass::Labeled)
+            .fit(Fit::All)
             .mu(MU);
         let json = serde_json::to_string(&mixed).unwrap();
         assert!(json.contains("\"unscaled\"") && json.contains("\"labeled\""));
