@@ -484,7 +484,7 @@ pub(crate) struct Reproduce {
     /// Folder of the results. Default: results/ and the name of the experiment.
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Folder of the data. Also looked in: $LIKEWISE_DATA, the experiment's folder,
+    /// Folder of the data. Also looked in: `$LIKEWISE_DATA`, the experiment's folder,
     /// ../shared/data, /usr/share/datasets.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,

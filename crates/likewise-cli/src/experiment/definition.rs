@@ -104,7 +104,7 @@ pub(crate) struct Data {
     /// geometrically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) imbalance: Option<f64>,
-    /// Most items, drawn from each class alike.
+    /// Most items: the same share of each class, rounded down, but one at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_items: Option<NonZeroUsize>,
     #[serde(default)]
@@ -148,6 +148,8 @@ pub(crate) struct Method {
 /// An experiment that was read and checked.
 #[derive(Debug)]
 pub(crate) struct Experiment {
+    /// SHA-256 of the file.
+    pub(crate) sha256: String,
     pub(crate) title: String,
     pub(crate) paper: Option<Paper>,
     pub(crate) protocol: String,
@@ -179,7 +181,8 @@ impl Experiment {
             let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
             format!("{}:{line}", path.display())
         };
-        written.check(&at)
+        let sha256 = likewise_io::digest(path)?;
+        written.check(sha256, &at)
     }
 
     /// The draws of a data set.
@@ -207,7 +210,7 @@ impl Experiment {
 }
 
 impl Written {
-    fn check(self, at: &dyn Fn(usize) -> String) -> Result<Experiment, Failure> {
+    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment, Failure> {
         let Kind::Transduction = self.kind;
         let mut seen = BTreeSet::new();
         for data in &self.data {
@@ -277,6 +280,7 @@ impl Written {
             )));
         }
         Ok(Experiment {
+            sha256,
             title: self.title,
             paper: self.paper,
             protocol: self.protocol,

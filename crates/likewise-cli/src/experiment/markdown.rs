@@ -171,13 +171,13 @@ fn compared(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
         if let Some(record) = record(store, &names, &method.name, other) {
             let lowest = record
                 .worst
-                .map_or(String::new(), |(set, d)| format!("{d:+.3} {set}"));
+                .map_or(String::new(), |(set, d)| format!("{} {set}", signed(d)));
             rows.push(vec![
                 method.name.clone(),
                 record.better.to_string(),
                 record.unclear.to_string(),
                 record.worse.to_string(),
-                format!("{:+.3}", record.mean),
+                signed(record.mean),
                 lowest,
             ]);
         }
@@ -277,6 +277,7 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
             "k",
             "columns",
             "labels",
+            "draws",
         ]
         .map(String::from)
         .to_vec(),
@@ -304,14 +305,18 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
                     experiment.labels_per_class.get() * record.classes
                 ),
             },
+            {
+                let draws = experiment.draws_of(data, experiment.draws.get());
+                format!("{} to {}", draws.start, draws.end - 1)
+            },
         ]);
     }
     page.table(&rows);
     page.line(&format!(
         "Graph: exact cosine neighbours, weights cos^{}, both directions summed. Labels are drawn \
-         anew for each draw; draws are the seeds {} and following where the data say nothing \
-         else, and the items of a cut set are drawn once, with seed {}.",
-        experiment.gamma, experiment.first_draw, experiment.seed
+         anew for each draw, whose number is the seed; the items of a cut set are drawn once, with \
+         seed {}.",
+        experiment.gamma, experiment.seed
     ));
     let mut text = String::new();
     for method in &experiment.methods {
@@ -403,15 +408,18 @@ fn number(value: &Estimate, bold: bool) -> String {
 
 fn difference(value: &Estimate) -> String {
     let half = (value.high - value.low) / 2.0;
-    // Differences that round to nothing have no sign.
-    let zero = value.value.abs() < 0.000_5;
-    let text = if zero {
-        "0.000".into()
-    } else {
-        format!("{:+.3}", value.value)
-    };
+    let text = signed(value.value);
     match verdict(value) {
         Verdict::Unclear => format!("{text} ±{half:.3}"),
         _ => format!("**{text}** ±{half:.3}"),
+    }
+}
+
+/// A difference with its sign; one that rounds to nothing has none.
+fn signed(value: f64) -> String {
+    if value.abs() < 0.000_5 {
+        "0.000".into()
+    } else {
+        format!("{value:+.3}")
     }
 }

@@ -156,10 +156,11 @@ fn chosen(truth: &Labels, data: &Data, seed: u64) -> Vec<usize> {
     for members in &mut classes {
         members.shuffle(&mut rng);
     }
-    if let Some(most) = data.max_items {
-        let share = most.get() as f64 / truth.len().max(1) as f64;
-        for members in classes.iter_mut().filter(|_| share < 1.0) {
-            members.truncate(((members.len() as f64 * share).round() as usize).max(1));
+    if let Some(most) = data.max_items.map(std::num::NonZeroUsize::get)
+        && truth.len() > most
+    {
+        for members in &mut classes {
+            members.truncate((members.len() * most / truth.len()).max(1));
         }
     }
     if let Some(ratio) = data.imbalance {
@@ -215,6 +216,7 @@ mod tests {
         assert_ne!(items, chosen(&truth, &data("imbalance = 10"), 5));
         assert_eq!(chosen(&truth, &data(""), 4).len(), 300);
         assert_eq!(chosen(&truth, &data("max_items = 60"), 4).len(), 60);
+        assert_eq!(chosen(&truth, &data("max_items = 50"), 4).len(), 48);
         let one = Labels::from_integers([1, 1, 1]);
         assert_eq!(chosen(&one, &data("imbalance = 10"), 4).len(), 3);
     }

@@ -41,7 +41,7 @@ pub(crate) struct Run {
     pub(crate) method: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) setting: Option<Setting>,
-    /// The method with all parameters.
+    /// The method with all parameters; in the file its place among the rows.
     row: serde_json::Value,
     pub(crate) draws: Vec<u64>,
     pub(crate) accuracy: Vec<f64>,
@@ -57,7 +57,13 @@ pub(crate) struct Run {
 struct Results {
     likewise: String,
     title: String,
+    /// SHA-256 of the file of the experiment.
+    #[serde(default)]
+    experiment: String,
     data: BTreeMap<String, DataRecord>,
+    /// The methods of the runs, each once.
+    #[serde(default)]
+    rows: Vec<serde_json::Value>,
     runs: Vec<Run>,
 }
 
@@ -113,6 +119,12 @@ impl Store {
             })
         });
         let mut runs = std::mem::take(&mut results.runs);
+        let rows = std::mem::take(&mut results.rows);
+        for run in &mut runs {
+            if let Some(place) = run.row.as_u64() {
+                run.row = rows.get(place as usize).cloned().unwrap_or_default();
+            }
+        }
         runs.retain(|run| {
             let method = experiment.methods.iter().find(|m| m.name == run.method);
             let rows = method.map_or(&[][..], |m| &m.rows);
@@ -123,8 +135,9 @@ impl Store {
                 })
         });
         results.runs = runs;
-        results.likewise = version.to_owned();
+        version.clone_into(&mut results.likewise);
         results.title.clone_from(&experiment.title);
+        results.experiment.clone_from(&experiment.sha256);
         let machine = machine();
         if times.machine != machine {
             times = Times::default();
@@ -248,28 +261,31 @@ impl Store {
         self.results.runs.sort_by_key(place);
         std::fs::create_dir_all(&self.folder)
             .map_err(|e| Failure::failed(format!("{}: {e}", self.folder.display())))?;
-        let Results {
-            likewise,
-            title,
-            data,
-            runs,
-        } = &self.results;
-        let data = (data.iter())
-            .map(|(name, record)| {
-                let (name, record) = (serde_json::to_string(name)?, serde_json::to_string(record)?);
-                Ok(format!("{name}: {record}"))
-            })
-            .collect::<Result<Vec<_>, serde_json::Error>>()?;
-        let runs = runs
-            .iter()
-            .map(serde_json::to_string)
-            .collect::<Result<Vec<_>, _>>()?;
+        let data = lines(self.results.data.iter().map(|(name, record)| {
+            let name = serde_json::to_string(name)?;
+            Ok(format!("{name}: {}", serde_json::to_string(record)?))
+        }))?;
+        let mut rows: Vec<&serde_json::Value> = Vec::new();
+        let mut runs = Vec::new();
+        for run in &self.results.runs {
+            let known = rows.iter().position(|row| **row == run.row);
+            let place = known.unwrap_or(rows.len());
+            if known.is_none() {
+                rows.push(&run.row);
+            }
+            runs.push(Run {
+                row: place.into(),
+                ..run.clone()
+            });
+        }
         let text = format!(
-            "{{\n\"likewise\": {},\n\"title\": {},\n\"data\": {{\n{}\n}},\n\"runs\": [\n{}\n]\n}}\n",
-            serde_json::to_string(likewise)?,
-            serde_json::to_string(title)?,
-            data.join(",\n"),
-            runs.join(",\n")
+            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
+             \"rows\": [\n{}\n],\n\"runs\": [\n{}\n]\n}}\n",
+            serde_json::to_string(&self.results.likewise)?,
+            serde_json::to_string(&self.results.title)?,
+            serde_json::to_string(&self.results.experiment)?,
+            lines(rows.iter().map(serde_json::to_string))?,
+            lines(runs.iter().map(serde_json::to_string))?
         );
         replace(&self.folder.join("results.json"), &text)?;
         let text = serde_json::to_string(&self.times)? + "\n";
@@ -278,6 +294,13 @@ impl Store {
         self.writing = start.elapsed();
         Ok(())
     }
+}
+
+/// One line each, with commas between them.
+fn lines(
+    of: impl Iterator<Item = Result<String, serde_json::Error>>,
+) -> Result<String, serde_json::Error> {
+    Ok(of.collect::<Result<Vec<_>, _>>()?.join(",\n"))
 }
 
 fn is(run: &Run, data: &str, method: &str, setting: Option<&Setting>) -> bool {

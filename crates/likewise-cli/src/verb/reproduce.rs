@@ -27,11 +27,11 @@ struct Answer {
     /// Sets without results, and why.
     skipped: BTreeMap<String, String>,
     /// `data | method | setting` -> mean accuracy, ends of its 95 % interval, draws.
-    accuracy: BTreeMap<String, Mean>,
+    accuracy: BTreeMap<String, Average>,
 }
 
 #[derive(Serialize)]
-struct Mean {
+struct Average {
     mean: f64,
     /// `null` from one draw.
     ci: Option<[f64; 2]>,
@@ -198,7 +198,7 @@ fn answer(experiment: &Experiment, store: &Store, folder: &Path, skipped: &[Skip
                     continue;
                 };
                 cells += run.draws.len();
-                let mean = Mean {
+                let mean = Average {
                     mean: mean.value,
                     ci: (!mean.low.is_nan()).then_some([mean.low, mean.high]),
                     draws: run.draws.len(),
