@@ -88,6 +88,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json"
     )]
     Eval(Eval),
+    /// Runs an experiment of a paper again, and writes its tables beside the printed ones.
+    #[command(
+        after_help = "Example:\n  likewise reproduce experiments/000-table3.toml\n\nInterrupted, it goes on where it stopped. The file's own seed and draws count, not --seed."
+    )]
+    Reproduce(Reproduce),
     /// Tells what a method does, when not to use it, its formula, cost and source.
     #[command(after_help = "Example:\n  likewise explain mixed")]
     Explain(Explain),
@@ -275,6 +280,8 @@ pub(crate) enum MassName {
     Uniform,
     /// Classes as large as their share of the labels.
     Labeled,
+    /// Classes as large as the scores say, begun with the labels.
+    Estimated,
 }
 
 /// `likewise propagate`
@@ -510,6 +517,27 @@ pub(crate) enum MetricName {
     Euclidean,
     /// Inner product.
     InnerProduct,
+}
+
+/// `likewise reproduce`
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// The experiment: a TOML file.
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiment: PathBuf,
+    /// Folder of the results. Default: results/ and the name of the experiment.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Folder of the data. Also looked in: `$LIKEWISE_DATA`, the experiment's folder,
+    /// ../shared/data, /usr/share/datasets.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data: Option<PathBuf>,
+    /// Draws of the labels, instead of as many as the experiment says.
+    #[arg(long, value_name = "N")]
+    pub(crate) draws: Option<NonZeroUsize>,
+    /// Only the data set or the group of this name; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
 }
 
 /// `likewise explain`

@@ -34,6 +34,12 @@ impl Failure {
         }
     }
 
+    /// The same failure, said of a part of the work.
+    pub(crate) fn within(mut self, part: &str) -> Self {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
     /// Prints the message and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         eprintln!("error: {}", self.message);

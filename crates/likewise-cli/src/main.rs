@@ -7,6 +7,7 @@ mod args;
 mod config;
 mod data;
 mod estimate;
+mod experiment;
 mod failure;
 mod output;
 mod progress;
@@ -54,6 +55,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Index(args) => verb::index::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),
         Verb::Eval(args) => verb::eval::run(args, &at),
+        Verb::Reproduce(args) => verb::reproduce::run(args, &at),
         Verb::Explain(args) => verb::explain::run(args, &at),
         Verb::Completions(args) => verb::completions::run(args),
         Verb::Man(args) => verb::man::run(args),

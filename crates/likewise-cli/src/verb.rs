@@ -11,6 +11,7 @@ pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod propagate;
+pub(crate) mod reproduce;
 pub(crate) mod search;
 
 use likewise::Monitor;

@@ -69,7 +69,7 @@ pub use lpdr::Lpdr;
 pub use manifold::Manifold;
 pub use mass::Mass;
 pub use method::Method;
-pub use mixed::{Mixed, Scale};
+pub use mixed::{Fit, Mixed, Scale};
 pub use negative::NegativeEdges;
 pub use negative_labels::NegativeLabels;
 pub use session::Session;

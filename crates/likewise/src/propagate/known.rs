@@ -195,9 +195,9 @@ impl<'a> Known<'a> {
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
-        if let Some(prior) = mass.prior(self) {
-            let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-            super::mass::normalise(scores.view_mut(), &prior, &reached);
+        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+        if let Some(scale) = mass.scale(self, scores.view(), &reached) {
+            super::mass::multiply(scores.view_mut(), &scale);
         }
         self.believe(scores, None, &self.factors(mass), convergence)
     }
@@ -249,7 +249,7 @@ impl<'a> Known<'a> {
             row.mapv_inplace(|count| match mass {
                 Mass::None if count > 0.0 => most / count,
                 Mass::None => 0.0,
-                Mass::Uniform | Mass::Labeled => 1.0,
+                Mass::Uniform | Mass::Labeled | Mass::Estimated => 1.0,
             });
         }
         factors
@@ -291,9 +291,8 @@ impl<'a> Known<'a> {
     /// The pseudo-labels alone, of scores that are not normalised yet.
     pub(super) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
         let mut factors = self.factors(mass);
-        if let Some(prior) = mass.prior(self) {
-            let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-            let scale = super::mass::factors(scores.view(), &prior, &reached);
+        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+        if let Some(scale) = mass.scale(self, scores.view(), &reached) {
             for mut row in factors.rows_mut() {
                 row.assign(&ArrayView1::from(&scale));
             }

@@ -26,32 +26,72 @@ pub enum Mass {
     Uniform,
     /// Classes are as large as their share of the labels.
     Labeled,
+    /// As [`Labeled`](Self::Labeled) first; then classes are as large as the scores say:
+    /// positive scores, each row brought to sum 1, summed up. For sizes that are not known:
+    /// with the same number of labels a class it moves from equal sizes towards those that
+    /// the graph shows. One step only: more steps let large classes take all.
+    Estimated,
 }
 
 impl Mass {
-    /// The share of every labeled class; `None` without normalisation.
-    pub(super) fn prior(self, known: &Known) -> Option<Vec<f64>> {
-        match self {
-            Mass::None => None,
-            Mass::Uniform => Some(vec![1.0 / known.n_classes() as f64; known.n_classes()]),
-            Mass::Labeled => Some(known.prior()),
+    /// What the columns of `scores` (`n x C`) are multiplied by, over the `reached` rows;
+    /// `None` without normalisation.
+    pub(super) fn scale(
+        self,
+        known: &Known,
+        scores: ArrayView2<f64>,
+        reached: &[bool],
+    ) -> Option<Vec<f64>> {
+        let prior = match self {
+            Mass::None => return None,
+            Mass::Uniform => vec![1.0 / known.n_classes() as f64; known.n_classes()],
+            Mass::Labeled => known.prior(),
+            Mass::Estimated => {
+                let first = factors(scores, &known.prior(), reached);
+                shares(scores, &first, reached)
+            }
+        };
+        Some(factors(scores, &prior, reached))
+    }
+}
+
+/// Share of each class in the positive scores of the `reached` rows, scaled and then each of
+/// sum 1; rows without any are passed over. Equal shares where all are.
+fn shares(scores: ArrayView2<f64>, scale: &[f64], reached: &[bool]) -> Vec<f64> {
+    let mut shares = vec![0.0; scores.ncols()];
+    for (row, _) in scores.rows().into_iter().zip(reached).filter(|&(_, &r)| r) {
+        let positive = || row.iter().zip(scale).map(|(s, scale)| s.max(0.0) * scale);
+        let sum: f64 = positive().sum();
+        if sum > 0.0 {
+            for (share, s) in shares.iter_mut().zip(positive()) {
+                *share += s / sum;
+            }
         }
     }
+    let all: f64 = shares.iter().sum();
+    let equal = 1.0 / shares.len().max(1) as f64;
+    (shares.into_iter())
+        .map(|share| if all > 0.0 { share / all } else { equal })
+        .collect()
 }
 
 /// Scales the columns of `scores` (`n x C`) so that the positive scores of the `reached`
 /// rows sum to `prior[c]` times the number of these rows.
-pub fn normalise(mut scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
+pub fn normalise(scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
     let factors = factors(scores.view(), prior, reached);
+    multiply(scores, &factors);
+}
+
+pub(super) fn multiply(mut scores: ArrayViewMut2<f64>, factors: &[f64]) {
     for mut row in scores.rows_mut() {
-        for (score, factor) in row.iter_mut().zip(&factors) {
+        for (score, factor) in row.iter_mut().zip(factors) {
             *score *= factor;
         }
     }
 }
 
 /// What [`normalise`] multiplies each column by.
-pub(super) fn factors(scores: ArrayView2<f64>, prior: &[f64], reached: &[bool]) -> Vec<f64> {
+fn factors(scores: ArrayView2<f64>, prior: &[f64], reached: &[bool]) -> Vec<f64> {
     let n = reached.iter().filter(|&&r| r).count() as f64;
     let mut factor = vec![0.0; prior.len()];
     for (row, _) in scores.rows().into_iter().zip(reached).filter(|r| *r.1) {
@@ -68,6 +108,7 @@ pub(super) fn factors(scores: ArrayView2<f64>, prior: &[f64], reached: &[bool]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Graph, Labels, Monitor};
     use ndarray::array;
 
     #[test]
@@ -84,5 +125,28 @@ mod tests {
         );
         assert_eq!(scores.row(0).to_vec(), [0.75, 0.5, -1.0, 0.0]);
         assert_eq!(scores.row(1).to_vec(), [0.25, -1.0, -1.0, 0.0]);
+    }
+
+    #[test]
+    fn shares_count_each_reached_row_once() {
+        let scores = array![[3.0, 1.0], [0.2, -5.0], [-1.0, 0.0], [0.0, 9.0]];
+        let found = shares(scores.view(), &[1.0; 2], &[true, true, true, false]);
+        assert_eq!(found, [0.875, 0.125]);
+        assert_eq!(shares(scores.view(), &[1.0; 2], &[false; 4]), [0.5, 0.5]);
+    }
+
+    #[test]
+    fn the_estimate_is_the_labels_share_moved_once_to_that_of_the_scores() {
+        // Labels one to one. Columns brought to 3/2 each: rows (3/4, 3/14), (3/4, 3/14),
+        // (0, 15/14). Rows brought to sum 1: class 0 has 7/9 + 7/9 of 3.
+        let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![1.0; 4]).unwrap();
+        let labels = Labels::parse(["a", "", "b"]);
+        let known = Known::new(&graph, &labels, &Monitor::silent()).unwrap();
+        let mut scores = array![[1.0, 0.1], [1.0, 0.1], [0.0, 0.5]];
+        let scale = Mass::Estimated.scale(&known, scores.view(), &[true; 3]);
+        multiply(scores.view_mut(), &scale.unwrap());
+        let sums = scores.sum_axis(ndarray::Axis(0));
+        assert!((sums[0] - 14.0 / 9.0).abs() < 1e-12 && (sums[1] - 13.0 / 9.0).abs() < 1e-12);
+        assert_eq!(Mass::None.scale(&known, scores.view(), &[true; 3]), None);
     }
 }

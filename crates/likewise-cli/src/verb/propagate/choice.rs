@@ -182,6 +182,7 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
             MassName::None => "none",
             MassName::Uniform => "uniform",
             MassName::Labeled => "labeled",
+            MassName::Estimated => "estimated",
         };
         changes.insert("mass".into(), name.into());
     }

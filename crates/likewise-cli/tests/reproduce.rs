@@ -1,0 +1,229 @@
+//! Experiments: run, interrupted, changed, and wrong.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use rand::RngExt;
+use serde_json::Value;
+
+const EXPERIMENT: &str = r#"title = "A small experiment"
+paper = { id = "000", source = "A paper", table = "Table 1" }
+protocol = "Three hundred digits."
+labels_per_class = 3
+draws = 3
+k = 10
+gamma = 3
+compare = ["LP"]
+data = [
+  { name = "zer", file = "digits.npz", view = "zer", standardize = "columns", max_items = 300 },
+  { name = "zer 1:10", file = "digits.npz", view = "zer", imbalance = 10, label_draw = "random" },
+  { name = "absent", file = "absent.npz" },
+]
+method = [
+  { name = "LP", method = "lgc" },
+  { name = "MoM", method = "mixed", negatives = "one-sided" },
+  { name = "DSSML", method = "dssml", graph = "mutual" },
+  { name = "Ours", method = "mixed" },
+]
+sweep = [
+  { parameter = "beta", values = [0.5, 1], methods = ["Ours"] },
+]
+paper_row = [
+  { name = "cub", values = { "Original LP" = "0.441 ±0.005" } },
+]
+"#;
+
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    fn new(experiment: &str) -> Self {
+        let scene = Self(tempfile::tempdir().unwrap());
+        fs::write(scene.path("e.toml"), experiment).unwrap();
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, out: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+        let digits = likewise_testdata::digits();
+        command
+            .current_dir(self.0.path())
+            .env_remove("LIKEWISE_DATA")
+            .args(["reproduce", "e.toml", "-q", "-o", out, "--data"])
+            .arg(digits.parent().unwrap())
+            .args(more);
+        command
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> Output {
+        self.command(out, more).output().unwrap()
+    }
+
+    #[track_caller]
+    fn computed(&self, out: &str, more: &[&str]) -> Value {
+        let output = self.run(out, &[more, &["--json"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["computed"].clone()
+    }
+}
+
+/// The document without what no two runs share.
+fn page(folder: &Path) -> String {
+    let text = fs::read_to_string(folder.join("README.md")).unwrap();
+    text.split_once("## Times").unwrap().0.to_owned()
+}
+
+#[test]
+fn an_experiment_gives_its_tables_and_says_what_is_missing() {
+    let scene = Scene::new(EXPERIMENT);
+    let output = scene.run("r", &["--json"]);
+    assert!(output.status.success());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["cells"], 2 * 5 * 3);
+    assert!(
+        answer["skipped"]["absent"]
+            .as_str()
+            .unwrap()
+            .contains("absent.npz")
+    );
+    let lp = &answer["accuracy"]["zer | LP"];
+    assert!(
+        lp["mean"].as_f64().unwrap() > 0.5 && lp["draws"] == 3,
+        "{lp}"
+    );
+    let found = page(&scene.path("r"));
+    let golden = likewise_testdata::digits().with_file_name("reproduce.md");
+    if std::env::var_os("LIKEWISE_BLESS").is_some() {
+        fs::write(&golden, &found).unwrap();
+    }
+    assert_eq!(found, fs::read_to_string(golden).unwrap());
+    let figure = fs::read_to_string(scene.path("r/figure.svg")).unwrap();
+    assert!(figure.starts_with("<svg") && figure.trim_end().ends_with("</svg>"));
+    // A sweep on two sets: two charts, each with a line of the method that is swept.
+    assert!(figure.contains("zer: beta") && figure.contains("zer 1:10: beta"));
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let scene = Scene::new(EXPERIMENT);
+    let start = std::time::Instant::now();
+    scene.computed("whole", &[]);
+    let whole: Duration = start.elapsed();
+    let undisturbed = fs::read(scene.path("whole/results.json")).unwrap();
+    let mut rng = likewise::seed::stream(9, "kills");
+    for _ in 0..4 {
+        let mut command = scene.command("cut", &["--threads", "1"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = child.unwrap();
+        std::thread::sleep(whole.mul_f64(rng.random()));
+        let _ = child.kill();
+        child.wait().unwrap();
+        if let Ok(text) = fs::read_to_string(scene.path("cut/results.json")) {
+            serde_json::from_str::<Value>(&text).unwrap();
+        }
+    }
+    scene.computed("cut", &[]);
+    assert_eq!(
+        fs::read(scene.path("cut/results.json")).unwrap(),
+        undisturbed
+    );
+    assert_eq!(page(&scene.path("cut")), page(&scene.path("whole")));
+    // Stopped after one draw, and in the middle of another.
+    assert_eq!(scene.computed("part", &["--draws", "1"]), 10);
+    let text = fs::read_to_string(scene.path("part/results.json")).unwrap();
+    let kept: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.contains("DSSML"))
+        .collect();
+    fs::write(scene.path("part/results.json"), kept.join("\n")).unwrap();
+    assert_eq!(scene.computed("part", &[]), 2 * 5 * 2 + 2);
+    assert_eq!(
+        fs::read(scene.path("part/results.json")).unwrap(),
+        undisturbed
+    );
+    assert_eq!(scene.computed("part", &[]), 0);
+}
+
+#[test]
+fn a_changed_experiment_computes_the_changed_cells_only() {
+    let scene = Scene::new(EXPERIMENT);
+    scene.computed("r", &["--only", "zer"]);
+    let change = |from: &str, to: &str| {
+        let text = fs::read_to_string(scene.path("e.toml")).unwrap();
+        assert!(text.contains(from));
+        fs::write(scene.path("e.toml"), text.replace(from, to)).unwrap();
+        scene.computed("r", &["--only", "zer"])
+    };
+    assert_eq!(change("Three hundred", "Some"), 0);
+    assert_eq!(change("method = \"lgc\"", "method = \"lgc\", mu = 0.1"), 3);
+    assert_eq!(change("values = [0.5, 1]", "values = [0.25, 1]"), 3);
+    assert_eq!(change("max_items = 300", "max_items = 200"), 15);
+    assert_eq!(change("draws = 3", "draws = 4"), 5);
+    let text = fs::read_to_string(scene.path("r/results.json")).unwrap();
+    assert!(
+        !text.contains("\"value\":0.5"),
+        "what is no longer asked for goes"
+    );
+}
+
+#[test]
+fn wrong_experiments_get_one_message_and_no_file() {
+    let refused = |experiment: &str, more: &[&str], code: i32, words: &[&str]| {
+        let scene = Scene::new(experiment);
+        let output = scene.run("r", more);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(words.iter().all(|w| said.contains(w)), "{words:?}: {said}");
+        assert!(!scene.path("r").exists());
+    };
+    let with = |from: &str, to: &str| EXPERIMENT.replace(from, to);
+    refused(
+        &with("k = 10", "kk = 10"),
+        &[],
+        2,
+        &["e.toml", "line 6", "kk"],
+    );
+    refused(
+        &with("\"lgc\"", "\"nosuch\""),
+        &[],
+        2,
+        &["e.toml:15", "\"LP\"", "nosuch", "harmonic"],
+    );
+    refused(
+        &with("\"lgc\"", "\"lgc\", lambda = 1"),
+        &[],
+        2,
+        &["e.toml:15", "lambda"],
+    );
+    refused(
+        &with("\"lgc\"", "\"lgc\", mu = -1"),
+        &[],
+        2,
+        &["zer: LP: mu = -1", "above 0"],
+    );
+    refused(
+        EXPERIMENT,
+        &["--only", "nosuch"],
+        2,
+        &["nosuch", "zer 1:10"],
+    );
+    refused(
+        EXPERIMENT,
+        &["--only", "absent"],
+        1,
+        &["--data", "looked in"],
+    );
+    refused(
+        &with("\"zer\", standard", "\"zzz\", standard"),
+        &[],
+        1,
+        &["zzz"],
+    );
+}
