@@ -223,7 +223,7 @@ fn wrong_experiments_get_one_message_and_no_file() {
     refused(
         &with("\"zer\", standard", "\"zzz\", standard"),
         &[],
-        1,
-        &["zzz"],
+        2,
+        &["zer: ", "no view \"zzz\""],
     );
 }
