@@ -180,6 +180,55 @@ fn usage() {
 }
 
 #[test]
+fn methods_and_what_they_take() {
+    let scene = Scene::new();
+    likewise_io::negatives::write(scene.path("few.npz"), 3, &[0], &[2], &[0.5]).unwrap();
+    likewise_io::negatives::write(scene.path("far.npz"), 60, &[0], &[1], &[0.5]).unwrap();
+    scene.text("not.csv", "id,label\n0,c\n");
+    let refuses = |more: &[&str], code, words: &[&str]| {
+        let start = ["propagate", "good.npy", "--labels", "good.csv", "-k", "5"];
+        scene.refuses(&[&start, more, &["-o", "b.npz"]].concat(), code, words);
+    };
+    refuses(
+        &["--method", "mixed", "--set", "gama=1"],
+        2,
+        &["gama", "lambda"],
+    );
+    refuses(&["--method", "lpdr", "--set", "gamma"], 2, &["NAME=VALUE"]);
+    refuses(
+        &["--method", "lpdr", "--set", "gamma=-1"],
+        2,
+        &["gamma = -1"],
+    );
+    refuses(&["--method", "lpdr", "--set", "gamma=many"], 2, &["lpdr"]);
+    refuses(
+        &["--method", "lgc", "--known-negatives", "far.npz"],
+        2,
+        &["--known-negatives"],
+    );
+    refuses(
+        &["--known-negatives", "few.npz"],
+        1,
+        &["few.npz", "3 items"],
+    );
+    refuses(&["--known-negatives", "far.npz"], 1, &["far.npz", "(0, 1)"]);
+    refuses(&["--method", "negative-labels"], 2, &["--not"]);
+    refuses(&["--method", "lgc", "--not", "not.csv"], 2, &["--not"]);
+    refuses(
+        &["--method", "negative-labels", "--not", "not.csv"],
+        1,
+        &["not.csv", "\"c\""],
+    );
+    scene.refuses(
+        &[
+            "graph", "good.npy", "-k", "5", "--approx", "--recall", "1.5", "-o", "g.npz",
+        ],
+        2,
+        &["recall = 1.5"],
+    );
+}
+
+#[test]
 fn neighbours_out_of_range() {
     let scene = Scene::new();
     for k in ["0", "60", "1000"] {

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
             "--known-negatives needs --method mixed, lpdr, goldberg, gong or tong-jin",
         ));
     }
-    if args.excluded.is_some() != (args.method == MethodName::NegativeLabels) {
+    if args.excluded.is_some() != (args.method() == MethodName::NegativeLabels) {
         return Err(Failure::usage(
             "--not and --method negative-labels go together",
         ));
@@ -89,11 +89,11 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         let (collection, name) = data::with_view(collection, name, at)?;
         let x = collection.view(Some(&name))?.matrix.view();
         let mut flags = args.flags;
-        if args.method == MethodName::Dssml {
+        if args.method() == MethodName::Dssml {
             flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
         }
         let built = graph::build(&flags, x, at.common.seed, at.monitor)?;
-        let kept = (args.method == MethodName::Manifold).then_some(built.neighbors);
+        let kept = (args.method() == MethodName::Manifold).then_some(built.neighbors);
         (collection, built.graph, kept, Some(built.how))
     };
     let truth = data::labels(&collection)?;
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         at.monitor.warn(warning);
     }
     let answer = Answer {
-        method: args.method.name(),
+        method: args.method().name(),
         iterations: convergence.iterations,
         residual: convergence.residual,
         converged: convergence.converged,

@@ -37,9 +37,9 @@ pub(crate) struct Given<'a> {
 impl Choice {
     pub(crate) fn new(args: &Propagate) -> Result<Self, Failure> {
         let changes = changes(args)?;
-        let name = &args.method.name();
+        let name = &args.method().name();
         let with = |method| Ok(Self::Plain(changed(&method, &changes, name)?));
-        match args.method {
+        match args.method() {
             MethodName::Mixed => {
                 // The paper's own scales go with the paper's own values.
                 let printed = matches!(args.scale, Some(ScaleName::Literal | ScaleName::Unscaled));
@@ -166,6 +166,10 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     ];
     for (name, value) in numbers {
         if let Some(value) = value {
+            // JSON has no number for these.
+            if !value.is_finite() {
+                return Err(Failure::usage(format!("{name} = {value}: must be finite")));
+            }
             changes.insert(name.into(), value.into());
         }
     }
@@ -177,7 +181,7 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
         };
         changes.insert("scale".into(), name.into());
     }
-    if let Some(mass) = args.mass {
+    if let Some(mass) = args.mass() {
         let name = match mass {
             MassName::None => "none",
             MassName::Uniform => "uniform",
@@ -222,7 +226,8 @@ fn changed<T: Serialize + DeserializeOwned>(
                     .filter(|k| *k != "method")
                     .collect();
                 return Err(Failure::usage(format!(
-                    "--method {method} has no parameter {name}; it has {}",
+                    "--{}: --method {method} has no such parameter; it has {}",
+                    name.replace('_', "-"),
                     known.join(", ")
                 )));
             }
