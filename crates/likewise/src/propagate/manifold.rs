@@ -171,7 +171,7 @@ mod tests {
         assert!(message((0, 3, 1.0)).contains("(0, 3) is no edge"));
         assert!(message((0, 9, 1.0)).contains("(0, 9) is no edge"));
         assert!(message((1, 1, 1.0)).contains("(1, 1) is no edge"));
-        assert!(message((0, 1, 1.5)).contains("weight 1.5"));
+        assert!(message((0, 1, 2.5)).contains("weight 2.5"));
         assert!(message((0, 1, -0.1)).contains("weight -0.1"));
         assert!(message((0, 1, f64::NAN)).contains("weight NaN"));
         let none = NegativeEdges::from_pairs(&graph, []).unwrap();
