@@ -234,7 +234,7 @@ pub(crate) enum MethodName {
     Mixed,
     /// With negative edges found without it.
     Control,
-    /// With one-sided neighbours as negative edges (MoM).
+    /// With one-sided neighbours as negative edges (`MoM`).
     Manifold,
     /// Dissimilarity regularisation (Zheng and Ip 2013).
     Lpdr,

@@ -54,6 +54,74 @@ fn digits() -> String {
 }
 
 #[test]
+fn graphs_and_every_propagation() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+
+    // Every method, from the features; and the negative edges of one given to another.
+    for method in [
+        "lgc", "harmonic", "mixed", "control", "manifold", "lpdr", "iscen", "dssml", "gong",
+    ] {
+        let start = [
+            "propagate",
+            &data,
+            "--view",
+            "fac",
+            "-k",
+            "20",
+            "--labels-per-class",
+            "5",
+        ];
+        let spread = [&start[..], &["--method", method, "-o", "m.npz", "--json"]].concat();
+        let answer = json(&succeeds(at, &spread));
+        let least = if method == "manifold" { 0.3 } else { 0.7 };
+        assert_eq!(answer["method"], method);
+        assert!(answer["accuracy"].as_f64().unwrap() > least, "{answer}");
+        assert_eq!(answer["oracle"]["measured"], 1950);
+    }
+    let start = [
+        "propagate",
+        &data,
+        "--view",
+        "fac",
+        "-k",
+        "20",
+        "--labels-per-class",
+        "5",
+    ];
+    let found = [
+        &start[..],
+        &["--negatives", "n.npz", "-o", "m.npz", "--json"],
+    ]
+    .concat();
+    assert_eq!(json(&succeeds(at, &found))["method"], "mixed");
+    let given = [
+        "--method",
+        "lpdr",
+        "--known-negatives",
+        "n.npz",
+        "--diagnose",
+        "--calibrate",
+    ];
+    let given = [&start[..], &given, &["-o", "m.npz", "--json"]].concat();
+    let answer = json(&succeeds(at, &given));
+    assert_eq!(answer["diagnosis"]["tested"], 50);
+    assert!(answer["temperature"]["value"].is_number());
+
+    let approximate = [
+        "graph", &data, "--view", "fac", "-k", "20", "--approx", "--recall", "0.9",
+    ];
+    let approximate = [&approximate[..], &["-o", "a.npz", "--json"]].concat();
+    let answer = json(&succeeds(at, &approximate));
+    assert!(
+        answer["search"]["recall"].as_f64().unwrap() >= 0.9,
+        "{answer}"
+    );
+    assert_eq!(answer["report"]["nodes"], 2000);
+}
+
+#[test]
 fn from_features_to_a_search() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -105,53 +173,6 @@ fn from_features_to_a_search() {
             ],
         );
     }
-
-    // Every method, from the features; and the negative edges of one given to another.
-    for method in [
-        "lgc", "harmonic", "mixed", "control", "manifold", "lpdr", "iscen", "dssml", "gong",
-    ] {
-        let start = [
-            "propagate",
-            &data,
-            "--view",
-            "fac",
-            "-k",
-            "20",
-            "--labels-per-class",
-            "5",
-        ];
-        let spread = [&start[..], &["--method", method, "-o", "m.npz", "--json"]].concat();
-        let answer = json(&succeeds(at, &spread));
-        let least = if method == "manifold" { 0.3 } else { 0.7 };
-        assert_eq!(answer["method"], method);
-        assert!(answer["accuracy"].as_f64().unwrap() > least, "{answer}");
-        assert_eq!(answer["oracle"]["measured"], 1950);
-    }
-    let given = [
-        &spread[..11],
-        &[
-            "--method",
-            "lpdr",
-            "--known-negatives",
-            "n.npz",
-            "--diagnose",
-        ],
-    ];
-    let given = [given.concat(), vec!["--calibrate", "--json"]].concat();
-    let answer = json(&succeeds(at, &given));
-    assert_eq!(answer["diagnosis"]["tested"], 50);
-    assert!(answer["temperature"]["value"].is_number());
-
-    let approximate = [
-        "graph", &data, "--view", "fac", "-k", "20", "--approx", "--recall", "0.9",
-    ];
-    let approximate = [&approximate[..], &["-o", "a.npz", "--json"]].concat();
-    let answer = json(&succeeds(at, &approximate));
-    assert!(
-        answer["search"]["recall"].as_f64().unwrap() >= 0.9,
-        "{answer}"
-    );
-    assert_eq!(answer["report"]["nodes"], 2000);
 
     let fitted = json(&succeeds(at, &[fit(&data, "run"), vec!["--json"]].concat()));
     for key in [

@@ -53,14 +53,14 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     }
     estimate.check(at)?;
     let start = Instant::now();
-    let built = match &mapped {
-        Some(mapped) => build(&args.flags, mapped.view(), at.common.seed, at.monitor)?,
-        None => {
-            let collection = data::load(&args.data, at)?;
-            let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
-            let x = collection.view(Some(&name))?.matrix.view();
-            build(&args.flags, x, at.common.seed, at.monitor)?
-        }
+    let built = if let Some(mapped) = &mapped {
+        build(&args.flags, mapped.view(), at.common.seed, at.monitor)
+            .map_err(|e| e.within(&args.data.path().display().to_string()))?
+    } else {
+        let collection = data::load(&args.data, at)?;
+        let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+        let x = collection.view(Some(&name))?.matrix.view();
+        build(&args.flags, x, at.common.seed, at.monitor)?
     };
     let Built {
         graph,

@@ -9,8 +9,9 @@ use likewise::eval::balance::Balance;
 use likewise::eval::diagnosis::{Diagnose, Diagnosis};
 use likewise::eval::oracle::Oracle;
 use likewise::eval::temperature::Temperature;
+use likewise::neighbor::Neighbors;
 use likewise::propagate::NegativeEdges;
-use likewise::{Beliefs, Labels};
+use likewise::{Beliefs, Collection, Labels};
 use serde::Serialize;
 
 use self::choice::{Choice, Given, Prepared};
@@ -38,6 +39,8 @@ struct Answer {
     labels: usize,
     mean_negative_weight: Option<f64>,
     negative_share: Option<f64>,
+    /// Classes for which the objective has no minimum (lpdr).
+    negative_curvature: Option<usize>,
     /// How the neighbours were found, if the graph was built here.
     search: Option<graph::How>,
     balance: Balance,
@@ -50,21 +53,7 @@ struct Answer {
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let choice = Choice::new(args)?;
-    if args.negatives.is_some() && (!choice.finds_negatives() || args.known_negatives.is_some()) {
-        return Err(Failure::usage(
-            "--negatives needs --method mixed, control or manifold, and a search for them",
-        ));
-    }
-    if args.known_negatives.is_some() && !choice.takes_negatives() {
-        return Err(Failure::usage(
-            "--known-negatives needs --method mixed, lpdr, goldberg, gong or tong-jin",
-        ));
-    }
-    if args.excluded.is_some() != (args.method() == MethodName::NegativeLabels) {
-        return Err(Failure::usage(
-            "--not and --method negative-labels go together",
-        ));
-    }
+    check_files(args, &choice)?;
     let shape = graph::shape(&args.data, at)?;
     if args.dry_run {
         return estimate(args, &shape, 10).print(at);
@@ -73,62 +62,34 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let start = Instant::now();
     let collection = data::load(&args.data, at)?;
     estimate(args, &shape, data::labels(&collection)?.n_classes()).check(at)?;
-    let name = args.data.view.as_deref();
-    let (collection, graph, neighbors, search) = if let Some(path) = &args.graph {
-        let graph = likewise_io::graph::read(path)?;
-        if graph.n() != collection.len() {
-            return Err(Failure::failed(format!(
-                "{}: the graph has {} nodes, the data have {} items; build it from the same data",
-                path.display(),
-                graph.n(),
-                collection.len()
-            )));
-        }
-        (collection, graph, None, None)
-    } else {
-        let (collection, name) = data::with_view(collection, name, at)?;
-        let x = collection.view(Some(&name))?.matrix.view();
-        let mut flags = args.flags;
-        if args.method() == MethodName::Dssml {
-            flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
-        }
-        let built = graph::build(&flags, x, at.common.seed, at.monitor)?;
-        let kept = (args.method() == MethodName::Manifold).then_some(built.neighbors);
-        (collection, built.graph, kept, Some(built.how))
-    };
-    let truth = data::labels(&collection)?;
+    let nodes = Nodes::of(args, collection, at)?;
+    let truth = data::labels(&nodes.collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
-    let visible = data::visible(&collection, per_class, at.common.seed);
+    let visible = data::visible(&nodes.collection, per_class, at.common.seed);
     let known = match &args.known_negatives {
-        Some(path) => Some(known_negatives(path, &graph)?),
+        Some(path) => Some(known_negatives(path, &nodes.graph)?),
         None => None,
     };
     let excluded = match &args.excluded {
-        Some(path) => excluded(path, collection.ids(), &visible)?,
+        Some(path) => excluded(path, nodes.collection.ids(), &visible)?,
         None => Vec::new(),
     };
     let given = Given {
-        neighbors: neighbors.as_ref(),
+        neighbors: nodes.neighbors.as_ref(),
         negatives: known.as_ref(),
         excluded,
     };
     let diagnosis = if args.diagnose || args.calibrate {
-        let prepared = Prepared {
+        let method = Prepared {
             choice: &choice,
             given: &given,
         };
-        let mut diagnose = Diagnose::new().seed(at.common.seed);
-        if let Ok(view) = collection.view(name)
-            && view.present.is_none()
-        {
-            diagnose = diagnose.features(view.matrix.view());
-        }
-        Some(diagnose.run(&prepared, &graph, &visible, at.monitor)?)
+        Some(diagnose(args, &nodes, &method, &visible, at)?)
     } else {
         None
     };
-    let (mut beliefs, negatives) = choice.spread(&graph, &visible, &given, at.monitor)?;
-    let temperature = diagnosis.as_ref().and_then(|d| d.temperature.clone());
+    let (mut beliefs, negatives) = choice.spread(&nodes.graph, &visible, &given, at.monitor)?;
+    let temperature = diagnosis.as_ref().and_then(|d| d.temperature);
     if args.calibrate {
         match &temperature {
             Some(temperature) => beliefs.confidence = temperature.calibrated(&beliefs),
@@ -138,29 +99,16 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         }
     }
     if let Some(out) = &args.out {
-        likewise_io::beliefs::write(out, &beliefs, visible.classes(), collection.ids())?;
+        likewise_io::beliefs::write(out, &beliefs, visible.classes(), nodes.collection.ids())?;
     }
     if let (Some(out), Some(negatives)) = (&args.negatives, &negatives) {
-        let (mut rows, mut columns, mut weights) = (vec![], vec![], vec![]);
-        for (i, j, weight) in negatives.edges(&graph) {
-            rows.push(i);
-            columns.push(j);
-            weights.push(weight as f32);
-        }
-        likewise_io::negatives::write(out, graph.n(), &rows, &columns, &weights)?;
+        write_negatives(out, &nodes.graph, negatives)?;
     }
     let convergence = &beliefs.convergence;
     let hidden = |i: usize| visible[i].class().is_none();
     let any_hidden = (0..truth.len()).any(|i| hidden(i) && truth[i].class().is_some());
-    let oracle = match any_hidden {
-        true => Some(Oracle::measure(
-            &beliefs,
-            truth,
-            negatives.as_ref(),
-            &graph,
-        )?),
-        false => None,
-    };
+    let oracle = || Oracle::measure(&beliefs, truth, negatives.as_ref(), &nodes.graph);
+    let oracle = any_hidden.then(oracle).transpose()?;
     let balance = Balance::measure(&beliefs, &visible)?;
     if let Some(warning) = &balance.warning {
         at.monitor.warn(warning);
@@ -178,36 +126,147 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         labels: visible.n_known(),
         mean_negative_weight: convergence.mean_negative_weight,
         negative_share: convergence.negative_share,
-        search,
+        negative_curvature: convergence.negative_curvature,
+        search: nodes.search,
         balance,
         oracle,
         diagnosis,
         temperature,
         seconds: start.elapsed().as_secs_f64(),
     };
-    if at.common.json {
-        return output::json(&answer);
+    answer.print(at)
+}
+
+impl Answer {
+    fn print(&self, at: &Context) -> Result<(), Failure> {
+        if at.common.json {
+            return output::json(self);
+        }
+        let accuracy = match (self.accuracy, self.accuracy_hidden) {
+            (Some(all), Some(hidden)) => {
+                format!("accuracy {all:.3} ({hidden:.3} on hidden labels)")
+            }
+            _ => "no hidden labels to measure accuracy on".into(),
+        };
+        output::line(format!(
+            "{}: {} labels, {} iterations, residual {:.1e}, {} component(s), {} isolated, {} \
+             without any label in reach, {accuracy}, {:.1} s",
+            self.method,
+            self.labels,
+            self.iterations,
+            self.residual,
+            self.components,
+            self.isolated,
+            self.unreached,
+            self.seconds
+        ))?;
+        for remark in self.diagnosis.iter().flat_map(|d| &d.verdict) {
+            output::line(remark)?;
+        }
+        Ok(())
     }
-    let accuracy = match (answer.accuracy, answer.accuracy_hidden) {
-        (Some(all), Some(hidden)) => format!("accuracy {all:.3} ({hidden:.3} on hidden labels)"),
-        _ => "no hidden labels to measure accuracy on".into(),
-    };
-    output::line(format!(
-        "{}: {} labels, {} iterations, residual {:.1e}, {} component(s), {} isolated, {} without \
-         any label in reach, {accuracy}, {:.1} s",
-        answer.method,
-        answer.labels,
-        answer.iterations,
-        answer.residual,
-        answer.components,
-        answer.isolated,
-        answer.unreached,
-        answer.seconds
-    ))?;
-    for remark in answer.diagnosis.iter().flat_map(|d| &d.verdict) {
-        output::line(remark)?;
+}
+
+/// Fails where files are asked for or given that the method has no use for.
+fn check_files(args: &Propagate, choice: &Choice) -> Result<(), Failure> {
+    if args.negatives.is_some() && (!choice.finds_negatives() || args.known_negatives.is_some()) {
+        return Err(Failure::usage(
+            "--negatives needs --method mixed, control or manifold, and a search for them",
+        ));
+    }
+    if args.known_negatives.is_some() && !choice.takes_negatives() {
+        return Err(Failure::usage(
+            "--known-negatives needs --method mixed, lpdr, goldberg, gong or tong-jin",
+        ));
+    }
+    if args.excluded.is_some() != (args.method() == MethodName::NegativeLabels) {
+        return Err(Failure::usage(
+            "--not and --method negative-labels go together",
+        ));
     }
     Ok(())
+}
+
+/// The items and their graph.
+struct Nodes {
+    collection: Collection,
+    graph: likewise::Graph,
+    /// Kept where the method needs them.
+    neighbors: Option<Neighbors>,
+    /// How they were found, if the graph was built here.
+    search: Option<graph::How>,
+}
+
+impl Nodes {
+    fn of(args: &Propagate, collection: Collection, at: &Context) -> Result<Self, Failure> {
+        let Some(path) = &args.graph else {
+            let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+            let x = collection.view(Some(&name))?.matrix.view();
+            let mut flags = args.flags;
+            if args.method() == MethodName::Dssml {
+                flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
+            }
+            let built = graph::build(&flags, x, at.common.seed, at.monitor)?;
+            let kept = args.method() == MethodName::Manifold;
+            return Ok(Self {
+                collection,
+                graph: built.graph,
+                neighbors: kept.then_some(built.neighbors),
+                search: Some(built.how),
+            });
+        };
+        let graph = likewise_io::graph::read(path)?;
+        if graph.n() != collection.len() {
+            return Err(Failure::failed(format!(
+                "{}: the graph has {} nodes, the data have {} items; build it from the same data",
+                path.display(),
+                graph.n(),
+                collection.len()
+            )));
+        }
+        Ok(Self {
+            collection,
+            graph,
+            neighbors: None,
+            search: None,
+        })
+    }
+}
+
+fn diagnose(
+    args: &Propagate,
+    nodes: &Nodes,
+    method: &Prepared,
+    labels: &Labels,
+    at: &Context,
+) -> Result<Diagnosis, Failure> {
+    let mut diagnose = Diagnose::new().seed(at.common.seed);
+    if let Ok(view) = nodes.collection.view(args.data.view.as_deref())
+        && view.present.is_none()
+    {
+        diagnose = diagnose.features(view.matrix.view());
+    }
+    Ok(diagnose.run(method, &nodes.graph, labels, at.monitor)?)
+}
+
+fn write_negatives(
+    out: &Path,
+    graph: &likewise::Graph,
+    negatives: &NegativeEdges,
+) -> Result<(), Failure> {
+    let (mut rows, mut columns, mut weights) = (vec![], vec![], vec![]);
+    for (i, j, weight) in negatives.edges(graph) {
+        rows.push(i);
+        columns.push(j);
+        weights.push(weight as f32);
+    }
+    Ok(likewise_io::negatives::write(
+        out,
+        graph.n(),
+        &rows,
+        &columns,
+        &weights,
+    )?)
 }
 
 /// Pairs known to be unlike.

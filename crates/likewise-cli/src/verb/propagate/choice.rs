@@ -217,21 +217,16 @@ fn changed<T: Serialize + DeserializeOwned>(
         )));
     };
     for (name, change) in changes {
-        match fields.get_mut(name).filter(|_| name != "method") {
-            Some(field) => *field = change.clone(),
-            None => {
-                let known: Vec<&str> = fields
-                    .keys()
-                    .map(String::as_str)
-                    .filter(|k| *k != "method")
-                    .collect();
-                return Err(Failure::usage(format!(
-                    "--{}: --method {method} has no such parameter; it has {}",
-                    name.replace('_', "-"),
-                    known.join(", ")
-                )));
-            }
-        }
+        let Some(field) = fields.get_mut(name).filter(|_| name != "method") else {
+            let known = fields.keys().map(String::as_str);
+            let known: Vec<&str> = known.filter(|k| *k != "method").collect();
+            return Err(Failure::usage(format!(
+                "--{}: --method {method} has no such parameter; it has {}",
+                name.replace('_', "-"),
+                known.join(", ")
+            )));
+        };
+        *field = change.clone();
     }
     serde_json::from_value(value).map_err(broken)
 }
