@@ -1,6 +1,6 @@
 //! The best candidates of every query: what a search collects and blocks merge.
 
-use ndarray::Array2;
+use ndarray::{Array2, Zip};
 use serde::{Deserialize, Serialize};
 
 use super::Neighbors;
@@ -147,14 +147,21 @@ impl Partial {
                 self.lists[row].len()
             )));
         }
-        let flat = || self.lists.iter().flatten();
-        let shape = |_| Error::new(ErrorKind::Internal, "neighbour lists of unequal length");
+        let mut indices = Array2::zeros((n, k));
+        let mut similarities = Array2::zeros((n, k));
+        Zip::from(indices.rows_mut())
+            .and(similarities.rows_mut())
+            .and(&self.lists)
+            .par_for_each(|mut indices, mut similarities, list| {
+                for (p, candidate) in list.iter().take(k).enumerate() {
+                    indices[p] = candidate.index();
+                    similarities[p] = candidate.similarity();
+                }
+            });
         Ok(Neighbors {
             k,
-            indices: Array2::from_shape_vec((n, k), flat().map(|c| c.index()).collect())
-                .map_err(shape)?,
-            similarities: Array2::from_shape_vec((n, k), flat().map(|c| c.similarity()).collect())
-                .map_err(shape)?,
+            indices,
+            similarities,
         })
     }
 }

@@ -141,16 +141,19 @@ pub(super) struct Items8 {
 impl Queries8 {
     /// Rows of `d` values each, one after the other.
     pub(super) fn pack(rows: &[i8], d: usize) -> Self {
-        let rows: Vec<&[i8]> = rows.chunks(d.max(1)).collect();
-        let mut packed = Self::padding(rows.len(), d.div_ceil(QUAD));
-        for (i, row) in rows.into_iter().enumerate() {
-            for (step, values) in row.chunks(QUAD).enumerate() {
-                let to = &mut packed.values[i / ROWS * packed.steps + step][i % ROWS];
-                for (to, &v) in to.iter_mut().zip(values) {
-                    *to = (i32::from(v) + SHIFT) as u8;
+        let (n, steps) = (rows.len() / d.max(1), d.div_ceil(QUAD));
+        let mut packed = Self::padding(n, steps);
+        let panels = packed.values.par_chunks_mut(steps.max(1));
+        panels.enumerate().for_each(|(panel, values)| {
+            let rows = rows.chunks(d.max(1)).skip(panel * ROWS).take(ROWS);
+            for (lane, row) in rows.enumerate() {
+                for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
+                    for (to, &v) in to[lane].iter_mut().zip(from) {
+                        *to = (i32::from(v) + SHIFT) as u8;
+                    }
                 }
             }
-        }
+        });
         packed
     }
 
