@@ -11,6 +11,7 @@ pub mod hamming;
 pub mod ivf;
 mod panel;
 mod quantize;
+mod rows;
 mod update;
 
 use ndarray::{Array2, Axis};
@@ -20,9 +21,10 @@ use crate::{Error, Result};
 
 pub use affinity::{KnnGraph, Symmetrize};
 pub use candidate::Partial;
-pub use exact::{Exact, ExactSearch, Precision, Rows, block, exact};
+pub use exact::{Exact, ExactSearch, Precision, exact};
 pub use hamming::hamming;
 pub use ivf::{ApproximateSearch, Ivf};
+pub use rows::{Rows, block};
 
 pub use crate::distance::Metric;
 

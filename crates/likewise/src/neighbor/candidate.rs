@@ -37,6 +37,20 @@ impl Candidate {
     }
 }
 
+/// The best `k` of some candidates whose similarities were computed anew, nearest first.
+pub(crate) fn best_of(
+    candidates: &[Candidate],
+    similarities: impl IntoIterator<Item = f32>,
+    k: usize,
+) -> Vec<Candidate> {
+    let mut best: Vec<Candidate> = (candidates.iter().zip(similarities))
+        .map(|(c, similarity)| Candidate::new(c.index(), similarity))
+        .collect();
+    best.sort_unstable_by(|a, b| b.cmp(a));
+    best.truncate(k);
+    best
+}
+
 /// The best `keep` candidates of each of a range of queries, in any order of arrival.
 pub(crate) struct Lists {
     keep: usize,

@@ -11,8 +11,9 @@ use rand::seq::index;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, Lists};
-use super::exact::{ExactSearch, Precision, Rows, block_with, finished};
+use super::exact::{ExactSearch, Precision, finished};
 use super::panel::{self, Items8, Queries8, Side};
+use super::rows::{Rows, block_with};
 use crate::distance::tile::Kernel;
 use crate::{Monitor, Result, seed};
 

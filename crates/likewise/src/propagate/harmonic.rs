@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::known::{Known, for_each_row};
 use super::lgc::positive;
+use super::parameter::setters;
 use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
@@ -65,36 +66,8 @@ impl Harmonic {
         Self::default()
     }
 
-    /// Weight of the labels against the smoothness, above 0.
-    #[must_use]
-    pub fn mu(mut self, mu: f64) -> Self {
-        self.mu = mu;
-        self
-    }
+    setters!(mu mass solver);
 
-    /// Class-mass normalisation of the scores.
-    #[must_use]
-    pub fn mass(mut self, mass: Mass) -> Self {
-        self.mass = mass;
-        self
-    }
-
-    /// Relative residual at which the solver stops, between 0 and 1.
-    #[must_use]
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// Most iterations of the solver.
-    #[must_use]
-    pub fn max_iterations(mut self, max_iterations: usize) -> Self {
-        self.max_iterations = max_iterations;
-        self
-    }
-}
-
-impl Harmonic {
     /// Propagates, and keeps what is needed to follow changes of single labels.
     ///
     /// Fails as [`propagate`](Propagate::propagate) does.

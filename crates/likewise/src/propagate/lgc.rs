@@ -18,6 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::known::{Known, for_each_row};
+use super::parameter::setters;
 use super::{Mass, Propagate};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
@@ -72,26 +73,7 @@ impl Lgc {
         self
     }
 
-    /// Class-mass normalisation of the scores.
-    #[must_use]
-    pub fn mass(mut self, mass: Mass) -> Self {
-        self.mass = mass;
-        self
-    }
-
-    /// Relative residual at which the solver stops, between 0 and 1.
-    #[must_use]
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// Most iterations of the solver.
-    #[must_use]
-    pub fn max_iterations(mut self, max_iterations: usize) -> Self {
-        self.max_iterations = max_iterations;
-        self
-    }
+    setters!(mass solver);
 }
 
 impl Propagate for Lgc {

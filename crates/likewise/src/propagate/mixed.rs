@@ -42,6 +42,7 @@ use super::harmonic::{deviation, diagonal, with_proportions};
 use super::known::{Known, for_each_row};
 use super::lgc::positive;
 use super::negative::{Estimate, NegativeEdges};
+use super::parameter::setters;
 use super::{Mass, Propagate, Session};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
@@ -169,21 +170,6 @@ impl Mixed {
         self
     }
 
-    /// Weight of the labels against the smoothness, above 0.
-    #[must_use]
-    pub fn mu(mut self, mu: f64) -> Self {
-        self.mu = mu;
-        self
-    }
-
-    /// Times a negative pair counts in the sum of eq. (24), above 0: 2 where both orders
-    /// are summed as printed, 1 where each pair counts once.
-    #[must_use]
-    pub fn pair_factor(mut self, pair_factor: f64) -> Self {
-        self.pair_factor = pair_factor;
-        self
-    }
-
     /// What enters the search for negative edges.
     #[must_use]
     pub fn scale(mut self, scale: Scale) -> Self {
@@ -198,26 +184,7 @@ impl Mixed {
         self
     }
 
-    /// Class-mass normalisation of the scores.
-    #[must_use]
-    pub fn mass(mut self, mass: Mass) -> Self {
-        self.mass = mass;
-        self
-    }
-
-    /// Relative residual at which either solve stops, between 0 and 1.
-    #[must_use]
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// Most iterations of either solve.
-    #[must_use]
-    pub fn max_iterations(mut self, max_iterations: usize) -> Self {
-        self.max_iterations = max_iterations;
-        self
-    }
+    setters!(mu pair_factor mass solver);
 
     /// Propagates, and keeps what is needed to follow changes of single labels.
     ///

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
-use crate::neighbor::candidate::{Candidate, Partial};
-use crate::neighbor::exact::{Rows, block_with, centre};
+use crate::neighbor::candidate::{Candidate, Partial, best_of};
+use crate::neighbor::rows::{Rows, block_with, centre};
 use crate::{Monitor, Result};
 
 /// Rows longer than this, or shorter than its inverse, are copied to be scaled.
@@ -140,11 +140,6 @@ impl<'a> Features<'a> {
             }
             dots
         };
-        let mut best: Vec<Candidate> = (found.iter().zip(scores))
-            .map(|(c, score)| Candidate::new(c.index(), score))
-            .collect();
-        best.sort_unstable_by(|a, b| b.cmp(a));
-        best.truncate(k);
-        best
+        best_of(found, scores, k)
     }
 }

@@ -1,0 +1,267 @@
+//! Rows made ready for exact comparison, and the search of one range of them in another.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use rayon::prelude::*;
+
+use super::candidate::{Candidate, Lists, Partial, best_of};
+use super::panel::{self, Items, Queries, Side};
+use crate::distance::Metric;
+use crate::distance::tile::Kernel;
+use crate::matrix::{check_finite, l2_normalize};
+use crate::{Error, Monitor, Result};
+
+/// Candidates beyond `k` where the first pass rounds differently from the result.
+pub(super) const SPARE: usize = 14;
+
+/// A range of rows, made ready for comparison.
+///
+/// Holds a copy of the rows (scaled to unit length for the cosine): 4 bytes a value.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    pub(super) data: Array2<f32>,
+    pub(super) ids: Vec<u32>,
+    pub(super) metric: Metric,
+}
+
+impl Rows {
+    /// Prepares the rows of `x` (`n x d`), of which the first has index `first` in the
+    /// whole collection.
+    ///
+    /// Fails on NaN and infinite values, on indices past `u32`, and unless the metric is
+    /// the cosine on rows so long that products would overflow.
+    pub fn new(x: ArrayView2<f32>, first: usize, metric: Metric) -> Result<Self> {
+        let last = first + x.nrows();
+        if last >= u32::MAX as usize {
+            return Err(Error::data(format!(
+                "features: item {last} is past the largest index {}",
+                u32::MAX - 1
+            )));
+        }
+        Self::with_ids(x, (first as u32..last as u32).collect(), metric)
+    }
+
+    /// Prepares the rows of `x` with these indices in the whole collection.
+    ///
+    /// Fails as [`new`](Self::new), and unless the indices ascend and there is one a row.
+    pub fn with_ids(x: ArrayView2<f32>, ids: Vec<u32>, metric: Metric) -> Result<Self> {
+        check_finite(x, "features")?;
+        if ids.len() != x.nrows() || !ids.is_sorted_by(|a, b| a < b) {
+            return Err(Error::data(format!(
+                "features: {} indices for {} rows; one a row is needed, ascending",
+                ids.len(),
+                x.nrows()
+            )));
+        }
+        let data = x.as_standard_layout().into_owned();
+        let data = match metric {
+            Metric::Cosine => l2_normalize(data),
+            Metric::InnerProduct | Metric::Euclidean => {
+                check_lengths(data.view())?;
+                data
+            }
+        };
+        Ok(Self { data, ids, metric })
+    }
+
+    /// Some of the rows, with their own indices; `positions` ascend.
+    pub(super) fn select(&self, positions: &[usize]) -> Self {
+        Self {
+            data: self.data.select(Axis(0), positions),
+            ids: positions.iter().map(|&p| self.ids[p]).collect(),
+            metric: self.metric,
+        }
+    }
+
+    pub(super) fn n(&self) -> usize {
+        self.data.nrows()
+    }
+
+    pub(super) fn dimension(&self) -> usize {
+        self.data.ncols()
+    }
+
+    pub(super) fn row(&self, i: usize) -> &[f32] {
+        let d = self.dimension();
+        self.data
+            .as_slice()
+            .map_or(&[], |data| &data[i * d..(i + 1) * d])
+    }
+
+    /// The point that the Euclidean products are taken from: near the mean of the rows, so
+    /// that an offset of the data costs no digits. Zero for the other metrics.
+    pub(super) fn centre(&self) -> Vec<f32> {
+        match self.metric {
+            Metric::Cosine | Metric::InnerProduct => vec![0.0; self.dimension()],
+            Metric::Euclidean => self.data.axis_iter(Axis(1)).map(centre).collect(),
+        }
+    }
+
+    /// Writes row `i` from `centre` to `out`.
+    pub(super) fn shifted(&self, i: usize, centre: &[f32], out: &mut [f32]) {
+        for ((out, v), c) in out.iter_mut().zip(self.row(i)).zip(centre) {
+            *out = v - c;
+        }
+    }
+
+    /// The rows as candidates: `q . x - |x|² / 2` orders by Euclidean distance.
+    pub(super) fn side(&self, centre: &[f32]) -> Side {
+        let bias = match self.metric {
+            Metric::Cosine | Metric::InnerProduct => Vec::new(),
+            Metric::Euclidean => (0..self.n())
+                .into_par_iter()
+                .map(|i| {
+                    let values = self.row(i).iter().zip(centre);
+                    (values.map(|(v, c)| f64::from(v - c).powi(2)).sum::<f64>() / -2.0) as f32
+                })
+                .collect(),
+        };
+        Side::new(self.ids.clone(), bias)
+    }
+
+    pub(super) fn queries(&self, centre: &[f32]) -> Queries {
+        Queries::pack(self.n(), self.dimension(), |i, out| {
+            self.shifted(i, centre, out);
+        })
+    }
+
+    pub(super) fn items(&self, centre: &[f32]) -> Items {
+        Items::pack(self.n(), self.dimension(), |i, out| {
+            self.shifted(i, centre, out);
+        })
+    }
+
+    /// Whether the first pass in `f32` gives the similarities to their last bit.
+    pub(super) fn products_are_final(&self) -> bool {
+        self.metric != Metric::Euclidean
+    }
+
+    /// The best `k` of the candidates (positions in these rows), with their similarities
+    /// computed in `f32` one after the other along the dimensions.
+    pub(super) fn rescore(
+        &self,
+        kernel: Kernel,
+        query: &[f32],
+        candidates: &[Candidate],
+        k: usize,
+    ) -> Vec<Candidate> {
+        let rows: Vec<&[f32]> = candidates
+            .iter()
+            .map(|c| self.row(c.index() as usize))
+            .collect();
+        let scores = match self.metric {
+            Metric::Cosine | Metric::InnerProduct => kernel.dots(query, &rows),
+            Metric::Euclidean => kernel
+                .squares(query, &rows)
+                .into_iter()
+                .map(|s| -s)
+                .collect(),
+        };
+        best_of(candidates, scores, k)
+    }
+
+    /// Positions turned into indices.
+    fn named(&self, list: &[Candidate]) -> Vec<Candidate> {
+        list.iter()
+            .map(|c| Candidate::new(self.ids[c.index() as usize], c.similarity()))
+            .collect()
+    }
+}
+
+/// The mean of some values, rounded to a power of two of the size of their spread: taking
+/// it from values on a grid (counts, pixels) is then exact, and equal distances stay equal.
+pub(super) fn centre(values: ArrayView1<f32>) -> f32 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
+    let variance = values
+        .iter()
+        .map(|&v| (f64::from(v) - mean).powi(2))
+        .sum::<f64>()
+        / n;
+    if variance > 0.0 {
+        let step = variance.sqrt().log2().floor().exp2();
+        ((mean / step).round() * step) as f32
+    } else {
+        mean as f32
+    }
+}
+
+fn check_lengths(x: ArrayView2<f32>) -> Result<()> {
+    for (row, values) in x.axis_iter(Axis(0)).enumerate() {
+        let square: f64 = values.iter().map(|&v| f64::from(v).powi(2)).sum();
+        if square > f64::from(f32::MAX) / 16.0 {
+            return Err(Error::data(format!(
+                "features: row {row} has length {:e}; products overflow, scale the data",
+                square.sqrt()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The `k` nearest of `items` for each of `queries`; an item is never listed as its own
+/// neighbour (the same index, not merely the same features).
+///
+/// This is the unit of work of a cluster: prepare two ranges of rows, search one in the
+/// other, and [`merge`](Partial::merge) the answers. Lists may be shorter than `k` until
+/// enough blocks are merged. Queries that are no items need indices of their own.
+///
+/// Fails if the two differ in dimension or metric, if `k` is 0, and when cancelled.
+/// Costs 2 d operations a pair, in parallel over queries, always in `f32`.
+pub fn block(queries: &Rows, items: &Rows, k: usize, monitor: &Monitor) -> Result<Partial> {
+    block_with(Kernel::detect(), queries, items, k, monitor)
+}
+
+pub(super) fn block_with(
+    kernel: Kernel,
+    queries: &Rows,
+    items: &Rows,
+    k: usize,
+    monitor: &Monitor,
+) -> Result<Partial> {
+    if queries.dimension() != items.dimension() || queries.metric != items.metric {
+        return Err(Error::data(format!(
+            "queries have {} dimensions ({:?}), items {} ({:?}); they must be alike",
+            queries.dimension(),
+            queries.metric,
+            items.dimension(),
+            items.metric
+        )));
+    }
+    if k == 0 {
+        return Err(Error::parameter("k", k, "must be at least 1"));
+    }
+    let centre = items.centre();
+    let (packed, others) = (queries.queries(&centre), items.items(&centre));
+    let (asked, side) = (queries.side(&centre), items.side(&centre));
+    let keep = if items.products_are_final() {
+        k
+    } else {
+        k + SPARE
+    };
+    let finish = |first: usize, mut lists: Lists| -> Vec<Vec<Candidate>> {
+        (first..(first + lists.threshold.len()).min(queries.n()))
+            .map(|i| {
+                let best = lists.best(i - first);
+                if items.products_are_final() {
+                    items.named(best)
+                } else {
+                    items.named(&items.rescore(kernel, queries.row(i), best, k))
+                }
+            })
+            .collect()
+    };
+    let lists = panel::search(
+        kernel,
+        &(&packed, &others),
+        &asked,
+        &side,
+        keep,
+        monitor,
+        finish,
+    )?;
+    Ok(Partial {
+        queries: queries.ids.clone(),
+        k,
+        lists: lists.into_iter().flatten().collect(),
+    })
+}
