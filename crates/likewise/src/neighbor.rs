@@ -12,6 +12,7 @@ pub mod ivf;
 mod panel;
 mod quantize;
 mod rows;
+mod sample;
 mod update;
 
 use ndarray::{Array2, Axis};

@@ -31,22 +31,18 @@ mod features;
 mod search;
 
 use ndarray::ArrayView2;
-use rand::seq::index;
 use serde::{Deserialize, Serialize};
 
 use self::centers::Centers;
 use self::features::Features;
 use self::search::Search;
-use super::Neighbors;
 use super::candidate::Candidate;
 use super::exact::check_k;
+use super::{Neighbors, sample};
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
 use crate::matrix::{check_finite, l2_normalize};
-use crate::{Error, Monitor, Result, seed};
-
-/// Items in each of the two samples.
-const SAMPLE: usize = 256;
+use crate::{Error, Monitor, Result};
 
 /// Parameters of the approximate search.
 ///
@@ -165,12 +161,12 @@ impl Ivf {
             };
             features = Features::new(copy.view(), self.metric);
         }
-        let (choose, measure) = samples(x.nrows(), self.seed);
-
-        monitor.start("true neighbours of a sample", 2 * SAMPLE as u64);
-        let truth = features.truth(kernel, &choose, k, monitor)?;
-        let held_out = features.truth(kernel, &measure, k, monitor)?;
+        let drawn = sample::draw(x.nrows(), self.seed);
+        monitor.start("true neighbours of a sample", x.nrows() as u64);
+        let truth = features.truth(kernel, &drawn, k, monitor)?;
         monitor.end();
+        let (choose, measure) = sample::split(drawn);
+        let (truth, held_out) = sample::split(truth);
 
         let mut search = Search::new(self, kernel, &features, k, (&choose, &truth), monitor)?;
         search.choose_candidates(k, &choose, &truth);
@@ -223,18 +219,6 @@ impl Ivf {
             _ => Ok(()),
         }
     }
-}
-
-fn samples(n: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let size = SAMPLE.min(n.div_ceil(2));
-    let mut rng = seed::stream(seed, "samples of an approximate search");
-    let drawn = index::sample(&mut rng, n, (2 * size).min(n)).into_vec();
-    let sorted = |drawn: &[usize]| {
-        let mut sorted = drawn.to_vec();
-        sorted.sort_unstable();
-        sorted
-    };
-    (sorted(&drawn[..size]), sorted(&drawn[drawn.len() - size..]))
 }
 
 /// Share of the true neighbours of some items that were found.
@@ -299,6 +283,7 @@ mod tests {
     use super::*;
     use crate::neighbor::Exact;
     use crate::reference::in_one_and_two_threads;
+    use crate::seed;
     use ndarray::{Array2, Axis, array};
     use rand::RngExt;
 

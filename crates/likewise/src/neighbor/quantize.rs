@@ -7,18 +7,16 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rand::RngExt;
-use rand::seq::index;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, Lists};
 use super::exact::{ExactSearch, Precision, finished};
 use super::panel::{self, Items8, Queries8, Side};
 use super::rows::{Rows, block_with};
+use super::sample;
 use crate::distance::tile::Kernel;
 use crate::{Monitor, Result, seed};
 
-/// Items that tell how many candidates are needed, and as many that measure the recall.
-const SAMPLE: usize = 256;
 /// Least recall that passes for exact.
 const RECALL: f64 = 0.9999;
 /// Values beyond this many standard deviations are cut off.
@@ -133,8 +131,12 @@ pub(super) fn search(
     let side = Side::new(side.ids[..n].to_vec(), bias);
     monitor.check()?;
 
-    let (choose, measure) = samples(n);
-    let truth = nearest(kernel, rows, &choose, k, monitor)?;
+    let drawn = sample::draw(n, SEED);
+    let asked = rows.select(&drawn);
+    let truth = block_with(kernel, &asked, rows, k, &Monitor::silent())?.lists;
+    let (choose, measure) = sample::split(drawn);
+    let (truth, held_out) = sample::split(truth);
+    monitor.check()?;
     let most = (4 * k + 64).min(n - 1);
     let asked = quantizer.rows(choose.len(), |i, out| {
         out.copy_from_slice(rows.row(choose[i]));
@@ -165,8 +167,7 @@ pub(super) fn search(
     let lists = panel::self_join(kernel, &(&queries, &items), &side, keep, monitor, finish)?;
     let lists: Vec<Vec<Candidate>> = lists.into_iter().flatten().collect();
 
-    let truth = nearest(kernel, rows, &measure, k, monitor)?;
-    let found: usize = (measure.iter().zip(&truth))
+    let found: usize = (measure.iter().zip(&held_out))
         .map(|(&i, truth)| lists[i].iter().filter(|c| truth.contains(c)).count())
         .sum();
     let recall = found as f64 / (k * measure.len()) as f64;
@@ -197,30 +198,6 @@ fn longest(rows: &Rows, centre: &[f32]) -> f64 {
                 .sqrt()
         })
         .reduce(|| 0.0, f64::max)
-}
-
-/// Two samples of items without any in common, ascending.
-fn samples(n: usize) -> (Vec<usize>, Vec<usize>) {
-    let size = SAMPLE.min(n / 2).max(1).min(n);
-    let mut rng = seed::stream(SEED, "samples of an exact search");
-    let drawn = index::sample(&mut rng, n, (2 * size).min(n)).into_vec();
-    let (mut choose, mut measure) = (drawn[..size].to_vec(), drawn[drawn.len() - size..].to_vec());
-    choose.sort_unstable();
-    measure.sort_unstable();
-    (choose, measure)
-}
-
-/// The true neighbours of some items, by position.
-fn nearest(
-    kernel: Kernel,
-    rows: &Rows,
-    of: &[usize],
-    k: usize,
-    monitor: &Monitor,
-) -> Result<Vec<Vec<Candidate>>> {
-    monitor.check()?;
-    let asked = rows.select(of);
-    Ok(block_with(kernel, &asked, rows, k, &Monitor::silent())?.lists)
 }
 
 /// How many of the candidates must be looked at to have all of the true neighbours; all of

@@ -24,13 +24,13 @@
 //! degree, so no power iteration is run for the modes; the hardest negatives are by the
 //! similarity of the lists given, call [`Manifold::pools`] to choose them by a model in training.
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Mine, Triplets};
-use crate::neighbor::Neighbors;
+use crate::neighbor::{KnnGraph, Neighbors, Symmetrize};
 use crate::propagate::diffusion::diffuse;
 use crate::solve::ConjugateGradient;
 use crate::{Error, Graph, Labels, Monitor, Result, seed};
@@ -187,7 +187,18 @@ impl Manifold {
     /// range, and when cancelled.
     pub fn pools(&self, neighbors: &Neighbors, monitor: &Monitor) -> Result<Vec<Pool>> {
         self.check(neighbors)?;
-        let graph = mutual(neighbors, self.graph_k, self.gamma)?;
+        let lists = Neighbors {
+            k: self.graph_k,
+            indices: neighbors.indices.slice(s![.., ..self.graph_k]).to_owned(),
+            similarities: neighbors
+                .similarities
+                .slice(s![.., ..self.graph_k])
+                .to_owned(),
+        };
+        let settings = KnnGraph::new()
+            .gamma(self.gamma)
+            .symmetrize(Symmetrize::Mutual);
+        let graph = settings.from_neighbors(&lists)?;
         let anchors = match self.anchors {
             Anchors::All => (0..graph.n()).collect(),
             Anchors::Modes { most } => modes(&graph, most),
@@ -303,36 +314,6 @@ impl Mine for Manifold {
         }
         Ok(triplets)
     }
-}
-
-/// The graph of items that stand in each other's first `k` neighbours, `2 max(cos, 0)^gamma`.
-fn mutual(neighbors: &Neighbors, k: usize, gamma: f64) -> Result<Graph> {
-    let first = |i: usize| neighbors.indices.row(i).into_iter().take(k);
-    let rows: Vec<Vec<(u32, f32)>> = (0..neighbors.n())
-        .into_par_iter()
-        .map(|i| {
-            let mutual = first(i).zip(neighbors.similarities.row(i));
-            let mutual = mutual.filter(|&(&j, _)| first(j as usize).any(|&l| l as usize == i));
-            let weighted = mutual.map(|(&j, &cosine)| {
-                // Both ends may have the cosine with other rounding.
-                let back = first(j as usize).position(|&l| l as usize == i);
-                let other = back.map_or(cosine, |p| neighbors.similarities[[j as usize, p]]);
-                (
-                    j,
-                    2.0 * f64::from(cosine.min(other).max(0.0)).powf(gamma) as f32,
-                )
-            });
-            let mut row: Vec<(u32, f32)> = weighted.filter(|&(_, w)| w > 0.0).collect();
-            row.sort_unstable_by_key(|&(j, _)| j);
-            row
-        })
-        .collect();
-    let mut indptr = vec![0];
-    for row in &rows {
-        indptr.push(indptr[indptr.len() - 1] + row.len());
-    }
-    let (indices, weights) = rows.into_iter().flatten().unzip();
-    Graph::new(indptr, indices, weights)
 }
 
 /// Strict local maxima of the weighted degree in the largest component, highest first.

@@ -108,7 +108,7 @@ impl<'a> Features<'a> {
         let asked = Rows::with_ids(self.x.select(ndarray::Axis(0), of).view(), ids, self.metric)?;
         let mut all: Option<Partial> = None;
         for start in (0..self.n()).step_by(STRETCH) {
-            monitor.check()?;
+            monitor.step(start as u64)?;
             let end = (start + STRETCH).min(self.n());
             let items = Rows::new(self.x.slice(s![start..end, ..]), start, self.metric)?;
             let found = block_with(kernel, &asked, &items, k, &Monitor::silent())?;
