@@ -405,6 +405,19 @@ mod tests {
         }
     }
 
+    /// Small walks on which biconjugate gradients often break down: few items, one far label.
+    #[test]
+    fn every_solve_converges() {
+        for seed in 0..600 {
+            let mut rng = seed::stream(seed, "test features");
+            let x = Array2::from_shape_fn((37, 3), |_| (rng.random::<f32>() * 8.0).round() - 4.0);
+            let neighbors = exact(x.view(), 3, Metric::Cosine, &Monitor::silent()).unwrap();
+            let labels = reference::random_labels(37, 1 + seed as u32 % 4, seed);
+            let found = spread(&Affinity::new(), &neighbors, &labels);
+            assert!(found.converged, "{seed}: {:e}", found.residual);
+        }
+    }
+
     /// Share of pairs of neighbours of one item that stand in the same order.
     fn agreement(neighbors: &Neighbors, found: &Array2<f64>, dense: &Array2<f64>) -> f64 {
         let (mut same, mut all) = (0_u32, 0_u32);

@@ -10,8 +10,10 @@ use crate::{Monitor, Result};
 
 /// Columns that are solved together: one cache line of `f64`.
 pub(super) const WIDTH: usize = 8;
-/// Starts of the solver, before the plain iteration takes over.
-const STARTS: usize = 8;
+/// The solver starts again while a start leaves no more than this share of the residual.
+const ENOUGH: f64 = 0.1;
+/// Iterations without coming closer after which a column gives up.
+const PATIENCE: usize = 20;
 
 pub(super) type Block = Vec<[f64; WIDTH]>;
 
@@ -138,8 +140,8 @@ impl Walk {
         }
     }
 
-    /// Solves `(I - gamma Q) X = B`: stabilised biconjugate gradients, started again where they
-    /// broke down, and at last the plain iteration `x += r, r = gamma Q r`, which always
+    /// Solves `(I - gamma Q) X = B`: stabilised biconjugate gradients, started again for as
+    /// long as that helps, then the plain iteration `x += r, r = gamma Q r`, which always
     /// converges. Stops when no row of the residual is above `tolerance`; then no entry of
     /// `(1 - gamma) X` is off by more, since `R` has row sums `1 / (1 - gamma)`.
     pub(super) fn solve(
@@ -152,16 +154,22 @@ impl Walk {
         let (mut x, mut r, mut t) = (zero.clone(), b.clone(), zero);
         let worst = |r: &Block| largest(r).into_iter().fold(0.0, f64::max);
         let mut residual = worst(&r);
-        let mut iterations = 0;
-        for _ in 0..STARTS {
-            if residual <= tolerance {
-                break;
+        let (mut iterations, mut before) = (0, f64::INFINITY);
+        while residual > tolerance && residual <= ENOUGH * before {
+            let (d, more) = self.descend(&r, tolerance, max_iterations - iterations);
+            iterations += more;
+            self.step(&d, &mut t);
+            for ((t, r), d) in t.iter_mut().zip(&r).zip(&d) {
+                *t = lanes(|c| r[c] - d[c] + t[c]);
             }
-            iterations += self.descend(&mut x, &r, tolerance, max_iterations - iterations);
-            self.step(&x, &mut t);
-            for ((r, b), (x, t)) in r.iter_mut().zip(b).zip(x.iter().zip(&t)) {
-                *r = lanes(|c| b[c] - x[c] + t[c]);
+            // What the descent believes of itself is not enough: it may have broken down.
+            let (old, new) = (largest(&r), largest(&t));
+            let take: [bool; WIDTH] = std::array::from_fn(|c| new[c] < old[c]);
+            for ((x, r), (d, t)) in (x.iter_mut().zip(&mut r)).zip(d.iter().zip(&t)) {
+                *x = lanes(|c| if take[c] { x[c] + d[c] } else { x[c] });
+                *r = lanes(|c| if take[c] { t[c] } else { r[c] });
             }
+            before = residual;
             residual = worst(&r);
         }
         while residual > tolerance && iterations < max_iterations {
@@ -182,22 +190,17 @@ impl Walk {
     }
 
     /// Stabilised biconjugate gradients (van der Vorst 1992) from the residual `start`, which is
-    /// their shadow vector too. A column that breaks down stops where it is; one that is no
-    /// better than before is not taken. Gives the number of iterations.
-    fn descend(
-        &self,
-        x: &mut Block,
-        start: &Block,
-        tolerance: f64,
-        max_iterations: usize,
-    ) -> usize {
+    /// their shadow vector too. A column stops where it breaks down, and where it has not come
+    /// closer for a while. Gives the steps, and the number of iterations.
+    fn descend(&self, start: &Block, tolerance: f64, max_iterations: usize) -> (Block, usize) {
         let zero = || vec![[0.0; WIDTH]; self.n()];
         let (mut d, mut p, mut v, mut t) = (zero(), zero(), zero(), zero());
         let mut r = start.clone();
         let ones = [1.0; WIDTH];
         let (mut rho, mut alpha, mut omega) = (ones, ones, ones);
-        let first = largest(&r);
-        let mut open = first.map(|r| r > tolerance);
+        let mut best = largest(&r);
+        let mut stuck = [0; WIDTH];
+        let mut open = best.map(|r| r > tolerance);
         let mut iterations = 0;
         while open.contains(&true) && iterations < max_iterations {
             let rho_before = rho;
@@ -233,23 +236,15 @@ impl Walk {
                 *r = lanes(|c| r[c] - across[c] * t[c]);
             }
             let size = largest(&r);
-            for (c, open) in open.iter_mut().enumerate() {
+            for c in 0..WIDTH {
+                stuck[c] = if size[c] < best[c] { 0 } else { stuck[c] + 1 };
+                best[c] = best[c].min(size[c]);
                 // Half: the true residual may be a little larger.
-                *open &= size[c] > 0.5 * tolerance && omega[c] != 0.0;
+                open[c] &= size[c] > 0.5 * tolerance && omega[c] != 0.0 && stuck[c] < PATIENCE;
             }
             iterations += 1;
         }
-        let last = largest(&r);
-        for (x, d) in x.iter_mut().zip(&d) {
-            *x = lanes(|c| {
-                if last[c] < first[c] {
-                    x[c] + d[c]
-                } else {
-                    x[c]
-                }
-            });
-        }
-        iterations
+        (d, iterations)
     }
 
     /// For every node `a`, row `a` of `R` at its neighbours and at those that it is one of.
