@@ -15,7 +15,7 @@ mod rows;
 mod sample;
 mod update;
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, s};
 use rayon::prelude::*;
 
 use crate::{Error, Result};
@@ -45,6 +45,16 @@ impl Neighbors {
     /// Number of items.
     pub fn n(&self) -> usize {
         self.indices.nrows()
+    }
+
+    /// The first `k` of every list, or all where it is shorter.
+    pub(crate) fn first(&self, k: usize) -> Self {
+        let k = k.min(self.k);
+        Self {
+            k,
+            indices: self.indices.slice(s![.., ..k]).to_owned(),
+            similarities: self.similarities.slice(s![.., ..k]).to_owned(),
+        }
     }
 
     /// Fails unless both matrices are `n x k`, every index is below `n` and stands once

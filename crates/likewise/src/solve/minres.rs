@@ -1,7 +1,8 @@
 //! Minimum residuals for several right-hand sides: symmetric systems that need not be definite.
 //!
 //! Solves `M X = B` for a symmetric `M`. The columns are independent runs, each with its
-//! own scalars, that share the product with `M`; a column that has met the tolerance is
+//! own scalars; eight of them share the products with `M` and are solved before the next
+//! eight begin. A column that has met the tolerance is
 //! frozen. Scaled by the absolute diagonal, with entries below a hundredth of its mean
 //! raised to that.
 //!
@@ -22,23 +23,26 @@
 //! Everything is in `f64`. Sums run over chunks of rows of fixed size and are added in the
 //! order of the chunks, so the result has the same bits for any number of threads.
 //!
-//! Cost: one product with `M` and some 15 n C memory accesses an iteration; memory 7 n C.
+//! Cost: one product with `M` and some 15 n C memory accesses an iteration; memory 56 n and the solution.
 //!
 //! Source: Paige and Saunders 1975.
 
 use faer::{Mat, Side};
-use ndarray::{ArrayView2, Zip};
+use ndarray::{Array2, ArrayView2, Axis, Slice};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{ROWS, Row, chunk_rows, dot, in_order};
 use super::conjugate_gradient::{ConjugateGradient, Solution};
-use super::operator::{Lanes, Operator, WIDTH};
+use super::operator::Operator;
 use crate::{Error, Monitor, Result};
 
-/// Rows of a chunk. Fixed: the order of all sums follows from it.
-const ROWS: usize = 512;
+/// Columns solved together: one cache line.
+const WIDTH: usize = 8;
 /// Largest system whose eigenvalues are computed.
 pub(crate) const EXACT: usize = 4000;
+
+type Block = Vec<[f64; WIDTH]>;
 
 /// When to stop: the same two numbers as for conjugate gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -87,38 +91,89 @@ impl MinRes {
                 operator.n()
             )));
         }
-        let groups = Lanes::groups(columns);
-        let lanes = groups * WIDTH;
-        let scale = scaling(operator.diagonal());
-        let b = Lanes::from_matrix(b);
-        let length = |r: &[Lanes]| {
-            let squares = sums(groups, r.len(), |at, _, c| r[at].0[c] * r[at].0[c]);
-            squares.into_iter().map(f64::sqrt).collect::<Vec<_>>()
+        let mut outcome = Outcome {
+            solution: Solution {
+                x: Array2::zeros((n, columns)),
+                iterations: 0,
+                residuals: Vec::with_capacity(columns),
+                converged: true,
+            },
+            negative_curvature: Vec::with_capacity(columns),
         };
+        let scale = scaling(operator.diagonal());
+        let mut begun = 0;
+        for first in (0..columns).step_by(WIDTH) {
+            let span = Slice::from(first..columns.min(first + WIDTH));
+            let job = Job {
+                stop: self.stop,
+                operator,
+                scale: &scale,
+                begun,
+            };
+            let found = job.run(b.slice_axis(Axis(1), span), monitor)?;
+            begun += found.iterations;
+            let mut x = outcome.solution.x.slice_axis_mut(Axis(1), span);
+            for (mut to, from) in x.rows_mut().into_iter().zip(&found.x) {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            }
+            let asked = x.ncols();
+            let solution = &mut outcome.solution;
+            solution.iterations = solution.iterations.max(found.iterations);
+            solution.residuals.extend(&found.residuals[..asked]);
+            outcome.negative_curvature.extend(&found.negative[..asked]);
+        }
+        let solution = &mut outcome.solution;
+        solution.converged = (solution.residuals.iter()).all(|&r| r <= self.stop.tolerance);
+        Ok(outcome)
+    }
+}
+
+/// One group of columns: what it is solved with.
+struct Job<'a, O> {
+    stop: ConjugateGradient,
+    operator: &'a O,
+    scale: &'a [f64],
+    /// Iterations of the groups before.
+    begun: usize,
+}
+
+/// What became of one group.
+struct Found {
+    x: Block,
+    iterations: usize,
+    residuals: Row<WIDTH>,
+    negative: [bool; WIDTH],
+}
+
+impl<O: Operator> Job<'_, O> {
+    fn run(&self, b: ArrayView2<f64>, monitor: &Monitor) -> Result<Found> {
+        let b: Block = (b.rows().into_iter())
+            .map(|row| std::array::from_fn(|c| row.get(c).copied().unwrap_or(0.0)))
+            .collect();
         let bound = length(&b);
-        let mut x = vec![Lanes::default(); b.len()];
+        let mut x = vec![[0.0; WIDTH]; b.len()];
         let mut residual = b.clone();
-        let mut lengths = bound.clone();
-        let mut open: Vec<bool> = bound.iter().map(|&l| l > 0.0).collect();
-        let mut negative = vec![false; lanes];
+        let mut lengths = bound;
+        let mut open = bound.map(|l| l > 0.0);
+        let mut negative = [false; WIDTH];
         let mut iterations = 0;
         while open.contains(&true) && iterations < self.stop.max_iterations {
-            let goals = (bound.iter().zip(&lengths).zip(&open))
-                .map(|((b, r), open)| open.then(|| 0.5 * self.stop.tolerance * b / r))
-                .collect();
-            let mut run = Run::new(groups, &scale, residual, goals);
+            let goals = std::array::from_fn(|c| {
+                open[c].then(|| 0.5 * self.stop.tolerance * bound[c] / lengths[c])
+            });
+            let mut run = Run::new(self.scale, residual, goals);
             while run.active() && iterations < self.stop.max_iterations {
-                monitor.step(iterations as u64)?;
-                run.iterate(operator, &scale, &mut x);
+                monitor.step((self.begun + iterations) as u64)?;
+                run.iterate(self.operator, self.scale, &mut x);
                 iterations += 1;
             }
-            for (all, met) in negative.iter_mut().zip(&run.negative) {
+            for (all, met) in negative.iter_mut().zip(run.negative) {
                 *all |= met;
             }
-            residual = run.into_buffer();
-            subtract_product(operator, groups, &b, &x, &mut residual);
+            residual = run.q;
+            subtract_product(self.operator, &b, &x, &mut residual);
             let now = length(&residual);
-            for c in 0..lanes {
+            for c in 0..WIDTH {
                 let unmet = now[c] > self.stop.tolerance * bound[c];
                 open[c] &= unmet && now[c] < 0.5 * lengths[c];
             }
@@ -131,15 +186,11 @@ impl MinRes {
                 0.0
             }
         };
-        negative.truncate(columns);
-        Ok(Outcome {
-            solution: Solution {
-                x: Lanes::to_matrix(&x, n, columns),
-                iterations,
-                residuals: (0..columns).map(relative).collect(),
-                converged: (0..columns).all(|c| relative(c) <= self.stop.tolerance),
-            },
-            negative_curvature: negative,
+        Ok(Found {
+            x,
+            iterations,
+            residuals: std::array::from_fn(relative),
+            negative,
         })
     }
 }
@@ -173,18 +224,16 @@ pub fn negative_eigenvalues_exact(m: ArrayView2<f64>) -> Result<usize> {
 /// One run from a residual. Vectors are those of the scaled Lanczos process times
 /// `scale^-1/2`, so that the product with `M` needs no scaled copy.
 struct Run {
-    groups: usize,
-    before: Vec<Lanes>,
-    u: Vec<Lanes>,
-    q: Vec<Lanes>,
-    w_before: Vec<Lanes>,
-    w: Vec<Lanes>,
-    columns: Vec<Column>,
-    negative: Vec<bool>,
+    before: Block,
+    u: Block,
+    q: Block,
+    w_before: Block,
+    w: Block,
+    columns: [Column; WIDTH],
+    negative: [bool; WIDTH],
 }
 
 /// The scalars of one column, in the names of the paper's program.
-#[derive(Clone)]
 struct Column {
     /// Where the residual is small enough; none if the column is frozen.
     goal: Option<f64>,
@@ -209,42 +258,48 @@ struct Step {
 
 impl Run {
     /// `goals`: residual relative to the first one at which a column is done.
-    fn new(groups: usize, scale: &[f64], residual: Vec<Lanes>, goals: Vec<Option<f64>>) -> Self {
-        let zero = vec![Lanes::default(); residual.len()];
-        let squares = sums(groups, residual.len(), |at, i, c| {
-            residual[at].0[c] * residual[at].0[c] / scale[i]
-        });
-        let columns: Vec<Column> = (goals.into_iter().zip(squares))
-            .map(|(goal, square)| Column {
-                goal: goal.filter(|_| square > 0.0).map(|g| g * square.sqrt()),
+    fn new(scale: &[f64], residual: Block, goals: [Option<f64>; WIDTH]) -> Self {
+        let zero = vec![[0.0; WIDTH]; residual.len()];
+        let chunks = residual.par_chunks(ROWS).zip(scale.par_chunks(ROWS));
+        let squares = in_order(chunks.map(|(residual, scale)| {
+            let mut square = [0.0; WIDTH];
+            for (r, scale) in residual.iter().zip(scale) {
+                for c in 0..WIDTH {
+                    square[c] += r[c] * r[c] / scale;
+                }
+            }
+            square
+        }));
+        let columns: [Column; WIDTH] = std::array::from_fn(|c| {
+            let length = squares[c].sqrt();
+            Column {
+                goal: goals[c].filter(|_| length > 0.0).map(|g| g * length),
                 beta: 0.0,
                 epsilon: 0.0,
                 delta_bar: 0.0,
-                phi_bar: square.sqrt(),
+                phi_bar: length,
                 cosine: -1.0,
                 sine: 0.0,
                 pivot: 0.0,
-            })
-            .collect();
+            }
+        });
+        let inverse: Row<WIDTH> = std::array::from_fn(|c| {
+            let column = &columns[c];
+            column.goal.map_or(0.0, |_| 1.0 / column.phi_bar)
+        });
         let mut u = residual;
-        let inverse = |column: &Column| column.goal.map_or(0.0, |_| 1.0 / column.phi_bar);
-        let inverse: Vec<f64> = columns.iter().map(inverse).collect();
-        (u.par_chunks_mut(chunk(groups)).enumerate()).for_each(|(number, u)| {
-            for (p, u) in u.iter_mut().enumerate() {
-                let (row, g) = (number * ROWS + p / groups, p % groups);
-                for (u, inverse) in u.0.iter_mut().zip(&inverse[g * WIDTH..]) {
-                    *u *= inverse / scale[row];
-                }
+        (u.par_iter_mut().zip(scale)).for_each(|(u, scale)| {
+            for c in 0..WIDTH {
+                u[c] *= inverse[c] / scale;
             }
         });
         Self {
-            groups,
             before: zero.clone(),
             q: zero.clone(),
             w_before: zero.clone(),
             w: zero,
             u,
-            negative: vec![false; columns.len()],
+            negative: [false; WIDTH],
             columns,
         }
     }
@@ -253,65 +308,57 @@ impl Run {
         self.columns.iter().any(|column| column.goal.is_some())
     }
 
-    fn into_buffer(self) -> Vec<Lanes> {
-        self.q
-    }
-
-    fn iterate(&mut self, operator: &impl Operator, scale: &[f64], x: &mut [Lanes]) {
-        let groups = self.groups;
-        let size = chunk(groups);
-        let (u, before, columns) = (&self.u, &self.before, &self.columns);
+    fn iterate(&mut self, operator: &impl Operator, scale: &[f64], x: &mut Block) {
+        let (u, columns) = (&self.u, &self.columns);
         // q = scale^-1 M u - beta u_before, alpha = u' scale q.
-        let alpha = (self.q.par_chunks_mut(size).enumerate()).map(|(number, q)| {
-            let first = number * ROWS;
-            operator.apply(first..first + q.len() / groups, u, q);
-            let mut alpha = vec![0.0; columns.len()];
-            for (p, q) in q.iter_mut().enumerate() {
-                let (at, row, g) = (number * size + p, first + p / groups, p % groups);
-                let (alpha, columns) = (&mut alpha[g * WIDTH..], &columns[g * WIDTH..]);
-                for c in 0..WIDTH {
-                    q.0[c] = q.0[c] / scale[row] - columns[c].beta * before[at].0[c];
-                    alpha[c] += u[at].0[c] * scale[row] * q.0[c];
+        let alpha = in_order(
+            (self
+                .q
+                .par_chunks_mut(ROWS)
+                .zip(self.before.par_chunks(ROWS)))
+            .enumerate()
+            .map(|(chunk, (q, before))| {
+                let rows = chunk_rows(chunk, q.len());
+                operator.multiply(rows.clone(), u, q);
+                let mut alpha = [0.0; WIDTH];
+                let own = u[rows.clone()].iter().zip(&scale[rows]);
+                for ((q, before), (u, scale)) in q.iter_mut().zip(before).zip(own) {
+                    for c in 0..WIDTH {
+                        q[c] = q[c] / scale - columns[c].beta * before[c];
+                        alpha[c] += u[c] * scale * q[c];
+                    }
                 }
-            }
-            alpha
-        });
-        let alpha = add_in_order(columns.len(), alpha.collect());
+                alpha
+            }),
+        );
         // q -= alpha u, and its length.
-        let square = (self.q.par_chunks_mut(size).enumerate()).map(|(number, q)| {
-            let mut square = vec![0.0; alpha.len()];
-            for (p, q) in q.iter_mut().enumerate() {
-                let (at, row, g) = (number * size + p, number * ROWS + p / groups, p % groups);
-                let (square, alpha) = (&mut square[g * WIDTH..], &alpha[g * WIDTH..]);
+        let own = self.u.par_chunks(ROWS).zip(scale.par_chunks(ROWS));
+        let square = in_order(self.q.par_chunks_mut(ROWS).zip(own).map(|(q, (u, scale))| {
+            let mut square = [0.0; WIDTH];
+            for ((q, u), scale) in q.iter_mut().zip(u).zip(scale) {
                 for c in 0..WIDTH {
-                    q.0[c] -= alpha[c] * u[at].0[c];
-                    square[c] += q.0[c] * scale[row] * q.0[c];
+                    q[c] -= alpha[c] * u[c];
+                    square[c] += q[c] * scale * q[c];
                 }
             }
             square
-        });
-        let square = add_in_order(alpha.len(), square.collect());
-        let mut steps = Vec::with_capacity(alpha.len());
-        for ((column, negative), (alpha, square)) in
-            (self.columns.iter_mut().zip(&mut self.negative)).zip(alpha.iter().zip(&square))
-        {
-            let step = column.advance(*alpha, square.sqrt());
-            *negative |= step.phi != 0.0 && column.pivot <= 0.0;
-            steps.push(step);
+        }));
+        let mut steps = [Step::default(); WIDTH];
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            steps[c] = column.advance(alpha[c], square[c].sqrt());
+            self.negative[c] |= steps[c].phi != 0.0 && column.pivot <= 0.0;
         }
         // w = (u - epsilon w_before_last - delta w_last) / gamma, x += phi w.
-        ((self.w_before.par_chunks_mut(size)).zip(self.w.par_chunks(size)))
-            .zip((self.q.par_chunks_mut(size)).zip(self.u.par_chunks(size)))
-            .zip(x.par_chunks_mut(size))
+        (self.w_before.par_iter_mut().zip(&self.w))
+            .zip(self.q.par_iter_mut().zip(&self.u))
+            .zip(x)
+            .with_min_len(ROWS)
             .for_each(|(((oldest, w), (q, u)), x)| {
-                for (p, oldest) in oldest.iter_mut().enumerate() {
-                    let steps = &steps[p % groups * WIDTH..];
-                    for (c, step) in steps.iter().enumerate().take(WIDTH) {
-                        let rest = step.epsilon * oldest.0[c] + step.delta * w[p].0[c];
-                        oldest.0[c] = (u[p].0[c] - rest) * step.gamma_inverse;
-                        x[p].0[c] += step.phi * oldest.0[c];
-                        q[p].0[c] *= step.beta_inverse;
-                    }
+                for (c, step) in steps.iter().enumerate() {
+                    let rest = step.epsilon * oldest[c] + step.delta * w[c];
+                    oldest[c] = (u[c] - rest) * step.gamma_inverse;
+                    x[c] += step.phi * oldest[c];
+                    q[c] *= step.beta_inverse;
                 }
             });
         std::mem::swap(&mut self.w_before, &mut self.w);
@@ -358,10 +405,6 @@ impl Column {
     }
 }
 
-fn chunk(groups: usize) -> usize {
-    (ROWS * groups).max(1)
-}
-
 fn scaling(diagonal: &[f64]) -> Vec<f64> {
     let mean = diagonal.iter().map(|d| d.abs()).sum::<f64>() / diagonal.len().max(1) as f64;
     let least = if mean > 0.0 { 0.01 * mean } else { 1.0 };
@@ -369,50 +412,21 @@ fn scaling(diagonal: &[f64]) -> Vec<f64> {
 }
 
 /// `r = b - M x`.
-fn subtract_product(
-    operator: &impl Operator,
-    groups: usize,
-    b: &[Lanes],
-    x: &[Lanes],
-    r: &mut [Lanes],
-) {
-    let chunks = r
-        .par_chunks_mut(chunk(groups))
-        .zip(b.par_chunks(chunk(groups)));
-    chunks.enumerate().for_each(|(number, (r, b))| {
-        let first = number * ROWS;
-        operator.apply(first..first + r.len() / groups, x, r);
+fn subtract_product(operator: &impl Operator, b: &Block, x: &Block, r: &mut Block) {
+    let chunks = r.par_chunks_mut(ROWS).zip(b.par_chunks(ROWS));
+    chunks.enumerate().for_each(|(chunk, (r, b))| {
+        operator.multiply(chunk_rows(chunk, r.len()), x, r);
         for (r, b) in r.iter_mut().zip(b) {
-            Zip::from(&mut r.0[..])
-                .and(&b.0[..])
-                .for_each(|r, b| *r = b - *r);
-        }
-    });
-}
-
-/// Sum of `term(position, row, lane)` over all rows, per column.
-fn sums(groups: usize, len: usize, term: impl Fn(usize, usize, usize) -> f64 + Sync) -> Vec<f64> {
-    let size = chunk(groups);
-    let parts = (0..len.div_ceil(size)).into_par_iter().map(|number| {
-        let mut sum = vec![0.0; groups * WIDTH];
-        for at in number * size..len.min((number + 1) * size) {
             for c in 0..WIDTH {
-                sum[at % groups * WIDTH + c] += term(at, at / groups, c);
+                r[c] = b[c] - r[c];
             }
         }
-        sum
     });
-    add_in_order(groups * WIDTH, parts.collect())
 }
 
-fn add_in_order(lanes: usize, parts: Vec<Vec<f64>>) -> Vec<f64> {
-    let mut total = vec![0.0; lanes];
-    for part in parts {
-        for (total, part) in total.iter_mut().zip(part) {
-            *total += part;
-        }
-    }
-    total
+/// Length of each column.
+fn length(r: &Block) -> Row<WIDTH> {
+    in_order(r.par_chunks(ROWS).map(|r| dot(r, r))).map(f64::sqrt)
 }
 
 #[cfg(test)]
@@ -421,7 +435,7 @@ mod tests {
     use super::*;
     use crate::reference::{self, in_one_and_two_threads};
     use crate::{ErrorKind, Graph, seed};
-    use ndarray::{Array2, array};
+    use ndarray::array;
     use proptest::prelude::*;
     use rand::RngExt;
 

@@ -3,56 +3,10 @@
 use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
-use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
 use super::vectorised;
 use crate::Graph;
-
-/// Columns of a group: 32 bytes, so that no group straddles a cache line.
-pub(crate) const WIDTH: usize = 4;
-
-/// A group of four columns of one row.
-///
-/// A block of `n x C` is stored row after row, each row as `ceil(C / 4)` groups, the
-/// last one filled up with zeros.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(align(32))]
-pub struct Lanes(pub [f64; WIDTH]);
-
-impl Lanes {
-    /// Groups in a row of `columns` columns.
-    pub fn groups(columns: usize) -> usize {
-        columns.div_ceil(WIDTH)
-    }
-
-    /// A block from a matrix.
-    pub fn from_matrix(x: ArrayView2<f64>) -> Vec<Self> {
-        let mut block = Vec::with_capacity(x.nrows() * Self::groups(x.ncols()));
-        for row in x.rows() {
-            let mut values = row.iter().copied();
-            for _ in 0..Self::groups(x.ncols()) {
-                block.push(Self(std::array::from_fn(|_| values.next().unwrap_or(0.0))));
-            }
-        }
-        block
-    }
-
-    #[inline]
-    fn add(&mut self, factor: f64, other: &Self) {
-        for (sum, value) in self.0.iter_mut().zip(other.0) {
-            *sum += factor * value;
-        }
-    }
-
-    /// The matrix (`n x columns`) of a block.
-    pub fn to_matrix(block: &[Self], n: usize, columns: usize) -> Array2<f64> {
-        let groups = Self::groups(columns);
-        Array2::from_shape_fn((n, columns), |(i, c)| {
-            block[i * groups + c / WIDTH].0[c % WIDTH]
-        })
-    }
-}
 
 /// A symmetric matrix that is known by what it does to a block of columns.
 ///
@@ -62,12 +16,9 @@ pub trait Operator: Sync {
     /// Number of rows and columns.
     fn n(&self) -> usize;
 
-    /// Writes the rows `rows` of `M x` to `y`. `x` holds all `n` rows of the block,
-    /// `y` only the asked ones.
-    fn apply(&self, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]);
-
-    /// As [`apply`](Self::apply) for a block of `W` columns, with sums in the precision of
-    /// `y`. Small errors of `x` must not be blown up: a row of `M x` is to be as exact as
+    /// Writes the rows `rows` of `M x` to `y`, for a block of `W` columns, with sums in the
+    /// precision of `y`. `x` holds all `n` rows of the block, `y` only the asked ones. Small
+    /// errors of `x` must not be blown up: a row of `M x` is to be as exact as
     /// the differences within `x` allow, since `x` is smooth and `M x` small.
     fn multiply<X: Real, Y: Real + From<X>, const W: usize>(
         &self,
@@ -194,58 +145,6 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
             }
         }
     }
-
-    /// Rows of exactly `G` groups: the sums stay in registers.
-    #[expect(
-        clippy::inline_always,
-        reason = "must be compiled with the features of its caller"
-    )]
-    #[inline(always)]
-    fn apply_narrow<const G: usize>(&self, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
-        let (x, _) = x.as_chunks::<G>();
-        let (y, _) = y.as_chunks_mut::<G>();
-        for (i, y) in rows.zip(y) {
-            let mut sum = [Lanes::default(); G];
-            for (j, w) in self.row(i) {
-                for (sum, x) in sum.iter_mut().zip(&x[j]) {
-                    sum.add(w, x);
-                }
-            }
-            for ((y, x), sum) in y.iter_mut().zip(&x[i]).zip(sum) {
-                *y = Lanes(std::array::from_fn(|c| {
-                    self.diagonal[i] * x.0[c] - sum.0[c]
-                }));
-            }
-        }
-    }
-
-    /// Rows of any number of groups: each neighbour is read once and whole, in a stream.
-    #[expect(
-        clippy::inline_always,
-        reason = "must be compiled with the features of its caller"
-    )]
-    #[inline(always)]
-    fn apply_wide(&self, groups: usize, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
-        for (i, y) in rows.zip(y.chunks_exact_mut(groups)) {
-            y.fill(Lanes::default());
-            for (j, w) in self.row(i) {
-                for (y, x) in y.iter_mut().zip(&x[j * groups..(j + 1) * groups]) {
-                    y.add(w, x);
-                }
-            }
-            for (y, x) in y.iter_mut().zip(&x[i * groups..]) {
-                *y = Lanes(std::array::from_fn(|c| self.diagonal[i] * x.0[c] - y.0[c]));
-            }
-        }
-    }
-
-    /// Columns and weights of the entries of row `i`.
-    #[inline]
-    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let entries = self.graph.indptr()[i]..self.graph.indptr()[i + 1];
-        let columns = self.graph.indices()[entries.clone()].iter();
-        (columns.zip(&self.weights[entries])).map(|(&j, &w)| (j as usize, w.into()))
-    }
 }
 
 /// Sums of a row that run side by side: one would wait for its last addition each time.
@@ -273,25 +172,6 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
         self.graph.n()
     }
 
-    fn apply(&self, rows: Range<usize>, x: &[Lanes], y: &mut [Lanes]) {
-        let groups = x.len() / self.n().max(1);
-        vectorised(
-            #[inline(always)]
-            || match groups {
-                0 => (),
-                1 => self.apply_narrow::<1>(rows.clone(), x, y),
-                2 => self.apply_narrow::<2>(rows.clone(), x, y),
-                3 => self.apply_narrow::<3>(rows.clone(), x, y),
-                4 => self.apply_narrow::<4>(rows.clone(), x, y),
-                5 => self.apply_narrow::<5>(rows.clone(), x, y),
-                6 => self.apply_narrow::<6>(rows.clone(), x, y),
-                7 => self.apply_narrow::<7>(rows.clone(), x, y),
-                8 => self.apply_narrow::<8>(rows.clone(), x, y),
-                _ => self.apply_wide(groups, rows.clone(), x, y),
-            },
-        );
-    }
-
     fn multiply<X: Real, Y: Real + From<X>, const W: usize>(
         &self,
         rows: Range<usize>,
@@ -313,8 +193,28 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
 mod tests {
     use super::*;
 
+    fn by_hand<const W: usize>(operator: &Sparse<f32>) {
+        let x: [[f64; W]; 3] =
+            std::array::from_fn(|i| std::array::from_fn(|c| (i * 100 + c) as f64));
+        let mut y = [[0.0; W]; 3];
+        let (head, tail) = y.split_at_mut(1);
+        operator.multiply(0..1, &x, head);
+        operator.multiply(1..3, &x, tail);
+        let mut rounded = [[0.0_f64; W]; 3];
+        operator.multiply(0..3, &x.map(|row| row.map(|v| v as f32)), &mut rounded);
+        assert_eq!(y, rounded);
+        let expected: [[f64; W]; 3] = std::array::from_fn(|i| {
+            std::array::from_fn(|c| match i {
+                0 => 10.0 * x[0][c] - x[1][c],
+                1 => 20.0 * x[1][c] - x[0][c] - 2.0 * x[2][c],
+                _ => 30.0 * x[2][c] - 2.0 * x[1][c],
+            })
+        });
+        assert_eq!(y, expected);
+    }
+
     #[test]
-    fn applies_every_number_of_columns_and_any_range_of_rows() {
+    fn multiplies_every_number_of_columns_and_any_range_of_rows() {
         // Path 0-1-2 with weights 1 and 2.
         let graph = Graph::new(
             vec![0, 1, 3, 4],
@@ -323,21 +223,9 @@ mod tests {
         )
         .unwrap();
         let operator = Sparse::new(&graph, vec![10.0, 20.0, 30.0], graph.weights());
-        for columns in 1..=40 {
-            let x = Array2::from_shape_fn((3, columns), |(i, c)| (i * 100 + c) as f64);
-            let expected = Array2::from_shape_fn((3, columns), |(i, c)| match i {
-                0 => 10.0 * x[[0, c]] - x[[1, c]],
-                1 => 20.0 * x[[1, c]] - x[[0, c]] - 2.0 * x[[2, c]],
-                _ => 30.0 * x[[2, c]] - 2.0 * x[[1, c]],
-            });
-            let block = Lanes::from_matrix(x.view());
-            assert_eq!(Lanes::to_matrix(&block, 3, columns), x);
-            let groups = Lanes::groups(columns);
-            let mut y = vec![Lanes::default(); 3 * groups];
-            let (head, tail) = y.split_at_mut(groups);
-            operator.apply(0..1, &block, head);
-            operator.apply(1..3, &block, tail);
-            assert_eq!(Lanes::to_matrix(&y, 3, columns), expected);
-        }
+        by_hand::<1>(&operator);
+        by_hand::<4>(&operator);
+        by_hand::<8>(&operator);
+        by_hand::<32>(&operator);
     }
 }

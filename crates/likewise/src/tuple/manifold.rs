@@ -24,7 +24,7 @@
 //! degree, so no power iteration is run for the modes; the hardest negatives are by the
 //! similarity of the lists given, call [`Manifold::pools`] to choose them by a model in training.
 
-use ndarray::{Array2, s};
+use ndarray::Array2;
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -187,18 +187,10 @@ impl Manifold {
     /// range, and when cancelled.
     pub fn pools(&self, neighbors: &Neighbors, monitor: &Monitor) -> Result<Vec<Pool>> {
         self.check(neighbors)?;
-        let lists = Neighbors {
-            k: self.graph_k,
-            indices: neighbors.indices.slice(s![.., ..self.graph_k]).to_owned(),
-            similarities: neighbors
-                .similarities
-                .slice(s![.., ..self.graph_k])
-                .to_owned(),
-        };
         let settings = KnnGraph::new()
             .gamma(self.gamma)
             .symmetrize(Symmetrize::Mutual);
-        let graph = settings.from_neighbors(&lists)?;
+        let graph = settings.from_neighbors(&neighbors.first(self.graph_k))?;
         let anchors = match self.anchors {
             Anchors::All => (0..graph.n()).collect(),
             Anchors::Modes { most } => modes(&graph, most),

@@ -1,0 +1,48 @@
+//! Blocks of a few columns, row after row, and sums over them whose order is fixed.
+//!
+//! Sums run over chunks of [`ROWS`] rows and are added in the order of the chunks, so that
+//! a result has the same bits for any number of threads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::operator::Real;
+use super::vectorised;
+
+/// Rows of a chunk. Fixed: the order of all sums follows from it.
+pub(super) const ROWS: usize = 512;
+
+/// One value a column.
+pub(super) type Row<const W: usize> = [f64; W];
+
+/// The rows of a chunk of `rows` rows.
+pub(super) fn chunk_rows(chunk: usize, rows: usize) -> Range<usize> {
+    chunk * ROWS..chunk * ROWS + rows
+}
+
+/// `a . b` of each column.
+pub(super) fn dot<T: Real, const W: usize>(a: &[[T; W]], b: &[[T; W]]) -> Row<W> {
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut sum = [0.0; W];
+            for (a, b) in a.iter().zip(b) {
+                for c in 0..W {
+                    sum[c] += a[c].into() * b[c].into();
+                }
+            }
+            sum
+        },
+    )
+}
+
+/// The sum of what the chunks give, in their order.
+pub(super) fn in_order<const W: usize>(
+    parts: impl IndexedParallelIterator<Item = Row<W>>,
+) -> Row<W> {
+    let parts: Vec<Row<W>> = parts.collect();
+    (parts.iter()).fold([0.0; W], |sum, part| {
+        std::array::from_fn(|c| sum[c] + part[c])
+    })
+}
