@@ -160,6 +160,13 @@ impl Graph {
             .collect()
     }
 
+    /// Degrees to divide by: 1 for an isolated node, whose row is empty whatever divides it.
+    pub(crate) fn divisors(&self) -> Vec<f64> {
+        (self.degrees().into_iter())
+            .map(|d| if d > 0.0 { d } else { 1.0 })
+            .collect()
+    }
+
     /// Connected component of every node; numbered by their smallest node.
     pub fn component(&self) -> &[u32] {
         &self.component

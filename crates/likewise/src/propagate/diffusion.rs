@@ -45,10 +45,7 @@ pub fn diffuse(
             graph.n()
         )));
     }
-    // An isolated node has degree 0: any value serves, since only its own row has it.
-    let degrees: Vec<f64> = (graph.degrees().into_iter())
-        .map(|d| if d > 0.0 { d } else { 1.0 })
-        .collect();
+    let degrees = graph.divisors();
     let diagonal = degrees.iter().map(|d| d / alpha).collect();
     let operator = Sparse::new(graph, diagonal, graph.weights());
     for (mut row, degree) in b.rows_mut().into_iter().zip(&degrees) {

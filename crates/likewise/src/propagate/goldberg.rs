@@ -79,13 +79,6 @@ impl GoldbergExact {
         Self::default()
     }
 
-    /// Weight of the labels against the smoothness, above 0.
-    #[must_use]
-    pub fn gamma(mut self, gamma: f64) -> Self {
-        self.gamma = gamma;
-        self
-    }
-
     /// Weight of the negative edges, at least 0.
     #[must_use]
     pub fn beta(mut self, beta: f64) -> Self {
@@ -93,7 +86,7 @@ impl GoldbergExact {
         self
     }
 
-    setters!(mass);
+    setters!(gamma mass);
 
     /// Beliefs with the given negative edges.
     ///

@@ -84,10 +84,7 @@ impl Propagate for Lgc {
             max_iterations: self.max_iterations,
         };
         let known = Known::new(graph, labels, monitor)?;
-        // An isolated node has degree 0: any value serves, since only its own row has it.
-        let degrees: Vec<f64> = (graph.degrees().into_iter())
-            .map(|d| if d > 0.0 { d } else { 1.0 })
-            .collect();
+        let degrees = graph.divisors();
         let diagonal = degrees.iter().map(|d| (1.0 + self.mu) * d).collect();
         let operator = Sparse::new(graph, diagonal, graph.weights());
         let rhs = known.one_hot_rows(|i| self.mu * degrees[i].sqrt());

@@ -101,13 +101,6 @@ impl Lpdr {
         }
     }
 
-    /// Weight of the labels against the smoothness, above 0.
-    #[must_use]
-    pub fn gamma(mut self, gamma: f64) -> Self {
-        self.gamma = gamma;
-        self
-    }
-
     /// Weight of the negative edges, at least 0.
     #[must_use]
     pub fn lambda(mut self, lambda: f64) -> Self {
@@ -122,7 +115,7 @@ impl Lpdr {
         self
     }
 
-    setters!(pair_factor mass solver);
+    setters!(gamma pair_factor mass solver);
 
     /// Beliefs with negative edges that are given, of an oracle for instance.
     ///

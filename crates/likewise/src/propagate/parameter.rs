@@ -10,6 +10,14 @@ macro_rules! setters {
             self
         }
     };
+    (@gamma) => {
+        /// Weight of the labels against the smoothness, above 0.
+        #[must_use]
+        pub fn gamma(mut self, gamma: f64) -> Self {
+            self.gamma = gamma;
+            self
+        }
+    };
     (@alpha) => {
         /// Share of its score that a node takes from its neighbours, above 0 and below 1.
         #[must_use]

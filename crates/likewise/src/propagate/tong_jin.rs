@@ -76,13 +76,6 @@ impl TongJinExact {
         Self::default()
     }
 
-    /// Weight of the labels against the smoothness, above 0.
-    #[must_use]
-    pub fn gamma(mut self, gamma: f64) -> Self {
-        self.gamma = gamma;
-        self
-    }
-
     /// Share of the largest weight for dissimilar pairs at which there is a minimum; at least 0
     /// and below 1.
     #[must_use]
@@ -91,7 +84,7 @@ impl TongJinExact {
         self
     }
 
-    setters!(mass);
+    setters!(gamma mass);
 
     /// Beliefs with the given negative edges; without any, those of plain propagation.
     ///
