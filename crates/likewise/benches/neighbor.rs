@@ -2,7 +2,7 @@
 //!
 //!     cargo bench -p likewise --bench neighbor -- exact [N] [D] [K] [PEER...]
 //!     cargo bench -p likewise --bench neighbor -- ivf [N] [D] [K] [RECALL] [PEER...]
-//!     cargo bench -p likewise --bench neighbor -- table [LARGEST] [D] [K]
+//!     cargo bench -p likewise --bench neighbor -- table [LARGEST] [D] [K] [LARGEST_EXACT]
 //!
 //! N may be a file of little-endian `f32` rows of D values. Peers (`flat ivf hnsw usearch`)
 //! run in Python on the same rows: `pip install faiss-cpu usearch`; each is given one
@@ -44,7 +44,7 @@ fn main() {
             let recall = args.get(4).and_then(|a| a.parse().ok()).unwrap_or(0.95);
             approximate(&rows(), k, recall, args.get(5..).unwrap_or_default());
         }
-        "table" => table(number(1, 300_000), d, k),
+        "table" => table(number(1, 300_000), number(4, 300_000), d, k),
         _ => exact(&rows(), k, args.get(4..).unwrap_or_default()),
     }
 }
@@ -116,7 +116,7 @@ fn approximate(x: &Array2<f32>, k: usize, recall: f64, peers: &[String]) {
 }
 
 /// Time by size, and the exponent of the growth.
-fn table(largest: usize, d: usize, k: usize) {
+fn table(largest: usize, largest_exact: usize, d: usize, k: usize) {
     let mut before: [Option<(f64, f64)>; 2] = [None, None];
     for n in [
         10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000,
@@ -126,7 +126,7 @@ fn table(largest: usize, d: usize, k: usize) {
         }
         let x = surface(n, d);
         for (which, name) in ["exact", "ivf .95"].into_iter().enumerate() {
-            if which == 0 && n > 300_000 {
+            if which == 0 && n > largest_exact {
                 continue;
             }
             let begin = cpu_seconds();

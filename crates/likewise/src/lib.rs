@@ -13,6 +13,7 @@ pub mod event;
 pub mod graph;
 pub mod index;
 pub mod label;
+pub mod linear;
 pub mod matrix;
 pub mod neighbor;
 pub mod propagate;

@@ -90,27 +90,31 @@ for peer in peers:
             probes, seconds, measured = tune(search, [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256], seconds)
             report(f"faiss {faiss.__version__} IVFFlat", f"{cells} cells, nprobe {probes}", seconds, measured)
     elif peer == "hnsw":
-        def build():
-            index = faiss.IndexHNSWFlat(d, 16, faiss.METRIC_INNER_PRODUCT)
-            index.hnsw.efConstruction = 60
-            index.add(x)
-            return index
-        index, seconds = timed(build)
-        def search(ef, rows):
-            index.hnsw.efSearch = ef
-            return index.search(rows, k + 1)[1]
-        ef, seconds, measured = tune(search, [k + 1, 80, 128, 192, 256, 384, 512], seconds)
-        report(f"faiss {faiss.__version__} HNSWFlat", f"M 16, efConstruction 60, efSearch {ef}", seconds, measured)
+        for links, breadth in [(8, 24), (8, 40), (16, 60)]:
+            def build():
+                index = faiss.IndexHNSWFlat(d, links, faiss.METRIC_INNER_PRODUCT)
+                index.hnsw.efConstruction = breadth
+                index.add(x)
+                return index
+            index, seconds = timed(build)
+            def search(ef, rows):
+                index.hnsw.efSearch = ef
+                return index.search(rows, k + 1)[1]
+            ef, seconds, measured = tune(search, [k + 1, 80, 128, 192, 256, 384, 512], seconds)
+            setting = f"M {links}, efConstruction {breadth}, efSearch {ef}"
+            report(f"faiss {faiss.__version__} HNSWFlat", setting, seconds, measured)
     elif peer == "usearch":
         import usearch
         from usearch.index import Index
-        def build():
-            index = Index(ndim=d, metric="ip", dtype="f32", connectivity=16, expansion_add=64)
-            index.add(np.arange(n), x, threads=1)
-            return index
-        index, seconds = timed(build)
-        def search(ef, rows):
-            index.expansion_search = ef
-            return index.search(rows, k + 1, threads=1).keys
-        ef, seconds, measured = tune(search, [k + 1, 80, 128, 192, 256, 384, 512], seconds)
-        report(f"usearch {usearch.__version__}", f"expansion_add 64, expansion_search {ef}", seconds, measured)
+        for links, breadth in [(8, 24), (8, 40), (16, 64)]:
+            def build():
+                index = Index(ndim=d, metric="ip", dtype="f32", connectivity=links, expansion_add=breadth)
+                index.add(np.arange(n), x, threads=1)
+                return index
+            index, seconds = timed(build)
+            def search(ef, rows):
+                index.expansion_search = ef
+                return index.search(rows, k + 1, threads=1).keys
+            ef, seconds, measured = tune(search, [k + 1, 80, 128, 192, 256, 384, 512], seconds)
+            setting = f"connectivity {links}, expansion_add {breadth}, expansion_search {ef}"
+            report(f"usearch {usearch.__version__}", setting, seconds, measured)
