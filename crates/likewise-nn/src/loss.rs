@@ -1,7 +1,297 @@
 //! Losses: plain functions on tensors, one per file.
+//!
+//! | loss | learns from | when |
+//! |---|---|---|
+//! | [`Contrastive`] | pairs | the first baseline; absolute similarities |
+//! | [`Triplet`] | pairs, triplets | comparisons alone are known |
+//! | [`Angular`] | pairs, triplets | classes of different scale; affinity triplets |
+//! | [`NtXent`] | pairs | large batches, two views of an item |
+//! | [`MultiSimilarity`] | pairs | the strongest plain pair loss |
+//! | [`FastAp`] | pairs | ranking, large batches |
+//! | [`SmoothAp`] | pairs | ranking, from a good start |
+//! | [`Roadmap`] | pairs | ranking |
+//! | [`Contextual`] | pairs | doubtful class labels |
+//! | [`NormalizedSoftmax`] | classes | the plain baseline with classes |
+//! | [`ProxyNca`], [`ProxyNcaPlusPlus`] | classes | many classes of few items |
+//! | [`ProxyAnchor`] | classes | the usual first choice with classes |
+//! | [`SoftTriple`] | classes | classes of several modes |
+//! | [`ConfidenceProxy`] | classes | pseudo-labels of mixed quality |
+//! | [`Center`] | classes | beside another loss |
+//!
+//! [`Loss`] is any of them as one value. In all of them a weight is a multiplicity: an item,
+//! a pair or a triplet of weight 0 changes neither value nor gradient against leaving it out.
 
+mod angular;
+mod center;
+mod check;
+mod classes;
 mod confidence_proxy;
+mod contextual;
+mod contrastive;
+mod cosine;
+mod fast_ap;
+mod listed;
+mod multi_similarity;
+mod normalized_softmax;
+mod nt_xent;
+mod pairs;
+mod proxy_anchor;
+mod proxy_nca;
+mod proxy_nca_plus_plus;
+mod reduce;
+#[cfg(test)]
+pub(crate) mod reference;
+mod roadmap;
+mod smooth_ap;
+mod soft_triple;
+mod triplet;
 
-pub(crate) use confidence_proxy::l2_normalize;
+use burn::tensor::{Distribution, Tensor};
+use likewise::Triplets;
+use serde::{Deserialize, Serialize};
 
+pub use angular::Angular;
+pub use center::Center;
+pub use classes::Classes;
 pub use confidence_proxy::ConfidenceProxy;
+pub use contextual::{Contextual, Total};
+pub use contrastive::{Contrastive, Measure};
+pub(crate) use cosine::l2_normalize;
+pub use fast_ap::FastAp;
+pub use multi_similarity::MultiSimilarity;
+pub use normalized_softmax::NormalizedSoftmax;
+pub use nt_xent::NtXent;
+pub use pairs::Pairs;
+pub use proxy_anchor::ProxyAnchor;
+pub use proxy_nca::ProxyNca;
+pub use proxy_nca_plus_plus::ProxyNcaPlusPlus;
+pub use roadmap::Roadmap;
+pub use smooth_ap::SmoothAp;
+pub use soft_triple::SoftTriple;
+pub use triplet::Triplet;
+
+use crate::{Error, Result};
+
+/// What a loss can learn from in a batch.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Pairs; the losses that learn from pairs take them unless there are triplets.
+    pub pairs: Pairs,
+    /// Classes, for the losses with proxies.
+    pub classes: Option<Classes>,
+    /// Explicit triplets: the losses of triplets take them as they are, the losses of pairs
+    /// take their pairs, in place of `pairs`.
+    pub triplets: Option<Triplets>,
+}
+
+impl From<Pairs> for Batch {
+    fn from(pairs: Pairs) -> Self {
+        Self {
+            pairs,
+            classes: None,
+            triplets: None,
+        }
+    }
+}
+
+/// One line a loss: its name, its type, what it is.
+macro_rules! losses {
+    (
+        pairs: $($pair_name:literal $Pair:ident, $pair_what:literal;)*
+        triplets: $($triplet_name:literal $Triplet:ident, $triplet_what:literal;)*
+        classes: $($class_name:literal $Class:ident, $class_what:literal;)*
+    ) => {
+        /// A loss with its parameters.
+        ///
+        /// ```
+        /// use likewise_nn::loss::Loss;
+        /// let loss = Loss::named("nt-xent")?;
+        /// assert_eq!(loss.name(), "nt-xent");
+        /// assert_eq!(loss.proxies_per_class(), 0);
+        /// assert!(Loss::named("nosuch").is_err());
+        /// # Ok::<(), likewise_nn::Error>(())
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "name")]
+        pub enum Loss {
+            $(#[doc = $pair_what] #[serde(rename = $pair_name)] $Pair($Pair),)*
+            $(#[doc = $triplet_what] #[serde(rename = $triplet_name)] $Triplet($Triplet),)*
+            $(#[doc = $class_what] #[serde(rename = $class_name)] $Class($Class),)*
+        }
+
+        impl Loss {
+            /// All losses with their default parameters.
+            pub fn all() -> Vec<Self> {
+                vec![
+                    $(Self::$Pair($Pair::default()),)*
+                    $(Self::$Triplet($Triplet::default()),)*
+                    $(Self::$Class($Class::default()),)*
+                ]
+            }
+
+            /// The name of this loss.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Pair(_) => $pair_name,)*
+                    $(Self::$Triplet(_) => $triplet_name,)*
+                    $(Self::$Class(_) => $class_name,)*
+                }
+            }
+
+            /// Checks the parameters; an error names the field, its value and the rule.
+            pub fn validate(&self) -> Result<()> {
+                match self {
+                    $(Self::$Pair(loss) => loss.validate(),)*
+                    $(Self::$Triplet(loss) => loss.validate(),)*
+                    $(Self::$Class(loss) => loss.validate(),)*
+                }
+            }
+
+            /// The loss of a batch, a tensor of one number: under automatic differentiation
+            /// if `embeddings` or `proxies` are.
+            ///
+            /// `embeddings` is `[n, d]`, rows of any length; `proxies`, for the losses that
+            /// have [some](Self::proxies_per_class), `[C * proxies_per_class, d]`, those of a
+            /// class one after another. Tuples must lie on the device of `embeddings`.
+            ///
+            /// Fails if the batch lacks what the loss learns from, and on shapes that do not
+            /// agree.
+            pub fn forward(
+                &self,
+                embeddings: Tensor<2>,
+                batch: &Batch,
+                proxies: Option<Tensor<2>>,
+            ) -> Result<Tensor<1>> {
+                match self {
+                    $(Self::$Pair(loss) => {
+                        let pairs = pairs_of(&embeddings, batch)?;
+                        Ok(loss.forward(embeddings, &pairs))
+                    })*
+                    $(Self::$Triplet(loss) => match &batch.triplets {
+                        Some(triplets) => {
+                            triplets.check(embeddings.dims()[0])?;
+                            Ok(loss.forward_triplets(embeddings, triplets))
+                        }
+                        None => {
+                            let pairs = pairs_of(&embeddings, batch)?;
+                            Ok(loss.forward(embeddings, &pairs))
+                        }
+                    })*
+                    $(Self::$Class(loss) => {
+                        let (proxies, classes) = self.targets(&embeddings, batch, proxies)?;
+                        Ok(loss.forward(embeddings, proxies, classes))
+                    })*
+                }
+            }
+        }
+    };
+}
+
+losses! {
+    pairs:
+        "contrastive" Contrastive, "Margins for positives and negatives.";
+        "nt-xent" NtXent, "A softmax of each positive pair against the negatives.";
+        "multi-similarity" MultiSimilarity, "Soft sums over positives and negatives.";
+        "fast-ap" FastAp, "Average precision by histograms.";
+        "smooth-ap" SmoothAp, "Average precision by sigmoids.";
+        "roadmap" Roadmap, "A bound of average precision, calibrated.";
+        "contextual" Contextual, "Likeness of neighbourhoods.";
+    triplets:
+        "triplet" Triplet, "Nearer to the positive than to the negative.";
+        "angular" Angular, "A bound on the angle at the negative.";
+    classes:
+        "normalized-softmax" NormalizedSoftmax, "Cross-entropy over cosines to proxies.";
+        "proxy-nca" ProxyNca, "A softmax over distances to proxies.";
+        "proxy-nca-plus-plus" ProxyNcaPlusPlus, "The same with a low temperature.";
+        "proxy-anchor" ProxyAnchor, "Proxies that pull and push the hardest items most.";
+        "soft-triple" SoftTriple, "Several centres a class.";
+        "confidence-proxy" ConfidenceProxy, "Proxies and pseudo-labels weighted by confidence.";
+        "center" Center, "Distance to the centre of the class.";
+}
+
+impl Loss {
+    /// The loss of this name with its default parameters; an error lists all names.
+    pub fn named(name: &str) -> Result<Self> {
+        let all = Self::all();
+        all.iter().find(|loss| loss.name() == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(Self::name).collect();
+            let rule = format!("no such loss; there are: {}", names.join(", "));
+            Error::parameter("loss", name, &rule)
+        })
+    }
+
+    /// Proxies that a class needs; 0 for losses without proxies.
+    pub fn proxies_per_class(&self) -> usize {
+        match self {
+            Self::SoftTriple(loss) => loss.centers,
+            Self::NormalizedSoftmax(_)
+            | Self::ProxyNca(_)
+            | Self::ProxyNcaPlusPlus(_)
+            | Self::ProxyAnchor(_)
+            | Self::ConfidenceProxy(_)
+            | Self::Center(_) => 1,
+            _ => 0,
+        }
+    }
+
+    /// How the source of the loss draws the first proxies of `classes` classes, if it says.
+    pub fn proxy_init(&self, classes: usize) -> Option<Distribution> {
+        let classes = classes.max(1) as f64;
+        match self {
+            Self::NormalizedSoftmax(_) => Some(Distribution::Normal(0.0, 1.0)),
+            Self::ProxyNcaPlusPlus(_) => Some(Distribution::Normal(0.0, 0.125)),
+            // Kaiming normal over the fan-out.
+            Self::ProxyAnchor(_) | Self::ConfidenceProxy(_) => {
+                Some(Distribution::Normal(0.0, (2.0 / classes).sqrt()))
+            }
+            // Kaiming uniform with a = sqrt 5 over the fan-in.
+            Self::SoftTriple(loss) => {
+                let bound = (1.0 / (classes * loss.centers as f64)).sqrt();
+                Some(Distribution::Uniform(-bound, bound))
+            }
+            _ => None,
+        }
+    }
+
+    /// Proxies and classes, once they are known to fit.
+    fn targets<'a>(
+        &self,
+        embeddings: &Tensor<2>,
+        batch: &'a Batch,
+        proxies: Option<Tensor<2>>,
+    ) -> Result<(Tensor<2>, &'a Classes)> {
+        let name = self.name();
+        let lacks = |what: &str| Error::data(format!("the loss {name} needs {what}"));
+        let classes = batch.classes.as_ref().ok_or_else(|| lacks("class labels"))?;
+        let proxies = proxies.ok_or_else(|| lacks("proxies"))?;
+        let [n, d] = embeddings.dims();
+        let [items, count] = classes.dims();
+        let expected = [count * self.proxies_per_class(), d];
+        if items != n || n == 0 || proxies.dims() != expected {
+            return Err(Error::data(format!(
+                "the loss {name} got {n} embeddings of {d} columns, {items} items with classes, \
+                 and proxies of shape {:?}; it needs equal counts above 0 and proxies of shape \
+                 {expected:?}",
+                proxies.dims()
+            )));
+        }
+        Ok((proxies, classes))
+    }
+}
+
+/// The pairs of a batch: those of its triplets if it has any.
+fn pairs_of(embeddings: &Tensor<2>, batch: &Batch) -> Result<Pairs> {
+    let n = embeddings.dims()[0];
+    if let Some(triplets) = &batch.triplets {
+        let options = (&embeddings.device(), embeddings.dtype());
+        return Pairs::from_triplets(n, triplets, options);
+    }
+    let [anchors, items] = batch.pairs.dims();
+    if items != n || anchors == 0 || anchors > n {
+        return Err(Error::data(format!(
+            "{n} embeddings, but pairs of {anchors} anchors and {items} items; there must be as \
+             many items as embeddings, and 1 to {n} anchors"
+        )));
+    }
+    Ok(batch.pairs.clone())
+}

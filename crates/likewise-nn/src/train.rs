@@ -5,7 +5,7 @@ mod selection;
 
 use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use likewise::eval::collapse::Collapse;
 use likewise::eval::whitening::Whitening;
 use likewise::{Monitor, seed};
@@ -19,7 +19,7 @@ pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Loop;
 pub(crate) use selection::{Score, Validation};
 
-use crate::loss::ConfidenceProxy;
+use crate::loss::{Classes, ConfidenceProxy};
 use crate::net::{Head, HeadConfig, ResidualNet};
 use crate::{Error, ErrorKind, Result};
 
@@ -192,14 +192,14 @@ pub(crate) fn train(
                 }
                 steps += 1;
                 let weights: Vec<f32> = batch.iter().map(|&i| current.weight[i]).collect();
+                let labels: Vec<u32> = batch.iter().map(|&i| current.class[i]).collect();
                 weight_sum += weights.iter().map(|&w| f64::from(w)).sum::<f64>();
                 let loss = task.loss.forward(
                     state
                         .net
                         .forward(matrix_tensor(&task.start.select(Axis(0), batch), &device)),
                     state.proxies.rows.val(),
-                    labels_tensor(batch.iter().map(|&i| current.class[i]), &device),
-                    Tensor::from_data(TensorData::new(weights, [batch.len()]), &device),
+                    &Classes::new(&labels, task.classes, &weights, &device)?,
                 );
                 let value = loss
                     .clone()
@@ -302,10 +302,4 @@ pub(crate) fn to_matrix(t: Tensor<2>) -> Array2<f32> {
 pub(crate) fn matrix_tensor(x: &Array2<f32>, device: &Device) -> Tensor<2> {
     let shape = [x.nrows(), x.ncols()];
     Tensor::from_data(TensorData::new(x.iter().copied().collect(), shape), device)
-}
-
-fn labels_tensor(labels: impl Iterator<Item = u32>, device: &Device) -> Tensor<1, Int> {
-    let labels: Vec<i64> = labels.map(i64::from).collect();
-    let shape = [labels.len()];
-    Tensor::from_data(TensorData::new(labels, shape), device)
 }

@@ -1,0 +1,138 @@
+//! The triplet loss.
+
+use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use likewise::Triplets;
+use serde::{Deserialize, Serialize};
+
+use super::check::above_zero;
+use super::cosine::{cosines, distances};
+use super::listed::Listed;
+use super::pairs::Pairs;
+use super::reduce::{mean_positive, with_slope};
+use crate::Result;
+
+/// Triplet loss: an anchor must be nearer to its positive than to its negative, by a margin.
+///
+/// ```text
+/// L = mean (d_ap - d_an + margin)_+ over the terms above 0
+/// ```
+///
+/// with Euclidean distances of unit rows (not squared). Of pairs, all valid triplets are
+/// taken: `(a, p)` positive and `(a, n)` negative, weight `w_a w_p w_n`.
+///
+/// **When to use it.** When only comparisons are known, and as a baseline. Explicit triplets
+/// come from a list or a [miner](crate::mine).
+///
+/// **When not.** On large batches without a miner most triplets are satisfied and the rest
+/// are noisy; losses that weigh the hard ones ([`MultiSimilarity`](super::MultiSimilarity),
+/// [`NtXent`](super::NtXent)) learn faster.
+///
+/// **Cost.** Of pairs: O(T) time for T triplets (up to n^3), O(n^2) memory. Of a list:
+/// O(n^2 d + T).
+///
+/// **Source.** Schroff et al., CVPR 2015, with the unsquared distance and the mean over
+/// active triplets of common practice; margin 0.05.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Triplet {
+    /// Margin, a distance of unit rows.
+    pub margin: f64,
+}
+
+impl Default for Triplet {
+    fn default() -> Self {
+        Self { margin: 0.05 }
+    }
+}
+
+/// Numbers of a block of triplets: small enough for a cache, large enough for threads.
+pub(super) const BLOCK: usize = 1 << 20;
+
+impl Triplet {
+    pub(crate) fn validate(&self) -> Result<()> {
+        above_zero("loss.margin", self.margin)
+    }
+
+    /// The loss over all triplets of a batch, a tensor of one number. Rows of any length,
+    /// `[n, d]`.
+    pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
+        let pairs = pairs.like(&embeddings);
+        let distance = distances(cosines(embeddings, pairs.dims()[0]));
+        let at = distance.clone().detach();
+        let [m, n] = at.dims();
+        let (_, negative) = pairs.of_others();
+        let flat = at.clone().reshape([m * n, 1]);
+        let mut value = Tensor::<1>::zeros([1], (&at.device(), at.dtype()));
+        let mut active = value.clone();
+        let mut of_pairs = at.zeros_like().reshape([m * n, 1]);
+        let mut slope = at.zeros_like();
+        for block in Listed::above_zero(&pairs.positive).blocks(BLOCK / n.max(1)) {
+            let (anchors, places, weights) = block.tensors(&at);
+            let to_negative = at.clone().select(0, anchors.clone());
+            let to_positive = flat.clone().select(0, places.clone());
+            let term = (to_positive - to_negative).add_scalar(self.margin);
+            let inactive = term.clone().lower_equal_elem(0.0);
+            let weight = negative.clone().select(0, anchors.clone()) * weights;
+            let weight = weight.mask_fill(inactive, 0.0);
+            value = value + (term * weight.clone()).sum();
+            active = active + weight.clone().sum();
+            let total = weight.clone().sum_dim(1);
+            of_pairs = of_pairs.select_assign(0, places, total, IndexingUpdateOp::Add);
+            slope = slope.select_assign(0, anchors, weight.neg(), IndexingUpdateOp::Add);
+        }
+        let active = active.clamp_min(1e-30);
+        let slope = (slope + of_pairs.reshape([m, n])) / active.clone().unsqueeze_dim(1);
+        with_slope(value / active, slope, distance)
+    }
+
+    /// The loss over listed triplets of a batch of unit or other rows, `[n, d]`.
+    ///
+    /// Indices must be below n, as [`Triplets::check`] finds.
+    pub fn forward_triplets(&self, embeddings: Tensor<2>, triplets: &Triplets) -> Tensor<1> {
+        let n = embeddings.dims()[0];
+        let distance = distances(cosines(embeddings, n)).reshape([n * n, 1]);
+        let to = |others: &[u32]| {
+            let pairs = triplets.anchors.iter().zip(others);
+            let places = pairs.map(|(&a, &o)| i64::from(a) * n as i64 + i64::from(o));
+            distance.clone().select(0, indices(places, &distance))
+        };
+        let term = (to(&triplets.positives) - to(&triplets.negatives)).add_scalar(self.margin);
+        mean_positive(term, column(&triplets.weights, &distance))
+    }
+}
+
+/// Indices as a tensor, on the device of `like`.
+pub(super) fn indices(values: impl Iterator<Item = i64>, like: &Tensor<2>) -> Tensor<1, Int> {
+    let values: Vec<i64> = values.collect();
+    let shape = [values.len()];
+    Tensor::from_data(TensorData::new(values, shape), &like.device())
+}
+
+/// Weights as a column, on the device and in the number type of `like`.
+pub(super) fn column(values: &[f32], like: &Tensor<2>) -> Tensor<2> {
+    let data = TensorData::new(values.to_vec(), [values.len(), 1]);
+    Tensor::from_data(data, (&like.device(), like.dtype()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::reference::{Y, batch, near, pairs};
+
+    #[test]
+    fn the_worked_values_are_met() {
+        near(Triplet::default().forward(batch(), &pairs()), 0.0);
+        let wide = Triplet { margin: 0.5 };
+        near(wide.forward(batch(), &pairs()), 0.133_891_62);
+        let mut all = Triplets::default();
+        for a in 0..6 {
+            for p in (0..6).filter(|&p| p != a && Y[p] == Y[a]) {
+                for n in (0..6).filter(|&n| Y[n] != Y[a]) {
+                    all.push(a as u32, p as u32, n as u32, 1.0);
+                }
+            }
+        }
+        assert_eq!(all.len(), 24);
+        near(wide.forward_triplets(batch(), &all), 0.133_891_62);
+    }
+}
