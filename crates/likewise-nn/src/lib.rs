@@ -5,7 +5,7 @@
 
 pub mod error;
 pub mod loss;
-mod net;
+pub mod net;
 pub mod recipe;
 pub mod study;
 mod train;

@@ -1,0 +1,302 @@
+//! Weights by name: read from safetensors and `PyTorch` files, written to safetensors.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use burn::module::Param;
+use burn::tensor::{Tensor, TensorData};
+use half::{bf16, f16};
+use pytorch_reader::PytorchReader;
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+
+use crate::{Error, ErrorKind, Result};
+
+/// Names of an error message; more are counted.
+const SHOWN: usize = 6;
+
+/// Under what trainers put the weights of the network.
+const WRAPPERS: [&str; 5] = ["state_dict.", "model_state_dict.", "model.", "module.", "net."];
+
+#[derive(Debug, Clone, PartialEq)]
+struct Weight {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+/// Named tensors of f32, as a checkpoint holds them.
+///
+/// **When not to use it.** For the state of an optimizer: integers and whatever is not a
+/// tensor are left out.
+///
+/// Half, brain and double floats become f32. A wrapper that trainers put around all names
+/// (`state_dict.`, `model.`, `module.` ...) is taken off. A number that is not finite, and
+/// a file that is cut short, are refused.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Weights {
+    tensors: BTreeMap<String, Weight>,
+}
+
+#[derive(Clone, Copy)]
+enum Float {
+    Half,
+    Brain,
+    Single,
+    Double,
+}
+
+impl Float {
+    fn decode(self, bytes: &[u8]) -> Vec<f32> {
+        let pairs = || bytes.as_chunks::<2>().0.iter().copied();
+        match self {
+            Self::Half => pairs().map(|b| f16::from_le_bytes(b).to_f32()).collect(),
+            Self::Brain => pairs().map(|b| bf16::from_le_bytes(b).to_f32()).collect(),
+            Self::Single => {
+                let fours = bytes.as_chunks::<4>().0.iter().copied();
+                fours.map(f32::from_le_bytes).collect()
+            }
+            Self::Double => {
+                let eights = bytes.as_chunks::<8>().0.iter().copied();
+                eights.map(|b| f64::from_le_bytes(b) as f32).collect()
+            }
+        }
+    }
+}
+
+impl Weights {
+    /// Reads a `.safetensors` file, or a `.pt` or `.pth` file of any age; the content tells which.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let in_file = |e: &dyn std::fmt::Display| Error::data(format!("{}: {e}", path.display()));
+        let bytes = std::fs::read(path).map_err(|e| in_file(&e))?;
+        // Eight bytes of length come before the JSON header of safetensors.
+        let weights = if bytes.get(8) == Some(&b'{') {
+            Self::from_safetensors(&bytes)
+        } else {
+            Self::from_pytorch(path)
+        };
+        weights.map_err(|e| in_file(&e))
+    }
+
+    /// The weights in the bytes of a safetensors file.
+    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
+        use safetensors::Dtype;
+        let file = SafeTensors::deserialize(bytes)
+            .map_err(|e| Error::data(format!("not a whole safetensors file: {e}")))?;
+        let mut weights = Self::default();
+        for (name, view) in file.iter() {
+            let float = match view.dtype() {
+                Dtype::F16 => Float::Half,
+                Dtype::BF16 => Float::Brain,
+                Dtype::F32 => Float::Single,
+                Dtype::F64 => Float::Double,
+                _ => continue,
+            };
+            weights.insert(name, view.shape().to_vec(), float.decode(view.data()))?;
+        }
+        Ok(weights.unwrapped())
+    }
+
+    fn from_pytorch(path: &Path) -> Result<Self> {
+        use pytorch_reader::DType;
+        let broken =
+            |e: &dyn std::fmt::Display| Error::data(format!("not a whole PyTorch file: {e}"));
+        let reader = PytorchReader::new(path).map_err(|e| broken(&e))?;
+        let mut weights = Self::default();
+        for (name, tensor) in reader.into_tensors() {
+            let float = match tensor.dtype() {
+                DType::F16 => Float::Half,
+                DType::BF16 => Float::Brain,
+                DType::F32 => Float::Single,
+                DType::F64 => Float::Double,
+                _ => continue,
+            };
+            let values = float.decode(&tensor.read().map_err(|e| broken(&e))?);
+            weights.insert(&name, tensor.shape().to_vec(), values)?;
+        }
+        Ok(weights.unwrapped())
+    }
+
+    /// Adds a tensor, its values in row-major order; another of this name is replaced.
+    pub fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<()> {
+        if shape.iter().product::<usize>() != values.len() {
+            let found = values.len();
+            return Err(Error::data(format!(
+                "the weight {name} of shape {shape:?} has {found} values"
+            )));
+        }
+        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+            return Err(Error::data(format!(
+                "value {at} of the weight {name} is {}; take another checkpoint",
+                values[at]
+            )));
+        }
+        self.tensors
+            .insert(name.to_owned(), Weight { shape, values });
+        Ok(())
+    }
+
+    /// Names and shapes, sorted by name.
+    pub fn shapes(&self) -> impl Iterator<Item = (&str, &[usize])> {
+        let tensors = self.tensors.iter();
+        tensors.map(|(name, weight)| (name.as_str(), weight.shape.as_slice()))
+    }
+
+    /// Shape and values of one tensor.
+    pub fn get(&self, name: &str) -> Option<(&[usize], &[f32])> {
+        let weight = self.tensors.get(name)?;
+        Some((&weight.shape, &weight.values))
+    }
+
+    /// Replaces the beginnings of names: the first pair `(old, new)` that fits counts.
+    pub fn rename<'a>(self, pairs: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) -> Self {
+        let rename = |name: String| {
+            let mut pairs = pairs.clone().into_iter();
+            let new = pairs.find_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
+            new.unwrap_or(name)
+        };
+        let tensors = self.tensors.into_iter();
+        Self {
+            tensors: tensors.map(|(name, weight)| (rename(name), weight)).collect(),
+        }
+    }
+
+    /// Without the wrappers around the names, and what stands beside them.
+    fn unwrapped(mut self) -> Self {
+        for wrapper in WRAPPERS {
+            if self.tensors.keys().any(|name| name.starts_with(wrapper)) {
+                self.tensors.retain(|name, _| name.starts_with(wrapper));
+                self = self.rename([(wrapper, "")]);
+            }
+        }
+        self
+    }
+
+    /// The bytes of a safetensors file.
+    pub fn to_safetensors(&self) -> Result<Vec<u8>> {
+        let failed = |e: safetensors::SafeTensorError| {
+            Error::new(
+                ErrorKind::Internal,
+                format!("cannot write the weights: {e}"),
+            )
+        };
+        let bytes: Vec<(&String, &Weight, Vec<u8>)> = self
+            .tensors
+            .iter()
+            .map(|(name, weight)| {
+                let bytes = weight.values.iter().flat_map(|v| v.to_le_bytes());
+                (name, weight, bytes.collect())
+            })
+            .collect();
+        let views = bytes
+            .iter()
+            .map(|(name, weight, bytes)| {
+                let shape = weight.shape.clone();
+                let view = TensorView::new(safetensors::Dtype::F32, shape, bytes);
+                Ok((*name, view.map_err(failed)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        safetensors::serialize(views, None).map_err(failed)
+    }
+}
+
+/// Collects the tensors of a network.
+pub(super) struct Sink {
+    /// Stands before every name.
+    pub(super) prefix: &'static str,
+    weights: Weights,
+}
+
+impl Sink {
+    pub(super) fn new() -> Self {
+        Self {
+            prefix: "",
+            weights: Weights::default(),
+        }
+    }
+
+    pub(super) fn put<const D: usize>(&mut self, name: String, tensor: Tensor<D>) {
+        let shape = tensor.dims().to_vec();
+        let values = tensor
+            .try_into_vec_as::<f32>()
+            .expect("a float tensor reads as f32");
+        let name = format!("{}{name}", self.prefix);
+        self.weights.tensors.insert(name, Weight { shape, values });
+    }
+
+    pub(super) fn finish(self) -> Weights {
+        self.weights
+    }
+}
+
+/// Hands weights out to a network and notes what does not fit.
+pub(super) struct Source {
+    /// Stands before every name.
+    pub(super) prefix: &'static str,
+    weights: Weights,
+    missing: Vec<String>,
+    misshaped: Vec<String>,
+}
+
+impl Source {
+    pub(super) fn new(weights: Weights) -> Self {
+        Self {
+            prefix: "",
+            weights,
+            missing: Vec::new(),
+            misshaped: Vec::new(),
+        }
+    }
+
+    /// Gives a parameter its value; it keeps its identity, which optimizers know it by.
+    pub(super) fn fill<const D: usize>(&mut self, name: &str, parameter: &mut Param<Tensor<D>>) {
+        let trained = parameter.val().is_require_grad();
+        let value = self.take(name, parameter.val());
+        let loaded = parameter.clone();
+        *parameter = loaded.map(|_| value.set_require_grad(trained));
+    }
+
+    /// The tensor of this name; `like` itself where it is missing or of another shape.
+    pub(super) fn take<const D: usize>(&mut self, name: &str, like: Tensor<D>) -> Tensor<D> {
+        let name = format!("{}{name}", self.prefix);
+        let Some(weight) = self.weights.tensors.remove(&name) else {
+            self.missing.push(name);
+            return like.detach();
+        };
+        if weight.shape != like.dims() {
+            let (found, wanted) = (weight.shape, like.dims());
+            self.misshaped
+                .push(format!("{name} is {found:?}, must be {wanted:?}"));
+            return like.detach();
+        }
+        Tensor::from_data(TensorData::new(weight.values, weight.shape), &like.device())
+    }
+
+    /// Fails where a tensor was missing, misshaped, or left over and not in `ignored`.
+    pub(super) fn finish(self, network: &str, ignored: &[&str]) -> Result<()> {
+        let left = self.weights.tensors.into_keys();
+        let unexpected: Vec<String> = left
+            .filter(|name| !ignored.iter().any(|prefix| name.starts_with(prefix)))
+            .collect();
+        let mut message = format!("the weights do not fit the network {network}");
+        for (what, names) in [
+            ("missing", &self.missing),
+            ("unexpected", &unexpected),
+            ("of another shape", &self.misshaped),
+        ] {
+            if names.is_empty() {
+                continue;
+            }
+            let shown = names[..names.len().min(SHOWN)].join(", ");
+            let _ = write!(message, "; {} {what}: {shown}", names.len());
+            if names.len() > SHOWN {
+                message.push_str(", ...");
+            }
+        }
+        if self.missing.is_empty() && unexpected.is_empty() && self.misshaped.is_empty() {
+            return Ok(());
+        }
+        Err(Error::data(message))
+    }
+}
