@@ -8,7 +8,7 @@ use likewise::{Collection, Monitor, distance::Metric, seed};
 use likewise_io::atomic;
 use likewise_io::items::ItemRow;
 use likewise_nn::study::{Protocol, Study};
-use likewise_nn::{Head, Recipe};
+use likewise_nn::{Model, Recipe};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
@@ -183,10 +183,10 @@ impl RunFolder {
         self.read_json("metrics.json")
     }
 
-    pub(crate) fn head(&self) -> Result<Head, Failure> {
+    pub(crate) fn model(&self) -> Result<Model, Failure> {
         let config = self.config()?;
         let bytes = self.read("model.safetensors")?;
-        Head::from_safetensors(config.recipe.head, &bytes).map_err(|e| {
+        Model::from_safetensors(&config.recipe, &bytes).map_err(|e| {
             Failure::failed(format!("{}: {e}", self.file("model.safetensors").display()))
         })
     }
@@ -201,7 +201,7 @@ impl RunFolder {
 
     /// Writes everything that a study leaves, but for `run.json`, which comes last.
     pub(crate) fn save(&self, study: &Study, collection: &Collection) -> Result<(), Failure> {
-        self.write("model.safetensors", &study.head.to_safetensors()?)?;
+        self.write("model.safetensors", &study.model.to_safetensors()?)?;
         likewise_io::items::write(self.file("items.parquet"), &rows(study, collection))?;
         likewise_io::write_npy(self.file("embeddings.npy"), study.embeddings.view())?;
         let ids: Vec<String> = study

@@ -1,17 +1,18 @@
 //! Trained heads for Likewise: from beliefs to an embedding that was measured.
 //!
 //! A [`Recipe`] says how; a [`study::Plan`] runs it beside its baselines and gives a fitted
-//! [`Head`] with honest numbers. Built on burn; the CPU is the default device.
+//! [`Model`] with honest numbers. Built on burn; the CPU is the default device.
 
 pub mod error;
 pub mod loss;
 pub mod net;
 pub mod recipe;
+pub mod sample;
 pub mod study;
 mod train;
 
 pub use burn::tensor::Device;
 pub use error::{Error, ErrorKind, Result};
-pub use net::{Head, HeadConfig, Residual};
-pub use recipe::{GraphOn, Recipe};
-pub use train::{Epoch, TrainConfig};
+pub use net::{Head, HeadConfig, Model, Residual};
+pub use recipe::{AffinityLabels, GraphOn, PseudoLabels, Recipe};
+pub use train::{Epoch, Optimizer, Schedule, TrainConfig};

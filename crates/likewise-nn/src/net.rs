@@ -2,11 +2,13 @@
 
 mod architecture;
 mod bn_inception;
+mod deep;
 mod embedding;
 mod encoder;
 mod googlenet;
 mod head;
 mod lite0;
+mod model;
 mod network;
 mod paper001;
 mod pooling;
@@ -14,13 +16,17 @@ mod preprocess;
 mod resnet;
 mod saved;
 mod squeezenet;
+mod tensor;
 mod weights;
 
 pub use architecture::Architecture;
+pub use deep::Deep;
 pub use embedding::EmbeddingConfig;
 pub use encoder::{Encoder, EncoderConfig, Group, Input};
 pub use head::{Head, HeadConfig, Residual};
 pub(crate) use head::{ResidualNet, parameter};
+pub use model::Model;
 pub use pooling::Pool;
 pub use preprocess::{Channels, Preprocess};
+pub(crate) use tensor::{matrix_tensor, to_matrix};
 pub use weights::Weights;

@@ -1,11 +1,14 @@
 //! Recipes: all choices of a run, in one value that can be written down.
 
-use likewise::neighbor::KnnGraph;
-use likewise::propagate::{Method, Mixed};
-use serde::{Deserialize, Serialize};
+use std::path::Path;
 
-use crate::loss::ConfidenceProxy;
-use crate::net::{HeadConfig, Residual};
+use likewise::neighbor::KnnGraph;
+use likewise::propagate::{Affinity, Dssml, Method, Mixed};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::loss::{Angular, ConfidenceProxy, Loss};
+use crate::net::{EncoderConfig, HeadConfig, Residual};
+use crate::sample::Sampler;
 use crate::train::TrainConfig;
 use crate::{Error, Result};
 
@@ -20,10 +23,54 @@ pub enum GraphOn {
     Embedding,
 }
 
+/// Where the classes of unlabeled items come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PseudoLabels {
+    /// Nowhere: the known labels alone are learned.
+    None,
+    /// From labels that spread over a graph, by `propagation`.
+    #[default]
+    Propagation,
+    /// From affinities that spread over nearest neighbours, by `affinity`: triplets for the
+    /// losses of pairs and triplets; for the losses of classes, the class whose labeled items
+    /// are nearest.
+    Affinity,
+    /// From the hidden labels: what perfect pseudo-labels would give. A bound, not a result.
+    Oracle,
+}
+
+/// Pseudo-labels from affinities.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AffinityLabels {
+    /// Neighbours of an item, at least 2.
+    pub k: usize,
+    /// How affinities spread.
+    pub spread: Affinity,
+    /// Unlabeled items of a partition, drawn at random; with all labeled ones they make its
+    /// neighbourhoods.
+    pub partition: usize,
+    /// Epochs before the next partition.
+    pub every: usize,
+}
+
+impl Default for AffinityLabels {
+    fn default() -> Self {
+        Self {
+            k: 10,
+            spread: Affinity::new(),
+            partition: 9000,
+            every: 10,
+        }
+    }
+}
+
 /// All choices of a run.
 ///
 /// `Recipe::default()` is `mixed-lp` with the settings that won on real data;
-/// [`Recipe::paper`] is the same method with the printed values.
+/// [`Recipe::paper`] is the same method with the printed values. Every source of
+/// pseudo-labels goes with every loss, head and encoder.
 ///
 /// ```
 /// use likewise_nn::Recipe;
@@ -37,12 +84,16 @@ pub enum GraphOn {
 pub struct Recipe {
     /// Name of the recipe.
     pub name: String,
-    /// What the graph is built on.
+    /// Where the classes of unlabeled items come from.
+    pub pseudo_labels: PseudoLabels,
+    /// What the graph, or the neighbourhoods, are built on.
     pub graph_on: GraphOn,
     /// The k-nearest-neighbour graph.
     pub graph: KnnGraph,
     /// How labels spread over it.
     pub propagation: Method,
+    /// Pseudo-labels from affinities.
+    pub affinity: AffinityLabels,
     /// Shrinkage of the whitened start; absent: chosen on the labels at hand, among
     /// infinity (centred features) and 10 to 0.03.
     pub whitening: Option<f64>,
@@ -51,43 +102,169 @@ pub struct Recipe {
     pub standardize: Option<bool>,
     /// The head.
     pub head: HeadConfig,
+    /// An encoder that is trained on images, one a row of `channels x height x width` pixels
+    /// of 0 to 255; absent: the head stands on the features as they are. With one, `head`
+    /// matters only where it is an orthonormal map, which then stands behind the encoder.
+    pub encoder: Option<EncoderConfig>,
     /// The loss.
-    pub loss: ConfidenceProxy,
+    #[serde(deserialize_with = "loss_or_its_fields")]
+    pub loss: Loss,
+    /// How batches are drawn.
+    pub sampler: Sampler,
     /// The training loop.
     pub train: TrainConfig,
+}
+
+/// Recipes of the first version had one loss, which had no name.
+fn loss_or_its_fields<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Loss, D::Error> {
+    let mut fields = serde_json::Map::deserialize(from)?;
+    let unnamed = || Loss::ConfidenceProxy(ConfidenceProxy::default());
+    fields.entry("name").or_insert_with(|| unnamed().name().into());
+    serde_json::from_value(fields.into()).map_err(serde::de::Error::custom)
 }
 
 impl Default for Recipe {
     fn default() -> Self {
         Self {
             name: "mixed-lp".into(),
+            pseudo_labels: PseudoLabels::default(),
             graph_on: GraphOn::Feature,
             graph: KnnGraph::new().k(20),
             propagation: Method::default(),
+            affinity: AffinityLabels::default(),
             whitening: None,
             standardize: None,
             head: HeadConfig::default(),
-            loss: ConfidenceProxy::default(),
+            encoder: None,
+            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()),
+            sampler: Sampler::default(),
             train: TrainConfig::default(),
         }
     }
 }
 
-/// Names of the recipes that [`Recipe::named`] knows.
-pub const RECIPES: [&str; 2] = ["mixed-lp", "mixed-lp-paper"];
+/// Items of a class in a batch, for the losses that compare items with each other.
+const PER_CLASS: usize = 4;
 
 impl Recipe {
+    /// Names of the recipes that [`named`](Self::named) knows: the methods, and every loss on
+    /// the labels alone.
+    pub fn names() -> Vec<String> {
+        let methods = ["mixed-lp", "mixed-lp-paper", "dssml", "affinity-triplet", "contextual"];
+        let mut names: Vec<String> = methods.map(String::from).to_vec();
+        let losses = Loss::all().into_iter().map(|loss| loss.name().to_owned());
+        names.extend(losses.filter(|name| name != "contextual"));
+        names
+    }
+
     /// The recipe of this name.
     pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "mixed-lp" => Ok(Self::default()),
-            "mixed-lp-paper" => Ok(Self::paper()),
-            _ => Err(Error::parameter(
-                "recipe",
-                name,
-                &format!("there are: {}", RECIPES.join(", ")),
-            )),
+        let named = |recipe: Self| Self {
+            name: name.to_owned(),
+            ..recipe
+        };
+        Ok(named(match name {
+            "mixed-lp" => Self::default(),
+            "mixed-lp-paper" => Self::paper(),
+            "dssml" => Self {
+                propagation: Method::Dssml(Dssml::default()),
+                ..Self::default()
+            },
+            "affinity-triplet" => Self::affinity_triplet(),
+            _ => match Loss::named(name) {
+                Ok(loss) => Self::supervised(loss),
+                Err(_) => {
+                    let rule = format!("there are: {}", Self::names().join(", "));
+                    return Err(Error::parameter("recipe", name, &rule));
+                }
+            },
+        }))
+    }
+
+    /// A loss on the labels alone.
+    pub fn supervised(loss: Loss) -> Self {
+        let sampler = match loss.proxies_per_class() {
+            0 => Sampler::PerClass {
+                per_class: PER_CLASS,
+            },
+            _ => Sampler::Plain,
+        };
+        Self {
+            name: loss.name().into(),
+            pseudo_labels: PseudoLabels::None,
+            loss,
+            sampler,
+            ..Self::default()
         }
+    }
+
+    /// Dutta, Harandi and Sekhar (AAAI 2021): triplets from propagated affinities, angular
+    /// loss at 40 degrees, an orthonormal map fitted by ten steps of Riemannian conjugate
+    /// gradients a batch of 100 triplets.
+    ///
+    /// Here on features as they are; with an [`encoder`](Self::encoder), its weights move
+    /// between the steps of the map, as printed.
+    pub fn affinity_triplet() -> Self {
+        Self {
+            name: "affinity-triplet".into(),
+            pseudo_labels: PseudoLabels::Affinity,
+            graph_on: GraphOn::Embedding,
+            head: HeadConfig {
+                residual: Residual::Orthogonal { dim: 64 },
+                keep: 0.0,
+                ..HeadConfig::default()
+            },
+            loss: Loss::Angular(Angular { alpha: 40.0 }),
+            train: TrainConfig {
+                batch: 100,
+                ..TrainConfig::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// The recipe in a TOML file: the fields of a [`Recipe`], of which `base` names the recipe
+    /// that gives all others (`mixed-lp` if it is absent).
+    ///
+    /// ```toml
+    /// base = "affinity-triplet"
+    /// pseudo_labels = "propagation"
+    /// propagation = { method = "lgc" }
+    /// loss = { name = "contextual" }
+    /// head = { residual = { kind = "mlp", hidden = 128 }, keep = 0.0 }
+    /// ```
+    ///
+    /// Fails on a file that cannot be read, and on unknown or wrong fields.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::data(format!("{shown}: {e}; give a recipe's name or file")))?;
+        Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))
+    }
+
+    /// As [`read`](Self::read), from the text of the file.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let wrong = |e: &dyn std::fmt::Display| Error::data(e.to_string().trim_end().to_owned());
+        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+        let base = match table.remove("base") {
+            None => Self::default(),
+            Some(toml::Value::String(name)) => Self::named(&name)?,
+            Some(other) => return Err(wrong(&format!("base = {other}: must be a recipe's name"))),
+        };
+        base.with(table)
+    }
+
+    /// This recipe with the fields of a table in place of its own. A table of another kind
+    /// (`name`, `kind` or `method`) replaces the whole of what it stands for.
+    ///
+    /// Fails on unknown and wrong fields.
+    pub fn with(&self, fields: toml::Table) -> Result<Self> {
+        let wrong = |e: &dyn std::fmt::Display| Error::data(e.to_string().trim_end().to_owned());
+        let mut whole = toml::Table::try_from(self).map_err(|e| wrong(&e))?;
+        merge(&mut whole, fields);
+        let recipe: Self = whole.try_into().map_err(|e: toml::de::Error| wrong(&e))?;
+        recipe.validate()?;
+        Ok(recipe)
     }
 
     /// The printed values of Zhuang & Moulin (CVPR 2023, 4.1): k 50, gamma 3, lambda 4,
@@ -130,8 +307,85 @@ impl Recipe {
         {
             return Err(Error::parameter("whitening", eps, "must be above 0"));
         }
+        for (field, value, least) in [
+            ("affinity.k", self.affinity.k, 2),
+            ("affinity.partition", self.affinity.partition, 1),
+            ("affinity.every", self.affinity.every, 1),
+        ] {
+            if value < least {
+                let rule = format!("must be at least {least}");
+                return Err(Error::parameter(field, value, &rule));
+            }
+        }
         self.head.validate()?;
+        if let Some(encoder) = &self.encoder {
+            encoder.validate()?;
+        }
         self.loss.validate()?;
+        self.sampler.validate()?;
         self.train.validate()
+    }
+}
+
+/// Puts the values of `new` over those of `old`. Where a table names another kind than the one
+/// below, it replaces it: fields of two kinds do not mix.
+fn merge(old: &mut toml::Table, new: toml::Table) {
+    for (key, value) in new {
+        match (old.get_mut(&key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(above))
+                if ["name", "kind", "method"]
+                    .iter()
+                    .all(|tag| above.get(*tag).is_none_or(|kind| below.get(*tag) == Some(kind))) =>
+            {
+                merge(below, above);
+            }
+            (_, value) => {
+                old.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_valid_recipe_that_survives_its_file() {
+        for name in Recipe::names() {
+            let recipe = Recipe::named(&name).unwrap();
+            assert_eq!(recipe.name, name);
+            recipe.validate().unwrap();
+            let text = toml::to_string(&recipe).unwrap();
+            assert_eq!(Recipe::from_toml(&text).unwrap(), recipe, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_changes_what_it_says_and_nothing_else() {
+        let text = r#"
+            base = "affinity-triplet"
+            loss = { name = "triplet", margin = 0.2 }
+            head = { keep = 0.25 }
+            propagation = { method = "lgc" }
+            encoder = { name = "mnist", head = { kind = "linear", dim = 32 } }
+        "#;
+        let recipe = Recipe::from_toml(text).unwrap();
+        let base = Recipe::affinity_triplet();
+        assert_eq!(recipe.head, HeadConfig { keep: 0.25, ..base.head });
+        assert_eq!(recipe.pseudo_labels, PseudoLabels::Affinity);
+        assert_eq!((recipe.loss.name(), recipe.propagation.name()), ("triplet", "lgc"));
+        assert_eq!(recipe.encoder.unwrap().output_dim(), 32);
+        let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));
+        assert!(said("loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
+        assert!(said("sampler = { name = 'per-class', per_class = 1 }").contains("per_class"));
+    }
+
+    #[test]
+    fn recipes_of_the_first_version_are_read() {
+        let old = r#"{"name": "mixed-lp", "loss": {"scale": 16.0, "margin": 0.2}}"#;
+        let recipe: Recipe = serde_json::from_str(old).unwrap();
+        assert_eq!(recipe.loss.name(), "confidence-proxy");
     }
 }

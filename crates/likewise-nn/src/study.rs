@@ -1,5 +1,6 @@
 //! A study: one recipe beside its baselines, under one protocol, with intervals.
 
+mod believe;
 mod draw;
 mod results;
 
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use draw::DrawLog;
 pub use results::{Finding, Results, row_title};
 
-use crate::net::Head;
+use crate::net::{Model, Weights};
 use crate::recipe::Recipe;
 use crate::{Error, Result};
 
@@ -75,15 +76,15 @@ pub struct Study {
     pub results: Results,
     /// The part of every item.
     pub parts: Vec<Part>,
-    /// The fitted head of the first draw.
-    pub head: Head,
+    /// The fitted model of the first draw.
+    pub model: Model,
     /// Rows that were fitted on, in the order of `beliefs`.
     pub train: Vec<usize>,
     /// Beliefs of the first draw about the training items.
     pub beliefs: Beliefs,
     /// Class of each column of `beliefs`.
     pub classes: Vec<String>,
-    /// Embeddings of all items by the head of the first draw.
+    /// Embeddings of all items by the model of the first draw.
     pub embeddings: Array2<f32>,
 }
 
@@ -97,6 +98,8 @@ pub struct Plan<'a> {
     pub recipe: &'a Recipe,
     /// The protocol.
     pub protocol: &'a Protocol,
+    /// Weights that the recipe's encoder starts from; `None`: random ones.
+    pub pretrained: Option<Weights>,
     /// Where unfinished trainings are kept; `None`: nowhere.
     pub checkpoints: Option<PathBuf>,
     /// What tells these data from others; a checkpoint of other data is not resumed.
@@ -146,6 +149,7 @@ impl<'p> Plan<'p> {
                 Error::data("the data hold no labels; give some with --labels FILE")
             })?;
         matrix::check_finite(self.features, "features")?;
+        self.check_images()?;
         let parts = self.split(labels)?;
         let mut ground = self.ground(labels, &parts)?;
         let draws = match self.protocol.labels_per_class {
@@ -164,7 +168,7 @@ impl<'p> Plan<'p> {
         for draw in 0..draws {
             let done = ground.draw(draw, &mut rows, monitor)?;
             logs.push(done.log);
-            first.get_or_insert((done.head, done.beliefs, done.classes));
+            first.get_or_insert((done.model, done.beliefs, done.classes));
         }
         if self.protocol.labels_per_class.is_some() {
             // Where no label is hidden, the recipe has seen them all already.
@@ -173,9 +177,9 @@ impl<'p> Plan<'p> {
             rows.insert("all_labels", vec![run]);
         }
 
-        let (head, beliefs, classes) =
+        let (model, beliefs, classes) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let embeddings = head.embed(self.features)?;
+        let embeddings = model.embed(self.features)?;
         let truth = labels.select(&ground.train);
         let results = Results::new(
             self,
@@ -184,7 +188,7 @@ impl<'p> Plan<'p> {
             logs,
             results::Meters {
                 raw: raw_collapse,
-                learned: collapse(&ground, head.embed(ground.tested.view())?.view())?,
+                learned: collapse(&ground, model.embed(ground.tested.view())?.view())?,
                 calibration: calibration(&beliefs, &truth, &classes)?,
                 leaks,
                 parts: count(&parts),
@@ -193,12 +197,32 @@ impl<'p> Plan<'p> {
         Ok(Study {
             results,
             parts,
-            head,
+            model,
             train: ground.train,
             beliefs,
             classes,
             embeddings,
         })
+    }
+
+    /// Fails where the recipe's encoder reads other images than the rows hold.
+    fn check_images(&self) -> Result<()> {
+        let Some(encoder) = &self.recipe.encoder else {
+            return Ok(());
+        };
+        let (wanted, found) = (encoder.row_dim(), self.features.ncols());
+        if wanted != found {
+            let input = encoder.input();
+            return Err(Error::data(format!(
+                "the encoder {} reads images of {} x {} x {} pixels, {wanted} columns, but the \
+                 view has {found}",
+                encoder.name(),
+                input.channels,
+                input.height,
+                input.width
+            )));
+        }
+        Ok(())
     }
 
     fn split(&self, labels: &Labels) -> Result<Vec<Part>> {

@@ -17,7 +17,7 @@ struct Answer {
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let run = RunFolder::open(&args.run)?;
-    let head = run.head()?;
+    let model = run.model()?;
     let config = run.config()?;
     let path = args.data.path();
     let view = view_for(path, args.data.view.as_deref(), &config.view)?;

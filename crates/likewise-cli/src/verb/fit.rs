@@ -209,13 +209,19 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The recipe by name, with the choices of the config file's `[recipe]` table.
+/// The recipe by name or file, with the choices of the config file's `[recipe]` table.
 fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
-    let mut recipe = Recipe::named(&args.recipe)?;
+    let path = Path::new(&args.recipe);
+    let mut recipe = if path.extension().is_some_and(|e| e == "toml") {
+        Recipe::read(path)?
+    } else {
+        Recipe::named(&args.recipe)?
+    };
     if let Some(path) = &at.common.config
         && let Some(toml::Value::Table(own)) = config::read(path)?.get("recipe")
     {
-        recipe = overlaid(&recipe, own, path)?;
+        let broken = |e| Failure::usage(format!("{}: [recipe]: {e}", path.display()));
+        recipe = recipe.with(own.clone()).map_err(broken)?;
     }
     if let Some(epochs) = args.epochs {
         recipe.train.epochs = epochs;
@@ -225,34 +231,6 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
     }
     recipe.validate()?;
     Ok(recipe)
-}
-
-fn overlaid(recipe: &Recipe, own: &toml::Table, path: &Path) -> Result<Recipe, Failure> {
-    /// Another method has other parameters: those of the first mean nothing to it.
-    fn same_method(base: &toml::Table, own: &toml::Table) -> bool {
-        let tags = ["method", "kind"].into_iter();
-        let mut given = tags.filter_map(|tag| Some((base.get(tag)?, own.get(tag)?)));
-        given.all(|(base, own)| base == own)
-    }
-    fn merge(base: &mut toml::Table, own: &toml::Table) {
-        for (key, value) in own {
-            match (base.get_mut(key), value) {
-                (Some(toml::Value::Table(base)), toml::Value::Table(own))
-                    if same_method(base, own) =>
-                {
-                    merge(base, own);
-                }
-                _ => {
-                    base.insert(key.clone(), value.clone());
-                }
-            }
-        }
-    }
-    let broken =
-        |e: &dyn std::fmt::Display| Failure::usage(format!("{}: [recipe]: {e}", path.display()));
-    let mut table = toml::Table::try_from(recipe).map_err(|e| broken(&e))?;
-    merge(&mut table, own);
-    table.try_into().map_err(|e| broken(&e))
 }
 
 fn estimate(shape: &graph::DataShape, recipe: &Recipe, args: &Fit) -> Estimate {

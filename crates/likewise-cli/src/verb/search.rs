@@ -93,7 +93,7 @@ fn queries(
     let collection = data::load_path(path, None, view.as_deref(), at)?;
     let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
     let embedded = run
-        .head()?
+        .model()?
         .embed(collection.view(Some(&name))?.matrix.view())
         .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
     Ok((collection.ids().to_vec(), embedded, None))

@@ -11,7 +11,7 @@ use super::network::Network;
 use super::pooling::Pool;
 use super::preprocess::Preprocess;
 use super::weights::{Sink, Source, Weights};
-use crate::train::to_matrix;
+use super::tensor::to_matrix;
 use crate::{Error, Result};
 
 /// Names of the parts in a saved encoder begin with these.

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::l2_normalize;
-use crate::train::{matrix_tensor, to_matrix};
+use super::tensor::{matrix_tensor, to_matrix};
 use crate::{Error, Result};
 
 /// Rows embedded at a time: enough for the matrix product, small beside the result.
@@ -28,6 +28,12 @@ pub enum Residual {
     Mlp {
         /// Number of hidden units.
         hidden: usize,
+    },
+    /// In place of a correction: one matrix with orthonormal columns, `h = normalise(s L)`,
+    /// which cannot send all items to one point. Set `keep` to 0 for the map alone.
+    Orthogonal {
+        /// Columns of the matrix, at most the rows of the start.
+        dim: usize,
     },
 }
 
@@ -79,7 +85,10 @@ impl Default for HeadConfig {
 impl HeadConfig {
     /// Dimensions of the learned half for a start of `rank`.
     pub(crate) fn learned_dim(&self, rank: usize) -> usize {
-        rank.max(self.width)
+        match self.residual {
+            Residual::Orthogonal { dim } => dim.min(rank),
+            Residual::Linear | Residual::Mlp { .. } => rank.max(self.width),
+        }
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
@@ -93,14 +102,13 @@ impl HeadConfig {
         if self.rank == 0 {
             return Err(Error::parameter("head.rank", 0, "must be at least 1"));
         }
-        if self.residual == (Residual::Mlp { hidden: 0 }) {
-            return Err(Error::parameter(
-                "head.residual.hidden",
-                0,
-                "must be at least 1",
-            ));
-        }
-        Ok(())
+        let zero = match self.residual {
+            Residual::Mlp { hidden: 0 } => "hidden",
+            Residual::Orthogonal { dim: 0 } => "dim",
+            _ => return Ok(()),
+        };
+        let field = format!("head.residual.{zero}");
+        Err(Error::parameter(&field, 0, "must be at least 1"))
     }
 }
 
@@ -138,7 +146,7 @@ impl ResidualNet {
             bias: None,
         };
         match config.residual {
-            Residual::Linear => Self {
+            Residual::Linear | Residual::Orthogonal { .. } => Self {
                 input: None,
                 output: zeros(rank),
             },
@@ -181,7 +189,7 @@ impl ResidualNet {
         l2_normalize(start + moved)
     }
 
-    fn tensors(&self) -> BTreeMap<String, Array2<f32>> {
+    pub(crate) fn tensors(&self) -> BTreeMap<String, Array2<f32>> {
         let mut tensors = BTreeMap::new();
         let mut put = |name: &str, t| drop(tensors.insert(name.to_owned(), to_matrix(t)));
         put("output.weight", self.output.weight.val());
@@ -309,6 +317,9 @@ impl Head {
             inner.mapv_inplace(|v| v.max(0.0));
         }
         match residual.get("output.weight") {
+            Some(map) if matches!(self.config.residual, Residual::Orthogonal { .. }) => {
+                likewise::matrix::l2_normalize(start.dot(map))
+            }
             Some(weight) => {
                 let mut moved = inner.dot(weight);
                 let mut kept = moved.slice_mut(ndarray::s![.., ..start.ncols()]);

@@ -153,7 +153,7 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
-    use crate::train::to_matrix;
+    use super::tensor::to_matrix;
 
     fn map(values: [[[f32; 3]; 2]; 2]) -> Tensor<4> {
         Tensor::<3>::from_floats(values, &Device::flex()).unsqueeze()

@@ -7,6 +7,7 @@ use std::path::Path;
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use half::{bf16, f16};
+use ndarray::Array2;
 use pytorch_reader::PytorchReader;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
@@ -147,6 +148,36 @@ impl Weights {
     pub fn get(&self, name: &str) -> Option<(&[usize], &[f32])> {
         let weight = self.tensors.get(name)?;
         Some((&weight.shape, &weight.values))
+    }
+
+    /// Takes one tensor out: its shape and values.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<(Vec<usize>, Vec<f32>)> {
+        let weight = self.tensors.remove(name)?;
+        Some((weight.shape, weight.values))
+    }
+
+    /// Its matrices by name; what has another number of dimensions is left out.
+    pub(crate) fn matrices(self) -> BTreeMap<String, Array2<f32>> {
+        let matrix = |weight: Weight| match *weight.shape {
+            [rows, columns] => Array2::from_shape_vec((rows, columns), weight.values).ok(),
+            _ => None,
+        };
+        let tensors = self.tensors.into_iter();
+        tensors
+            .filter_map(|(name, weight)| Some((name, matrix(weight)?)))
+            .collect()
+    }
+
+    /// `keep` times these plus the rest times `other`, tensor by tensor: a moving average.
+    pub(crate) fn averaged(mut self, other: &Self, keep: f32) -> Self {
+        for (name, weight) in &mut self.tensors {
+            if let Some(new) = other.tensors.get(name) {
+                for (old, new) in weight.values.iter_mut().zip(&new.values) {
+                    *old = keep * *old + (1.0 - keep) * new;
+                }
+            }
+        }
+        self
     }
 
     /// Replaces the beginnings of names: the first pair `(old, new)` that fits counts.

@@ -10,18 +10,16 @@ use ndarray::Array2;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
+use super::believe::{believed, labeled, of_affinities, oracle};
 use super::{Ground, Whiten};
-use crate::net::Head;
-use crate::recipe::GraphOn;
+use crate::net::Model;
+use crate::recipe::{GraphOn, PseudoLabels};
+use crate::sample::groups;
 use crate::train::{Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, train};
 use crate::{Error, Result};
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
 const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
-
-/// An epoch on the labels alone goes through them this often: a handful of labels makes
-/// one batch, and one step an epoch would teach nothing.
-const LABELED_PASSES: usize = 10;
 
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +53,7 @@ pub struct DrawLog {
 /// A finished draw.
 pub(super) struct Draw {
     pub(super) log: DrawLog,
-    pub(super) head: Head,
+    pub(super) model: Model,
     pub(super) beliefs: Beliefs,
     pub(super) classes: Vec<String>,
 }
@@ -83,16 +81,26 @@ struct Start<'a> {
     whitening: Whitening,
     /// Unit rows of the start, of the training items.
     rows: Array2<f32>,
+    /// The training items as an encoder reads them, if there is one.
+    images: Option<Array2<f32>>,
     graph: &'a Graph,
-    /// Unit rows and labels of the validation part, if there is one.
-    validation: Option<(Array2<f32>, Validation)>,
+    /// The validation part, if there is one.
+    validation: Option<Judge>,
     name: String,
     seed: u64,
 }
 
-/// A head and how it was chosen.
+/// The items of the validation part: unit rows of the start, images where there is an encoder,
+/// and labels.
+struct Judge {
+    rows: Array2<f32>,
+    images: Option<Array2<f32>>,
+    validation: Validation,
+}
+
+/// A model and how it was chosen.
 struct Chosen {
-    head: Head,
+    model: Model,
     epoch: usize,
     /// The scores that the choice was made by.
     curve: Vec<Option<Score>>,
@@ -130,7 +138,7 @@ impl Ground<'_> {
         let labels_only = self.choose(&start, Source::Labels, &known, None, monitor)?;
         let recipe = self.choose(&start, Source::Beliefs, &known, Some(&beliefs), monitor)?;
         for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
-            let embedded = chosen.head.embed(self.tested.view())?;
+            let embedded = chosen.model.embed(self.tested.view())?;
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);
         }
@@ -153,7 +161,7 @@ impl Ground<'_> {
         };
         Ok(Draw {
             log,
-            head: recipe.head,
+            model: recipe.model,
             beliefs,
             classes: known.classes().to_vec(),
         })
@@ -163,7 +171,7 @@ impl Ground<'_> {
     ///
     /// Without a validation part it runs all epochs: folds over every label would cost
     /// more than the rest of the study.
-    pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Head> {
+    pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Model> {
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
         let whiten = self.whiten(&self.known(&all, seed))?;
@@ -184,9 +192,9 @@ impl Ground<'_> {
         )?;
         let epoch = match start.validation {
             Some(_) => Score::choose(&trained.scores),
-            None => trained.heads.len() - 1,
+            None => trained.models.len() - 1,
         };
-        Ok(self.head_of(&start, &trained, epoch))
+        Ok(trained.models[epoch].clone())
     }
 
     /// The labels that may be fitted on: all of `truth`, or a draw.
@@ -257,16 +265,23 @@ impl Ground<'_> {
         let whitening = self.whitening(whiten)?;
         let graph = self.graphs.iter().find(|(built, _)| *built == whiten);
         let (_, graph) = graph.ok_or_else(|| Error::data("no graph on this start"))?;
+        let images = |rows: &[usize]| {
+            let reads = self.plan.recipe.encoder.is_some();
+            reads.then(|| matrix::select_rows(self.plan.features, rows))
+        };
         let validation = if self.validation.is_empty() {
             None
         } else {
-            let rows = self.start_rows(&whitening, &self.validation)?;
             let labels = self.labels.select(&self.validation);
-            let judge = Validation::within((0..labels.len()).collect(), &labels);
-            Some((rows, judge))
+            Some(Judge {
+                rows: self.start_rows(&whitening, &self.validation)?,
+                images: images(&self.validation),
+                validation: Validation::within((0..labels.len()).collect(), &labels),
+            })
         };
         Ok(Start {
             rows: self.start_rows(&whitening, &self.train)?,
+            images: images(&self.train),
             graph,
             whitening,
             validation,
@@ -287,15 +302,12 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Chosen> {
         let recipe = self.plan.recipe;
-        let targets = |known: &Labels, beliefs: Option<&Beliefs>| -> Result<Targets> {
-            match (source, beliefs) {
-                (Source::Labels, _) => Ok(labeled(known)),
-                (Source::Beliefs, Some(beliefs)) => Ok(self.believed(beliefs, known)),
-                (Source::Beliefs, None) => {
-                    let beliefs = recipe.propagation.propagate(start.graph, known, monitor)?;
-                    Ok(self.believed(&beliefs, known))
-                }
+        let targets = |known: &Labels, beliefs: Option<&Beliefs>| match (source, beliefs) {
+            (Source::Labels, _) => Ok(labeled(known)),
+            (Source::Beliefs, Some(beliefs)) if self.spreads() => {
+                Ok(believed(beliefs, known, recipe))
             }
+            (Source::Beliefs, _) => self.believe(start, known, 1, &[], monitor),
         };
         let mut curves = Vec::new();
         if start.validation.is_none() {
@@ -324,28 +336,65 @@ impl Ground<'_> {
             trained.scores.clone()
         } else {
             let pooled = |epoch: usize| {
-                let scores: Vec<Score> = curves.iter().filter_map(|c| c[epoch]).collect();
+                let at = |curve: &Vec<Option<Score>>| curve.get(epoch).copied().flatten();
+                let scores: Vec<Score> = curves.iter().filter_map(at).collect();
                 Score::pool(&scores)
             };
             (0..trained.scores.len()).map(pooled).collect()
         };
         let epoch = Score::choose(&curve);
         Ok(Chosen {
-            head: self.head_of(start, &trained, epoch),
+            model: trained.models[epoch].clone(),
             epoch,
             curve,
             log: trained.log,
         })
     }
 
-    fn head_of(&self, start: &Start, trained: &Trained, epoch: usize) -> Head {
-        match epoch {
-            0 => Head {
-                config: self.plan.recipe.head,
-                start: start.whitening.clone(),
-                residual: None,
-            },
-            _ => trained.heads[epoch].clone(),
+    /// Whether pseudo-labels come from a propagation.
+    fn spreads(&self) -> bool {
+        self.plan.recipe.pseudo_labels == PseudoLabels::Propagation
+    }
+
+    /// What epoch `epoch` learns, where not the labels alone; `models` are those after every
+    /// epoch so far.
+    fn believe(
+        &self,
+        start: &Start,
+        known: &Labels,
+        epoch: usize,
+        models: &[Model],
+        monitor: &Monitor,
+    ) -> Result<Targets> {
+        let recipe = self.plan.recipe;
+        let embedded = |models: &[Model]| match models.last() {
+            Some(model) if recipe.graph_on == GraphOn::Embedding => {
+                embed(model, &start.rows, start.images.as_ref()).map(Some)
+            }
+            _ => Ok(None),
+        };
+        match recipe.pseudo_labels {
+            PseudoLabels::None => Ok(labeled(known)),
+            PseudoLabels::Oracle => Ok(oracle(&self.labels.select(&self.train), known)),
+            PseudoLabels::Propagation => {
+                let method = &recipe.propagation;
+                let beliefs = match embedded(models)? {
+                    Some(rows) => {
+                        let graph = recipe.graph.build(rows.view(), monitor)?;
+                        method.propagate(&graph, known, monitor)?
+                    }
+                    None => method.propagate(start.graph, known, monitor)?,
+                };
+                Ok(believed(&beliefs, known, recipe))
+            }
+            PseudoLabels::Affinity => {
+                let partition = (epoch - 1) / recipe.affinity.every;
+                // The model at the end of the last partition, also where training resumed.
+                let before = partition * recipe.affinity.every + 1;
+                let rows = embedded(&models[..models.len().min(before)])?;
+                let rows = rows.as_ref().unwrap_or(&start.rows);
+                of_affinities(rows.view(), known, partition, recipe, (start.seed, monitor))
+            }
         }
     }
 
@@ -366,13 +415,15 @@ impl Ground<'_> {
     ) -> Result<Trained> {
         let recipe = self.plan.recipe;
         let name = format!("{}-{name}", start.name);
+        let groups = groups(known.classes());
         let task = Task {
-            head: &recipe.head,
-            train: &recipe.train,
-            loss: &recipe.loss,
+            recipe,
             whitening: &start.whitening,
             start: start.rows.view(),
+            inputs: start.images.as_ref().unwrap_or(&start.rows).view(),
+            pretrained: self.plan.pretrained.as_ref(),
             classes: known.n_classes(),
+            groups: &groups,
             epochs: recipe.train.epochs,
             seed: start.seed,
             device: &self.plan.device,
@@ -381,28 +432,36 @@ impl Ground<'_> {
             let path = folder.join(format!("{name}.safetensors"));
             Checkpoint::new(path, self.fingerprint(&name))
         });
-        let targets = |epoch: usize, head: Option<&Head>| -> Result<Targets> {
-            match (source, recipe.graph_on, head) {
-                (Source::Beliefs, _, _) if epoch <= recipe.train.labeled_epochs => {
-                    Ok(labeled(known))
-                }
-                (Source::Beliefs, GraphOn::Embedding, Some(head)) => {
-                    let embedded = head.embed_start(start.rows.clone());
-                    let graph = recipe.graph.build(embedded.view(), monitor)?;
-                    let beliefs = recipe.propagation.propagate(&graph, known, monitor)?;
-                    Ok(self.believed(&beliefs, known))
-                }
-                _ => Ok(first.clone()),
+        let mut last = (1, first.clone());
+        let targets = |epoch: usize, models: &[Model]| -> Result<Targets> {
+            if source == Source::Labels {
+                return Ok(first.clone());
             }
+            if epoch <= recipe.train.labeled_epochs {
+                return Ok(labeled(known));
+            }
+            let changes = match recipe.pseudo_labels {
+                PseudoLabels::None | PseudoLabels::Oracle => 1,
+                PseudoLabels::Propagation if recipe.graph_on == GraphOn::Feature => 1,
+                PseudoLabels::Propagation => epoch,
+                PseudoLabels::Affinity => (epoch - 1) / recipe.affinity.every * recipe.affinity.every + 1,
+            };
+            if last.0 != changes {
+                last = (changes, self.believe(start, known, epoch, models, monitor)?);
+            }
+            Ok(last.1.clone())
         };
-        let score = |head: Option<&Head>| -> Result<Option<Score>> {
-            let embed = |rows: &Array2<f32>| match head {
-                Some(head) => head.embed_start(rows.clone()),
-                None => rows.clone(),
+        let score = |model: Option<&Model>| -> Result<Option<Score>> {
+            let embed = |rows: &Array2<f32>, images: Option<&Array2<f32>>| match model {
+                Some(model) => embed(model, rows, images),
+                None => Ok(rows.clone()),
             };
             match (judge, &start.validation) {
-                (Some(judge), _) => judge.score_rows(&start.rows, embed),
-                (None, Some((rows, judge))) => judge.score(&embed(rows)),
+                (Some(judge), _) => judge.score_rows(&start.rows, start.images.as_ref(), embed),
+                (None, Some(judge)) => {
+                    let embedded = embed(&judge.rows, judge.images.as_ref())?;
+                    judge.validation.score(&embedded)
+                }
                 (None, None) => Ok(None),
             }
         };
@@ -414,37 +473,14 @@ impl Ground<'_> {
         let what = (plan.recipe, plan.protocol, &plan.data_digest, name);
         serde_json::to_string(&what).unwrap_or_default()
     }
-
-    /// Pseudo-labels weighted by their confidence relative to the largest; known labels
-    /// weigh 1, items that no label reaches nothing.
-    fn believed(&self, beliefs: &Beliefs, known: &Labels) -> Targets {
-        let power = self.plan.recipe.train.confidence_power as f32;
-        let largest = (0..known.len())
-            .filter(|&i| !beliefs.labeled[i])
-            .map(|i| beliefs.confidence[i])
-            .fold(0.0_f32, f32::max);
-        let weight = |i: usize| match (known[i], beliefs.pseudo_label[i]) {
-            (Label::Known(_), _) => 1.0,
-            (_, Some(_)) if largest > 0.0 => (beliefs.confidence[i] / largest).powf(power),
-            _ => 0.0,
-        };
-        let classes = beliefs.pseudo_label.iter();
-        Targets {
-            class: classes.map(|label| label.unwrap_or(0)).collect(),
-            weight: (0..known.len()).map(weight).collect(),
-            passes: 1,
-        }
-    }
 }
 
-/// The known labels, and nothing else.
-fn labeled(known: &Labels) -> Targets {
-    let classes = known.items().iter().map(|label| label.class());
-    let weights = classes.clone().map(|c| f32::from(u8::from(c.is_some())));
-    Targets {
-        weight: weights.collect(),
-        class: classes.map(Option::unwrap_or_default).collect(),
-        passes: LABELED_PASSES,
+/// The embedding of unit rows of the start, or of images.
+fn embed(model: &Model, rows: &Array2<f32>, images: Option<&Array2<f32>>) -> Result<Array2<f32>> {
+    match (model, images) {
+        (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
+        (Model::Deep(deep), Some(images)) => deep.embed(images.view()),
+        (Model::Deep(_), None) => Err(Error::data("a network reads images, but there are none")),
     }
 }
 

@@ -5,28 +5,28 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use burn::optim::{AdamWConfig, ModuleOptimizer};
+use burn::optim::ModuleOptimizer;
 use burn::tensor::{Bytes, Device};
 use ndarray::Array2;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use super::{Epoch, Proxies, Score, Task, Trained, matrix_tensor};
-use crate::net::{Head, ResidualNet, parameter};
+use super::map::Map;
+use super::state::State;
+use super::{Epoch, Score, Task, Trained};
+use crate::net::{Deep, Head, Model, Weights};
 use crate::{Error, ErrorKind, Result};
 
 /// Saving more often costs more than repeating the epochs since the last time.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Identity of the proxies, for their optimizer.
-const PROXIES: u64 = 1;
-
 /// The checkpoint of one training: one file, replaced as a whole, so whatever the moment
 /// of a kill it is either the last or the one before.
 ///
-/// A safetensors file: the matrices of the head after every epoch (validation chooses among
-/// them), the proxies, the state of both optimizers, and the log as metadata.
+/// A safetensors file: the tensors of the model after every epoch (validation chooses among
+/// them), those of the network where they differ (a moving average is what is kept), the
+/// proxies, the orthonormal map, the state of both optimizers, and the log as metadata.
 #[derive(Debug, Clone)]
 pub(crate) struct Checkpoint {
     path: PathBuf,
@@ -37,35 +37,12 @@ pub(crate) struct Checkpoint {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct Saved {
     fingerprint: String,
     log: Vec<Epoch>,
     scores: Vec<Option<Score>>,
-}
-
-/// The moving parts of the training loop.
-pub(super) struct Loop {
-    pub(super) net: ResidualNet,
-    pub(super) proxies: Proxies,
-    pub(super) net_optimizer: ModuleOptimizer,
-    pub(super) proxy_optimizer: ModuleOptimizer,
-}
-
-impl Loop {
-    pub(super) fn new(net: ResidualNet, proxies: Array2<f32>, decay: f64, device: &Device) -> Self {
-        let adam = |decay: f64| {
-            let config = AdamWConfig::new().with_epsilon(1e-8);
-            config.with_weight_decay(decay as f32).init()
-        };
-        Self {
-            net,
-            proxies: Proxies {
-                rows: parameter(PROXIES, matrix_tensor(&proxies, device)),
-            },
-            net_optimizer: adam(decay),
-            proxy_optimizer: adam(0.0),
-        }
-    }
+    /// First step of the next search for the orthonormal map.
+    map_step: Option<f64>,
 }
 
 impl Checkpoint {
@@ -79,7 +56,7 @@ impl Checkpoint {
     }
 
     /// Saves, if the last time is long enough ago or the training is over.
-    pub(super) fn save(&mut self, state: &Loop, done: &Trained, over: bool) -> Result<()> {
+    pub(super) fn save(&mut self, state: &State, done: &Trained, over: bool) -> Result<()> {
         if !over && self.last.elapsed() < self.interval {
             return Ok(());
         }
@@ -90,40 +67,39 @@ impl Checkpoint {
                 format!("cannot write checkpoint {at}: {e}"),
             )
         };
-        let mut blobs: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
-        let mut put = |name: String, m: &Array2<f32>| {
-            let bytes = m.iter().flat_map(|v| v.to_le_bytes()).collect();
-            blobs.insert(name, (Dtype::F32, m.shape().to_vec(), bytes));
-        };
-        for (epoch, head) in done.heads.iter().enumerate() {
-            for (name, matrix) in head.residual.iter().flatten() {
-                put(format!("{epoch}/{name}"), matrix);
-            }
+        let mut blobs = Blobs::default();
+        for (epoch, model) in done.models.iter().enumerate() {
+            blobs.weights(&format!("{epoch}/"), &tensors(model)?);
         }
-        put(
-            "proxies".into(),
-            &super::to_matrix(state.proxies.rows.val()),
-        );
+        if let (Some(body), Some(_)) = (&state.body, &state.average) {
+            blobs.weights("network/", &body.weights()?);
+        }
+        if let Some(proxies) = state.proxy_matrix() {
+            let values = proxies.iter().flat_map(|v| v.to_le_bytes()).collect();
+            blobs.put("proxies", Dtype::F32, proxies.shape(), values);
+        }
+        if let Some(map) = &state.map {
+            let values = map.l.iter().flat_map(|v| v.to_le_bytes()).collect();
+            blobs.put("map", Dtype::F64, map.l.shape(), values);
+        }
         for (name, optimizer) in [
-            ("net-optimizer", &state.net_optimizer),
+            ("net-optimizer", &state.body_optimizer),
             ("proxy-optimizer", &state.proxy_optimizer),
         ] {
             let bytes = optimizer.into_bytes().map_err(|e| failed(&e))?.to_vec();
-            blobs.insert(name.into(), (Dtype::U8, vec![bytes.len()], bytes));
+            blobs.put(name, Dtype::U8, &[bytes.len()], bytes);
         }
-        let json = serde_json::to_string(&State {
+        let json = serde_json::to_string(&Saved {
             fingerprint: self.fingerprint.clone(),
             log: done.log.clone(),
             scores: done.scores.clone(),
+            map_step: state.map.as_ref().and_then(|map| map.step),
         })
         .map_err(|e| failed(&e))?;
-        let views = blobs
-            .iter()
+        let views = (blobs.0.iter())
             .map(|(name, (dtype, shape, bytes))| {
-                Ok((
-                    name,
-                    TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?,
-                ))
+                let view = TensorView::new(*dtype, shape.clone(), bytes);
+                Ok((name, view.map_err(|e| failed(&e))?))
             })
             .collect::<Result<Vec<_>>>()?;
         let metadata = HashMap::from([("state".to_owned(), json)]);
@@ -142,59 +118,151 @@ impl Checkpoint {
     pub(super) fn restore(
         &self,
         task: &Task,
-        state: &mut Loop,
+        state: &mut State,
         device: &Device,
     ) -> Option<Trained> {
         let bytes = std::fs::read(&self.path).ok()?;
         let (_, metadata) = SafeTensors::read_metadata(&bytes).ok()?;
-        let saved: State =
+        let saved: Saved =
             serde_json::from_str(metadata.metadata().as_ref()?.get("state")?).ok()?;
-        let last = saved.log.len().checked_sub(1)?;
+        let last = saved.log.len().checked_sub(1).filter(|&last| last > 0)?;
         let complete = saved.fingerprint == self.fingerprint && last <= task.epochs;
         if !complete || saved.scores.len() != saved.log.len() {
             return None;
         }
-        let tensors = SafeTensors::deserialize(&bytes).ok()?;
-        let matrix = |name: &str| -> Option<Array2<f32>> {
-            let view = tensors.tensor(name).ok()?;
-            let &[rows, columns] = view.shape() else {
-                return None;
-            };
-            let values = view.data().chunks_exact(4);
-            let values = values.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-            Array2::from_shape_vec((rows, columns), values.collect()).ok()
-        };
-        let fresh = Head::from_net(*task.head, task.whitening.clone(), &state.net);
-        let mut heads = Vec::new();
-        for epoch in 0..=last {
-            let mut head = fresh.clone();
-            for (name, part) in head.residual.iter_mut().flatten() {
-                *part = matrix(&format!("{epoch}/{name}"))?;
-            }
-            heads.push(head);
+        let file = SafeTensors::deserialize(&bytes).ok()?;
+        let mut models = vec![task.start_model()];
+        for epoch in 1..=last {
+            let weights = weights(&file, &format!("{epoch}/"))?;
+            models.push(with_tensors(state.model(task).ok()?, weights)?);
         }
-        let net = state
-            .net
-            .with_tensors(heads[last].residual.as_ref()?, device)?;
+        let map = match &state.map {
+            None => None,
+            Some(_) => Some(Map {
+                l: matrix64(&file, "map")?,
+                step: saved.map_step,
+            }),
+        };
+        let average = match &state.average {
+            None => None,
+            Some(_) => Some(body_tensors(&models[last]).ok()?),
+        };
+        let network = match &average {
+            Some(_) => weights(&file, "network/")?,
+            None => body_tensors(&models[last]).ok()?,
+        };
+        let body = match state.body.clone() {
+            Some(body) => Some(body.load(network, device).ok()?),
+            None => None,
+        };
+        let proxies = match &state.proxies {
+            None => None,
+            Some(_) => Some(State::proxies(&matrix32(&file, "proxies")?, device)),
+        };
         let optimizer = |name: &str, fresh: &ModuleOptimizer| {
-            let bytes = tensors.tensor(name).ok()?.data().to_vec();
+            let bytes = file.tensor(name).ok()?.data().to_vec();
             fresh.clone().from_bytes(Bytes::from_bytes_vec(bytes)).ok()
         };
-        let proxies = matrix_tensor(&matrix("proxies")?, device);
-        *state = Loop {
-            proxies: Proxies {
-                rows: parameter(PROXIES, proxies),
-            },
-            net_optimizer: optimizer("net-optimizer", &state.net_optimizer)?,
-            proxy_optimizer: optimizer("proxy-optimizer", &state.proxy_optimizer)?,
-            net,
-        };
+        let net_optimizer = optimizer("net-optimizer", &state.body_optimizer)?;
+        let proxy_optimizer = optimizer("proxy-optimizer", &state.proxy_optimizer)?;
+        // Nothing is set before everything was read.
+        state.body_optimizer = net_optimizer;
+        state.proxy_optimizer = proxy_optimizer;
+        (state.body, state.map, state.proxies, state.average) = (body, map, proxies, average);
         Some(Trained {
-            heads,
+            models,
             log: saved.log,
             scores: saved.scores,
         })
     }
+}
+
+/// Named bytes of a safetensors file.
+#[derive(Default)]
+struct Blobs(BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>);
+
+impl Blobs {
+    fn put(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
+        let blob = (dtype, shape.to_vec(), bytes);
+        self.0.insert(name.to_owned(), blob);
+    }
+
+    fn weights(&mut self, prefix: &str, weights: &Weights) {
+        for (name, shape) in weights.shapes() {
+            let values = weights.get(name).map_or(&[][..], |(_, values)| values);
+            let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            self.put(&format!("{prefix}{name}"), Dtype::F32, shape, bytes);
+        }
+    }
+}
+
+/// All tensors of a model that training changes.
+fn tensors(model: &Model) -> Result<Weights> {
+    match model {
+        Model::Deep(deep) => deep.tensors(),
+        Model::Head(head) => {
+            let mut weights = Weights::default();
+            for (name, m) in head.residual.iter().flatten() {
+                weights.insert(name, m.shape().to_vec(), m.iter().copied().collect())?;
+            }
+            Ok(weights)
+        }
+    }
+}
+
+/// Those of them that gradients move.
+fn body_tensors(model: &Model) -> Result<Weights> {
+    match model {
+        Model::Deep(deep) => Ok(deep.weights.clone()),
+        Model::Head(_) => tensors(model),
+    }
+}
+
+/// A model like this one with other tensors.
+fn with_tensors(model: Model, weights: Weights) -> Option<Model> {
+    match model {
+        Model::Deep(deep) => Some(Model::Deep(
+            Deep::from_tensors(deep.config, weights).ok()?,
+        )),
+        Model::Head(head) => {
+            let matrices = weights.matrices();
+            let expected = head.residual.as_ref()?;
+            let fits = expected.iter().all(|(name, m)| {
+                let found = matrices.get(name);
+                found.is_some_and(|found| found.dim() == m.dim())
+            });
+            fits.then_some(Model::Head(Head {
+                residual: Some(matrices),
+                ..head
+            }))
+        }
+    }
+}
+
+/// The f32 tensors whose names begin with `prefix`.
+fn weights(file: &SafeTensors, prefix: &str) -> Option<Weights> {
+    let mut weights = Weights::default();
+    for (name, view) in file.tensors() {
+        if let Some(name) = name.strip_prefix(prefix) {
+            let values = view.data().as_chunks::<4>().0.iter().copied();
+            let values = values.map(f32::from_le_bytes).collect();
+            weights.insert(name, view.shape().to_vec(), values).ok()?;
+        }
+    }
+    Some(weights)
+}
+
+fn matrix32(file: &SafeTensors, name: &str) -> Option<Array2<f32>> {
+    weights(file, name)?.matrices().remove("")
+}
+
+fn matrix64(file: &SafeTensors, name: &str) -> Option<Array2<f64>> {
+    let view = file.tensor(name).ok()?;
+    let &[rows, columns] = view.shape() else {
+        return None;
+    };
+    let values = view.data().as_chunks::<8>().0.iter().copied();
+    Array2::from_shape_vec((rows, columns), values.map(f64::from_le_bytes).collect()).ok()
 }
 
 #[cfg(test)]
@@ -206,27 +274,41 @@ mod tests {
 
     use super::super::{Targets, TrainConfig, train};
     use super::*;
-    use crate::loss::ConfidenceProxy;
-    use crate::net::HeadConfig;
+    use crate::{HeadConfig, Optimizer, Recipe, Residual, Schedule};
 
     /// Trains on 60 items of 3 classes, stopping after `stop` epochs.
     fn run(stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
+        run_recipe(&plain(), stop, checkpoint)
+    }
+
+    fn plain() -> Recipe {
+        Recipe {
+            train: TrainConfig {
+                batch: 16,
+                ..TrainConfig::default()
+            },
+            ..Recipe::default()
+        }
+    }
+
+    fn run_recipe(
+        recipe: &Recipe,
+        stop: usize,
+        checkpoint: Option<Checkpoint>,
+    ) -> Result<Trained> {
         let x = Array2::from_shape_fn((60, 5), |(i, j)| {
             (if i % 3 == j { 2.0 } else { 0.0 }) + ((i * 7 + j * 11) % 13) as f32 / 13.0
         });
         let whitening = Spectrum::fit(x.view())?.truncated(1.0, 5)?;
         let start = likewise::matrix::l2_normalize(whitening.transform(x.view())?);
-        let train_config = TrainConfig {
-            batch: 16,
-            ..TrainConfig::default()
-        };
         let task = Task {
-            head: &HeadConfig::default(),
-            train: &train_config,
-            loss: &ConfidenceProxy::default(),
+            recipe,
             whitening: &whitening,
             start: start.view(),
+            inputs: start.view(),
+            pretrained: None,
             classes: 3,
+            groups: &[0, 1, 2],
             epochs: 6,
             seed: 11,
             device: &Device::flex(),
@@ -234,7 +316,9 @@ mod tests {
         let targets = Targets {
             class: (0..60).map(|i| i % 3).collect(),
             weight: vec![1.0; 60],
+            labeled: vec![true; 60],
             passes: 1,
+            triplets: None,
         };
         let seen = std::sync::Arc::new(AtomicUsize::new(0));
         let counter = seen.clone();
@@ -244,7 +328,7 @@ mod tests {
             }
         });
         let stopper = monitor.clone();
-        let targets = |_: usize, _: Option<&Head>| {
+        let targets = |_: usize, _: &[Model]| {
             if seen.load(Ordering::Relaxed) == stop {
                 stopper.cancel();
             }
@@ -270,10 +354,36 @@ mod tests {
         assert!(path.exists());
         let resumed = run(usize::MAX, Some(eager(path.clone(), "this"))).unwrap();
         assert_eq!(resumed.log, whole.log);
-        assert_eq!(resumed.heads, whole.heads);
+        assert_eq!(resumed.models, whole.models);
         // A finished training is not repeated, and gives the same.
         let again = run(usize::MAX, Some(eager(path, "this"))).unwrap();
-        assert_eq!(again.heads, whole.heads);
+        assert_eq!(again.models, whole.models);
+    }
+
+    #[test]
+    fn every_moving_part_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let train = TrainConfig {
+            average: 0.9,
+            accumulate: 3,
+            clip: 0.5,
+            optimizer: Optimizer::Sgd { momentum: 0.9 },
+            schedule: Schedule::Cosine,
+            ..plain().train
+        };
+        let averaged = Recipe { train, ..plain() };
+        let residual = Residual::Orthogonal { dim: 2 };
+        let head = HeadConfig { residual, ..HeadConfig::default() };
+        let mapped = Recipe { head, ..plain() };
+        for (number, recipe) in [averaged, mapped].iter().enumerate() {
+            let path = folder.path().join(format!("{number}.safetensors"));
+            let whole = run_recipe(recipe, usize::MAX, None).unwrap();
+            assert!(run_recipe(recipe, 4, Some(eager(path.clone(), "this"))).is_err());
+            let resumed = run_recipe(recipe, usize::MAX, Some(eager(path, "this"))).unwrap();
+            assert_eq!(resumed.log, whole.log, "recipe {number}");
+            assert_eq!(resumed.models, whole.models);
+            assert!(whole.log[6].loss < whole.log[1].loss);
+        }
     }
 
     #[test]
@@ -282,12 +392,12 @@ mod tests {
         let path = folder.path().join("training.safetensors");
         let whole = run(usize::MAX, Some(eager(path.clone(), "this"))).unwrap();
         let other = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
-        assert_eq!(other.heads, whole.heads);
+        assert_eq!(other.models, whole.models);
         let bytes = std::fs::read(&path).unwrap();
         for end in [0, 9, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(&path, &bytes[..end]).unwrap();
             let fresh = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
-            assert_eq!(fresh.heads, whole.heads);
+            assert_eq!(fresh.models, whole.models);
         }
     }
 }

@@ -73,11 +73,13 @@ impl Validation {
         Ok(score())
     }
 
-    /// As [`score`](Self::score), embedding only the rows that ask or are searched.
+    /// As [`score`](Self::score), embedding only the rows that ask or are searched; `images`
+    /// are what an encoder reads.
     pub(crate) fn score_rows(
         &self,
         start: &Array2<f32>,
-        embed: impl Fn(&Array2<f32>) -> Array2<f32>,
+        images: Option<&Array2<f32>>,
+        embed: impl Fn(&Array2<f32>, Option<&Array2<f32>>) -> Result<Array2<f32>>,
     ) -> Result<Option<Score>> {
         let mut rows: Vec<usize> = self.queries.iter().chain(&self.gallery).copied().collect();
         rows.sort_unstable();
@@ -91,7 +93,9 @@ impl Validation {
             gallery: place(&self.gallery),
             labels: self.labels.select(&rows),
         };
-        part.score(&embed(&start.select(ndarray::Axis(0), &rows)))
+        let select = |all: &Array2<f32>| all.select(ndarray::Axis(0), &rows);
+        let images = images.map(select);
+        part.score(&embed(&select(start), images.as_ref())?)
     }
 
     /// The largest k, at most 8, for which every class with two or more gallery items can

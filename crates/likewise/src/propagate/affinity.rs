@@ -91,6 +91,9 @@ pub struct Affinity {
 pub struct Affinities {
     /// `W` at the neighbours (`n x k`), in the order of [`Neighbors::indices`].
     pub values: Array2<f64>,
+    /// How near each item is to the labeled items of each class (`n x C`): the share of its
+    /// walks that end there. Its largest entry tells the class that an item belongs to.
+    pub classes: Array2<f64>,
     /// Most iterations that a solve took.
     pub iterations: usize,
     /// Largest residual of a solve in any row: the bound of the error of a solved entry.
@@ -179,6 +182,7 @@ impl Affinity {
         for (mut column, values) in labeled.columns_mut().into_iter().zip(batches) {
             column.assign(&ndarray::ArrayView1::from(&values));
         }
+        let near = &labeled * (1.0 - self.gamma);
         // 2 H - h: what a labeled neighbour of each class contributes.
         for mut row in labeled.rows_mut() {
             let sum = row.sum();
@@ -223,6 +227,7 @@ impl Affinity {
         }
         Ok(Affinities {
             values,
+            classes: near,
             iterations: report.iterations,
             residual: report.residual,
             converged: report.converged,
@@ -397,6 +402,9 @@ mod tests {
             for affinity in [Affinity::new(), pushed] {
                 let found = spread(&affinity.gamma(gamma), &neighbors, &labels);
                 prop_assert!(found.converged && found.residual <= 1e-10);
+                // All walks end somewhere; those that end at labeled items are shared out.
+                let shares = found.classes.rows().into_iter().map(|row| row.sum());
+                prop_assert!(shares.into_iter().all(|s| (-1e-9..=1.0 + 1e-9).contains(&s)));
                 for ((i, p), w) in found.values.indexed_iter() {
                     let expected = dense[[i, neighbors.indices[[i, p]] as usize]];
                     prop_assert!((w - expected).abs() < 1e-7, "{w} {expected}");

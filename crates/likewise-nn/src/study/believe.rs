@@ -1,0 +1,213 @@
+//! What an epoch learns: from the labels, from what spreads from them, or from the truth.
+
+use likewise::neighbor::Exact;
+use likewise::tuple::{self, Triplets};
+use likewise::{Beliefs, Label, Labels, Monitor, seed};
+use ndarray::{Array2, ArrayView2, Axis};
+use rand::seq::index;
+
+use crate::recipe::AffinityLabels;
+use crate::train::Targets;
+use crate::{Error, Recipe, Result};
+
+/// An epoch on the labels alone goes through them this often: a handful of labels makes
+/// one batch, and one step an epoch would teach nothing.
+const LABELED_PASSES: usize = 10;
+
+/// The known labels, and nothing else.
+pub(super) fn labeled(known: &Labels) -> Targets {
+    let classes = known.items().iter().map(|label| label.class());
+    let labeled: Vec<bool> = classes.clone().map(|c| c.is_some()).collect();
+    Targets {
+        weight: labeled.iter().map(|&known| f32::from(u8::from(known))).collect(),
+        class: classes.map(Option::unwrap_or_default).collect(),
+        labeled,
+        passes: LABELED_PASSES,
+        triplets: None,
+    }
+}
+
+/// The true classes of all items, in the numbers that `known` has for them. Items of
+/// classes without a known label are left out.
+pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
+    let number = |class: u32| {
+        let name = &truth.classes()[class as usize];
+        known.classes().iter().position(|c| c == name)
+    };
+    let class: Vec<Option<usize>> = (truth.items().iter())
+        .map(|label| label.class().and_then(number))
+        .collect();
+    Targets {
+        class: class.iter().map(|c| c.unwrap_or_default() as u32).collect(),
+        weight: class.iter().map(|c| f32::from(u8::from(c.is_some()))).collect(),
+        labeled: known.items().iter().map(|label| label.class().is_some()).collect(),
+        passes: 1,
+        triplets: None,
+    }
+}
+
+/// Pseudo-labels weighted by their confidence relative to the largest; known labels
+/// weigh 1, items that no label reaches nothing.
+pub(super) fn believed(beliefs: &Beliefs, known: &Labels, recipe: &Recipe) -> Targets {
+    weighted(&beliefs.pseudo_label, &beliefs.confidence, known, recipe)
+}
+
+fn weighted(
+    pseudo_label: &[Option<u32>],
+    confidence: &[f32],
+    known: &Labels,
+    recipe: &Recipe,
+) -> Targets {
+    let power = recipe.train.confidence_power as f32;
+    let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
+    let largest = (0..known.len())
+        .filter(|&i| !labeled[i])
+        .map(|i| confidence[i])
+        .fold(0.0_f32, f32::max);
+    let weight = |i: usize| match (known[i], pseudo_label[i]) {
+        (Label::Known(_), _) => 1.0,
+        (_, Some(_)) if largest > 0.0 => (confidence[i] / largest).powf(power),
+        _ => 0.0,
+    };
+    let class = |i: usize| known[i].class().or(pseudo_label[i]).unwrap_or(0);
+    Targets {
+        class: (0..known.len()).map(class).collect(),
+        weight: (0..known.len()).map(weight).collect(),
+        labeled,
+        passes: 1,
+        triplets: None,
+    }
+}
+
+/// Triplets of a partition of the items, from affinities that spread among their unit rows,
+/// and pseudo-labels by the classes whose labeled items are nearest.
+pub(super) fn of_affinities(
+    rows: ArrayView2<f32>,
+    known: &Labels,
+    partition: usize,
+    recipe: &Recipe,
+    (seed, monitor): (u64, &Monitor),
+) -> Result<Targets> {
+    let settings = &recipe.affinity;
+    let items = members(known, partition, settings, seed);
+    let k = settings.k.min(items.len().saturating_sub(1));
+    if k < 2 {
+        return Err(Error::data(format!(
+            "{} items have no two neighbours to compare; affinities need more",
+            items.len()
+        )));
+    }
+    let rows = rows.select(Axis(0), &items);
+    let labels = known.select(&items);
+    let (neighbors, _) = Exact::new().search(rows.view(), k, monitor)?;
+    let affinities = settings.spread.spread(&neighbors, &labels, monitor)?;
+    let mined = tuple::Affinity::new().mine_given(&neighbors, &affinities.values, &labels)?;
+    let mut triplets = Triplets::default();
+    let item = |place: u32| items[place as usize] as u32;
+    for (a, p, n, weight) in mined.iter() {
+        triplets.push(item(a), item(p), item(n), weight);
+    }
+    let mut pseudo_label = vec![None; known.len()];
+    let mut confidence = vec![0.0; known.len()];
+    for (&item, (class, margin)) in items.iter().zip(nearest(&affinities.classes)) {
+        pseudo_label[item] = class;
+        confidence[item] = margin;
+    }
+    Ok(Targets {
+        triplets: Some(triplets),
+        ..weighted(&pseudo_label, &confidence, known, recipe)
+    })
+}
+
+/// The labeled items, and the unlabeled ones of a partition, in order.
+fn members(known: &Labels, partition: usize, settings: &AffinityLabels, seed: u64) -> Vec<usize> {
+    let (mut items, others): (Vec<usize>, Vec<usize>) =
+        (0..known.len()).partition(|&i| known[i].class().is_some());
+    let mut rng = seed::stream(seed, &format!("partition {partition}"));
+    let drawn = index::sample(&mut rng, others.len(), settings.partition.min(others.len()));
+    items.extend(drawn.iter().map(|place| others[place]));
+    items.sort_unstable();
+    items
+}
+
+/// The class with the largest share of each row, and by how much it leads the next.
+fn nearest(classes: &Array2<f64>) -> Vec<(Option<u32>, f32)> {
+    let of = |row: ndarray::ArrayView1<f64>| {
+        let sum = row.sum();
+        let mut best = None;
+        let (mut first, mut second) = (0.0_f64, 0.0_f64);
+        for (c, &share) in row.iter().enumerate() {
+            if share > first {
+                (first, second) = (share, first);
+                best = Some(c as u32);
+            } else {
+                second = second.max(share);
+            }
+        }
+        (best, if sum > 0.0 { ((first - second) / sum) as f32 } else { 0.0 })
+    };
+    classes.rows().into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn shares_by_hand() {
+        let shares = array![[0.3, 0.1, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.0]];
+        let found = nearest(&shares);
+        assert_eq!((found[0].0, found[1], found[2].0), (Some(0), (None, 0.0), Some(0)));
+        assert!((found[0].1 - 0.5).abs() < 1e-6 && found[2].1 == 0.0);
+    }
+
+    #[test]
+    fn the_truth_takes_the_numbers_of_the_known_classes() {
+        let truth = Labels::parse(["b", "a", "c", "b"]);
+        let known = Labels::parse(["b", "a", "", ""]);
+        let targets = oracle(&truth, &known);
+        let name = |i: usize| known.classes()[targets.class[i] as usize].as_str();
+        assert_eq!([name(0), name(1), name(3)], ["b", "a", "b"]);
+        assert_eq!(targets.weight, [1.0, 1.0, 0.0, 1.0]);
+        assert_eq!(targets.labeled, [true, true, false, false]);
+    }
+
+    #[test]
+    fn partitions_hold_all_labels_and_differ() {
+        let known = Labels::from_integers((0..40).map(|i| if i < 4 { i % 2 } else { -1 }));
+        let settings = AffinityLabels {
+            partition: 10,
+            ..AffinityLabels::default()
+        };
+        let (one, two) = (members(&known, 0, &settings, 1), members(&known, 1, &settings, 1));
+        assert!(one.len() == 14 && one[..4] == [0, 1, 2, 3] && one != two);
+        assert_eq!(one, members(&known, 0, &settings, 1));
+    }
+
+    #[test]
+    fn triplets_name_items_of_the_whole() {
+        let x = Array2::from_shape_fn((60, 4), |(i, j)| {
+            f32::from(u8::from(i % 2 == j)) * 3.0 + ((i * 13 + j * 7) % 11) as f32 / 11.0
+        });
+        let x = likewise::matrix::l2_normalize(x);
+        let known = Labels::from_integers((0..60).map(|i| if i < 6 { i % 2 } else { -1 }));
+        let recipe = Recipe {
+            affinity: AffinityLabels {
+                k: 4,
+                partition: 30,
+                ..AffinityLabels::default()
+            },
+            ..Recipe::affinity_triplet()
+        };
+        let silent = Monitor::silent();
+        let targets = of_affinities(x.view(), &known, 0, &recipe, (3, &silent)).unwrap();
+        let triplets = targets.triplets.unwrap();
+        assert_eq!(triplets.len(), 36 * 2);
+        triplets.check(60).unwrap();
+        let listed = targets.weight.iter().filter(|&&w| w > 0.0).count();
+        assert!((20..=36).contains(&listed), "{listed}");
+        let right = (0..60).filter(|&i| targets.weight[i] > 0.0);
+        assert!(right.into_iter().all(|i| targets.class[i] as usize == i % 2));
+    }
+}

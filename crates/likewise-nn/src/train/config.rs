@@ -1,0 +1,232 @@
+//! Settings of the training loop.
+
+use burn::optim::momentum::MomentumConfig;
+use burn::optim::{AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
+use likewise::linear::Stiefel;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// What turns gradients into steps.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Optimizer {
+    /// Adam with decoupled weight decay.
+    #[default]
+    AdamW,
+    /// Stochastic gradient descent.
+    Sgd {
+        /// Share of the last step that is kept, 0 to below 1.
+        momentum: f64,
+    },
+}
+
+impl Optimizer {
+    pub(super) fn init(self, decay: f64) -> ModuleOptimizer {
+        match self {
+            Self::AdamW => {
+                let config = AdamWConfig::new().with_epsilon(1e-8);
+                config.with_weight_decay(decay as f32).init()
+            }
+            Self::Sgd { momentum } => {
+                let mut config = SgdConfig::new();
+                if momentum > 0.0 {
+                    let plain = MomentumConfig::new().with_momentum(momentum).with_dampening(0.0);
+                    config = config.with_momentum(Some(plain));
+                }
+                if decay > 0.0 {
+                    config = config.with_weight_decay(Some(WeightDecayConfig::new(decay as f32)));
+                }
+                config.init()
+            }
+        }
+    }
+}
+
+/// How the learning rate changes from epoch to epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Schedule {
+    /// Not at all.
+    #[default]
+    Constant,
+    /// Multiplied by `factor` after every `every` epochs.
+    Step {
+        /// Epochs between two changes, at least 1.
+        every: usize,
+        /// Factor, above 0 and at most 1.
+        factor: f64,
+    },
+    /// Along half a cosine from 1 to 0.
+    Cosine,
+}
+
+impl Schedule {
+    /// Factor on the learning rate in epoch `epoch` (from 1) of `epochs`.
+    pub fn factor(self, epoch: usize, epochs: usize) -> f64 {
+        let done = epoch.saturating_sub(1);
+        match self {
+            Self::Constant => 1.0,
+            Self::Step { every, factor } => factor.powi((done / every.max(1)) as i32),
+            Self::Cosine => {
+                let share = done as f64 / epochs.max(1) as f64;
+                0.5 * (1.0 + (std::f64::consts::PI * share).cos())
+            }
+        }
+    }
+}
+
+/// Settings of the training loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Most epochs; validation may choose an earlier one.
+    pub epochs: usize,
+    /// Epochs on the labeled items alone before pseudo-labels join.
+    pub labeled_epochs: usize,
+    /// Items a step; triplets a step where there are explicit ones.
+    pub batch: usize,
+    /// Most steps an epoch; 0 means that an epoch goes through all items. Large
+    /// collections are learned as well from a part of them, and validation, which looks
+    /// after every epoch, gets a finer choice.
+    pub steps: usize,
+    /// What turns gradients into steps.
+    pub optimizer: Optimizer,
+    /// Step size of the head.
+    pub learning_rate: f64,
+    /// How the step size changes.
+    pub schedule: Schedule,
+    /// Step size of the proxies, as a multiple of `learning_rate`.
+    pub proxy_factor: f64,
+    /// Step size of the encoder below its head, as a multiple of `learning_rate`; 0 freezes it.
+    pub backbone_factor: f64,
+    /// First epochs in which the encoder below its head stands still.
+    pub warm_up: usize,
+    /// Decoupled weight decay of head and encoder; it pulls a residual to zero.
+    pub weight_decay: f64,
+    /// Largest length of the gradient of all parameters together; 0: no limit.
+    pub clip: f64,
+    /// Batches whose gradients are added up to one step, at least 1.
+    pub accumulate: usize,
+    /// Share of the old that a moving average of the weights keeps at a step, 0 (no average)
+    /// to below 1. The average is what is judged and kept.
+    pub average: f64,
+    /// Rows of past batches that pair losses see as further positives and negatives.
+    pub memory: usize,
+    /// Epochs without a better validation score after which training stops; 0: never.
+    pub patience: usize,
+    /// Effective rank of the embedding below which training stops as collapsed; 0: never.
+    pub collapse: f64,
+    /// Whether images are moved and mirrored at random.
+    pub augment: bool,
+    /// How an orthonormal map is fitted at each step.
+    pub map: Stiefel,
+    /// Weight of a pseudo-label = (confidence / largest confidence) to this power.
+    pub confidence_power: f64,
+    /// Folds of the cross-validation over the known labels, used where the split has no
+    /// validation part. 0 or 1: none, all epochs are run.
+    pub folds: usize,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            epochs: 10,
+            labeled_epochs: 0,
+            batch: 64,
+            steps: 200,
+            optimizer: Optimizer::AdamW,
+            learning_rate: 1e-3,
+            schedule: Schedule::Constant,
+            proxy_factor: 10.0,
+            backbone_factor: 1.0,
+            warm_up: 0,
+            weight_decay: 1e-4,
+            clip: 0.0,
+            accumulate: 1,
+            average: 0.0,
+            memory: 0,
+            patience: 0,
+            collapse: 0.0,
+            augment: false,
+            map: Stiefel::new(),
+            confidence_power: 2.0,
+            folds: 3,
+        }
+    }
+}
+
+impl TrainConfig {
+    pub(crate) fn validate(&self) -> Result<()> {
+        let check = |field: &str, value: f64, holds: bool, rule: &str| {
+            if value.is_finite() && holds {
+                return Ok(());
+            }
+            Err(Error::parameter(&format!("train.{field}"), value, rule))
+        };
+        for (field, value) in [
+            ("learning_rate", self.learning_rate),
+            ("proxy_factor", self.proxy_factor),
+            ("batch", self.batch as f64),
+            ("accumulate", self.accumulate as f64),
+        ] {
+            check(field, value, value > 0.0, "must be above 0")?;
+        }
+        for (field, value) in [
+            ("backbone_factor", self.backbone_factor),
+            ("weight_decay", self.weight_decay),
+            ("clip", self.clip),
+            ("collapse", self.collapse),
+            ("confidence_power", self.confidence_power),
+        ] {
+            check(field, value, value >= 0.0, "must be 0 or above")?;
+        }
+        let share = "must be at least 0 and below 1";
+        let inside = |value: f64| (0.0..1.0).contains(&value);
+        check("average", self.average, inside(self.average), share)?;
+        if let Optimizer::Sgd { momentum } = self.optimizer {
+            check("optimizer.momentum", momentum, inside(momentum), share)?;
+        }
+        if let Schedule::Step { every, factor } = self.schedule {
+            let rule = "must be at least 1";
+            check("schedule.every", every as f64, every > 0, rule)?;
+            let rule = "must be above 0 and at most 1";
+            check("schedule.factor", factor, factor > 0.0 && factor <= 1.0, rule)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_by_hand() {
+        let step = Schedule::Step {
+            every: 2,
+            factor: 0.5,
+        };
+        let factors: Vec<f64> = (1..=5).map(|epoch| step.factor(epoch, 5)).collect();
+        assert_eq!(factors, [1.0, 1.0, 0.5, 0.5, 0.25]);
+        assert_eq!(Schedule::Constant.factor(7, 9), 1.0);
+        assert_eq!(Schedule::Cosine.factor(1, 4), 1.0);
+        assert!((Schedule::Cosine.factor(3, 4) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_named() {
+        let named = |json: &str, field: &str| {
+            let config: TrainConfig = serde_json::from_str(json).unwrap();
+            let said = config.validate().unwrap_err().to_string();
+            assert!(said.contains(field), "{said}");
+        };
+        named(r#"{"batch": 0}"#, "train.batch");
+        named(r#"{"accumulate": 0}"#, "train.accumulate");
+        named(r#"{"clip": -1}"#, "train.clip");
+        named(r#"{"average": 1}"#, "train.average");
+        named(r#"{"optimizer": {"name": "sgd", "momentum": 1}}"#, "optimizer.momentum");
+        named(r#"{"schedule": {"name": "step", "every": 0, "factor": 0.5}}"#, "schedule.every");
+        assert!(TrainConfig::default().validate().is_ok());
+    }
+}

@@ -1,0 +1,88 @@
+//! Fits an orthonormal map to a loss, step by step, while the rows before it stand still.
+
+use burn::tensor::{Device, Tensor};
+use likewise::linear::{Objective, Stiefel};
+use ndarray::Array2;
+
+use crate::loss::{Batch, Loss};
+use crate::net::{matrix_tensor, to_matrix};
+use crate::{Error, Result};
+
+/// An orthonormal map on its way.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Map {
+    pub(super) l: Array2<f64>,
+    /// The first step that the next search tries.
+    pub(super) step: Option<f64>,
+}
+
+/// The loss of a batch by the map alone.
+struct OfMap<'a> {
+    rows: Tensor<2>,
+    loss: &'a Loss,
+    batch: &'a Batch,
+    proxies: Option<Tensor<2>>,
+    device: Device,
+}
+
+impl Map {
+    pub(super) fn tensor(&self, device: &Device) -> Tensor<2> {
+        matrix_tensor(&self.single(), device)
+    }
+
+    pub(super) fn single(&self) -> Array2<f32> {
+        self.l.mapv(|v| v as f32)
+    }
+
+    /// Lowers the loss of a batch of unit rows.
+    pub(super) fn fit(
+        &mut self,
+        solver: &Stiefel,
+        rows: Tensor<2>,
+        (loss, batch): (&Loss, &Batch),
+        proxies: Option<Tensor<2>>,
+        device: &Device,
+    ) -> Result<()> {
+        let mut objective = OfMap {
+            rows: rows.detach(),
+            loss,
+            batch,
+            proxies: proxies.map(Tensor::detach),
+            device: device.clone(),
+        };
+        let found = solver
+            .minimize(self.l.clone(), self.step, &mut objective)
+            .map_err(|e| Error::new(e.kind(), format!("the orthonormal map: {e}")))?;
+        self.l = found.l;
+        self.step = found.step;
+        Ok(())
+    }
+}
+
+impl OfMap<'_> {
+    fn loss(&self, map: Tensor<2>) -> likewise::Result<Tensor<1>> {
+        let mapped = self.rows.clone().matmul(map);
+        let loss = self.loss.forward(mapped, self.batch, self.proxies.clone());
+        loss.map_err(|e| likewise::Error::new(e.kind(), e.to_string()))
+    }
+
+    fn point(&self, l: &Array2<f64>) -> Tensor<2> {
+        matrix_tensor(&l.mapv(|v| v as f32), &self.device)
+    }
+}
+
+impl Objective for OfMap<'_> {
+    fn cost(&mut self, l: &Array2<f64>) -> likewise::Result<f64> {
+        Ok(super::number(&self.loss(self.point(l))?))
+    }
+
+    fn gradient(&mut self, l: &Array2<f64>) -> likewise::Result<Array2<f64>> {
+        let map = self.point(l).require_grad();
+        let gradients = self.loss(map.clone())?.backward();
+        Ok(match map.grad(&gradients) {
+            Some(gradient) => to_matrix(gradient).mapv(f64::from),
+            // A loss that nothing enters does not depend on the map.
+            None => Array2::zeros(l.dim()),
+        })
+    }
+}
