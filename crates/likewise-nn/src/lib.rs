@@ -5,6 +5,8 @@
 
 pub mod error;
 pub mod loss;
+pub mod memory;
+pub mod mine;
 mod net;
 pub mod recipe;
 pub mod study;
