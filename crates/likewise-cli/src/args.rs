@@ -85,7 +85,7 @@ pub(crate) enum Verb {
     Search(Search),
     /// Measures retrieval: of a run, or of any embeddings with labels.
     #[command(
-        after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json"
+        after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json\n  likewise eval embeddings.npy --labels labels.npy --loss triplet,nt-xent,contextual"
     )]
     Eval(Eval),
     /// Runs an experiment of a paper again, and writes its tables beside the printed ones.
@@ -417,6 +417,14 @@ pub(crate) struct Fit {
     /// Go on with an interrupted run in the same folder.
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Also print the value of these losses over all labeled items, e.g. triplet,nt-xent.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,...",
+        conflicts_with = "gallery"
+    )]
+    pub(crate) loss: Vec<String>,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<crate::data::Gate>,
@@ -524,6 +532,14 @@ pub(crate) struct Eval {
     /// Leave NMI out (it clusters, which takes longer than all else).
     #[arg(long)]
     pub(crate) no_nmi: bool,
+    /// Also print the value of these losses over all labeled items, e.g. triplet,nt-xent.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,...",
+        conflicts_with = "gallery"
+    )]
+    pub(crate) loss: Vec<String>,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<crate::data::Gate>,

@@ -438,3 +438,51 @@ fn help_completions_man_and_explanations_exist() {
     assert!(at.join("man/likewise-fit.1").exists());
     assert!(succeeds(at, &["explain", "mixed"]).contains("eq"));
 }
+
+#[test]
+fn losses_of_embeddings_without_unlabeled_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let rows = "id,label,x,y,z\na,0,1,.1,0\nb,0,.9,.3,.2\nc,1,.1,1,.3\nd,1,.5,.8,-.1\n\
+                e,2,0,.2,1\nf,2,.4,-.1,.7\n";
+    fs::write(at.join("b.csv"), rows).unwrap();
+    fs::write(at.join("more.csv"), format!("{rows}g,,.7,.7,.7\n")).unwrap();
+    let printed = [
+        ("contrastive", 0.657_817_96),
+        ("triplet", 0.0),
+        ("angular", 1.160_177_20),
+        ("nt-xent", 0.063_489_40),
+        ("multi-similarity", 0.308_770_68),
+        ("fast-ap", 0.075_879_89),
+        ("smooth-ap", 0.000_002_91),
+    ];
+    let names: Vec<&str> = printed.iter().map(|p| p.0).collect();
+    let names = [&names[..], &["roadmap", "contextual"]].concat().join(",");
+    let flags = ["--loss", &names, "--json"];
+    let answer = json(&succeeds(at, &[&["eval", "b.csv"], &flags[..]].concat()));
+    for (name, expected) in printed {
+        let value = answer["loss"][name].as_f64().unwrap();
+        // The csv is read as f32.
+        assert!((value - expected).abs() < 1e-6, "{name}: {value}");
+    }
+    assert_eq!(answer["loss"].as_object().unwrap().len(), 9);
+    assert!(answer["recall"]["1"].is_number());
+    let more = json(&succeeds(at, &[&["eval", "more.csv"], &flags[..]].concat()));
+    assert_eq!(more["loss"], answer["loss"]);
+
+    let text = succeeds(at, &["eval", "b.csv", "--loss", "nt-xent"]);
+    assert!(
+        text.contains("nt-xent") && text.contains("0.0634894"),
+        "{text}"
+    );
+    assert!(json(&succeeds(at, &["eval", "b.csv", "--json"]))["loss"].is_null());
+    for refused in ["proxy-anchor", "nosuch"] {
+        let output = likewise(at, &["eval", "b.csv", "--loss", refused]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(refused) && said.contains("nt-xent, multi-similarity"),
+            "{said}"
+        );
+    }
+}

@@ -45,6 +45,7 @@ mod roadmap;
 mod smooth_ap;
 mod soft_triple;
 mod triplet;
+mod whole;
 
 use burn::tensor::{Distribution, Tensor};
 use likewise::Triplets;
@@ -52,11 +53,12 @@ use serde::{Deserialize, Serialize};
 
 pub use angular::Angular;
 pub use center::Center;
+pub(crate) use check::{above_zero, at_least_zero};
 pub use classes::Classes;
 pub use confidence_proxy::ConfidenceProxy;
 pub use contextual::{Contextual, Total};
 pub use contrastive::{Contrastive, Measure};
-pub(crate) use cosine::l2_normalize;
+pub(crate) use cosine::{cosines, l2_normalize};
 pub use fast_ap::FastAp;
 pub use multi_similarity::MultiSimilarity;
 pub use normalized_softmax::NormalizedSoftmax;
@@ -69,6 +71,7 @@ pub use roadmap::Roadmap;
 pub use smooth_ap::SmoothAp;
 pub use soft_triple::SoftTriple;
 pub use triplet::Triplet;
+pub use whole::{MOST_ITEMS, WholeSet};
 
 use crate::{Error, Result};
 
@@ -213,11 +216,14 @@ impl Loss {
     /// The loss of this name with its default parameters; an error lists all names.
     pub fn named(name: &str) -> Result<Self> {
         let all = Self::all();
-        all.iter().find(|loss| loss.name() == name).copied().ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(Self::name).collect();
-            let rule = format!("no such loss; there are: {}", names.join(", "));
-            Error::parameter("loss", name, &rule)
-        })
+        all.iter()
+            .find(|loss| loss.name() == name)
+            .copied()
+            .ok_or_else(|| {
+                let names: Vec<&str> = all.iter().map(Self::name).collect();
+                let rule = format!("no such loss; there are: {}", names.join(", "));
+                Error::parameter("loss", name, &rule)
+            })
     }
 
     /// Proxies that a class needs; 0 for losses without proxies.
@@ -262,7 +268,10 @@ impl Loss {
     ) -> Result<(Tensor<2>, &'a Classes)> {
         let name = self.name();
         let lacks = |what: &str| Error::data(format!("the loss {name} needs {what}"));
-        let classes = batch.classes.as_ref().ok_or_else(|| lacks("class labels"))?;
+        let classes = batch
+            .classes
+            .as_ref()
+            .ok_or_else(|| lacks("class labels"))?;
         let proxies = proxies.ok_or_else(|| lacks("proxies"))?;
         let [n, d] = embeddings.dims();
         let [items, count] = classes.dims();

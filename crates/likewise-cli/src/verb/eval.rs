@@ -1,12 +1,16 @@
 //! `likewise eval`
 
+use std::collections::BTreeMap;
+
 use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::nmi;
 use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
-use likewise::{Labels, distance::Metric};
+use likewise::{Label, Labels, distance::Metric};
 use likewise_io::ReadOptions;
+use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use ndarray::{Array2, Axis, concatenate};
+use serde::Serialize;
 
 use super::Context;
 use crate::args::{Eval, MetricName};
@@ -20,12 +24,14 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if args.source.is_dir() && args.source.join("config.json").exists() {
         return of_run(args, at);
     }
+    let losses = WholeSet::named(&args.loss)?;
     let estimate = estimate(args, at)?;
     if args.dry_run {
         return estimate.print(at);
     }
     estimate.check(at)?;
     let (embeddings, labels, queries, gallery) = read(args, at)?;
+    let loss = measure(&losses, &embeddings, &labels)?;
     let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
@@ -49,16 +55,52 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     }
     let bootstrap = Bootstrap::new().seed(at.common.seed);
     let summary = Summary::of(&[measured], &bootstrap)?;
+    let measured = Measured {
+        summary: &summary,
+        loss,
+    };
     if at.common.json {
-        output::json(&summary)?;
+        output::json(&measured)?;
     } else {
         output::line(output::table(&[("embeddings", &summary)]))?;
         output::line(format!(
             "{} queries ({} without a relevant item), gallery of {}",
             summary.n_queries, summary.n_lone, summary.n_gallery
         ))?;
+        for (name, value) in &measured.loss {
+            output::line(format!("loss {name:18}{value:.8}"))?;
+        }
     }
-    gates(args, &serde_json::to_value(&summary)?)
+    gates(args, &serde_json::to_value(&measured)?)
+}
+
+/// The metrics, and the losses that were asked for.
+#[derive(Serialize)]
+struct Measured<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    loss: BTreeMap<&'static str, f64>,
+}
+
+/// The losses over all items with a known label.
+fn measure(
+    losses: &WholeSet,
+    embeddings: &Array2<f32>,
+    labels: &Labels,
+) -> Result<BTreeMap<&'static str, f64>, Failure> {
+    if losses.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let known = labels.items().iter().enumerate();
+    let (items, classes): (Vec<usize>, Vec<u32>) = known
+        .filter_map(|(item, label)| match label {
+            Label::Known(class) => Some((item, *class)),
+            Label::Outside | Label::Unknown => None,
+        })
+        .unzip();
+    let rows = embeddings.select(Axis(0), &items);
+    Ok(losses.measure(rows.view(), &classes)?)
 }
 
 fn gates(args: &Eval, summary: &serde_json::Value) -> Result<(), Failure> {
@@ -71,6 +113,7 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         ("--labels", args.labels.is_some()),
         ("--gallery", args.gallery.is_some()),
         ("--view", args.view.is_some()),
+        ("--loss", !args.loss.is_empty()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
@@ -126,8 +169,14 @@ fn estimate(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
         None => 0.0,
     };
     let searched = if gallery > 0.0 { gallery } else { queries };
+    // The losses hold about eight matrices of all with all, in f64.
+    let of_losses = if args.loss.is_empty() {
+        0.0
+    } else {
+        64.0 * queries.min(MOST_ITEMS as f64).powi(2)
+    };
     Ok(Estimate::new()
-        .resident(8.0 * (queries + gallery) * d)
+        .resident(8.0 * (queries + gallery) * d + of_losses)
         .evaluation(queries, searched, d, 100.0, !args.no_nmi))
 }
 

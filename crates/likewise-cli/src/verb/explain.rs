@@ -67,6 +67,26 @@ topics! {
     "flat", "the exact index", "likewise/src/index/flat.rs";
     "head", "the trained head", "likewise-nn/src/net/head.rs";
     "confidence-proxy", "the confidence-weighted proxy loss", "likewise-nn/src/loss/confidence_proxy.rs";
+    "contrastive", "loss: margins for pairs", "likewise-nn/src/loss/contrastive.rs";
+    "triplet", "loss: nearer to the positive", "likewise-nn/src/loss/triplet.rs";
+    "angular", "loss: the angle at the negative", "likewise-nn/src/loss/angular.rs";
+    "nt-xent", "loss: a softmax over pairs", "likewise-nn/src/loss/nt_xent.rs";
+    "multi-similarity", "loss: soft sums over pairs", "likewise-nn/src/loss/multi_similarity.rs";
+    "fast-ap", "loss: ranking by histograms", "likewise-nn/src/loss/fast_ap.rs";
+    "smooth-ap", "loss: ranking by sigmoids", "likewise-nn/src/loss/smooth_ap.rs";
+    "roadmap", "loss: ranking, calibrated", "likewise-nn/src/loss/roadmap.rs";
+    "contextual", "loss: likeness of neighbourhoods", "likewise-nn/src/loss/contextual.rs";
+    "normalized-softmax", "loss: cross-entropy to proxies", "likewise-nn/src/loss/normalized_softmax.rs";
+    "proxy-nca", "loss: distances to proxies", "likewise-nn/src/loss/proxy_nca.rs";
+    "proxy-nca-plus-plus", "loss: the same, low temperature", "likewise-nn/src/loss/proxy_nca_plus_plus.rs";
+    "proxy-anchor", "loss: proxies and their hardest items", "likewise-nn/src/loss/proxy_anchor.rs";
+    "soft-triple", "loss: several centres a class", "likewise-nn/src/loss/soft_triple.rs";
+    "center", "loss: the centre of the class", "likewise-nn/src/loss/center.rs";
+    "hard-mining", "miner: the hardest of each anchor", "likewise-nn/src/mine/hard.rs";
+    "semihard-mining", "miner: a little farther than the positive", "likewise-nn/src/mine/semihard.rs";
+    "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
+    "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
+    "memory", "cross-batch memory", "likewise-nn/src/memory.rs";
     "mixed-lp", "the recipe of fit", "likewise-nn/src/recipe.rs";
 }
 
@@ -81,7 +101,7 @@ pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
             .map(|t| vec![t.name.to_owned(), String::new(), t.what.to_owned()])
             .collect();
         for line in lines {
-            output::line(format!("{:18}{}", line[0], line[2]))?;
+            output::line(format!("{:26}{}", line[0], line[2]))?;
         }
         return Ok(());
     };

@@ -30,7 +30,11 @@ use crate::Result;
 pub struct Center {}
 
 impl Center {
-    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as the other losses")]
+    #[allow(
+        clippy::unnecessary_wraps,
+        clippy::unused_self,
+        reason = "as the other losses"
+    )]
     pub(crate) fn validate(&self) -> Result<()> {
         Ok(())
     }

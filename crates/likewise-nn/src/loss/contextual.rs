@@ -125,7 +125,10 @@ impl Contextual {
         let mut loss = Tensor::<1>::zeros([1], (&cosines.device(), cosines.dtype()));
         if contrast != 0.0 {
             let margins = Contrastive::cosine(self.positive_margin, self.negative_margin);
-            loss = loss + margins.of_cosines(cosines.clone(), &pairs).mul_scalar(contrast);
+            loss = loss
+                + margins
+                    .of_cosines(cosines.clone(), &pairs)
+                    .mul_scalar(contrast);
         }
         let square = cosines.slice([0..m, 0..m]);
         if context != 0.0 {
@@ -250,7 +253,10 @@ mod tests {
             total: Total::Swapped,
             ..Contextual::default()
         };
-        near(of(swapped), 0.4 * 0.527_706_32 + 0.6 * 0.213_867_19 + 0.1 * 0.088_681_71);
+        near(
+            of(swapped),
+            0.4 * 0.527_706_32 + 0.6 * 0.213_867_19 + 0.1 * 0.088_681_71,
+        );
         let held = |mean_cosine| {
             let loss = Contextual {
                 mean_cosine,
@@ -262,7 +268,10 @@ mod tests {
         near(held(0.25), 0.088_681_71);
         near(held(0.3), 0.061_402_24);
         let contrastive = Contrastive::cosine(0.75, 0.6);
-        near(contrastive.forward(points(&device), &halves(&device)), 0.527_706_32);
+        near(
+            contrastive.forward(points(&device), &halves(&device)),
+            0.527_706_32,
+        );
     }
 
     #[test]
@@ -274,7 +283,10 @@ mod tests {
             let found = Contextual::default().neighbourhood(&distance, &present, k);
             let found = values(found);
             let digit = |v: &f64| char::from(b'0' + *v as u8);
-            found.chunks(8).map(|row| row.iter().map(digit).collect()).collect()
+            found
+                .chunks(8)
+                .map(|row| row.iter().map(digit).collect())
+                .collect()
         };
         let near = "11101000 11101000 11101000 00011110 00111100 00011110 00010111 00010111";
         assert_eq!(rows(4).join(" "), near);
@@ -301,6 +313,8 @@ mod tests {
             -0.016_276_04,
         ];
         row_is(&ds[..8], &row);
+        let length = ds.iter().map(|d| d * d).sum::<f64>().sqrt();
+        assert!((length - 1.652_087_18).abs() < 6e-9, "{length}");
 
         // Rows are of unit length only up to rounding; the printed values take them as given.
         let unit = points(&device).require_grad();
@@ -329,7 +343,11 @@ mod tests {
             up[entry] += h;
             down[entry] -= h;
             let slope = (linear.loss(&up) - linear.loss(&down)) / (2.0 * h);
-            assert!((slope - ds[entry]).abs() < 1e-8, "{entry}: {slope} {}", ds[entry]);
+            assert!(
+                (slope - ds[entry]).abs() < 1e-8,
+                "{entry}: {slope} {}",
+                ds[entry]
+            );
         }
     }
 

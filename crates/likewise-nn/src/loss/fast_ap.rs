@@ -68,16 +68,16 @@ impl FastAp {
     }
 
     /// Soft counts, `[m, bins + 1]`: a pair that lies `part` of the way between two bins.
-    fn histogram(
-        &self,
-        weights: Tensor<2>,
-        part: &Tensor<2>,
-        below: &Tensor<2, Int>,
-    ) -> Tensor<2> {
+    fn histogram(&self, weights: Tensor<2>, part: &Tensor<2>, below: &Tensor<2, Int>) -> Tensor<2> {
         let [m, _] = weights.dims();
         let above = weights.clone() * part.clone();
         Tensor::zeros([m, self.bins + 1], (&part.device(), part.dtype()))
-            .scatter(1, below.clone(), weights - above.clone(), IndexingUpdateOp::Add)
+            .scatter(
+                1,
+                below.clone(),
+                weights - above.clone(),
+                IndexingUpdateOp::Add,
+            )
             .scatter(1, below.clone().add_scalar(1), above, IndexingUpdateOp::Add)
     }
 }

@@ -52,15 +52,11 @@ impl Listed {
 
 impl Block<'_> {
     /// Rows, places and (as a column) weights, on the device and in the number type of `like`.
-    pub(super) fn tensors(
-        &self,
-        like: &Tensor<2>,
-    ) -> (Tensor<1, Int>, Tensor<1, Int>, Tensor<2>) {
+    pub(super) fn tensors(&self, like: &Tensor<2>) -> (Tensor<1, Int>, Tensor<1, Int>, Tensor<2>) {
         let size = self.rows.len();
         let device = like.device();
-        let index = |values: &[i64]| {
-            Tensor::from_data(TensorData::new(values.to_vec(), [size]), &device)
-        };
+        let index =
+            |values: &[i64]| Tensor::from_data(TensorData::new(values.to_vec(), [size]), &device);
         let weights = TensorData::new(self.weights.to_vec(), [size, 1]);
         (
             index(self.rows),

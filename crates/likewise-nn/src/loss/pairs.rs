@@ -238,7 +238,13 @@ mod tests {
         let relation = array![[9.0, 1.0, 0.0], [1.0, 9.0, 0.0], [0.0, 0.0, 9.0]];
         let relation = Pairs::from_relation(relation.view(), &[1.0, 0.5, 2.0], &device).unwrap();
         let positive = [(0, 1, 0.5), (1, 0, 0.5)];
-        let negative = [(0, 2, 2.0), (2, 0, 2.0), (1, 2, 0.5), (2, 1, 1.0), (1, 2, 0.5)];
+        let negative = [
+            (0, 2, 2.0),
+            (2, 0, 2.0),
+            (1, 2, 0.5),
+            (2, 1, 1.0),
+            (1, 2, 0.5),
+        ];
         let lists = Pairs::from_lists(3, &positive, &negative, &device).unwrap();
         for other in [relation, lists] {
             assert_eq!(values(&classes.positive), values(&other.positive));

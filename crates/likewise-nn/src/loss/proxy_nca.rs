@@ -81,9 +81,8 @@ mod tests {
 
     #[test]
     fn the_worked_values_are_met() {
-        let loss = |scale, original| {
-            ProxyNca { scale, original }.forward(batch(), proxies(), &classes())
-        };
+        let loss =
+            |scale, original| ProxyNca { scale, original }.forward(batch(), proxies(), &classes());
         near(loss(9.0, true), -9.528_419_29);
         near(loss(1.0, false), 0.453_740_06);
         near(loss(10.0, false), 0.023_161_14);

@@ -152,7 +152,10 @@ mod tests {
         near(sup_ap(true, disordered()), 0.314_976_61);
         near(sup_ap(false, batch()), 0.000_002_91);
         near(sup_ap(true, batch()), 0.000_002_91);
-        near(Roadmap::default().forward(disordered(), &pairs()), 0.392_070_32);
+        near(
+            Roadmap::default().forward(disordered(), &pairs()),
+            0.392_070_32,
+        );
     }
 
     #[test]

@@ -158,6 +158,9 @@ mod tests {
         near(SmoothAp::default().forward(batch(), &pairs()), 0.000_002_91);
         near(loss(0.1, true).forward(batch(), &pairs()), 0.046_073_08);
         near(loss(0.1, false).forward(batch(), &pairs()), 0.104_116_43);
-        near(loss(0.01, true).forward(disordered(), &pairs()), 0.188_801_51);
+        near(
+            loss(0.01, true).forward(disordered(), &pairs()),
+            0.188_801_51,
+        );
     }
 }
