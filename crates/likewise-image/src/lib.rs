@@ -7,17 +7,17 @@
 //!
 //! Files are read whole and decoded one a thread: no video, no tiles of huge scans.
 
-//mod cache;
+mod cache;
 pub mod decode;
-//mod features;
+mod features;
 mod folder;
-//mod load;
-//mod preprocess;
-//pub mod transform;
+mod load;
+mod preprocess;
+pub mod transform;
 
-//pub use features::{Encoder, Features, collection, features};
+pub use features::{Encoder, Features, collection, features};
 pub use folder::ImageFolder;
 pub use image::RgbImage;
 pub use likewise_io::{Error, ErrorKind, Result};
-//pub use load::{Batch, Batches, Loader, Skipped};
-//pub use preprocess::{Channels, Preprocess, Resize};
+pub use load::{Batch, Batches, Loader, Skipped};
+pub use preprocess::{Channels, Preprocess, Resize};
