@@ -15,7 +15,7 @@ use crate::data::Bytes;
     version,
     args_override_self = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .parquet or .safetensors file, or MNIST idx files (a file or their folder)."
+    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -57,7 +57,9 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  likewise demo -o digits-run/")]
     Demo(Demo),
     /// Looks at data: sizes, classes, duplicates, isolated items, leaks.
-    #[command(after_help = "Example:\n  likewise doctor items.npz --view fac")]
+    #[command(
+        after_help = "Examples:\n  likewise doctor items.npz --view fac\n  likewise doctor photos/ --skip-bad"
+    )]
     Doctor(Doctor),
     /// Builds the nearest-neighbour graph.
     #[command(after_help = "Example:\n  likewise graph items.npy -k 50 -o graph.npz")]
@@ -109,7 +111,7 @@ pub(crate) enum Verb {
 /// Where items come from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Data {
-    /// The data: .npy, .npz, .csv, .parquet, .safetensors, or MNIST idx.
+    /// The data: .npy, .npz, .csv, .parquet, .safetensors, MNIST idx, or images in a folder.
     #[arg(value_name = "DATA", required_unless_present = "data_flag")]
     positional: Option<PathBuf>,
     /// The data, from a config file.
@@ -122,6 +124,19 @@ pub(crate) struct Data {
     /// The feature matrix to use, if the data hold several.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Option<String>,
+    #[command(flatten)]
+    pub(crate) images: Images,
+}
+
+/// How images are read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Images {
+    /// Turn images into features with this network. Default: their pixels.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) encoder: Option<PathBuf>,
+    /// Leave out images that cannot be read, with a warning, instead of failing.
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
 }
 
 impl Data {
@@ -492,6 +507,8 @@ pub(crate) struct Search {
     /// The feature matrix of --query to use. Default: the run's.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Option<String>,
+    #[command(flatten)]
+    pub(crate) images: Images,
     /// Answers a query.
     #[arg(short, default_value_t = 10, value_name = "K")]
     pub(crate) k: usize,
@@ -512,6 +529,8 @@ pub(crate) struct Eval {
     /// The feature matrix to use, if the data hold several.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Option<String>,
+    #[command(flatten)]
+    pub(crate) images: Images,
     /// Search these embeddings instead of the other queries.
     #[arg(long, value_name = "EMB")]
     pub(crate) gallery: Option<PathBuf>,

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::str::FromStr;
 
 use likewise::{Collection, Labels, Part};
-use likewise_io::ReadOptions;
+use likewise_io::{ReadOptions, Shape};
 
-use crate::args::Data;
+use crate::args::{Data, Images};
 use crate::failure::Failure;
+use crate::images;
 use crate::verb::Context;
 
 /// A number of bytes, written as 500MB, 4GiB or 4G.
@@ -114,6 +115,7 @@ pub(crate) fn load(data: &Data, at: &Context) -> Result<Collection, Failure> {
         data.path(),
         data.labels.as_deref(),
         data.view.as_deref(),
+        &data.images,
         at,
     )
 }
@@ -136,14 +138,38 @@ pub(crate) fn load_path(
     path: &Path,
     labels: Option<&Path>,
     view: Option<&str>,
+    flags: &Images,
     at: &Context,
 ) -> Result<Collection, Failure> {
+    if images::suit(path, flags)? {
+        return images::load(path, labels, flags, at);
+    }
     let options = ReadOptions {
         labels: labels.map(Path::to_owned),
-        view: view.map(str::to_owned),
-        max_memory: at.common.max_memory.map(|b| b.0),
+        ..options(view, at)
     };
     Ok(likewise_io::read(path, &options, at.monitor)?)
+}
+
+/// Looks at the data without reading the features.
+pub(crate) fn inspect(
+    path: &Path,
+    view: Option<&str>,
+    flags: &Images,
+    at: &Context,
+) -> Result<Shape, Failure> {
+    if images::suit(path, flags)? {
+        return images::shape(path, flags);
+    }
+    Ok(likewise_io::inspect(path, &options(view, at))?)
+}
+
+fn options(view: Option<&str>, at: &Context) -> ReadOptions {
+    ReadOptions {
+        labels: None,
+        view: view.map(str::to_owned),
+        max_memory: at.common.max_memory.map(|b| b.0),
+    }
 }
 
 /// The items that have the view, and its name; says how many had to be left out.

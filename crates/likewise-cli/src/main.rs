@@ -9,6 +9,7 @@ mod data;
 mod estimate;
 mod experiment;
 mod failure;
+mod images;
 mod output;
 mod progress;
 mod report;

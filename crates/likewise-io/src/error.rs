@@ -65,7 +65,7 @@ impl Error {
 
     /// The same error, its message led by the place it happened in.
     #[must_use]
-    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+    pub fn within(mut self, place: impl fmt::Display) -> Self {
         if self.kind != ErrorKind::Cancelled {
             self.message = format!("{place}: {}", self.message);
         }

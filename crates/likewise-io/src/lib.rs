@@ -2,8 +2,8 @@
 //! writes graphs, beliefs and tables that Python's public libraries read.
 //!
 //! [`read`] turns one path into a [`likewise::Collection`]: numpy's `.npy` and `.npz`,
-//! `.csv`, `.tsv`, `.parquet`, `.safetensors`, and the idx files of MNIST. Image folders
-//! are not supported in this version. Everything is written atomically: a file is complete
+//! `.csv`, `.tsv`, `.parquet`, `.safetensors`, and the idx files of MNIST. Images are read
+//! by `likewise-image`. Everything is written atomically: a file is complete
 //! or not there. Messages name the file, the place in it, and what to do.
 //!
 //! Readers stream: beside the `f32` features they hold a small buffer, and no size is
@@ -36,4 +36,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use labels::{read_labels, read_labels_bytes};
 pub use mapped::Mapped;
 pub use npy::write_npy;
-pub use read::{Form, ReadOptions, inspect, read, read_bytes, read_matrix};
+pub use read::{Form, ReadOptions, inspect, is_idx_folder, read, read_bytes, read_matrix};

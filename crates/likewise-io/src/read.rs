@@ -97,7 +97,7 @@ impl Form {
             "safetensors" => Form::Safetensors,
             "jpg" | "jpeg" | "png" | "bmp" | "gif" | "tif" | "tiff" | "webp" => {
                 return Err(Error::parameter(format!(
-                    "images are not supported in this version; supported are {FORMS}"
+                    "an image; images are read by likewise-image, here {FORMS}"
                 )));
             }
             _ => {
@@ -142,12 +142,18 @@ fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Pa
     Ok(parts)
 }
 
+/// Whether a folder holds idx files with the names of MNIST, so that [`read`] reads it.
+pub fn is_idx_folder(folder: impl AsRef<Path>) -> Result<bool> {
+    let folder = folder.as_ref();
+    idx::is_folder(folder).map_err(|e| e.within(folder.display()))
+}
+
 fn check_folder(path: &Path) -> Result<()> {
     if idx::is_folder(path)? {
         return Ok(());
     }
     Err(Error::parameter(format!(
-        "image folders are not supported in this version; supported are {FORMS}"
+        "a folder without idx files; images are read by likewise-image, here {FORMS}"
     )))
 }
 

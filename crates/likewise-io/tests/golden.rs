@@ -310,7 +310,7 @@ fn what_is_not_data_is_refused() {
     };
     let (kind, text) = message("");
     assert_eq!(kind, ErrorKind::Parameter);
-    assert!(text.contains("image folders are not supported"), "{text}");
+    assert!(text.contains("read by likewise-image"), "{text}");
     let (kind, text) = message("make.py");
     assert_eq!(kind, ErrorKind::Parameter);
     assert!(text.contains(".safetensors"), "{text}");

@@ -5,10 +5,9 @@
 
 pub mod error;
 pub mod loss;
-pub mod net;
 pub mod memory;
 pub mod mine;
-mod net;
+pub mod net;
 pub mod recipe;
 pub mod sample;
 pub mod study;

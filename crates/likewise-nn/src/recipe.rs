@@ -7,6 +7,7 @@ use likewise::propagate::{Affinity, Dssml, Method, Mixed};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::loss::{Angular, ConfidenceProxy, Loss};
+use crate::mine::Mine;
 use crate::net::{EncoderConfig, HeadConfig, Residual};
 use crate::sample::Sampler;
 use crate::train::TrainConfig;
@@ -111,6 +112,9 @@ pub struct Recipe {
     pub loss: Loss,
     /// How batches are drawn.
     pub sampler: Sampler,
+    /// Which pairs or triplets of a batch the loss looks at; absent: all. Not for the losses
+    /// of classes.
+    pub miner: Option<Mine>,
     /// The training loop.
     pub train: TrainConfig,
 }
@@ -138,6 +142,7 @@ impl Default for Recipe {
             encoder: None,
             loss: Loss::ConfidenceProxy(ConfidenceProxy::default()),
             sampler: Sampler::default(),
+            miner: None,
             train: TrainConfig::default(),
         }
     }
@@ -323,6 +328,13 @@ impl Recipe {
         }
         self.loss.validate()?;
         self.sampler.validate()?;
+        if let Some(miner) = &self.miner {
+            miner.validate()?;
+            if self.loss.proxies_per_class() > 0 {
+                let rule = format!("the loss {} compares with proxies, not in pairs", self.loss.name());
+                return Err(Error::parameter("miner", miner.name(), &rule));
+            }
+        }
         self.train.validate()
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use selection::{Score, Validation};
 pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};
+use crate::memory::Memory;
 use crate::net::{Head, Model, Residual, Weights};
 use crate::{Error, ErrorKind, Recipe, Result};
 
@@ -157,6 +158,9 @@ fn learn(
     let size = (train.batch, train.steps);
     let steps = targets.steps(&recipe.sampler, tuples, task.groups, size, &mut rng);
     let mut gathered = Gathered::new();
+    // Empty at the start of each epoch, so that a resumed training repeats an undisturbed one.
+    let mut memory = Memory::new(train.memory);
+    let remembers = train.memory > 0 && tuples && recipe.miner.is_none();
     let mut sum = 0.0;
     for (number, step) in steps.iter().enumerate() {
         monitor.check()?;
@@ -168,9 +172,21 @@ fn learn(
         }
         let rows = state.unit_rows(inputs)?;
         let device = rows.device();
-        let batch = targets.batch(step, task.classes, &device)?;
+        let mut batch = targets.batch(step, task.classes, &device)?;
+        if let (Some(miner), None) = (&recipe.miner, &batch.triplets) {
+            let seed = task.seed.wrapping_add((epoch << 32 | number) as u64);
+            batch = miner.mine(&state.mapped(rows.clone()), batch, seed)?;
+        }
         state.fit_map(task, &rows, (&recipe.loss, &batch))?;
-        let embedded = state.mapped(rows);
+        let mut embedded = state.mapped(rows);
+        if remembers && batch.triplets.is_none() {
+            let (class, weight) = targets.of(step);
+            let newest = embedded.clone();
+            let pairs;
+            (embedded, pairs) = memory.extend(embedded, &class, &weight)?;
+            memory.push(newest, &class, &weight)?;
+            batch = pairs.into();
+        }
         let loss = recipe.loss.forward(embedded, &batch, state.proxy_rows())?;
         let value = number_of(&loss, task, epoch, step.items[0])?;
         sum += value;

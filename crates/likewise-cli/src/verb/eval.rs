@@ -7,7 +7,6 @@ use likewise::eval::nmi;
 use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
 use likewise::{Label, Labels, distance::Metric};
-use likewise_io::ReadOptions;
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use ndarray::{Array2, Axis, concatenate};
 use serde::Serialize;
@@ -153,13 +152,8 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
 }
 
 fn estimate(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
-    let options = ReadOptions {
-        view: args.view.clone(),
-        max_memory: at.common.max_memory.map(|b| b.0),
-        ..ReadOptions::default()
-    };
     let size = |path| -> Result<(f64, f64), Failure> {
-        let shape = likewise_io::inspect(path, &options)?;
+        let shape = data::inspect(path, args.view.as_deref(), &args.images, at)?;
         let columns = shape.views.iter().map(|&(_, d)| d).max().unwrap_or(0);
         Ok((shape.items as f64, columns as f64))
     };
@@ -185,7 +179,7 @@ type Asked = (Array2<f32>, Labels, Vec<usize>, Vec<usize>);
 /// All rows and labels, and which of them ask and are searched.
 fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
     let one = |path: &std::path::Path, labels: Option<&std::path::Path>| {
-        let collection = data::load_path(path, labels, args.view.as_deref(), at)?;
+        let collection = data::load_path(path, labels, args.view.as_deref(), &args.images, at)?;
         let (collection, name) = data::with_view(collection, args.view.as_deref(), at)?;
         let labels = data::labels(&collection)?.clone();
         let split = collection.split.clone();

@@ -61,8 +61,9 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         ..Protocol::default()
     };
     let mut digest = likewise_io::digest(args.data.path())?;
-    if let Some(labels) = &args.data.labels {
-        digest = format!("{digest}+{}", likewise_io::digest(labels)?);
+    let beside = [&args.data.labels, &args.data.images.encoder];
+    for file in beside.into_iter().flatten() {
+        digest = format!("{digest}+{}", likewise_io::digest(file)?);
     }
     let mut job = Job {
         recipe,

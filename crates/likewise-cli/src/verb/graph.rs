@@ -7,7 +7,6 @@ use likewise::graph::Report;
 use likewise::neighbor::{
     ApproximateSearch, Exact, ExactSearch, Ivf, KnnGraph, Neighbors, Precision, Symmetrize,
 };
-use likewise_io::ReadOptions;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
@@ -170,13 +169,8 @@ pub(super) struct DataShape {
 }
 
 /// Looks at the data without reading the features.
-pub(super) fn shape(data: &crate::args::Data, at: &Context) -> Result<DataShape, Failure> {
-    let options = ReadOptions {
-        labels: None,
-        view: data.view.clone(),
-        max_memory: at.common.max_memory.map(|b| b.0),
-    };
-    let shape = likewise_io::inspect(data.path(), &options)?;
+pub(super) fn shape(of: &crate::args::Data, at: &Context) -> Result<DataShape, Failure> {
+    let shape = data::inspect(of.path(), of.view.as_deref(), &of.images, at)?;
     let columns = shape.views.iter().map(|&(_, d)| d);
     Ok(DataShape {
         items: shape.items as f64,

@@ -89,8 +89,8 @@ fn queries(
         return Err(Failure::usage("ask with --query FILE or --id ID"));
     };
     let config = run.config()?;
-    let view = super::embed::view_for(path, args.view.as_deref(), &config.view)?;
-    let collection = data::load_path(path, None, view.as_deref(), at)?;
+    let view = super::embed::view_for(path, args.view.as_deref(), &args.images, &config.view, at)?;
+    let collection = data::load_path(path, None, view.as_deref(), &args.images, at)?;
     let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
     let embedded = run
         .model()?

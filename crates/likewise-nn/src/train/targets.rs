@@ -67,10 +67,15 @@ impl Targets {
         batches.into_iter().map(step).collect()
     }
 
+    /// Classes and weights of the items of a step.
+    pub(super) fn of(&self, step: &Step) -> (Vec<u32>, Vec<f32>) {
+        let items = step.items.iter();
+        items.map(|&i| (self.class[i], self.weight[i])).unzip()
+    }
+
     /// What the loss is told of a step.
     pub(super) fn batch(&self, step: &Step, classes: usize, device: &Device) -> Result<Batch> {
-        let own: Vec<u32> = step.items.iter().map(|&i| self.class[i]).collect();
-        let weights: Vec<f32> = step.items.iter().map(|&i| self.weight[i]).collect();
+        let (own, weights) = self.of(step);
         Ok(Batch {
             pairs: Pairs::from_classes(&own, &weights, device)?,
             classes: Some(Classes::new(&own, classes, &weights, device)?),

@@ -1,0 +1,168 @@
+//! Folders of images as data.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn likewise(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_likewise"))
+        .current_dir(folder)
+        .env("LIKEWISE_CACHE", folder.join("cache"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// The exit code, and what was said to the user.
+fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = likewise(folder, arguments);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!text.contains("panicked"), "{arguments:?}: {text}");
+    (output.status.code(), text)
+}
+
+#[track_caller]
+fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = likewise(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Thirty images of red, and thirty of blue, in `photos`.
+fn scene() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for i in 0..60_u8 {
+        let class = folder
+            .path()
+            .join("photos")
+            .join(["red", "blue"][usize::from(i % 2)]);
+        std::fs::create_dir_all(&class).unwrap();
+        let file = std::fs::File::create(class.join(format!("{i:02}.png"))).unwrap();
+        let mut encoder = png::Encoder::new(file, 8, 6);
+        encoder.set_color(png::ColorType::Rgb);
+        let pixel = |at: u8| {
+            let other = i.wrapping_mul(7).wrapping_add(at.wrapping_mul(11)) % 97;
+            let main = 150 + i + at % 8;
+            if i % 2 == 0 {
+                [main, other, 20]
+            } else {
+                [20, other, main]
+            }
+        };
+        let pixels: Vec<u8> = (0..48).flat_map(pixel).collect();
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&pixels).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_folder_of_images_goes_through_the_verbs() {
+    let scene = scene();
+    let at = scene.path();
+    let answer = succeeds(at, &["doctor", "photos", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["items"], 60);
+    assert_eq!(answer["classes"]["red"], 30);
+    assert_eq!(answer["views"][0]["name"], "pixels");
+    assert_eq!(answer["views"][0]["dimensions"], 3072);
+    succeeds(at, &["graph", "photos", "-k", "5", "-o", "graph.npz"]);
+    let propagate = [
+        "propagate",
+        "photos",
+        "-k",
+        "5",
+        "--labels-per-class",
+        "3",
+        "--json",
+        "-o",
+        "b.npz",
+    ];
+    let answer: serde_json::Value = serde_json::from_str(&succeeds(at, &propagate)).unwrap();
+    assert!(answer["accuracy"].as_f64().unwrap() > 0.9, "{answer}");
+    let answer = succeeds(at, &["eval", "photos", "--no-nmi", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert!(answer["recall"]["1"].as_f64().unwrap() > 0.9, "{answer}");
+    succeeds(
+        at,
+        &["fit", "photos", "--epochs", "2", "-k", "5", "-o", "run"],
+    );
+    succeeds(at, &["embed", "run", "photos", "-o", "e.npy"]);
+    // One image asks.
+    let query = [
+        "search",
+        "run",
+        "--query",
+        "photos/red/04.png",
+        "-k",
+        "3",
+        "--json",
+    ];
+    let answer: serde_json::Value = serde_json::from_str(&succeeds(at, &query)).unwrap();
+    assert_eq!(answer[0]["hits"][0]["id"], "red/04.png");
+    // Pixels are not kept.
+    assert!(!at.join("cache").exists());
+}
+
+#[test]
+fn bad_images_are_named_or_left_out() {
+    let scene = scene();
+    let at = scene.path();
+    std::fs::write(at.join("photos/red/04.png"), "").unwrap();
+    std::fs::write(at.join("photos/notes.txt"), "not an image").unwrap();
+    let (code, text) = said(at, &["doctor", "photos"]);
+    assert_eq!(code, Some(1), "{text}");
+    for word in ["photos/red/04.png", "empty", "--skip-bad"] {
+        assert!(text.contains(word), "no \"{word}\" in: {text}");
+    }
+    let output = likewise(at, &["doctor", "photos", "--skip-bad", "--json"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(
+        text.contains("1 image") && text.contains("04.png"),
+        "{text}"
+    );
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["items"], 59);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let scene = scene();
+    let at = scene.path();
+    std::fs::create_dir(at.join("empty")).unwrap();
+    std::fs::write(at.join("a.csv"), "id,x\na,1\nb,2\n").unwrap();
+    std::fs::write(at.join("labels.csv"), "id,label\n04.png,dog\n").unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["doctor", "empty"], 1, "no images"),
+        (&["doctor", "none.jpg"], 1, "no such file"),
+        (
+            &["doctor", "photos", "--encoder", "net.onnx"],
+            2,
+            "encoders are not in this build",
+        ),
+        (
+            &["doctor", "a.csv", "--skip-bad"],
+            2,
+            "--skip-bad goes with images",
+        ),
+        (
+            &["doctor", "photos", "--labels", "labels.csv"],
+            1,
+            "\"04.png\"",
+        ),
+        (
+            &["doctor", "photos", "--view", "fac"],
+            2,
+            "there are: pixels",
+        ),
+    ];
+    for (arguments, expected, word) in cases {
+        let (code, text) = said(at, arguments);
+        assert_eq!(code, Some(expected), "{arguments:?}: {text}");
+        assert!(
+            text.contains(word),
+            "{arguments:?}: no \"{word}\" in: {text}"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! What an encoder made of images, kept for the next time.
+//!
+//! One file for each encoder and preprocessing, in this order, integers little-endian:
+//! 16 bytes of magic, SHA-256 of the key (32), columns (4), rows (8); then for each row
+//! the SHA-256 of the image file (32) and its features as `f32`, sorted by the former; and at
+//! last the SHA-256 of all before. A file that is not exactly this is not used. It is
+//! replaced whole, by an atomic rename: a reader sees the old or the new one. Two writers at
+//! the same moment may lose rows, which are then made again; never do they mix.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::load::value;
+use crate::{Encoder, Result};
+
+const MAGIC: &[u8; 16] = b"likewise-cache 1";
+
+/// SHA-256 of an image file.
+pub(crate) type Content = [u8; 32];
+
+/// The rows of one encoder.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    path: PathBuf,
+    key: [u8; 32],
+    columns: usize,
+}
+
+impl Cache {
+    /// The cache of an encoder in this folder, which is made if need be.
+    pub(crate) fn new(folder: &Path, encoder: &Encoder) -> Result<Self> {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| crate::Error::from(e).within(folder.display()))?;
+        let preprocess = serde_json::to_string(&encoder.preprocess)
+            .map_err(|e| value(format!("preprocess: {e}")))?;
+        let key = format!("{}\n{preprocess}", encoder.digest);
+        let key: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let name: String = key[..8].iter().map(|b| format!("{b:02x}")).collect();
+        Ok(Self {
+            path: folder.join(format!("features-{name}.bin")),
+            key,
+            columns: encoder.dimensions,
+        })
+    }
+
+    /// All rows; none if there is no file, and a message if it cannot be used.
+    pub(crate) fn load(&self) -> Result<BTreeMap<Content, Vec<f32>>> {
+        let bytes = match std::fs::read(&self.path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            read => read.map_err(|e| crate::Error::from(e).within(self.path.display()))?,
+        };
+        self.parse(&bytes).ok_or_else(|| {
+            let path = self.path.display();
+            value(format!(
+                "{path}: a damaged cache of features; they are made again"
+            ))
+        })
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Option<BTreeMap<Content, Vec<f32>>> {
+        let (body, sum) = bytes.split_last_chunk::<32>()?;
+        if Sha256::digest(body)[..] != sum[..] {
+            return None;
+        }
+        let rest = body.strip_prefix(self.head().as_slice())?;
+        let (count, rows) = rest.split_first_chunk::<8>()?;
+        let width = 32 + 4 * self.columns;
+        if u64::from_le_bytes(*count).checked_mul(width as u64) != Some(rows.len() as u64) {
+            return None;
+        }
+        rows.chunks_exact(width)
+            .map(|row| {
+                let (content, values) = row.split_first_chunk::<32>()?;
+                let (values, _) = values.as_chunks::<4>();
+                Some((
+                    *content,
+                    values.iter().map(|v| f32::from_le_bytes(*v)).collect(),
+                ))
+            })
+            .collect()
+    }
+
+    fn head(&self) -> Vec<u8> {
+        let columns = self.columns as u32;
+        [&MAGIC[..], &self.key, &columns.to_le_bytes()].concat()
+    }
+
+    /// Adds rows to the file, beside those that others wrote in the meantime.
+    pub(crate) fn add(&self, new: BTreeMap<Content, Vec<f32>>) -> Result<()> {
+        // A damaged file was complained of when it was loaded.
+        let mut rows = self.load().unwrap_or_default();
+        rows.extend(new);
+        likewise_io::atomic::write(&self.path, |file| {
+            let mut hash = Sha256::new();
+            let mut write = |bytes: &[u8]| {
+                hash.update(bytes);
+                file.write_all(bytes)
+            };
+            write(&self.head())?;
+            write(&(rows.len() as u64).to_le_bytes())?;
+            for (content, row) in &rows {
+                write(content)?;
+                let bytes: Vec<u8> = row.iter().flat_map(|v| v.to_le_bytes()).collect();
+                write(&bytes)?;
+            }
+            file.write_all(&hash.finalize())?;
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(numbers: &[u8]) -> BTreeMap<Content, Vec<f32>> {
+        let row = |&n: &u8| ([n; 32], vec![f32::from(n); 3072]);
+        numbers.iter().map(row).collect()
+    }
+
+    #[test]
+    fn rows_come_back_and_are_merged() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(&folder.path().join("new"), &Encoder::pixels()).unwrap();
+        assert!(cache.load().unwrap().is_empty());
+        cache.add(rows(&[3, 1])).unwrap();
+        cache.add(rows(&[2])).unwrap();
+        assert_eq!(cache.load().unwrap(), rows(&[1, 2, 3]));
+        let mut other = Encoder::pixels();
+        other.digest = "another".into();
+        let other = Cache::new(&folder.path().join("new"), &other).unwrap();
+        assert_ne!(other.path, cache.path);
+        // The right name with another's content is not used.
+        std::fs::copy(&cache.path, &other.path).unwrap();
+        assert!(other.load().is_err());
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_used_but_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), &Encoder::pixels()).unwrap();
+        cache.add(rows(&[1, 2])).unwrap();
+        let whole = std::fs::read(&cache.path).unwrap();
+        for length in (0..whole.len()).step_by(977) {
+            assert!(cache.parse(&whole[..length]).is_none());
+        }
+        for at in (0..whole.len()).step_by(977) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            assert!(cache.parse(&bytes).is_none());
+        }
+        std::fs::write(&cache.path, &whole[..100]).unwrap();
+        assert!(cache.load().unwrap_err().to_string().contains("damaged"));
+        cache.add(rows(&[4])).unwrap();
+        assert_eq!(cache.load().unwrap(), rows(&[4]));
+    }
+}

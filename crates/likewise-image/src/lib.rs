@@ -1,0 +1,23 @@
+//! Images for Likewise: folders of them become data.
+//!
+//! [`ImageFolder`] lists a folder (sub-folder = class), [`decode`](mod@decode) reads its files, a
+//! [`Preprocess`] makes them the numbers that an encoder takes, a [`Loader`] does so for
+//! many on all cores, and [`collection`] gives what an [`Encoder`] makes of them, one row an
+//! image, remembered in a cache. Without an encoder, [`Encoder::pixels`] is a baseline.
+//!
+//! Files are read whole and decoded one a thread: no video, no tiles of huge scans.
+
+mod cache;
+pub mod decode;
+mod features;
+mod folder;
+mod load;
+mod preprocess;
+pub mod transform;
+
+pub use features::{Encoder, Features, collection, features};
+pub use folder::ImageFolder;
+pub use image::RgbImage;
+pub use likewise_io::{Error, ErrorKind, Result};
+pub use load::{Batch, Batches, Loader, Skipped};
+pub use preprocess::{Channels, Preprocess, Resize};
