@@ -332,7 +332,7 @@ impl Recipe {
             miner.validate()?;
             if self.loss.proxies_per_class() > 0 {
                 let rule = format!("the loss {} compares with proxies, not in pairs", self.loss.name());
-                return Err(Error::parameter("miner", miner.name(), &rule));
+                return Err(Error::parameter("miner", format!("{miner:?}"), &rule));
             }
         }
         self.train.validate()

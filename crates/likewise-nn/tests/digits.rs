@@ -17,6 +17,7 @@ fn run(
         features,
         recipe,
         protocol,
+        pretrained: None,
         checkpoints: None,
         data_digest: String::new(),
         device: Device::flex(),
