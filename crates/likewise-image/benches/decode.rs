@@ -7,7 +7,6 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use image::imageops;
 use likewise_image::transform::{Filter, Window, resize, resize_shorter};
 use likewise_image::{ImageFolder, Preprocess, RgbImage, decode};
 use rayon::prelude::*;
@@ -70,17 +69,6 @@ fn main() {
         });
         time("shorter side 256, bicubic", &|i| {
             black_box(resize_shorter(&pixels[i], 256, Filter::Bicubic).ok());
-        });
-        time("shorter side 256, image crate", &|i| {
-            let (w, h) = pixels[i].dimensions();
-            let short = w.min(h);
-            let filter = imageops::FilterType::CatmullRom;
-            black_box(imageops::resize(
-                &pixels[i],
-                w * 256 / short,
-                h * 256 / short,
-                filter,
-            ));
         });
         time("32 x 32, bilinear", &|i| {
             black_box(whole(&pixels[i], 32, Filter::Bilinear).ok());

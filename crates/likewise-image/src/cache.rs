@@ -38,9 +38,10 @@ impl Cache {
             .map_err(|e| value(format!("preprocess: {e}")))?;
         let key = format!("{}\n{preprocess}", encoder.digest);
         let key: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let name: String = key[..8].iter().map(|b| format!("{b:02x}")).collect();
+        let start = key.iter().take(8);
+        let name = start.fold(0_u64, |name, &byte| (name << 8) | u64::from(byte));
         Ok(Self {
-            path: folder.join(format!("features-{name}.bin")),
+            path: folder.join(format!("features-{name:016x}.bin")),
             key,
             columns: encoder.dimensions,
         })

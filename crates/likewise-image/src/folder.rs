@@ -88,7 +88,7 @@ impl ImageFolder {
         if !std::fs::metadata(path)?.is_dir() {
             let name = path.file_name().unwrap_or_default();
             folder.ids.push(unicode(name)?);
-            folder.root = path.parent().unwrap_or(Path::new("")).to_owned();
+            folder.root.pop();
             return Ok(folder);
         }
         folder.collect(path, "")?;

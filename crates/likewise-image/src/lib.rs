@@ -15,7 +15,7 @@ mod load;
 mod preprocess;
 pub mod transform;
 
-pub use features::{Encoder, Features, collection, features};
+pub use features::{Encode, Encoder, Features, collection, features};
 pub use folder::ImageFolder;
 pub use image::RgbImage;
 pub use likewise_io::{Error, ErrorKind, Result};

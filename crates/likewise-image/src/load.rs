@@ -224,7 +224,7 @@ pub(crate) fn listed(skipped: &[Skipped]) -> String {
         text.extend(["\n  ", &one.reason]);
     }
     if let more @ 1.. = skipped.len().saturating_sub(MOST) {
-        text.push_str(&format!("\n  and {more} more"));
+        text.extend(["\n  and ", &more.to_string(), " more"]);
     }
     text
 }

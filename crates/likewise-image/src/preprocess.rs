@@ -97,7 +97,7 @@ impl Preprocess {
         }
     }
 
-    /// SqueezeNet 1.1 from Caffe: 227 BGR minus (104.0, 116.7, 122.7), from a shorter side
+    /// `SqueezeNet` 1.1 from Caffe: 227 BGR minus (104.0, 116.7, 122.7), from a shorter side
     /// of 256, bilinear.
     pub fn squeezenet() -> Self {
         Self {
@@ -257,9 +257,10 @@ mod tests {
             assert_eq!(serde_json::from_str::<Preprocess>(&json).unwrap(), preset);
         }
         let input = Preprocess::squeezenet().apply(&image).unwrap();
-        assert_eq!(input[[0, 0, 0]], -104.0);
-        assert!((input[[2, 0, 0]] - (104.0 - 122.7)).abs() < 1e-4);
-        assert_eq!(Preprocess::cifar().apply(&image).unwrap()[[1, 0, 0]], 1.0);
+        let near = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-4, "{found}");
+        near(input[[0, 0, 0]], -104.0);
+        near(input[[2, 0, 0]], 104.0 - 122.7);
+        near(Preprocess::cifar().apply(&image).unwrap()[[1, 0, 0]], 1.0);
     }
 
     #[test]
