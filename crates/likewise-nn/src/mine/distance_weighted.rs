@@ -24,7 +24,7 @@ use super::Seen;
 /// **Cost.** O(n^2). **Source.** Wu et al., ICCV 2017, with the constants of the code of Liao
 /// et al., ICML 2023. "Class count" there is read as the items of the anchor's class. An
 /// anchor without a negative nearer than 1.4 gives no triplet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DistanceWeighted {}
 

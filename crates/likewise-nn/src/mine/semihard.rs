@@ -19,7 +19,7 @@ use crate::loss::above_zero;
 /// none.
 ///
 /// **Cost.** O(P n) for P positive pairs. **Source.** Schroff et al., CVPR 2015.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Semihard {
     /// Margin, a distance of unit rows.
