@@ -443,7 +443,7 @@ fn help_completions_man_and_explanations_exist() {
 fn losses_of_embeddings_without_unlabeled_items() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let rows = "id,label,x,y,z\na,0,1,.1,0\nb,0,.9,.3,.2\nc,1,.1,1,.3\nd,1,.5,.8,-.1\n\
+    let rows = "id,label,f0,f1,f2\na,0,1,.1,0\nb,0,.9,.3,.2\nc,1,.1,1,.3\nd,1,.5,.8,-.1\n\
                 e,2,0,.2,1\nf,2,.4,-.1,.7\n";
     fs::write(at.join("b.csv"), rows).unwrap();
     fs::write(at.join("more.csv"), format!("{rows}g,,.7,.7,.7\n")).unwrap();

@@ -114,7 +114,7 @@ macro_rules! losses {
         /// assert!(Loss::named("nosuch").is_err());
         /// # Ok::<(), likewise_nn::Error>(())
         /// ```
-        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "name")]
         pub enum Loss {
             $(#[doc = $pair_what] #[serde(rename = $pair_name)] $Pair($Pair),)*
@@ -218,7 +218,7 @@ impl Loss {
         let all = Self::all();
         all.iter()
             .find(|loss| loss.name() == name)
-            .copied()
+            .cloned()
             .ok_or_else(|| {
                 let names: Vec<&str> = all.iter().map(Self::name).collect();
                 let rule = format!("no such loss; there are: {}", names.join(", "));

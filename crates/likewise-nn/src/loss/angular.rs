@@ -31,7 +31,7 @@ use crate::Result;
 /// form). Rows are of unit length in the batch form; the original leaves them as they are and
 /// adds an L2 term. The sum over negatives is a product of exponentials, so no n^3 tensor is
 /// built; that limits alpha to 60 degrees (the papers use 35 to 55).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Angular {
     /// Angle in degrees.

@@ -25,7 +25,7 @@ use crate::Result;
 /// **Source.** Wen et al., ECCV 2016, who sum over the batch where we take the mean, and move
 /// centres by a rule of their own; here they are learned like any proxy. A soft target is the
 /// mean of its centres.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Center {}
 

@@ -51,7 +51,7 @@ pub enum Total {
 /// is 0. The correction of wrong-signed gradients (eq. 10) is left out: it loses accuracy.
 /// Items of weight 0 are in no neighbourhood. A [memory](crate::memory) is not looked at:
 /// its rows would need neighbourhoods too.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contextual {
     /// Items of a neighbourhood, itself among them: as many as a class has in a batch.

@@ -40,7 +40,7 @@ pub enum Measure {
 ///
 /// **Source.** Hadsell et al., CVPR 2006; margins 0 and 1 of common practice, (0.9, 0.6) and
 /// (0.75, 0.6) for cosines from Liao et al., ICML 2023.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contrastive {
     /// What the margins are measured in.

@@ -1,4 +1,4 @@
-//! The FastAP loss.
+//! The `FastAP` loss.
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use crate::Result;
 /// **Cost.** O(n^2 d) time, O(n^2) memory whatever the number of bins.
 ///
 /// **Source.** Cakir et al., CVPR 2019; L = 10.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FastAp {
     /// Number L of steps between bins.

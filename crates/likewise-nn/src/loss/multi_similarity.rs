@@ -27,7 +27,7 @@ use crate::Result;
 /// **Source.** Wang et al., CVPR 2019. Anchors without a pair count as 0 in the mean, as in
 /// common practice; the authors' code skips an anchor that lacks either kind, drops positives
 /// with cosine 1 and divides by the batch size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MultiSimilarity {
     /// Scale a of positives, above 0.

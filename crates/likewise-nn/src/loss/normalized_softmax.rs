@@ -23,7 +23,7 @@ use crate::Result;
 ///
 /// **Source.** Zhai & Wu, BMVC 2019; T = 0.05. They add a layer norm before and batches
 /// balanced by class, which belong to the network and the sampler.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NormalizedSoftmax {
     /// Temperature T, above 0.

@@ -24,8 +24,8 @@ use crate::Result;
 ///
 /// **Cost.** O(n^2 d) time, O(n^2) memory.
 ///
-/// **Source.** Sohn, NeurIPS 2016; Chen et al., ICML 2020; T = 0.07 of common practice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// **Source.** Sohn, `NeurIPS` 2016; Chen et al., ICML 2020; T = 0.07 of common practice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NtXent {
     /// Temperature T, above 0.

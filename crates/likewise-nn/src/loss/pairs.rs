@@ -258,8 +258,8 @@ mod tests {
         triplets.push(0, 1, 2, 0.5);
         triplets.push(0, 1, 2, 0.25);
         let pairs = Pairs::from_triplets(3, &triplets, &device).unwrap();
-        assert_eq!(values(&pairs.positive)[1], 0.75);
-        assert_eq!(values(&pairs.negative)[2], 0.75);
+        assert_eq!(values(&pairs.positive)[..2], [0.0, 0.75]);
+        assert_eq!(values(&pairs.negative)[..3], [0.0, 0.0, 0.75]);
         assert_eq!(values(&pairs.anchor_column()), [0.75, 0.0, 0.0]);
     }
 

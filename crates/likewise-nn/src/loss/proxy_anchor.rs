@@ -29,7 +29,7 @@ use crate::Result;
 ///
 /// **Source.** Kim et al., CVPR 2020; a = 32, d = 0.1. Sums of exponentials are taken in the
 /// logarithm, so they cannot overflow.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProxyAnchor {
     /// Scale a, above 0.

@@ -1,4 +1,4 @@
-//! The ProxyNCA loss.
+//! The `ProxyNCA` loss.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ use crate::Result;
 /// **Source.** Movshovitz-Attias et al., ICCV 2017 (original). The softmax that keeps the own
 /// proxy in the sum is what common practice runs, and the default: the original can fall
 /// below 0 without bound. With a single class the original's empty sum is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProxyNca {
     /// Scale g, above 0.

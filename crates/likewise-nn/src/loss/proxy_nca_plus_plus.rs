@@ -1,4 +1,4 @@
-//! The ProxyNCA++ loss.
+//! The `ProxyNCA`++ loss.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use crate::Result;
 /// **Cost.** O(n C d) time, O(n C) memory.
 ///
 /// **Source.** Teh et al., ECCV 2020; T = 1/9.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProxyNcaPlusPlus {
     /// Temperature T, above 0.

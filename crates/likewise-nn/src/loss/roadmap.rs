@@ -33,14 +33,14 @@ use crate::Result;
 ///
 /// **Cost.** As `SmoothAp`.
 ///
-/// **Source.** Ramzi et al., NeurIPS 2021, current code of the authors: tau 0.01, rho 100,
+/// **Source.** Ramzi et al., `NeurIPS` 2021, current code of the authors: tau 0.01, rho 100,
 /// delta 0.05, offset 1.44, start 0.5 (their preset for iNaturalist: start 0, offset 1).
 /// Weights 0.5 and 0.5 and margins (0.9, 0.6) from Liao et al., ICML 2023, whose older copy
 /// has `rho x + offset`: the flag `legacy`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Roadmap {
-    /// Weight a of SupAP, at least 0.
+    /// Weight a of `SupAP`, at least 0.
     pub ranking: f64,
     /// Weight b of the contrastive term, at least 0.
     pub calibration: f64,

@@ -31,7 +31,7 @@ use crate::Result;
 ///
 /// **Source.** Brown et al., ECCV 2020; tau = 0.01. Unlike their code it needs no equal class
 /// counts. Their clip of the exponent at 50 changes less than 1e-21 and is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmoothAp {
     /// Temperature tau of the sigmoid, in cosine, above 0.

@@ -1,4 +1,4 @@
-//! The SoftTriple loss.
+//! The `SoftTriple` loss.
 
 use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use crate::Result;
 /// **Cost.** O(n C K d) time, O(n C K + C K^2) memory.
 ///
 /// **Source.** Qian et al., ICCV 2019; la = 20, g = 0.1, delta = 0.01, tau = 0.2, K = 10.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftTriple {
     /// Centres a class, K.

@@ -32,7 +32,7 @@ use crate::Result;
 ///
 /// **Source.** Schroff et al., CVPR 2015, with the unsquared distance and the mean over
 /// active triplets of common practice; margin 0.05.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Triplet {
     /// Margin, a distance of unit rows.
@@ -125,10 +125,11 @@ mod tests {
         let wide = Triplet { margin: 0.5 };
         near(wide.forward(batch(), &pairs()), 0.133_891_62);
         let mut all = Triplets::default();
+        let class = |i: u32| Y[i as usize];
         for a in 0..6 {
-            for p in (0..6).filter(|&p| p != a && Y[p] == Y[a]) {
-                for n in (0..6).filter(|&n| Y[n] != Y[a]) {
-                    all.push(a as u32, p as u32, n as u32, 1.0);
+            for p in (0..6).filter(|&p| p != a && class(p) == class(a)) {
+                for n in (0..6).filter(|&n| class(n) != class(a)) {
+                    all.push(a, p, n, 1.0);
                 }
             }
         }

@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result};
 /// without the list.
 ///
 /// **Cost.** O(T) time and memory for T triplets, up to n^3; refused above 2^26.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct All {}
 

@@ -24,7 +24,7 @@ use super::Seen;
 /// **Cost.** O(n^2). **Source.** Wu et al., ICCV 2017, with the constants of the code of Liao
 /// et al., ICML 2023. "Class count" there is read as the items of the anchor's class. An
 /// anchor without a negative nearer than 1.4 gives no triplet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DistanceWeighted {}
 
@@ -93,8 +93,7 @@ mod tests {
     #[test]
     fn weights_are_those_of_the_formula() {
         let seen = Seen::of(&reference::batch(), &reference::pairs()).unwrap();
-        // In three dimensions the weight is 1/d; items 4 and 5 of the others are too far or
-        // near enough.
+        // In three dimensions the weight is 1/d.
         let found = negatives(&seen, 0, 3.0);
         let near: Vec<usize> = found.iter().map(|f| f.0).collect();
         let expected: Vec<usize> = (2..6).filter(|&n| seen.distance(0, n) < 1.4).collect();

@@ -11,7 +11,7 @@ use super::Seen;
 /// bad start or with wrong labels: the hardest pairs are then noise, and embeddings collapse.
 ///
 /// **Cost.** O(n^2). **Source.** Hermans et al., 2017 (batch hard).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hard {}
 

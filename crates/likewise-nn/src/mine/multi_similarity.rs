@@ -20,7 +20,7 @@ use crate::loss::{Pairs, at_least_zero};
 ///
 /// **Cost.** O(n^2). **Source.** Wang et al., CVPR 2019; eps = 0.1. An anchor that lacks
 /// positives keeps no negatives, and the other way round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MultiSimilarity {
     /// Tolerance eps, a difference of cosines, at least 0.

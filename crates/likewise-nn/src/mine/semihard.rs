@@ -19,7 +19,7 @@ use crate::loss::above_zero;
 /// none.
 ///
 /// **Cost.** O(P n) for P positive pairs. **Source.** Schroff et al., CVPR 2015.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Semihard {
     /// Margin, a distance of unit rows.
@@ -70,8 +70,8 @@ mod tests {
             let mined = miner.mine(&reference::disordered(), batch, 0).unwrap();
             mined.triplets.unwrap().iter().collect::<Vec<_>>()
         };
-        // Item 0 is 1.27 from its positive and farther only from 4: 1.34 away.
-        assert!(mined(0.2).contains(&(0, 1, 4, 1.0)), "{:?}", mined(0.2));
+        // Item 0 is 1.185 from its positive and 1.273 from item 2; 3 and 5 are nearer.
+        assert!(mined(0.1).contains(&(0, 1, 2, 1.0)), "{:?}", mined(0.1));
         assert!(mined(0.01).is_empty(), "{:?}", mined(0.01));
     }
 }
