@@ -8,6 +8,7 @@ mod googlenet;
 mod head;
 mod lite0;
 mod network;
+mod onnx;
 mod paper001;
 mod pooling;
 mod preprocess;
@@ -21,6 +22,8 @@ pub use embedding::EmbeddingConfig;
 pub use encoder::{Encoder, EncoderConfig, Group, Input};
 pub use head::{Head, HeadConfig, Residual};
 pub(crate) use head::{ResidualNet, parameter};
+#[cfg(feature = "onnx")]
+pub use onnx::OnnxEncoder;
 pub use pooling::Pool;
 pub use preprocess::{Channels, Preprocess};
 pub use weights::Weights;

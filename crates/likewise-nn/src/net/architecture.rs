@@ -63,7 +63,14 @@ impl Architecture {
             BnInception, Cifar, Googlenet, Lite0, Mnist, Resnet18, Resnet50, Squeezenet,
         };
         [
-            Mnist, Cifar, Resnet18, Resnet50, BnInception, Googlenet, Lite0, Squeezenet,
+            Mnist,
+            Cifar,
+            Resnet18,
+            Resnet50,
+            BnInception,
+            Googlenet,
+            Lite0,
+            Squeezenet,
         ]
     }
 
@@ -111,9 +118,7 @@ impl Architecture {
             Self::Resnet18 | Self::Resnet50 | Self::Cifar => Preprocess::torchvision(),
             Self::BnInception => pixels(&[104.0, 117.0, 128.0]),
             // Its weights are converted ones: torchvision brings its usual input to these.
-            Self::Googlenet => {
-                Preprocess::new(Channels::Rgb, 1.0 / 255.0, &[0.5; 3], &[0.5; 3])
-            }
+            Self::Googlenet => Preprocess::new(Channels::Rgb, 1.0 / 255.0, &[0.5; 3], &[0.5; 3]),
             Self::Lite0 => Preprocess::new(Channels::Rgb, 1.0, &[127.0; 3], &[128.0; 3]),
             Self::Squeezenet => pixels(&[104.0, 116.7, 122.7]),
         }
@@ -140,7 +145,11 @@ impl Architecture {
 
     /// The network with random weights; see [`Builder`] for their distribution.
     pub(super) fn build(self, seed: u64, frozen_norm: bool, device: &Device) -> Network {
-        let epsilon = if self == Self::Googlenet { 1e-3 } else { EPSILON };
+        let epsilon = if self == Self::Googlenet {
+            1e-3
+        } else {
+            EPSILON
+        };
         let channels = self.preprocess().depth();
         let (mut b, x) = Builder::new(seed, device, channels, frozen_norm, epsilon);
         match self {

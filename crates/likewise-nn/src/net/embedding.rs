@@ -19,7 +19,7 @@ const HIDDEN: u64 = 102;
 const HIDDEN_BIAS: u64 = 103;
 
 /// Added to a variance before its root.
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// What stands behind the pooled features.
 ///
