@@ -1,7 +1,8 @@
 //! Trained heads for Likewise: from beliefs to an embedding that was measured.
 //!
 //! A [`Recipe`] says how; a [`study::Plan`] runs it beside its baselines and gives a fitted
-//! [`Model`] with honest numbers. Built on burn; the CPU is the default device.
+//! [`Model`] with honest numbers. [`net`] holds the networks that turn images into features.
+//! Built on burn; the CPU is the default device.
 
 pub mod error;
 pub mod loss;

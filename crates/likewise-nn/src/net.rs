@@ -10,6 +10,7 @@ mod head;
 mod lite0;
 mod model;
 mod network;
+mod onnx;
 mod paper001;
 mod pooling;
 mod preprocess;
@@ -26,6 +27,8 @@ pub use encoder::{Encoder, EncoderConfig, Group, Input};
 pub use head::{Head, HeadConfig, Residual};
 pub(crate) use head::{ResidualNet, parameter};
 pub use model::Model;
+#[cfg(feature = "onnx")]
+pub use onnx::OnnxEncoder;
 pub use pooling::Pool;
 pub use preprocess::{Channels, Preprocess};
 pub(crate) use tensor::{matrix_tensor, to_matrix};

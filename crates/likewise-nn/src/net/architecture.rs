@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::network::{Builder, Network};
 use super::preprocess::{Channels, Preprocess};
 use super::resnet::{Block, resnet};
-use super::{bn_inception, googlenet, lite0, paper001, squeezenet};
+use super::squeezenet::{self, Border, squeezenet};
+use super::{bn_inception, googlenet, lite0, paper001};
 
 /// Epsilon of batch norms, where a network does not say another.
 const EPSILON: f64 = 1e-5;
@@ -22,14 +23,16 @@ const EPSILON: f64 = 1e-5;
 /// | `bn-inception` | 224 x 224 | 1024 | 10.3 M | Caffe model in its `PyTorch` form |
 /// | `googlenet` | 224 x 224 | 1024 | 5.6 M | torchvision |
 /// | `lite0` | 224 x 224 | 1280 | 3.4 M | batch norms folded |
-/// | `squeezenet` | 227 x 227 | 512 | .7 M | Caffe; torchvision with its own [`Preprocess`] |
+/// | `squeezenet` | 227 x 227 | 512 | .7 M | Caffe model as the package ndf has it |
+/// | `squeezenet-torchvision` | 224 x 224 | 512 | .7 M | torchvision: other borders and pixels |
 ///
 /// **When not.** `mnist` and `cifar` fit one size of image; all others read any that is
 /// large enough, best near the size above.
 ///
 /// **What was checked.** `lite0` and `squeezenet` give the published outputs with real
-/// weights. `resnet18`, `resnet50`, `bn-inception` and `googlenet` never ran with real weights
-/// here: their layers, names and numbers of parameters are those of the models named above.
+/// weights. The others never ran with real weights here; with the same numbers in all weights
+/// they give the outputs and gradients of the models named above (of a plain description in
+/// `PyTorch` for `mnist` and `cifar`).
 ///
 /// **Source.** Liu et al., AAAI 2021 (`mnist`, `cifar`); He et al., CVPR 2016; Ioffe &
 /// Szegedy, ICML 2015; Szegedy et al., CVPR 2015; Tan & Le, ICML 2019; Iandola et al., 2016.
@@ -52,18 +55,26 @@ pub enum Architecture {
     /// Small and accurate: the best features a second on a CPU here.
     #[default]
     Lite0,
-    /// The smallest.
+    /// The smallest; one zero around the image, pools inside their maps.
     Squeezenet,
+    /// The smallest, as torchvision has it: no zeros, pools over the edge.
+    #[serde(rename = "squeezenet-torchvision")]
+    SqueezenetTorchvision,
 }
 
 impl Architecture {
     /// Every network.
-    pub fn all() -> [Self; 8] {
-        use Architecture::{
-            BnInception, Cifar, Googlenet, Lite0, Mnist, Resnet18, Resnet50, Squeezenet,
-        };
+    pub fn all() -> [Self; 9] {
         [
-            Mnist, Cifar, Resnet18, Resnet50, BnInception, Googlenet, Lite0, Squeezenet,
+            Self::Mnist,
+            Self::Cifar,
+            Self::Resnet18,
+            Self::Resnet50,
+            Self::BnInception,
+            Self::Googlenet,
+            Self::Lite0,
+            Self::Squeezenet,
+            Self::SqueezenetTorchvision,
         ]
     }
 
@@ -78,6 +89,7 @@ impl Architecture {
             Self::Googlenet => "googlenet",
             Self::Lite0 => "lite0",
             Self::Squeezenet => "squeezenet",
+            Self::SqueezenetTorchvision => "squeezenet-torchvision",
         }
     }
 
@@ -96,7 +108,7 @@ impl Architecture {
         match self {
             Self::Mnist => 128,
             Self::Cifar => 64,
-            Self::Resnet18 | Self::Squeezenet => 512,
+            Self::Resnet18 | Self::Squeezenet | Self::SqueezenetTorchvision => 512,
             Self::Resnet50 => 2048,
             Self::BnInception | Self::Googlenet => 1024,
             Self::Lite0 => 1280,
@@ -108,12 +120,12 @@ impl Architecture {
         let pixels = |mean| Preprocess::new(Channels::Bgr, 1.0, mean, &[1.0; 3]);
         match self {
             Self::Mnist => Preprocess::new(Channels::Gray, 1.0 / 255.0, &[0.0], &[1.0]),
-            Self::Resnet18 | Self::Resnet50 | Self::Cifar => Preprocess::torchvision(),
+            Self::Resnet18 | Self::Resnet50 | Self::Cifar | Self::SqueezenetTorchvision => {
+                Preprocess::torchvision()
+            }
             Self::BnInception => pixels(&[104.0, 117.0, 128.0]),
             // Its weights are converted ones: torchvision brings its usual input to these.
-            Self::Googlenet => {
-                Preprocess::new(Channels::Rgb, 1.0 / 255.0, &[0.5; 3], &[0.5; 3])
-            }
+            Self::Googlenet => Preprocess::new(Channels::Rgb, 1.0 / 255.0, &[0.5; 3], &[0.5; 3]),
             Self::Lite0 => Preprocess::new(Channels::Rgb, 1.0, &[127.0; 3], &[128.0; 3]),
             Self::Squeezenet => pixels(&[104.0, 116.7, 122.7]),
         }
@@ -122,7 +134,7 @@ impl Architecture {
     /// Names in published weights that differ: their beginning, and ours.
     pub(super) fn renames(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Squeezenet => &squeezenet::TORCHVISION,
+            Self::SqueezenetTorchvision => &squeezenet::TORCHVISION,
             _ => &[],
         }
     }
@@ -134,13 +146,18 @@ impl Architecture {
             Self::Resnet18 | Self::Resnet50 | Self::Lite0 => &["fc."],
             Self::BnInception => &["last_linear.", "fc."],
             Self::Googlenet => &["fc.", "aux1.", "aux2."],
-            Self::Squeezenet => &["conv10.", "classifier.1."],
+            Self::Squeezenet => &["conv10."],
+            Self::SqueezenetTorchvision => &["classifier.1."],
         }
     }
 
     /// The network with random weights; see [`Builder`] for their distribution.
     pub(super) fn build(self, seed: u64, frozen_norm: bool, device: &Device) -> Network {
-        let epsilon = if self == Self::Googlenet { 1e-3 } else { EPSILON };
+        let epsilon = if self == Self::Googlenet {
+            1e-3
+        } else {
+            EPSILON
+        };
         let channels = self.preprocess().depth();
         let (mut b, x) = Builder::new(seed, device, channels, frozen_norm, epsilon);
         match self {
@@ -151,7 +168,8 @@ impl Architecture {
             Self::BnInception => bn_inception::bn_inception(&mut b, x),
             Self::Googlenet => googlenet::googlenet(&mut b, x),
             Self::Lite0 => lite0::lite0(&mut b, x),
-            Self::Squeezenet => squeezenet::squeezenet(&mut b, x),
+            Self::Squeezenet => squeezenet(&mut b, x, Border::Padded),
+            Self::SqueezenetTorchvision => squeezenet(&mut b, x, Border::Ceil),
         }
         b.finish()
     }

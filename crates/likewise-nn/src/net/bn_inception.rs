@@ -32,7 +32,11 @@ pub(super) fn bn_inception(b: &mut Builder, x: At) {
     let mut x = b.max_pool(x, pool);
     for (part, first, [reduced, wide], [double_reduced, double], projected) in INCEPTIONS {
         let halves = first == 0;
-        let last = if halves { Window { stride: 2, ..three } } else { three };
+        let last = if halves {
+            Window { stride: 2, ..three }
+        } else {
+            three
+        };
         let name = |layer: &str| format!("inception_{part}_{layer}");
         let mut branches = Vec::new();
         if !halves {

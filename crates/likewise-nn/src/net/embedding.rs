@@ -19,7 +19,7 @@ const HIDDEN: u64 = 102;
 const HIDDEN_BIAS: u64 = 103;
 
 /// Added to a variance before its root.
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// What stands behind the pooled features.
 ///
@@ -165,8 +165,10 @@ impl Embedding {
         for (name, layer) in hidden.chain([("output", &mut self.output)]) {
             let like = layer.weight.val();
             let trained = like.is_require_grad();
-            let value = source.take(&format!("{name}.weight"), like.transpose());
-            let value = value.transpose().set_require_grad(trained);
+            let value = source.take(&format!("{name}.weight"), like.clone().transpose());
+            // Laid out anew: a transposed view would multiply in another order.
+            let value = Tensor::from_data(value.transpose().to_data(), &like.device());
+            let value = value.set_require_grad(trained);
             layer.weight = layer.weight.clone().map(|_| value);
             if let Some(bias) = &mut layer.bias {
                 source.fill(&format!("{name}.bias"), bias);

@@ -136,10 +136,21 @@ impl EncoderConfig {
     /// The encoder with random weights: the same for the same seed on every device.
     pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
         self.validate()?;
-        Ok(Encoder {
-            backbone: self.name.build(seed, self.frozen_norm, device),
-            head: self.head.init(self.name.features(), seed, device),
+        // Drawn as a network that learns, so that `train` can bring it back from `valid`.
+        let learning = if device.is_autodiff() {
+            device.clone()
+        } else {
+            device.clone().autodiff()
+        };
+        let encoder = Encoder {
+            backbone: self.name.build(seed, self.frozen_norm, &learning),
+            head: self.head.init(self.name.features(), seed, &learning),
             config: self.clone(),
+        };
+        Ok(if device.is_autodiff() {
+            encoder
+        } else {
+            encoder.valid()
         })
     }
 }
@@ -176,7 +187,10 @@ impl Encoder {
     /// Rows are not scaled to length 1. Panics, as every layer of burn, on an input that
     /// [`check_input`](Self::check_input) refuses.
     pub fn forward(&self, input: Tensor<4>) -> Tensor<2> {
-        let features = self.config.pool.forward(input, |x| self.backbone.forward(x));
+        let features = self
+            .config
+            .pool
+            .forward(input, |x| self.backbone.forward(x));
         match &self.head {
             Some(head) => head.forward(features),
             None => features,
@@ -194,7 +208,10 @@ impl Encoder {
             )));
         }
         let sizes = self.config.pool.scales([height, width]);
-        if sizes.iter().any(|&size| self.backbone.map_size(size).is_none()) {
+        if sizes
+            .iter()
+            .any(|&size| self.backbone.map_size(size).is_none())
+        {
             return Err(Error::data(format!(
                 "images of {height} x {width} are too small for {name} with this pool; scale \
                  them to {} x {}",
@@ -227,7 +244,9 @@ impl Encoder {
         let trained = |name: &str| !name.contains(".running_");
         let weights = self.weights();
         let shapes = weights.shapes().filter(|(name, _)| trained(name));
-        shapes.map(|(_, shape)| shape.iter().product::<usize>()).sum()
+        shapes
+            .map(|(_, shape)| shape.iter().product::<usize>())
+            .sum()
     }
 
     /// All tensors: the network's under `backbone.` and their published names, the head's as

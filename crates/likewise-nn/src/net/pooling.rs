@@ -1,8 +1,8 @@
 //! From the map of a network to one row an image.
 
+use burn::tensor::Tensor;
 use burn::tensor::module::interpolate;
 use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::l2_normalize;
@@ -101,7 +101,8 @@ fn largest(map: Tensor<4>) -> Tensor<2> {
 }
 
 fn sum(rows: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
-    rows.reduce(|a, b| a + b).expect("there is a whole map and a first scale")
+    rows.reduce(|a, b| a + b)
+        .expect("there is a whole map and a first scale")
 }
 
 /// R-MAC of one map.
@@ -163,14 +164,24 @@ mod tests {
     fn the_squares_cover_the_map() {
         // 1 + 1 + 4 + 9 on a square map: the authors' code counts the whole one twice.
         assert_eq!(regions(6, 6).len(), 15);
-        let of = |level_side| regions(6, 6).into_iter().filter(move |r| r[2] == level_side);
-        assert_eq!(of(4).collect::<Vec<_>>(), [[0, 0, 4, 4], [0, 2, 4, 4], [2, 0, 4, 4], [2, 2, 4, 4]]);
+        let of = |level_side| {
+            regions(6, 6)
+                .into_iter()
+                .filter(move |r| r[2] == level_side)
+        };
+        assert_eq!(
+            of(4).collect::<Vec<_>>(),
+            [[0, 0, 4, 4], [0, 2, 4, 4], [2, 0, 4, 4], [2, 2, 4, 4]]
+        );
         assert_eq!(of(3).map(|r| r[1]).max(), Some(3));
         // On 4 x 6 one more square in each row overlaps by .5, two more by .75: one more.
-        let wide: Vec<_> = regions(4, 6).into_iter().filter(|r| r[2..] == [4, 4]).collect();
+        let wide: Vec<_> = regions(4, 6)
+            .into_iter()
+            .filter(|r| r[2..] == [4, 4])
+            .collect();
         assert_eq!(wide, [[0, 0, 4, 4], [0, 2, 4, 4]]);
         // A map of one place has only itself.
-        assert_eq!(regions(1, 1), [[0, 0, 1, 1], [0, 0, 1, 1], ]);
+        assert_eq!(regions(1, 1), [[0, 0, 1, 1], [0, 0, 1, 1],]);
     }
 
     #[test]
@@ -179,7 +190,11 @@ mod tests {
             [[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]],
             [[4.0, 0.0, 0.0], [0.0, 2.0, 0.0]],
         ]);
-        let row = |pool: Pool| to_matrix(pool.forward(x.clone(), |x| x)).into_raw_vec_and_offset().0;
+        let row = |pool: Pool| {
+            to_matrix(pool.forward(x.clone(), |x| x))
+                .into_raw_vec_and_offset()
+                .0
+        };
         assert_eq!(row(Pool::Average), [1.0, 1.0]);
         assert_eq!(row(Pool::Max), [3.0, 4.0]);
         assert_eq!(row(Pool::Both), [4.0, 5.0]);

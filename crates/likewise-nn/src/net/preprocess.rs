@@ -74,9 +74,8 @@ impl Preprocess {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        let finite = |values: &[f32]| {
-            values.len() == self.depth() && values.iter().all(|v| v.is_finite())
-        };
+        let finite =
+            |values: &[f32]| values.len() == self.depth() && values.iter().all(|v| v.is_finite());
         for (field, values) in [("mean", &self.mean), ("std", &self.std)] {
             if !finite(values) {
                 return Err(Error::parameter(

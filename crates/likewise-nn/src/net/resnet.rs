@@ -52,7 +52,12 @@ fn residual(b: &mut Builder, x: At, name: &str, block: Block, width: usize, stri
     let shortcut = if stride == 1 && b.channels(x) == out {
         x
     } else {
-        let short = b.bare_conv(x, &format!("{name}downsample.0"), out, Window { stride, ..one });
+        let short = b.bare_conv(
+            x,
+            &format!("{name}downsample.0"),
+            out,
+            Window { stride, ..one },
+        );
         b.norm(short, &format!("{name}downsample.1"))
     };
     let sum = b.add(y, shortcut);

@@ -35,11 +35,23 @@ pub(super) const TORCHVISION: [(&str, &str); 17] = [
     ("features.12.", "fire9."),
 ];
 
+/// How the published weights treat borders: same layers, other sizes of maps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Border {
+    /// One zero around the image, pools inside their map.
+    Padded,
+    /// No zeros, pools over the edge, as torchvision and the first publication have it.
+    Ceil,
+}
+
 /// 512 channels.
-pub(super) fn squeezenet(b: &mut Builder, x: At) {
+pub(super) fn squeezenet(b: &mut Builder, x: At, border: Border) {
     let one = Window::new(1, 1, 0);
-    let pool = Window::new(3, 2, 0).ceil();
-    let x = b.conv(x, "conv1", 64, Window::new(3, 2, 0));
+    let (pad, pool) = match border {
+        Border::Padded => (1, Window::new(3, 2, 0)),
+        Border::Ceil => (0, Window::new(3, 2, 0).ceil()),
+    };
+    let x = b.conv(x, "conv1", 64, Window::new(3, 2, pad));
     let mut x = b.relu(x);
     for (i, (squeezed, expanded)) in FIRES.into_iter().enumerate() {
         // A pool before fire modules 2, 4 and 6.

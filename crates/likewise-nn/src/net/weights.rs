@@ -18,7 +18,13 @@ use crate::{Error, ErrorKind, Result};
 const SHOWN: usize = 6;
 
 /// Under what trainers put the weights of the network.
-const WRAPPERS: [&str; 5] = ["state_dict.", "model_state_dict.", "model.", "module.", "net."];
+const WRAPPERS: [&str; 5] = [
+    "state_dict.",
+    "model_state_dict.",
+    "model.",
+    "module.",
+    "net.",
+];
 
 #[derive(Debug, Clone, PartialEq)]
 struct Weight {
@@ -184,12 +190,15 @@ impl Weights {
     pub fn rename<'a>(self, pairs: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) -> Self {
         let rename = |name: String| {
             let mut pairs = pairs.clone().into_iter();
-            let new = pairs.find_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
+            let new =
+                pairs.find_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
             new.unwrap_or(name)
         };
         let tensors = self.tensors.into_iter();
         Self {
-            tensors: tensors.map(|(name, weight)| (rename(name), weight)).collect(),
+            tensors: tensors
+                .map(|(name, weight)| (rename(name), weight))
+                .collect(),
         }
     }
 

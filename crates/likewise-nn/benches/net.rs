@@ -1,0 +1,93 @@
+//! Time of networks on the CPU: embedding, and steps of training.
+//!
+//!     cargo bench -p likewise-nn --bench net -- [PEER]
+//!
+//! With the word `torch` the same work is done by PyTorch with as many threads, in the same
+//! run (`pip install torch`; `peers/net.py`). Random weights; medians after a warm-up.
+
+use std::process::Command;
+use std::time::Instant;
+
+use burn::optim::{GradientsParams, Optimizer, SgdConfig};
+use burn::tensor::{Tensor, TensorData};
+use likewise_nn::Device;
+use likewise_nn::net::{Architecture, Encoder, EncoderConfig};
+use ndarray::Array4;
+
+const SEED: u64 = 1;
+const ROUNDS: usize = 7;
+
+fn median(name: &str, mut work: impl FnMut()) {
+    work();
+    let mut times: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64() * 1000.0
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!("{name:<32} {:>9.1} ms", times[ROUNDS / 2]);
+}
+
+fn images(config: &EncoderConfig, n: usize) -> Array4<f32> {
+    let input = config.input();
+    let shape = (n, input.channels, input.height, input.width);
+    Array4::from_shape_fn(shape, |(i, c, h, w)| {
+        ((i + c + h * w) % 13) as f32 / 6.0 - 1.0
+    })
+}
+
+fn inference(name: Architecture, n: usize) {
+    let config = EncoderConfig::of(name);
+    let encoder = config
+        .init(SEED, &Device::flex())
+        .expect("the configuration is valid");
+    let pixels = images(&config, n);
+    median(&format!("{} inference {n}", config.name()), || {
+        encoder.embed(pixels.view()).expect("the images fit");
+    });
+}
+
+/// Forward, backward and an SGD step on the mean square of the rows.
+fn training(name: Architecture, n: usize) {
+    let config = EncoderConfig::of(name);
+    let device = Device::flex().autodiff();
+    let mut encoder = Some(
+        config
+            .init(SEED, &device)
+            .expect("the configuration is valid"),
+    );
+    let mut optimizer = SgdConfig::new().init::<Encoder>();
+    let pixels = images(&config, n);
+    let shape: [usize; 4] = pixels
+        .shape()
+        .try_into()
+        .expect("images have four dimensions");
+    let data = TensorData::new(pixels.into_raw_vec_and_offset().0, shape);
+    median(&format!("{} step {n}", config.name()), || {
+        let model = encoder.take().expect("every step gives the model back");
+        let rows = model.forward(Tensor::from_data(data.clone(), &device));
+        let gradients = rows.square().mean().backward();
+        let gradients = GradientsParams::from_grads(gradients, &model);
+        encoder = Some(optimizer.step(1e-4, model, gradients));
+    });
+}
+
+fn main() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("likewise, {threads} threads, seed {SEED}, median of {ROUNDS}");
+    inference(Architecture::Lite0, 16);
+    training(Architecture::Mnist, 300);
+    training(Architecture::Lite0, 16);
+    if std::env::args().any(|a| a == "torch") {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/net.py");
+        let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+        let status = Command::new(python)
+            .args([script, &threads.to_string(), &ROUNDS.to_string()])
+            .status();
+        if !status.is_ok_and(|s| s.success()) {
+            println!("torch: not run");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! ONNX: our encoders out, anybody's encoders in.
+
+mod message;
+#[cfg(feature = "onnx")]
+mod read;
+mod write;
+
+#[cfg(feature = "onnx")]
+pub use read::OnnxEncoder;

@@ -1,0 +1,217 @@
+//! An encoder as an ONNX model.
+
+use burn::tensor::Tensor;
+use prost::Message;
+
+use super::message::{Attribute, Constant, FLOAT, Graph, Model, Node, Opset, Value};
+use crate::net::embedding::{EPSILON, Embedding};
+use crate::net::encoder::Encoder;
+use crate::net::network::{Network, Op, Pad, Window};
+use crate::net::pooling::Pool;
+use crate::{Error, Result};
+
+/// The version of ONNX's operators that is written: old enough for every reader.
+const OPSET: i64 = 13;
+/// The version of the file's structure that belongs to it.
+const IR: i64 = 7;
+
+impl Encoder {
+    /// The bytes of an ONNX file: `input` (`[batch, channels, height, width]`, preprocessed,
+    /// of the size in the configuration) to `embedding` (`[batch, output_dim]`), rows of
+    /// length 1 where `unit` is set.
+    ///
+    /// Batch norms are folded into convolutions. Fails for the pool `rmac`, whose regions
+    /// depend on the image.
+    pub fn to_onnx(&self, unit: bool) -> Result<Vec<u8>> {
+        let encoder = self.inference();
+        let input = encoder.config().input();
+        let mut writer = Writer::default();
+        let map = writer.network(&encoder.backbone);
+        let mut row = writer.pool(encoder.config().pool, &map)?;
+        if let Some(head) = &encoder.head {
+            row = writer.head(head, row);
+        }
+        if unit {
+            row = writer.unit(row);
+        }
+        writer.node("Identity", vec![row], vec![]);
+        let mut graph = writer.graph;
+        if let Some(last) = graph.node.last_mut() {
+            last.output = vec!["embedding".into()];
+        }
+        graph.name = encoder.config().name().into();
+        let image = [input.channels, input.height, input.width];
+        graph.input = vec![Value::items("input", &image)];
+        graph.output = vec![Value::items("embedding", &[encoder.config().output_dim()])];
+        let model = Model {
+            ir_version: IR,
+            producer_name: "likewise".into(),
+            graph: Some(graph),
+            opset_import: vec![Opset {
+                domain: String::new(),
+                version: OPSET,
+            }],
+        };
+        Ok(model.encode_to_vec())
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    graph: Graph,
+}
+
+impl Writer {
+    /// Adds an operation; gives the name of its result.
+    fn node(&mut self, op: &str, input: Vec<String>, attribute: Vec<Attribute>) -> String {
+        let name = format!("{}_{op}", self.graph.node.len());
+        self.graph.node.push(Node {
+            input,
+            output: vec![name.clone()],
+            name: name.clone(),
+            op_type: op.to_owned(),
+            attribute,
+        });
+        name
+    }
+
+    /// Adds a constant; gives its name back.
+    fn constant<const D: usize>(&mut self, name: String, tensor: Tensor<D>) -> String {
+        let dims = tensor.dims().map(|size| size as i64).to_vec();
+        let values = tensor
+            .try_into_vec_as::<f32>()
+            .expect("a float tensor reads as f32");
+        self.values(name, dims, &values)
+    }
+
+    fn scalar(&mut self, value: f32) -> String {
+        let name = format!("scalar_{}", self.graph.initializer.len());
+        self.values(name, vec![], &[value])
+    }
+
+    fn values(&mut self, name: String, dims: Vec<i64>, values: &[f32]) -> String {
+        self.graph.initializer.push(Constant {
+            dims,
+            data_type: FLOAT,
+            name: name.clone(),
+            raw_data: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        });
+        name
+    }
+
+    /// The steps of a folded network; gives the name of its last map.
+    fn network(&mut self, network: &Network) -> String {
+        let mut names: Vec<String> = Vec::with_capacity(network.steps.len());
+        for step in &network.steps {
+            let mut input: Vec<String> = step.inputs.iter().map(|&j| names[j].clone()).collect();
+            let name = match step.op {
+                Op::Input => "input".to_owned(),
+                Op::Conv(number, window) => {
+                    let conv = &network.convs[number];
+                    let weight = format!("{}.weight", step.name);
+                    input.push(self.constant(weight, conv.weight.val()));
+                    if let Some(bias) = &conv.bias {
+                        input.push(self.constant(format!("{}.bias", step.name), bias.val()));
+                    }
+                    let mut attributes = moving(window);
+                    attributes.push(Attribute::int("group", conv.groups as i64));
+                    self.node("Conv", input, attributes)
+                }
+                Op::Norm(_) => unreachable!("a folded network has no batch norms"),
+                Op::Relu => self.node("Relu", input, vec![]),
+                Op::Relu6 => {
+                    input.extend([self.scalar(0.0), self.scalar(6.0)]);
+                    self.node("Clip", input, vec![])
+                }
+                Op::MaxPool(window) => {
+                    let mut attributes = moving(window);
+                    attributes.push(Attribute::int("ceil_mode", window.ceil.into()));
+                    self.node("MaxPool", input, attributes)
+                }
+                Op::AvgPool { window, count_pad } => {
+                    let mut attributes = moving(window);
+                    attributes.push(Attribute::int("ceil_mode", window.ceil.into()));
+                    attributes.push(Attribute::int("count_include_pad", count_pad.into()));
+                    self.node("AveragePool", input, attributes)
+                }
+                Op::Add => self.node("Add", input, vec![]),
+                Op::Concat => self.node("Concat", input, vec![Attribute::int("axis", 1)]),
+            };
+            names.push(name);
+        }
+        names.pop().unwrap_or_default()
+    }
+
+    fn pool(&mut self, pool: Pool, map: &str) -> Result<String> {
+        let mut pooled = |op: &str| {
+            let pooled = self.node(op, vec![map.to_owned()], vec![]);
+            self.node("Flatten", vec![pooled], vec![Attribute::int("axis", 1)])
+        };
+        Ok(match pool {
+            Pool::Average => pooled("GlobalAveragePool"),
+            Pool::Max => pooled("GlobalMaxPool"),
+            Pool::Both => {
+                let both = vec![pooled("GlobalAveragePool"), pooled("GlobalMaxPool")];
+                self.node("Add", both, vec![])
+            }
+            Pool::Rmac => {
+                return Err(Error::parameter(
+                    "encoder.pool",
+                    "rmac",
+                    "cannot be written as ONNX; must be average, max or both",
+                ));
+            }
+        })
+    }
+
+    fn head(&mut self, head: &Embedding, mut row: String) -> String {
+        if head.layer_norm {
+            row = self.layer_norm(row);
+        }
+        for (name, layer) in head.layers() {
+            if name == "output" && head.hidden.is_some() {
+                row = self.node("Relu", vec![row], vec![]);
+            }
+            let mut input = vec![row];
+            input.push(self.constant(format!("head.{name}.weight"), layer.weight.val()));
+            if let Some(bias) = &layer.bias {
+                input.push(self.constant(format!("head.{name}.bias"), bias.val()));
+            }
+            row = self.node("Gemm", input, vec![]);
+        }
+        row
+    }
+
+    fn layer_norm(&mut self, row: String) -> String {
+        let over_row = || vec![Attribute::ints("axes", [1])];
+        let mean = self.node("ReduceMean", vec![row.clone()], over_row());
+        let centred = self.node("Sub", vec![row, mean], vec![]);
+        let squared = self.node("Mul", vec![centred.clone(), centred.clone()], vec![]);
+        let variance = self.node("ReduceMean", vec![squared], over_row());
+        let epsilon = self.scalar(EPSILON as f32);
+        let raised = self.node("Add", vec![variance, epsilon], vec![]);
+        let deviation = self.node("Sqrt", vec![raised], vec![]);
+        self.node("Div", vec![centred, deviation], vec![])
+    }
+
+    fn unit(&mut self, row: String) -> String {
+        let over_row = vec![Attribute::ints("axes", [1])];
+        let length = self.node("ReduceL2", vec![row.clone()], over_row);
+        // A row of zeros stays one.
+        let least = self.scalar(1e-12);
+        let length = self.node("Max", vec![length, least], vec![]);
+        self.node("Div", vec![row, length], vec![])
+    }
+}
+
+/// Size, stride and border of a window.
+fn moving(window: Window) -> Vec<Attribute> {
+    vec![
+        Attribute::ints("kernel_shape", [window.size; 2]),
+        Attribute::ints("strides", [window.stride; 2]),
+        match window.pad {
+            Pad::Each(pad) => Attribute::ints("pads", [pad; 4]),
+            Pad::Same => Attribute::string("auto_pad", "SAME_UPPER"),
+        },
+    ]
+}
