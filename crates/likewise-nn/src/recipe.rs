@@ -123,7 +123,9 @@ pub struct Recipe {
 fn loss_or_its_fields<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Loss, D::Error> {
     let mut fields = serde_json::Map::deserialize(from)?;
     let unnamed = || Loss::ConfidenceProxy(ConfidenceProxy::default());
-    fields.entry("name").or_insert_with(|| unnamed().name().into());
+    fields
+        .entry("name")
+        .or_insert_with(|| unnamed().name().into());
     serde_json::from_value(fields.into()).map_err(serde::de::Error::custom)
 }
 
@@ -155,7 +157,13 @@ impl Recipe {
     /// Names of the recipes that [`named`](Self::named) knows: the methods, and every loss on
     /// the labels alone.
     pub fn names() -> Vec<String> {
-        let methods = ["mixed-lp", "mixed-lp-paper", "dssml", "affinity-triplet", "contextual"];
+        let methods = [
+            "mixed-lp",
+            "mixed-lp-paper",
+            "dssml",
+            "affinity-triplet",
+            "contextual",
+        ];
         let mut names: Vec<String> = methods.map(String::from).to_vec();
         let losses = Loss::all().into_iter().map(|loss| loss.name().to_owned());
         names.extend(losses.filter(|name| name != "contextual"));
@@ -219,7 +227,10 @@ impl Recipe {
                 keep: 0.0,
                 ..HeadConfig::default()
             },
-            loss: Loss::Angular(Angular { alpha: 40.0 }),
+            loss: Loss::Angular(Angular {
+                normalize: false,
+                ..Angular::default()
+            }),
             train: TrainConfig {
                 batch: 100,
                 ..TrainConfig::default()
@@ -331,7 +342,10 @@ impl Recipe {
         if let Some(miner) = &self.miner {
             miner.validate()?;
             if self.loss.proxies_per_class() > 0 {
-                let rule = format!("the loss {} compares with proxies, not in pairs", self.loss.name());
+                let rule = format!(
+                    "the loss {} compares with proxies, not in pairs",
+                    self.loss.name()
+                );
                 return Err(Error::parameter("miner", format!("{miner:?}"), &rule));
             }
         }
@@ -345,9 +359,11 @@ fn merge(old: &mut toml::Table, new: toml::Table) {
     for (key, value) in new {
         match (old.get_mut(&key), value) {
             (Some(toml::Value::Table(below)), toml::Value::Table(above))
-                if ["name", "kind", "method"]
-                    .iter()
-                    .all(|tag| above.get(*tag).is_none_or(|kind| below.get(*tag) == Some(kind))) =>
+                if ["name", "kind", "method"].iter().all(|tag| {
+                    above
+                        .get(*tag)
+                        .is_none_or(|kind| below.get(*tag) == Some(kind))
+                }) =>
             {
                 merge(below, above);
             }
@@ -384,9 +400,18 @@ mod tests {
         "#;
         let recipe = Recipe::from_toml(text).unwrap();
         let base = Recipe::affinity_triplet();
-        assert_eq!(recipe.head, HeadConfig { keep: 0.25, ..base.head });
+        assert_eq!(
+            recipe.head,
+            HeadConfig {
+                keep: 0.25,
+                ..base.head
+            }
+        );
         assert_eq!(recipe.pseudo_labels, PseudoLabels::Affinity);
-        assert_eq!((recipe.loss.name(), recipe.propagation.name()), ("triplet", "lgc"));
+        assert_eq!(
+            (recipe.loss.name(), recipe.propagation.name()),
+            ("triplet", "lgc")
+        );
         assert_eq!(recipe.encoder.unwrap().output_dim(), 32);
         let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
         assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));

@@ -102,7 +102,11 @@ impl Sampler {
             if value >= least {
                 return Ok(());
             }
-            Err(Error::parameter(field, value, &format!("must be at least {least}")))
+            Err(Error::parameter(
+                field,
+                value,
+                &format!("must be at least {least}"),
+            ))
         };
         match *self {
             Self::Plain => Ok(()),
@@ -122,7 +126,13 @@ impl Sampler {
 
     /// `steps` batches of about `batch` items; `steps` 0: as many as one pass over the items
     /// takes. No batches where there is nothing to draw.
-    pub fn epoch(&self, items: &Items, batch: usize, steps: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
+    pub fn epoch(
+        &self,
+        items: &Items,
+        batch: usize,
+        steps: usize,
+        rng: &mut Rng,
+    ) -> Vec<Vec<usize>> {
         let drawn: Vec<usize> = items.drawn().collect();
         if drawn.is_empty() || batch == 0 {
             return Vec::new();
@@ -180,8 +190,10 @@ impl Sampler {
                 (0..steps)
                     .map(|_| {
                         let groups = cycle.distinct(wanted, rng);
-                        let mut classes: Vec<u32> =
-                            groups.iter().flat_map(|g| of_group[g].iter().copied()).collect();
+                        let mut classes: Vec<u32> = groups
+                            .iter()
+                            .flat_map(|g| of_group[g].iter().copied())
+                            .collect();
                         classes.shuffle(rng);
                         classes.truncate((batch / per_class).max(1));
                         some_of_each(&classes, &members, per_class, rng)
@@ -246,7 +258,11 @@ impl<T: Copy + PartialEq> Cycle<T> {
         let mut taken: Vec<T> = Vec::with_capacity(count);
         while taken.len() < count {
             let next = self.take(1, rng);
-            taken.extend(next.into_iter().filter(|t| !taken.contains(t)).collect::<Vec<_>>());
+            taken.extend(
+                next.into_iter()
+                    .filter(|t| !taken.contains(t))
+                    .collect::<Vec<_>>(),
+            );
         }
         taken
     }
@@ -257,7 +273,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rng() -> Rng {
+    fn rng() -> likewise::seed::Rng {
         likewise::seed::stream(3, "test batches")
     }
 
@@ -334,12 +350,18 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_gives_no_batches_and_bad_parameters_are_named() {
-        let items = Items { class: &[0, 1], weight: &[0.0; 2], labeled: &[true; 2], group: &[] };
+        let items = Items {
+            class: &[0, 1],
+            weight: &[0.0; 2],
+            labeled: &[true; 2],
+            group: &[],
+        };
         assert!(Sampler::Plain.epoch(&items, 4, 5, &mut rng()).is_empty());
         let said = |sampler: Sampler| sampler.validate().unwrap_err().to_string();
         assert!(said(Sampler::PerClass { per_class: 1 }).contains("sampler.per_class"));
         assert!(said(Sampler::Labeled { share: 1.0 }).contains("sampler.share"));
-        let sampler: Sampler = serde_json::from_str(r#"{"name": "per-class", "per_class": 4}"#).unwrap();
+        let sampler: Sampler =
+            serde_json::from_str(r#"{"name": "per-class", "per_class": 4}"#).unwrap();
         assert_eq!(sampler, Sampler::PerClass { per_class: 4 });
     }
 }

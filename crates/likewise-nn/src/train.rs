@@ -227,9 +227,14 @@ fn finished(task: &Task, done: &Trained) -> Option<String> {
             last.epoch, last.effective_rank, train.collapse
         ));
     }
-    let scores: Vec<f64> = done.log.iter().filter_map(|epoch| epoch.validation).collect();
+    let scores: Vec<f64> = done
+        .log
+        .iter()
+        .filter_map(|epoch| epoch.validation)
+        .collect();
     if train.patience > 0 && scores.len() == done.log.len() {
-        let best = (0..scores.len()).fold(0, |best, e| if scores[e] > scores[best] { e } else { best });
+        let best =
+            (0..scores.len()).fold(0, |best, e| if scores[e] > scores[best] { e } else { best });
         if last.epoch - best >= train.patience {
             return Some(format!(
                 "training stopped after epoch {}: validation was best after epoch {best}",

@@ -9,7 +9,9 @@ use likewise_nn::loss::Loss;
 use likewise_nn::mine::Mine;
 use likewise_nn::sample::Sampler;
 use likewise_nn::study::{Plan, Protocol, Study};
-use likewise_nn::{AffinityLabels, Device, HeadConfig, PseudoLabels, Recipe, Residual, TrainConfig};
+use likewise_nn::{
+    AffinityLabels, Device, HeadConfig, PseudoLabels, Recipe, Residual, TrainConfig,
+};
 use ndarray::Axis;
 
 /// Every seventh of the 2000 digits: all ten classes, and quick.
@@ -46,7 +48,8 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         data_digest: String::new(),
         device: Device::flex(),
     };
-    plan.run(&Monitor::silent()).unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
+    plan.run(&Monitor::silent())
+        .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
 }
 
 fn base() -> Recipe {
@@ -75,7 +78,10 @@ fn check(study: &Study, name: &str) {
     let log = &study.results.per_draw[0].training;
     let losses: Vec<f64> = log.iter().filter_map(|epoch| epoch.loss).collect();
     assert_eq!(losses.len(), 4, "{name}");
-    assert!(losses.iter().all(|loss| loss.is_finite()), "{name}: {losses:?}");
+    assert!(
+        losses.iter().all(|loss| loss.is_finite()),
+        "{name}: {losses:?}"
+    );
     let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
     assert!(best < losses[0], "{name}: {losses:?}");
     assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");

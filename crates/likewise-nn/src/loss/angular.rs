@@ -27,7 +27,7 @@ use crate::Result;
 ///
 /// **Cost.** Batch: two products of n x n matrices, O(n^2) memory. Triplets: O(T d).
 ///
-/// **Source.** Wang et al., ICCV 2017 (batch form); Fu et al., AAAI 2021, eq. 3 (triplet
+/// **Source.** Wang et al., ICCV 2017 (batch form); Dutta, Harandi and Sekhar, AAAI 2021, eq. 3 (triplet
 /// form). Rows are of unit length in the batch form; the original leaves them as they are and
 /// adds an L2 term. The sum over negatives is a product of exponentials, so no n^3 tensor is
 /// built; that limits alpha to 60 degrees (the papers use 35 to 55).

@@ -86,7 +86,9 @@ impl Deep {
         let device = Device::flex();
         let encoder = self.encoder(&device)?.inference();
         let mut out = Array2::zeros((x.nrows(), self.output_dim()));
-        for (mut out, x) in (out.axis_chunks_iter_mut(Axis(0), BLOCK)).zip(x.axis_chunks_iter(Axis(0), BLOCK)) {
+        for (mut out, x) in
+            (out.axis_chunks_iter_mut(Axis(0), BLOCK)).zip(x.axis_chunks_iter(Axis(0), BLOCK))
+        {
             let input = self.config.input_of(x.to_owned(), &device)?;
             let z = to_matrix(l2_normalize(encoder.forward(input)));
             out.assign(&match &self.map {
@@ -117,8 +119,11 @@ impl Deep {
 
     /// Whether such bytes hold a network.
     pub(super) fn is_in(bytes: &[u8]) -> bool {
-        Weights::from_safetensors(bytes)
-            .is_ok_and(|weights| weights.shapes().any(|(name, _)| name.starts_with("backbone.")))
+        Weights::from_safetensors(bytes).is_ok_and(|weights| {
+            weights
+                .shapes()
+                .any(|(name, _)| name.starts_with("backbone."))
+        })
     }
 
     /// The network of such bytes.
@@ -185,13 +190,21 @@ mod tests {
         let embedded = deep.embed(x.view()).unwrap();
         assert_eq!(embedded, again.embed(x.view()).unwrap());
         assert_eq!(embedded.dim(), (3, 4));
-        assert!(embedded.rows().into_iter().all(|row| (row.dot(&row) - 1.0).abs() < 1e-5));
+        assert!(
+            embedded
+                .rows()
+                .into_iter()
+                .all(|row| (row.dot(&row) - 1.0).abs() < 1e-5)
+        );
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let deep = deep();
-        let said = deep.embed(Array2::zeros((1, 10)).view()).unwrap_err().to_string();
+        let said = deep
+            .embed(Array2::zeros((1, 10)).view())
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("784 columns, the data have 10"), "{said}");
         let bytes = deep.to_safetensors().unwrap();
         assert!(Deep::from_safetensors(deep.config.clone(), &bytes[..bytes.len() - 3]).is_err());

@@ -10,8 +10,8 @@ use super::embedding::{Embedding, EmbeddingConfig};
 use super::network::Network;
 use super::pooling::Pool;
 use super::preprocess::Preprocess;
-use super::weights::{Sink, Source, Weights};
 use super::tensor::to_matrix;
+use super::weights::{Sink, Source, Weights};
 use crate::{Error, Result};
 
 /// Names of the parts in a saved encoder begin with these.

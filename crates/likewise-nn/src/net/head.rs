@@ -11,8 +11,8 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::loss::l2_normalize;
 use super::tensor::{matrix_tensor, to_matrix};
+use crate::loss::l2_normalize;
 use crate::{Error, Result};
 
 /// Rows embedded at a time: enough for the matrix product, small beside the result.
@@ -242,15 +242,6 @@ pub struct Head {
 }
 
 impl Head {
-    pub(crate) fn from_net(config: HeadConfig, start: Whitening, net: &ResidualNet) -> Self {
-        let residual = net.tensors();
-        Self {
-            config,
-            start,
-            residual: Some(residual),
-        }
-    }
-
     /// Dimensions of a feature row that this head reads.
     pub fn input_dim(&self) -> usize {
         self.start.matrix.nrows()

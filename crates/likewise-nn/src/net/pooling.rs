@@ -153,8 +153,8 @@ fn regions(height: usize, width: usize) -> Vec<[usize; 4]> {
 mod tests {
     use burn::tensor::Device;
 
+    use super::super::tensor::to_matrix;
     use super::*;
-    use super::tensor::to_matrix;
 
     fn map(values: [[[f32; 3]; 2]; 2]) -> Tensor<4> {
         Tensor::<3>::from_floats(values, &Device::flex()).unsqueeze()

@@ -19,7 +19,10 @@ pub(super) fn labeled(known: &Labels) -> Targets {
     let classes = known.items().iter().map(|label| label.class());
     let labeled: Vec<bool> = classes.clone().map(|c| c.is_some()).collect();
     Targets {
-        weight: labeled.iter().map(|&known| f32::from(u8::from(known))).collect(),
+        weight: labeled
+            .iter()
+            .map(|&known| f32::from(u8::from(known)))
+            .collect(),
         class: classes.map(Option::unwrap_or_default).collect(),
         labeled,
         passes: LABELED_PASSES,
@@ -39,8 +42,15 @@ pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
         .collect();
     Targets {
         class: class.iter().map(|c| c.unwrap_or_default() as u32).collect(),
-        weight: class.iter().map(|c| f32::from(u8::from(c.is_some()))).collect(),
-        labeled: known.items().iter().map(|label| label.class().is_some()).collect(),
+        weight: class
+            .iter()
+            .map(|c| f32::from(u8::from(c.is_some())))
+            .collect(),
+        labeled: known
+            .items()
+            .iter()
+            .map(|label| label.class().is_some())
+            .collect(),
         passes: 1,
         triplets: None,
     }
@@ -144,7 +154,14 @@ fn nearest(classes: &Array2<f64>) -> Vec<(Option<u32>, f32)> {
                 second = second.max(share);
             }
         }
-        (best, if sum > 0.0 { ((first - second) / sum) as f32 } else { 0.0 })
+        (
+            best,
+            if sum > 0.0 {
+                ((first - second) / sum) as f32
+            } else {
+                0.0
+            },
+        )
     };
     classes.rows().into_iter().map(of).collect()
 }
@@ -158,7 +175,10 @@ mod tests {
     fn shares_by_hand() {
         let shares = array![[0.3, 0.1, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.0]];
         let found = nearest(&shares);
-        assert_eq!((found[0].0, found[1], found[2].0), (Some(0), (None, 0.0), Some(0)));
+        assert_eq!(
+            (found[0].0, found[1], found[2].0),
+            (Some(0), (None, 0.0), Some(0))
+        );
         assert!((found[0].1 - 0.5).abs() < 1e-6 && found[2].1 == 0.0);
     }
 
@@ -180,7 +200,10 @@ mod tests {
             partition: 10,
             ..AffinityLabels::default()
         };
-        let (one, two) = (members(&known, 0, &settings, 1), members(&known, 1, &settings, 1));
+        let (one, two) = (
+            members(&known, 0, &settings, 1),
+            members(&known, 1, &settings, 1),
+        );
         assert!(one.len() == 14 && one[..4] == [0, 1, 2, 3] && one != two);
         assert_eq!(one, members(&known, 0, &settings, 1));
     }
@@ -208,6 +231,10 @@ mod tests {
         let listed = targets.weight.iter().filter(|&&w| w > 0.0).count();
         assert!((20..=36).contains(&listed), "{listed}");
         let right = (0..60).filter(|&i| targets.weight[i] > 0.0);
-        assert!(right.into_iter().all(|i| targets.class[i] as usize == i % 2));
+        assert!(
+            right
+                .into_iter()
+                .all(|i| targets.class[i] as usize == i % 2)
+        );
     }
 }

@@ -444,7 +444,9 @@ impl Ground<'_> {
                 PseudoLabels::None | PseudoLabels::Oracle => 1,
                 PseudoLabels::Propagation if recipe.graph_on == GraphOn::Feature => 1,
                 PseudoLabels::Propagation => epoch,
-                PseudoLabels::Affinity => (epoch - 1) / recipe.affinity.every * recipe.affinity.every + 1,
+                PseudoLabels::Affinity => {
+                    (epoch - 1) / recipe.affinity.every * recipe.affinity.every + 1
+                }
             };
             if last.0 != changes {
                 last = (changes, self.believe(start, known, epoch, models, monitor)?);

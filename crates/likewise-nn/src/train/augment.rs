@@ -9,14 +9,23 @@ const SHIFT: f64 = 0.125;
 
 /// Moves every image by some pixels, and mirrors half of those in colour: what is left
 /// empty repeats the border. Digits and clothes in gray have a left and a right.
-pub(super) fn augment(rows: &mut Array2<f32>, [channels, height, width]: [usize; 3], rng: &mut Rng) {
+pub(super) fn augment(
+    rows: &mut Array2<f32>,
+    [channels, height, width]: [usize; 3],
+    rng: &mut Rng,
+) {
     let reach = |side: usize| (side as f64 * SHIFT).round() as i64;
     let (down, right) = (reach(height), reach(width));
     for mut row in rows.rows_mut() {
-        let (dy, dx) = (rng.random_range(-down..=down), rng.random_range(-right..=right));
+        let (dy, dx) = (
+            rng.random_range(-down..=down),
+            rng.random_range(-right..=right),
+        );
         let mirror = channels > 1 && rng.random::<bool>();
         let image = row.to_owned();
-        let image = image.to_shape((channels, height, width)).expect("a row holds an image");
+        let image = image
+            .to_shape((channels, height, width))
+            .expect("a row holds an image");
         let mut target = ArrayViewMut3::from_shape(
             (channels, height, width),
             row.as_slice_mut().expect("rows are contiguous"),
@@ -24,7 +33,9 @@ pub(super) fn augment(rows: &mut Array2<f32>, [channels, height, width]: [usize;
         .expect("a row holds an image");
         for ((c, y, x), value) in target.indexed_iter_mut() {
             let x = if mirror { width - 1 - x } else { x };
-            let from = |at: usize, by: i64, side: usize| (at as i64 - by).clamp(0, side as i64 - 1) as usize;
+            let from = |at: usize, by: i64, side: usize| {
+                (at as i64 - by).clamp(0, side as i64 - 1) as usize
+            };
             *value = image[[c, from(y, dy, height), from(x, dx, width)]];
         }
     }
@@ -41,7 +52,11 @@ mod tests {
         let mut rng = likewise::seed::stream(5, "test");
         augment(&mut moved, [3, 16, 16], &mut rng);
         assert!(moved != image);
-        let mirrored = moved.rows().into_iter().filter(|row| row[100] > row[105]).count();
+        let mirrored = moved
+            .rows()
+            .into_iter()
+            .filter(|row| row[100] > row[105])
+            .count();
         assert!((8..32).contains(&mirrored), "{mirrored}");
         assert!(moved.iter().all(|v| (0.0..256.0).contains(v)));
         let mut constant = Array2::from_elem((3, 28 * 28), 7.0);

@@ -221,9 +221,7 @@ fn body_tensors(model: &Model) -> Result<Weights> {
 /// A model like this one with other tensors.
 fn with_tensors(model: Model, weights: Weights) -> Option<Model> {
     match model {
-        Model::Deep(deep) => Some(Model::Deep(
-            Deep::from_tensors(deep.config, weights).ok()?,
-        )),
+        Model::Deep(deep) => Some(Model::Deep(Deep::from_tensors(deep.config, weights).ok()?)),
         Model::Head(head) => {
             let matrices = weights.matrices();
             let expected = head.residual.as_ref()?;
@@ -291,11 +289,7 @@ mod tests {
         }
     }
 
-    fn run_recipe(
-        recipe: &Recipe,
-        stop: usize,
-        checkpoint: Option<Checkpoint>,
-    ) -> Result<Trained> {
+    fn run_recipe(recipe: &Recipe, stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
         let x = Array2::from_shape_fn((60, 5), |(i, j)| {
             (if i % 3 == j { 2.0 } else { 0.0 }) + ((i * 7 + j * 11) % 13) as f32 / 13.0
         });
@@ -373,7 +367,10 @@ mod tests {
         };
         let averaged = Recipe { train, ..plain() };
         let residual = Residual::Orthogonal { dim: 2 };
-        let head = HeadConfig { residual, ..HeadConfig::default() };
+        let head = HeadConfig {
+            residual,
+            ..HeadConfig::default()
+        };
         let mapped = Recipe { head, ..plain() };
         for (number, recipe) in [averaged, mapped].iter().enumerate() {
             let path = folder.path().join(format!("{number}.safetensors"));

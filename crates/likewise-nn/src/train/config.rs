@@ -31,7 +31,9 @@ impl Optimizer {
             Self::Sgd { momentum } => {
                 let mut config = SgdConfig::new();
                 if momentum > 0.0 {
-                    let plain = MomentumConfig::new().with_momentum(momentum).with_dampening(0.0);
+                    let plain = MomentumConfig::new()
+                        .with_momentum(momentum)
+                        .with_dampening(0.0);
                     config = config.with_momentum(Some(plain));
                 }
                 if decay > 0.0 {
@@ -191,7 +193,12 @@ impl TrainConfig {
             let rule = "must be at least 1";
             check("schedule.every", every as f64, every > 0, rule)?;
             let rule = "must be above 0 and at most 1";
-            check("schedule.factor", factor, factor > 0.0 && factor <= 1.0, rule)?;
+            check(
+                "schedule.factor",
+                factor,
+                factor > 0.0 && factor <= 1.0,
+                rule,
+            )?;
         }
         Ok(())
     }
@@ -225,8 +232,14 @@ mod tests {
         named(r#"{"accumulate": 0}"#, "train.accumulate");
         named(r#"{"clip": -1}"#, "train.clip");
         named(r#"{"average": 1}"#, "train.average");
-        named(r#"{"optimizer": {"name": "sgd", "momentum": 1}}"#, "optimizer.momentum");
-        named(r#"{"schedule": {"name": "step", "every": 0, "factor": 0.5}}"#, "schedule.every");
+        named(
+            r#"{"optimizer": {"name": "sgd", "momentum": 1}}"#,
+            "optimizer.momentum",
+        );
+        named(
+            r#"{"schedule": {"name": "step", "every": 0, "factor": 0.5}}"#,
+            "schedule.every",
+        );
         assert!(TrainConfig::default().validate().is_ok());
     }
 }

@@ -102,7 +102,12 @@ impl State {
     }
 
     /// One step along the gradients that were gathered.
-    pub(super) fn step(&mut self, task: &Task, epoch: usize, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn step(
+        &mut self,
+        task: &Task,
+        epoch: usize,
+        gathered: &mut Gathered,
+    ) -> Result<()> {
         let train = &task.recipe.train;
         let rate = train.learning_rate * train.schedule.factor(epoch, train.epochs);
         let mut of_body = gathered.body.grads();

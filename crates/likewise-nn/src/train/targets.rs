@@ -86,7 +86,13 @@ impl Targets {
 
 /// The items of some triplets, each once, and the triplets by places among them.
 fn of_triplets(triplets: &Triplets, chosen: &[usize]) -> Step {
-    let three = |&t: &usize| [triplets.anchors[t], triplets.positives[t], triplets.negatives[t]];
+    let three = |&t: &usize| {
+        [
+            triplets.anchors[t],
+            triplets.positives[t],
+            triplets.negatives[t],
+        ]
+    };
     let mut items: Vec<u32> = chosen.iter().flat_map(three).collect();
     items.sort_unstable();
     items.dedup();
