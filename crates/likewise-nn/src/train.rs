@@ -177,7 +177,7 @@ fn learn(
             let seed = task.seed.wrapping_add((epoch << 32 | number) as u64);
             batch = miner.mine(&state.mapped(rows.clone()), batch, seed)?;
         }
-        state.fit_map(task, &rows, (&recipe.loss, &batch))?;
+        let before = state.fit_map(task, &rows, (&recipe.loss, &batch))?;
         let mut embedded = state.mapped(rows);
         if remembers && batch.triplets.is_none() {
             let (class, weight) = targets.of(step);
@@ -188,7 +188,8 @@ fn learn(
             batch = pairs.into();
         }
         let loss = recipe.loss.forward(embedded, &batch, state.proxy_rows())?;
-        let value = number_of(&loss, task, epoch, step.items[0])?;
+        let value = before.unwrap_or_else(|| value_of(&loss));
+        check(value, task, epoch, step.items[0])?;
         sum += value;
         if state.body.is_some() || state.proxies.is_some() {
             gathered.add(state, &loss.div_scalar(train.accumulate as f64));
@@ -200,11 +201,10 @@ fn learn(
     Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
 }
 
-/// The value of a loss; fails where it is no number.
-fn number_of(loss: &Tensor<1>, task: &Task, epoch: usize, item: usize) -> Result<f64> {
-    let value = number(loss);
+/// Fails where the loss is no number.
+fn check(value: f64, task: &Task, epoch: usize, item: usize) -> Result<()> {
     if value.is_finite() {
-        return Ok(value);
+        return Ok(());
     }
     Err(Error::new(
         ErrorKind::Internal,
@@ -325,7 +325,7 @@ fn first_proxies(task: &Task, targets: &Targets) -> Result<Option<Array2<f32>>> 
 }
 
 /// The one number of a tensor.
-pub(crate) fn number(t: &Tensor<1>) -> f64 {
+pub(crate) fn value_of(t: &Tensor<1>) -> f64 {
     let values = t.clone().try_into_vec_as::<f32>();
     values.map_or(f64::NAN, |v| f64::from(v[0]))
 }

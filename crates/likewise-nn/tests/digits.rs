@@ -112,7 +112,7 @@ fn hidden_labels_do_not_reach_the_model() {
         run(&shown, features, &recipe, &protocol).unwrap()
     };
     let (right, wrong) = (fit(0), fit(1));
-    assert_eq!(right.head, wrong.head);
+    assert_eq!(right.model, wrong.model);
     assert_eq!(right.beliefs, wrong.beliefs);
     assert!(right.results.summary.map > wrong.results.summary.map);
 }

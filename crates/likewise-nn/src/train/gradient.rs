@@ -25,7 +25,7 @@ struct Squares<'a> {
 impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            self.sum += super::number(&gradient.square().sum());
+            self.sum += super::value_of(&gradient.square().sum());
         }
     }
 }

@@ -34,7 +34,7 @@ impl Map {
         self.l.mapv(|v| v as f32)
     }
 
-    /// Lowers the loss of a batch of unit rows.
+    /// Lowers the loss of a batch of unit rows; gives what it was before.
     pub(super) fn fit(
         &mut self,
         solver: &Stiefel,
@@ -42,7 +42,7 @@ impl Map {
         (loss, batch): (&Loss, &Batch),
         proxies: Option<Tensor<2>>,
         device: &Device,
-    ) -> Result<()> {
+    ) -> Result<f64> {
         let mut objective = OfMap {
             rows: rows.detach(),
             loss,
@@ -50,12 +50,16 @@ impl Map {
             proxies: proxies.map(Tensor::detach),
             device: device.clone(),
         };
+        let before = objective.cost(&self.l)?;
+        if !before.is_finite() {
+            return Ok(before);
+        }
         let found = solver
             .minimize(self.l.clone(), self.step, &mut objective)
             .map_err(|e| Error::new(e.kind(), format!("the orthonormal map: {e}")))?;
         self.l = found.l;
         self.step = found.step;
-        Ok(())
+        Ok(before)
     }
 }
 
@@ -73,7 +77,7 @@ impl OfMap<'_> {
 
 impl Objective for OfMap<'_> {
     fn cost(&mut self, l: &Array2<f64>) -> likewise::Result<f64> {
-        Ok(super::number(&self.loss(self.point(l))?))
+        Ok(super::value_of(&self.loss(self.point(l))?))
     }
 
     fn gradient(&mut self, l: &Array2<f64>) -> likewise::Result<Array2<f64>> {

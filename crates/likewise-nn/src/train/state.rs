@@ -78,19 +78,20 @@ impl State {
         }
     }
 
-    /// Fits the map to a batch of unit rows.
+    /// Fits the map, if there is one, to a batch of unit rows; gives the loss before.
     pub(super) fn fit_map(
         &mut self,
         task: &Task,
         rows: &Tensor<2>,
         (loss, batch): (&Loss, &Batch),
-    ) -> Result<()> {
+    ) -> Result<Option<f64>> {
         let proxies = self.proxy_rows();
-        if let Some(map) = &mut self.map {
-            let solver = &task.recipe.train.map;
-            map.fit(solver, rows.clone(), (loss, batch), proxies, &self.device)?;
-        }
-        Ok(())
+        let Some(map) = &mut self.map else {
+            return Ok(None);
+        };
+        let solver = &task.recipe.train.map;
+        map.fit(solver, rows.clone(), (loss, batch), proxies, &self.device)
+            .map(Some)
     }
 
     /// The embedding of unit rows.
