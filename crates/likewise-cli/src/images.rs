@@ -3,26 +3,55 @@
 use std::path::{Path, PathBuf};
 
 use likewise::Collection;
-use likewise_image::{Encoder, ErrorKind, ImageFolder};
+use likewise_image::{Channels, Encoder, Error, ErrorKind, ImageFolder, Preprocess, Resize};
 use likewise_io::Shape;
+use likewise_nn::{Device, net};
 
 use crate::args::Images;
 use crate::failure::Failure;
 use crate::verb::Context;
 
-/// The encoder in a file: the one place where networks are plugged in.
+/// Side of the thumbnails that stand for images where there is no encoder.
+const THUMBNAIL: u32 = 32;
+
+/// The frozen encoder in a file of weights.
 fn encoder(path: &Path) -> Result<Encoder, Failure> {
-    Err(Failure::usage(format!(
-        "{}: encoders are not in this build; without --encoder, images are compared by their \
-         pixels",
-        path.display()
-    )))
+    let network = net::Encoder::open(path, &Device::flex())?;
+    let input = network.config().input();
+    let size = input.width as u32;
+    let expected = input.preprocess;
+    let preprocess = Preprocess {
+        size,
+        // The share of the shorter side that published networks are tested on.
+        resize: Resize::Shorter(size * 8 / 7),
+        channels: match expected.channels {
+            net::Channels::Gray => Channels::Grey,
+            net::Channels::Rgb => Channels::Rgb,
+            net::Channels::Bgr => Channels::Bgr,
+        },
+        scale: expected.scale,
+        mean: expected.mean,
+        std: expected.std,
+        ..Preprocess::default()
+    };
+    preprocess.validate()?;
+    let dimensions = network.config().output_dim();
+    Ok(Encoder {
+        name: network.config().name().to_owned(),
+        digest: likewise_io::digest(path)?,
+        preprocess,
+        dimensions,
+        batch: 16,
+        encode: Box::new(move |pixels| {
+            (network.embed(pixels.view())).map_err(|e| Error::new(ErrorKind::Value, e.to_string()))
+        }),
+    })
 }
 
 fn chosen(images: &Images) -> Result<Encoder, Failure> {
     match &images.encoder {
         Some(path) => encoder(path),
-        None => Ok(Encoder::pixels()),
+        None => Ok(Encoder::pixels(THUMBNAIL)),
     }
 }
 

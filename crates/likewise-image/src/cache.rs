@@ -125,12 +125,12 @@ mod tests {
     #[test]
     fn rows_come_back_and_are_merged() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(&folder.path().join("new"), &Encoder::pixels()).unwrap();
+        let cache = Cache::new(&folder.path().join("new"), &Encoder::pixels(32)).unwrap();
         assert!(cache.load().unwrap().is_empty());
         cache.add(rows(&[3, 1])).unwrap();
         cache.add(rows(&[2])).unwrap();
         assert_eq!(cache.load().unwrap(), rows(&[1, 2, 3]));
-        let mut other = Encoder::pixels();
+        let mut other = Encoder::pixels(32);
         other.digest = "another".into();
         let other = Cache::new(&folder.path().join("new"), &other).unwrap();
         assert_ne!(other.path, cache.path);
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_not_used_but_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(folder.path(), &Encoder::pixels()).unwrap();
+        let cache = Cache::new(folder.path(), &Encoder::pixels(32)).unwrap();
         cache.add(rows(&[1, 2])).unwrap();
         let whole = std::fs::read(&cache.path).unwrap();
         for length in (0..whole.len()).step_by(977) {

@@ -45,18 +45,22 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// The baseline that needs no network: the pixels of a thumbnail of 32 x 32 RGB, 0 to
-    /// 1, all red ones first, as the view `pixels`.
+    /// The baseline that needs no network: the pixels of `size` x `size` RGB, 0 to 255, all
+    /// red ones first, as the view `pixels`. Also what a network that is trained reads.
     ///
     /// Finds copies, and tells apart what differs in colour and layout; not what a picture
     /// shows.
-    pub fn pixels() -> Self {
-        let preprocess = Preprocess::cifar();
+    pub fn pixels(size: u32) -> Self {
+        let preprocess = Preprocess {
+            size,
+            scale: 1.0,
+            ..Preprocess::cifar()
+        };
         let (channels, height, width) = preprocess.shape();
         let dimensions = channels * height * width;
         Self {
             name: "pixels".into(),
-            digest: "pixels".into(),
+            digest: format!("pixels-{size}"),
             preprocess,
             dimensions,
             batch: 256,
@@ -243,7 +247,7 @@ fn contents_of(folder: &ImageFolder, monitor: &Monitor) -> Result<BTreeMap<usize
 /// RgbImage::new(8, 8).save(folder.path().join("a.png"))?;
 /// let images = ImageFolder::open(folder.path(), None)?;
 /// let (items, skipped) =
-///     collection(&images, &Encoder::pixels(), None, false, &Monitor::silent())?;
+///     collection(&images, &Encoder::pixels(32), None, false, &Monitor::silent())?;
 /// assert_eq!(items.ids(), ["a.png"]);
 /// assert_eq!(items.view(Some("pixels"))?.matrix.dim(), (1, 3072));
 /// assert!(skipped.is_empty());
@@ -436,7 +440,7 @@ mod tests {
     fn pixels_are_thumbnails() {
         let folder = scene();
         let images = ImageFolder::open(folder.path(), None).unwrap();
-        let encoder = Encoder::pixels();
+        let encoder = Encoder::pixels(32);
         let made = features(&images, &encoder, None, false, &Monitor::silent()).unwrap();
         assert_eq!(made.matrix.dim(), (5, 3072));
         let row = made.matrix.row(4);

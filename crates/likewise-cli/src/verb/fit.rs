@@ -193,6 +193,7 @@ impl Job {
             features: view.matrix.view(),
             recipe: &self.recipe,
             protocol: &self.protocol,
+            pretrained: None,
             checkpoints: folder.map(RunFolder::checkpoints),
             data_digest: self.digest.clone(),
             device: Device::flex(),

@@ -2,6 +2,8 @@
 
 use burn::module::{Module, ParamId, list_param_ids};
 use burn::tensor::{Device, Tensor, TensorData};
+use std::path::Path;
+
 use ndarray::{Array2, Array4, ArrayView4, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -177,6 +179,29 @@ pub struct Encoder {
 }
 
 impl Encoder {
+    /// The network, without a head, that the weights in a file are of: the first that they fit.
+    ///
+    /// Reads safetensors and `PyTorch` files. Fails on a file that cannot be read, and with
+    /// what is wrong for `lite0` where no network fits.
+    pub fn open(path: &Path, device: &Device) -> Result<Self> {
+        let weights = Weights::read(path)?;
+        let mut complaint = None;
+        let usual = [Architecture::Lite0, Architecture::Squeezenet];
+        for name in usual.into_iter().chain(Architecture::all()) {
+            let encoder = EncoderConfig::of(name).init(0, device)?;
+            match encoder.load(weights.clone()) {
+                Ok(encoder) => return Ok(encoder),
+                Err(e) => drop(complaint.get_or_insert(e)),
+            }
+        }
+        let names = Architecture::all().map(Architecture::name).join(", ");
+        let closest = complaint.map_or_else(String::new, |e| format!(": {e}"));
+        Err(Error::data(format!(
+            "{}: the weights fit none of the networks {names}{closest}",
+            path.display()
+        )))
+    }
+
     /// Its choices.
     pub fn config(&self) -> &EncoderConfig {
         &self.config
