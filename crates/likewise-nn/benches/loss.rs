@@ -3,7 +3,9 @@
 //! `RAYON_NUM_THREADS=2 cargo bench -p likewise-nn --bench loss -- [save=FOLDER]`
 //!
 //! Batches of 512 x 128 and 128 x 512, random rows, 4 items a class, f32, CPU; the pairs are
-//! built once, outside of the time. Milliseconds are medians of wall time, 30 rounds after 3.
+//! built once, outside of the time. Per round, after 3: the median of wall time and the mean of
+//! processor time, over 30 rounds or a second, whichever is longer. On a shared machine only
+//! processor time on one thread says something.
 //! `save=FOLDER` writes batches, proxies, values and times for the peer:
 //! `python3 benches/peers/loss.py FOLDER [threads]`, which prints the ratios.
 
@@ -24,6 +26,16 @@ fn random(rows: usize, columns: usize, name: &str) -> Vec<f32> {
     (0..rows * columns)
         .map(|_| rng.random_range(-1.0_f32..1.0))
         .collect()
+}
+
+/// Processor seconds so far, where the system tells, to a hundredth.
+fn processor() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<f64> = (after_name.split_whitespace().skip(11).take(2))
+        .filter_map(|f| f.parse().ok())
+        .collect();
+    fields.iter().sum::<f64>() / 100.0
 }
 
 /// Highest resident memory so far in MiB, where the system tells.
@@ -76,16 +88,26 @@ fn main() -> likewise_nn::Result<()> {
                 assert!(gradient.is_some(), "{} has no gradient", loss.name());
                 Ok((1e3 * seconds, f64::from(value.into_scalar::<f32>())))
             };
-            let rounds = (0..33).map(|_| once()).collect::<Result<Vec<_>, _>>()?;
-            let mut times: Vec<f64> = rounds.iter().skip(3).map(|r| r.0).collect();
+            for _ in 0..3 {
+                once()?;
+            }
+            let (began, before) = (Instant::now(), processor());
+            let mut times = Vec::new();
+            let mut value = f64::NAN;
+            while times.len() < 30 || began.elapsed().as_secs_f64() < 1.0 {
+                let (time, found) = once()?;
+                times.push(time);
+                value = found;
+            }
+            let used = 1e3 * (processor() - before) / times.len() as f64;
             times.sort_by(f64::total_cmp);
-            let (median, value) = (times[times.len() / 2], rounds[0].1);
+            let median = times[times.len() / 2];
             let memory = peak().map_or(String::new(), |m| format!("  peak {m} MiB"));
             println!(
-                "  {:<20} {median:>9.2} ms  value {value:.5}{memory}",
+                "  {:<20} {median:>9.2} ms  {used:>9.2} core-ms  value {value:.5}{memory}",
                 loss.name()
             );
-            let entry = serde_json::json!({"ms": median, "value": value});
+            let entry = serde_json::json!({"ms": median, "core_ms": used, "value": value});
             report.insert(format!("{n}x{d}.{}", loss.name()), entry);
         }
     }

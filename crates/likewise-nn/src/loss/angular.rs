@@ -29,7 +29,8 @@ use crate::Result;
 ///
 /// **Source.** Wang et al., ICCV 2017 (batch form); Dutta, Harandi and Sekhar, AAAI 2021, eq. 3 (triplet
 /// form). Rows are of unit length in the batch form; the original leaves them as they are and
-/// adds an L2 term. The sum over negatives is a product of exponentials, so no n^3 tensor is
+/// adds an L2 term; common practice scales anchors and positives
+/// only, which is the same on rows that are unit already. The sum over negatives is a product of exponentials, so no n^3 tensor is
 /// built; that limits alpha to 60 degrees (the papers use 35 to 55).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
