@@ -2,16 +2,16 @@
 //!
 //!     cargo bench -p likewise-nn --bench net -- [PEER]
 //!
-//! With the word `torch` the same work is done by PyTorch with as many threads, in the same
+//! With the word `torch` the same work is done by `PyTorch` with as many threads, in the same
 //! run (`pip install torch`; `peers/net.py`). Random weights; medians after a warm-up.
 
 use std::process::Command;
 use std::time::Instant;
 
-use burn::optim::{GradientsParams, Optimizer, SgdConfig};
+use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Tensor, TensorData};
 use likewise_nn::Device;
-use likewise_nn::net::{Architecture, Encoder, EncoderConfig};
+use likewise_nn::net::{Architecture, EncoderConfig};
 use ndarray::Array4;
 
 const SEED: u64 = 1;
@@ -58,7 +58,7 @@ fn training(name: Architecture, n: usize) {
             .init(SEED, &device)
             .expect("the configuration is valid"),
     );
-    let mut optimizer = SgdConfig::new().init::<Encoder>();
+    let mut optimizer = SgdConfig::new().init();
     let pixels = images(&config, n);
     let shape: [usize; 4] = pixels
         .shape()

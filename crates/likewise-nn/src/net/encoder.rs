@@ -12,7 +12,7 @@ use super::pooling::Pool;
 use super::preprocess::Preprocess;
 use super::weights::{Sink, Source, Weights};
 use crate::train::to_matrix;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Names of the parts in a saved encoder begin with these.
 const BACKBONE: &str = "backbone.";
@@ -319,7 +319,7 @@ impl Encoder {
             let pixels = Tensor::from_data(TensorData::new(values, shape), &device);
             let embedded = to_matrix(encoder.forward(pixels));
             rows.append(Axis(0), embedded.view())
-                .expect("an encoder's rows have its output dimension");
+                .map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
         }
         Ok(rows)
     }
