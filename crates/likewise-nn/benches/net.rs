@@ -29,15 +29,15 @@ fn processor() -> Option<f64> {
 
 fn median(name: &str, mut work: impl FnMut()) {
     work();
-    let mut times = [[0.0; ROUNDS]; 2];
-    for round in 0..ROUNDS {
+    let (mut walls, mut cores) = ([0.0; ROUNDS], [0.0; ROUNDS]);
+    for (wall, core) in walls.iter_mut().zip(&mut cores) {
         let (start, before) = (Instant::now(), processor());
         work();
-        times[0][round] = start.elapsed().as_secs_f64() * 1000.0;
+        *wall = start.elapsed().as_secs_f64() * 1000.0;
         let used = processor().zip(before).map(|(now, then)| now - then);
-        times[1][round] = used.unwrap_or(f64::NAN);
+        *core = used.unwrap_or(f64::NAN);
     }
-    let [wall, used] = times.map(|mut times| {
+    let [wall, used] = [walls, cores].map(|mut times| {
         times.sort_by(f64::total_cmp);
         times[ROUNDS / 2]
     });
