@@ -2,32 +2,46 @@
 //!
 //!     cargo bench -p likewise-nn --bench net -- [PEER]
 //!
-//! With the word `torch` the same work is done by PyTorch with as many threads, in the same
-//! run (`pip install torch`; `peers/net.py`). Random weights; medians after a warm-up.
+//! With the word `torch` the same work is done by `PyTorch` with as many threads, in the same
+//! run (`pip install torch`; `peers/net.py`). Random weights; medians after a warm-up. Other
+//! work on the machine disturbs a single thread (`taskset -c 0`) and core time least.
 
 use std::process::Command;
 use std::time::Instant;
 
-use burn::optim::{GradientsParams, Optimizer, SgdConfig};
+use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Tensor, TensorData};
 use likewise_nn::Device;
-use likewise_nn::net::{Architecture, Encoder, EncoderConfig};
+use likewise_nn::net::{Architecture, EncoderConfig};
 use ndarray::Array4;
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 7;
 
+/// Processor milliseconds so far, where the system tells: on a shared machine the only fair
+/// measure.
+fn processor() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+    Some(ticks * 10.0)
+}
+
 fn median(name: &str, mut work: impl FnMut()) {
     work();
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64() * 1000.0
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    println!("{name:<32} {:>9.1} ms", times[ROUNDS / 2]);
+    let (mut walls, mut cores) = ([0.0; ROUNDS], [0.0; ROUNDS]);
+    for (wall, core) in walls.iter_mut().zip(&mut cores) {
+        let (start, before) = (Instant::now(), processor());
+        work();
+        *wall = start.elapsed().as_secs_f64() * 1000.0;
+        let used = processor().zip(before).map(|(now, then)| now - then);
+        *core = used.unwrap_or(f64::NAN);
+    }
+    let [wall, used] = [walls, cores].map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    });
+    println!("{name:<24} {wall:>9.1} ms {used:>9.1} core-ms");
 }
 
 fn images(config: &EncoderConfig, n: usize) -> Array4<f32> {
@@ -58,7 +72,7 @@ fn training(name: Architecture, n: usize) {
             .init(SEED, &device)
             .expect("the configuration is valid"),
     );
-    let mut optimizer = SgdConfig::new().init::<Encoder>();
+    let mut optimizer = SgdConfig::new().init();
     let pixels = images(&config, n);
     let shape: [usize; 4] = pixels
         .shape()

@@ -1,9 +1,9 @@
 //! An encoder: images in, one row each out.
 
-use burn::module::{Module, ParamId, list_param_ids};
-use burn::tensor::{Device, Tensor, TensorData};
 use std::path::Path;
 
+use burn::module::{Module, ParamId, list_param_ids};
+use burn::tensor::{Device, Tensor, TensorData};
 use ndarray::{Array2, Array4, ArrayView4, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::pooling::Pool;
 use super::preprocess::Preprocess;
 use super::tensor::to_matrix;
 use super::weights::{Sink, Source, Weights};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Names of the parts in a saved encoder begin with these.
 const BACKBONE: &str = "backbone.";
@@ -344,7 +344,7 @@ impl Encoder {
             let pixels = Tensor::from_data(TensorData::new(values, shape), &device);
             let embedded = to_matrix(encoder.forward(pixels));
             rows.append(Axis(0), embedded.view())
-                .expect("an encoder's rows have its output dimension");
+                .map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
         }
         Ok(rows)
     }
