@@ -224,7 +224,7 @@ mod tests {
     use likewise::eval::whitening::Whitening;
     use likewise::{Beliefs, Convergence, Part, View};
     use likewise_nn::study::{DrawLog, Finding, SplitKind};
-    use likewise_nn::{Epoch, Head, HeadConfig};
+    use likewise_nn::{Epoch, Head, HeadConfig, Model};
     use ndarray::{Array1, Array2};
 
     use super::*;
@@ -347,14 +347,14 @@ mod tests {
         let study = Study {
             results,
             parts: parts.collect(),
-            head: Head {
+            model: Model::Head(Head {
                 config: HeadConfig::default(),
                 start: Whitening {
                     mean: Array1::zeros(3),
                     matrix: Array2::eye(3),
                 },
                 residual: None,
-            },
+            }),
             train: (0..n).filter(|i| i % 2 == 1).collect(),
             beliefs: Beliefs {
                 scores: Array2::zeros((0, 3)),

@@ -184,13 +184,11 @@ impl Recipe {
                 ..Self::default()
             },
             "affinity-triplet" => Self::affinity_triplet(),
-            _ => match Loss::named(name) {
-                Ok(loss) => Self::supervised(loss),
-                Err(_) => {
-                    let rule = format!("there are: {}", Self::names().join(", "));
-                    return Err(Error::parameter("recipe", name, &rule));
-                }
-            },
+            _ => {
+                let rule = || format!("there are: {}", Self::names().join(", "));
+                let unknown = |_| Error::parameter("recipe", name, &rule());
+                Self::supervised(Loss::named(name).map_err(unknown)?)
+            }
         }))
     }
 

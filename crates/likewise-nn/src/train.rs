@@ -113,7 +113,7 @@ pub(crate) fn train(
 ) -> Result<Trained> {
     let device = task.device.clone().autodiff();
     let mut current = targets(1, &[])?;
-    let proxies = first_proxies(task, &current)?;
+    let proxies = first_proxies(task, &current);
     let mut state = State::new(task, proxies, &device)?;
     let restored = match &checkpoint {
         Some(saved) => saved.restore(task, &mut state, &device),
@@ -279,10 +279,10 @@ fn record(
 ///
 /// Dimensions beyond the start's get a little noise: zeros on both sides of a product would
 /// stay zeros for ever.
-fn first_proxies(task: &Task, targets: &Targets) -> Result<Option<Array2<f32>>> {
+fn first_proxies(task: &Task, targets: &Targets) -> Option<Array2<f32>> {
     let each = task.recipe.loss.proxies_per_class();
     if each == 0 {
-        return Ok(None);
+        return None;
     }
     let mut rng = seed::stream(task.seed, "proxies");
     let mut noise = |rows: usize, columns: usize| {
@@ -295,7 +295,7 @@ fn first_proxies(task: &Task, targets: &Targets) -> Result<Option<Array2<f32>>> 
             Residual::Orthogonal { dim } => dim.min(task.unit_dim()),
             Residual::Linear | Residual::Mlp { .. } => task.unit_dim(),
         };
-        return Ok(Some(noise(task.classes * each, columns)));
+        return Some(noise(task.classes * each, columns));
     }
     let rank = task.start.ncols();
     let mut means = Array2::<f32>::zeros((task.classes, rank));
@@ -315,13 +315,12 @@ fn first_proxies(task: &Task, targets: &Targets) -> Result<Option<Array2<f32>>> 
     let around = noise(task.classes, room) * 0.3;
     let means = likewise::matrix::l2_normalize(ndarray::concatenate![Axis(1), means, around]);
     if each == 1 {
-        return Ok(Some(means));
+        return Some(means);
     }
     let classes: Vec<usize> = (0..task.classes * each).map(|p| p / each).collect();
     let spread = noise(classes.len(), means.ncols()) * 0.3;
-    Ok(Some(likewise::matrix::l2_normalize(
-        means.select(Axis(0), &classes) + spread,
-    )))
+    let around = means.select(Axis(0), &classes) + spread;
+    Some(likewise::matrix::l2_normalize(around))
 }
 
 /// The one number of a tensor.

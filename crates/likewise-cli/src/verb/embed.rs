@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     )?;
     let collection = data::load_path(path, None, view.as_deref(), &args.data.images, at)?;
     let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
-    let embeddings = head
+    let embeddings = model
         .embed(collection.view(Some(&name))?.matrix.view())
         .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
     likewise_io::write_npy(&args.out, embeddings.view())?;

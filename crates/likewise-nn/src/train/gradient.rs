@@ -60,12 +60,7 @@ impl ModuleVisitor for Take<'_> {
             return;
         }
         if let Some(gradient) = self.from.remove::<D>(param.id) {
-            let scaled = if self.factor == 1.0 {
-                gradient
-            } else {
-                gradient.mul_scalar(self.factor)
-            };
-            self.to.register(param.id, scaled);
+            self.to.register(param.id, gradient.mul_scalar(self.factor));
         }
     }
 }

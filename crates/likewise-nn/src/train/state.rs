@@ -156,24 +156,23 @@ impl State {
             (None, None) => Weights::default(),
         };
         let map = self.map.as_ref().map(Map::single);
-        Ok(match &task.recipe.encoder {
-            Some(config) => Model::Deep(Deep {
-                config: config.clone(),
+        if let Some(config) = &task.recipe.encoder {
+            let config = config.clone();
+            return Ok(Model::Deep(Deep {
+                config,
                 weights,
                 map,
-            }),
-            None => {
-                let mut residual = weights.matrices();
-                if let Some(map) = map {
-                    residual.insert("output.weight".into(), map);
-                }
-                Model::Head(Head {
-                    config: task.recipe.head,
-                    start: task.whitening.clone(),
-                    residual: Some(residual),
-                })
-            }
-        })
+            }));
+        }
+        let mut residual = weights.matrices();
+        if let Some(map) = map {
+            residual.insert("output.weight".into(), map);
+        }
+        Ok(Model::Head(Head {
+            config: task.recipe.head,
+            start: task.whitening.clone(),
+            residual: Some(residual),
+        }))
     }
 
     pub(super) fn proxy_matrix(&self) -> Option<Array2<f32>> {
