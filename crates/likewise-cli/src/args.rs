@@ -432,14 +432,6 @@ pub(crate) struct Fit {
     /// Go on with an interrupted run in the same folder.
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Also print the value of these losses over all labeled items, e.g. triplet,nt-xent.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAME,...",
-        conflicts_with = "gallery"
-    )]
-    pub(crate) loss: Vec<String>,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<crate::data::Gate>,
