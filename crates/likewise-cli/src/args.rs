@@ -403,7 +403,8 @@ pub(crate) enum SplitName {
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The recipe, by name; a recipe table in --config changes single choices.
+    /// The recipe: a name (mixed-lp, dssml, affinity-triplet, contextual, or a loss), or a .toml
+    /// file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
     /// Keep this many labels a class for fitting and hide the others (they only measure).

@@ -238,7 +238,8 @@ impl Recipe {
     }
 
     /// The recipe in a TOML file: the fields of a [`Recipe`], of which `base` names the recipe
-    /// that gives all others (`mixed-lp` if it is absent).
+    /// that gives all others (`mixed-lp` if it is absent). Its name is that of the file unless
+    /// it says another.
     ///
     /// ```toml
     /// base = "affinity-triplet"
@@ -253,7 +254,13 @@ impl Recipe {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|e| Error::data(format!("{shown}: {e}; give a recipe's name or file")))?;
-        Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))
+        let mut recipe =
+            Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))?;
+        // What differs from a preset must not go by its name in a report.
+        if let (false, Some(stem)) = (named(&text), path.file_stem()) {
+            recipe.name = stem.to_string_lossy().into_owned();
+        }
+        Ok(recipe)
     }
 
     /// As [`read`](Self::read), from the text of the file.
@@ -351,6 +358,11 @@ impl Recipe {
     }
 }
 
+/// Whether the text of a recipe says its name.
+fn named(text: &str) -> bool {
+    (text.parse::<toml::Table>()).is_ok_and(|table| table.contains_key("name"))
+}
+
 /// Puts the values of `new` over those of `old`. Where a table names another kind than the one
 /// below, it replaces it: fields of two kinds do not mix.
 fn merge(old: &mut toml::Table, new: toml::Table) {
@@ -415,6 +427,22 @@ mod tests {
         assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));
         assert!(said("loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         assert!(said("sampler = { name = 'per-class', per_class = 1 }").contains("per_class"));
+    }
+
+    #[test]
+    fn a_file_gives_its_name_unless_it_says_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Recipe::read(&path)
+        };
+        assert_eq!(read("base = 'triplet'").unwrap().name, "mine");
+        assert_eq!(read("name = 'other'").unwrap().name, "other");
+        let said = read("loss = 3").unwrap_err().to_string();
+        assert!(said.contains("mine.toml: "), "{said}");
+        let missing = Recipe::read(&folder.path().join("no.toml")).unwrap_err();
+        assert!(missing.to_string().contains("no.toml"));
     }
 
     #[test]

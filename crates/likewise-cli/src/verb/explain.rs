@@ -88,6 +88,10 @@ topics! {
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/memory.rs";
     "mixed-lp", "the recipe of fit", "likewise-nn/src/recipe.rs";
+    "recipes", "all choices of a run, and the file of them", "likewise-nn/src/recipe.rs";
+    "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
+    "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
+    "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
 }
 
 pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {

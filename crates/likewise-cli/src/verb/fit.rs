@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use likewise::{Collection, View};
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
-use likewise_nn::{Device, Recipe};
+use likewise_nn::{Device, Recipe, Residual};
 
 use super::{Context, graph};
 use crate::args::{Fit, SplitName};
@@ -269,6 +269,39 @@ fn square(view: &View) -> Option<usize> {
     (view.name == "pixels" && side * side == view.matrix.ncols()).then_some(side)
 }
 
+/// What the tensors of the model are, and how they make an embedding.
+fn formula(recipe: &Recipe) -> String {
+    let start = "s = normalise((x - start.mean) start.matrix)";
+    let mapped = matches!(recipe.head.residual, Residual::Orthogonal { .. });
+    if let Some(encoder) = &recipe.encoder {
+        let map = if mapped {
+            ", then normalise(z map)"
+        } else {
+            ""
+        };
+        return format!(
+            "\n`model.safetensors`: the network `{}` under its published names after `backbone.`, its \
+             last layers under `head.`; rows are images of channels x height x width pixels of \
+             0 to 255; embedding z = normalise(network(x)){map}. Where training did not help, \
+             `{start}` instead, and the embedding is s.",
+            encoder.name()
+        );
+    }
+    let learned = match recipe.head.residual {
+        Residual::Mlp { .. } => {
+            "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
+             residual.output.weight)"
+        }
+        Residual::Linear => "h = normalise([s, 0] + sqrt(r) s residual.output.weight)",
+        Residual::Orthogonal { .. } => "h = normalise(s residual.output.weight)",
+    };
+    format!(
+        "\n`model.safetensors`: `{start}`, `{learned}` with \
+         r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]`; `keep` stands in \
+         `config.json` under recipe.head. Without `residual.*` tensors the embedding is s."
+    )
+}
+
 /// The model card.
 fn card_of(job: &Job, results: &Results) -> String {
     let mut card = format!(
@@ -281,12 +314,9 @@ fn card_of(job: &Job, results: &Results) -> String {
     for line in &results.verdict {
         card.extend(["- ", line.as_str(), "\n"]);
     }
+    card.push_str(&formula(&job.recipe));
     card.push_str(
-        "\n`model.safetensors`: `s = normalise((x - start.mean) start.matrix)`, `h = normalise([s, 0] + \
-         relu(sqrt(r) s residual.input.weight + residual.input.bias) residual.output.weight)` with \
-         r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]`; `keep` stands in \
-         `config.json` under recipe.head. Without `residual.*` tensors the embedding is s.\n\n\
-         Similarity is the cosine. Do not use the model on features of another kind than those \
+        "\n\nSimilarity is the cosine. Do not use the model on features of another kind than those \
          it was fitted on.\n",
     );
     card
