@@ -17,7 +17,8 @@
 //! Cost: O(d l²) an evaluation beside that of `f`; memory some 8 d l.
 //!
 //! Source: Absil, Mahony and Sepulchre, "Optimization algorithms on matrix manifolds", 2008;
-//! step rule and stops as in Manopt (Boumal et al. 2014). The Cayley transform as Wen and
+//! step rule and stops as in Manopt (Boumal et al. 2014), but that a search without success
+//! is tried once more along the gradient, with a fresh step, before it ends the run. The Cayley transform as Wen and
 //! Yin 2013, along any tangent direction.
 
 use faer::Mat;
@@ -189,6 +190,7 @@ impl Stiefel {
         let mut gradient = self.project(&at.l, f.gradient(&at.l)?);
         at.gradient = inner(&gradient, &gradient).sqrt();
         let mut direction = -&gradient;
+        let mut steepest = at.step.is_none();
         while at.iterations < self.max_iterations && at.gradient >= self.tolerance {
             let mut slope = inner(&gradient, &direction);
             if slope >= 0.0 {
@@ -198,8 +200,16 @@ impl Stiefel {
             at.iterations += 1;
             let moved = self.search(&mut at, &direction, slope, f)?;
             if moved < SHORTEST {
-                break;
+                if steepest {
+                    break;
+                }
+                // A remembered step or direction may mislead; the gradient alone does not.
+                direction = -&gradient;
+                at.step = None;
+                steepest = true;
+                continue;
             }
+            steepest = false;
             let before = self.project(&at.l, gradient);
             direction = self.project(&at.l, direction);
             gradient = self.project(&at.l, f.gradient(&at.l)?);
