@@ -138,15 +138,16 @@ fn what_cannot_be_is_refused() {
     let scene = scene();
     let at = scene.path();
     std::fs::create_dir(at.join("empty")).unwrap();
+    std::fs::write(at.join("net.safetensors"), "not weights at all").unwrap();
     std::fs::write(at.join("a.csv"), "id,x\na,1\nb,2\n").unwrap();
     std::fs::write(at.join("labels.csv"), "id,label\n04.png,dog\n").unwrap();
     let cases: [(&[&str], i32, &str); 6] = [
         (&["doctor", "empty"], 1, "no images"),
         (&["doctor", "none.jpg"], 1, "no such file"),
         (
-            &["doctor", "photos", "--encoder", "net.onnx"],
-            2,
-            "encoders are not in this build",
+            &["doctor", "photos", "--encoder", "net.safetensors"],
+            1,
+            "net.safetensors: not a whole",
         ),
         (
             &["doctor", "a.csv", "--skip-bad"],
