@@ -6,5 +6,6 @@ pub(crate) mod figure;
 pub(crate) mod markdown;
 pub(crate) mod method;
 pub(crate) mod prepared;
+pub(crate) mod retrieval;
 pub(crate) mod store;
 pub(crate) mod summary;

@@ -3,9 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use likewise::Collection;
-use likewise_image::{Channels, Encoder, Error, ErrorKind, ImageFolder, Preprocess, Resize};
+use likewise::seed::Rng;
+use likewise_image::transform::Augment;
+use likewise_image::{
+    Channels, Encoder, Error, ErrorKind, ImageFolder, Pixels, Preprocess, Resize,
+};
 use likewise_io::Shape;
+use likewise_nn::net::{EncoderConfig, Input, Weights};
 use likewise_nn::{Device, net};
+use ndarray::Array2;
+use rand::RngExt;
 
 use crate::args::Images;
 use crate::failure::Failure;
@@ -14,30 +21,46 @@ use crate::verb::Context;
 /// Side of the thumbnails that stand for images where there is no encoder.
 const THUMBNAIL: u32 = 32;
 
-/// The frozen encoder in a file of weights.
-fn encoder(path: &Path) -> Result<Encoder, Failure> {
-    let network = net::Encoder::open(path, &Device::flex())?;
-    let input = network.config().input();
+/// Bytes of decoded images that a training keeps, where `--max-memory` does not say less.
+const ROOM: u64 = 4 << 30;
+
+/// How an image becomes what a network reads. Published networks are tested on the middle of
+/// an image that is a seventh larger.
+fn preprocess(input: &Input) -> Preprocess {
     let size = input.width as u32;
-    let expected = input.preprocess;
-    let preprocess = Preprocess {
+    let expected = &input.preprocess;
+    Preprocess {
         size,
-        // The share of the shorter side that published networks are tested on.
-        resize: Resize::Shorter(size * 8 / 7),
+        resize: match size {
+            // Small ones see the whole image.
+            ..64 => Resize::Exact,
+            _ => Resize::Shorter(size * 8 / 7),
+        },
         channels: match expected.channels {
             net::Channels::Gray => Channels::Grey,
             net::Channels::Rgb => Channels::Rgb,
             net::Channels::Bgr => Channels::Bgr,
         },
         scale: expected.scale,
-        mean: expected.mean,
-        std: expected.std,
+        mean: expected.mean.clone(),
+        std: expected.std.clone(),
         ..Preprocess::default()
+    }
+}
+
+/// The frozen encoder in a file of weights, on images of `side` pixels where that is given.
+fn encoder(path: &Path, side: Option<usize>) -> Result<Encoder, Failure> {
+    let network = net::Encoder::open(path, &Device::flex())?;
+    let config = EncoderConfig {
+        side,
+        ..network.config().clone()
     };
+    config.validate()?;
+    let preprocess = preprocess(&config.input());
     preprocess.validate()?;
-    let dimensions = network.config().output_dim();
+    let dimensions = config.output_dim();
     Ok(Encoder {
-        name: network.config().name().to_owned(),
+        name: config.name().to_owned(),
         digest: likewise_io::digest(path)?,
         preprocess,
         dimensions,
@@ -48,11 +71,97 @@ fn encoder(path: &Path) -> Result<Encoder, Failure> {
     })
 }
 
-fn chosen(images: &Images) -> Result<Encoder, Failure> {
+fn chosen(images: &Images, side: Option<usize>) -> Result<Encoder, Failure> {
     match &images.encoder {
-        Some(path) => encoder(path),
+        Some(path) => encoder(path, side),
         None => Ok(Encoder::pixels(THUMBNAIL)),
     }
+}
+
+/// The images of a folder, for a network that is trained on them.
+pub(crate) struct Trained {
+    pixels: Pixels,
+}
+
+impl Trained {
+    /// The images at `places` of the folder at `path`, as the network of `config` reads them.
+    fn new(
+        folder: &ImageFolder,
+        places: &[usize],
+        config: &EncoderConfig,
+        at: &Context,
+    ) -> Result<Self, Failure> {
+        let input = config.input();
+        let mut preprocess = preprocess(&input);
+        // Networks turn the colours themselves.
+        if preprocess.channels == Channels::Bgr {
+            preprocess.channels = Channels::Rgb;
+        }
+        let room = at
+            .common
+            .max_memory
+            .map_or(ROOM, |most| (most.0 / 2).min(ROOM));
+        // What a crop leaves must still show what the image shows.
+        let augment = Augment {
+            scale: (0.4, 1.0),
+            brightness: 0.2,
+            contrast: 0.2,
+            saturation: 0.2,
+            hue: 0.0,
+            ..Augment::default()
+        };
+        let pixels = Pixels::new(folder, places, &preprocess, augment, room)?;
+        Ok(Self { pixels })
+    }
+
+    /// All images below `path`, as the network of `config` reads them, and their ids.
+    pub(crate) fn open(
+        path: &Path,
+        config: &EncoderConfig,
+        at: &Context,
+    ) -> Result<(Self, Vec<String>), Failure> {
+        let folder = ImageFolder::open(path, None)?;
+        let all: Vec<usize> = (0..folder.len()).collect();
+        Ok((Self::new(&folder, &all, config, at)?, folder.ids().to_vec()))
+    }
+}
+
+impl likewise_nn::Images for Trained {
+    fn rows(&self, items: &[usize]) -> likewise_nn::Result<Array2<f32>> {
+        self.pixels.rows(items).map_err(of_image)
+    }
+
+    fn views(&self, items: &[usize], rng: &mut Rng) -> likewise_nn::Result<Array2<f32>> {
+        let seeds: Vec<u64> = items.iter().map(|_| rng.random()).collect();
+        self.pixels.views(items, &seeds).map_err(of_image)
+    }
+}
+
+fn of_image(e: Error) -> likewise_nn::Error {
+    likewise_nn::Error::new(likewise_nn::ErrorKind::Data, e.to_string())
+}
+
+/// The weights that a recipe's network starts from: those of `--encoder`.
+///
+/// Fails where they are of another network.
+pub(crate) fn pretrained(
+    images: &Images,
+    config: &EncoderConfig,
+) -> Result<Option<Weights>, Failure> {
+    let Some(path) = &images.encoder else {
+        return Ok(None);
+    };
+    let found = net::Encoder::open(path, &Device::flex())?;
+    let name = found.config().name();
+    if name != config.name() {
+        return Err(Failure::usage(format!(
+            "{}: the weights of {name}, but the recipe trains {}; choose another file with \
+             --encoder, or encoder.name in the recipe",
+            path.display(),
+            config.name()
+        )));
+    }
+    Ok(Some(found.weights()))
 }
 
 /// Whether `path` is images; flags for images with other data are a mistake.
@@ -74,7 +183,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 /// What [`load`] will give, without decoding anything.
 pub(crate) fn shape(path: &Path, images: &Images) -> Result<Shape, Failure> {
     let folder = ImageFolder::open(path, None)?;
-    let encoder = chosen(images)?;
+    let encoder = chosen(images, None)?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
         items: folder.len(),
@@ -91,6 +200,31 @@ pub(crate) fn load(
     at: &Context,
 ) -> Result<Collection, Failure> {
     let folder = ImageFolder::open(path, labels)?;
+    features(&folder, path, images, None, at).map(|(collection, _)| collection)
+}
+
+/// As [`load`], with the images themselves as the network of `config` reads them.
+pub(crate) fn load_trained(
+    path: &Path,
+    labels: Option<&Path>,
+    images: &Images,
+    config: &EncoderConfig,
+    at: &Context,
+) -> Result<(Collection, Trained), Failure> {
+    let folder = ImageFolder::open(path, labels)?;
+    let (collection, places) = features(&folder, path, images, config.side, at)?;
+    let trained = Trained::new(&folder, &places, config, at)?;
+    Ok((collection, trained))
+}
+
+/// The images as features, and their places in the folder.
+fn features(
+    folder: &ImageFolder,
+    path: &Path,
+    images: &Images,
+    side: Option<usize>,
+    at: &Context,
+) -> Result<(Collection, Vec<usize>), Failure> {
     let (others, hidden) = (folder.others(), folder.hidden());
     if others + hidden > 0 {
         at.monitor.note(format!(
@@ -98,19 +232,41 @@ pub(crate) fn load(
             path.display()
         ));
     }
-    let encoder = chosen(images)?;
+    let encoder = chosen(images, side)?;
     // Pixels are as quickly made as found again.
     let cache = images.encoder.as_ref().and_then(|_| cache_folder());
     let (cache, skip) = (cache.as_deref(), images.skip_bad);
-    let made = likewise_image::collection(&folder, &encoder, cache, skip, at.monitor);
-    // What was skipped is told as a warning.
-    made.map(|(collection, _)| collection)
-        .map_err(|e| match e.kind() {
-            ErrorKind::Format if !skip => {
-                Failure::failed(format!("{e}; --skip-bad leaves such files out"))
-            }
-            _ => e.into(),
-        })
+    let made = likewise_image::collection(folder, &encoder, cache, skip, at.monitor);
+    made.map_err(|e| match e.kind() {
+        ErrorKind::Format if !skip => {
+            Failure::failed(format!("{e}; --skip-bad leaves such files out"))
+        }
+        _ => e.into(),
+    })
+}
+
+/// The folder that an archive of images holds, unpacked once into the cache.
+pub(crate) fn unpacked(archive: &Path) -> Result<PathBuf, Failure> {
+    let within = |e: std::io::Error| Failure::failed(format!("{}: {e}", archive.display()));
+    let cache = cache_folder().unwrap_or_else(std::env::temp_dir);
+    let folder = cache.join("unpacked").join(likewise_io::digest(archive)?);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let parent = cache.join("unpacked");
+    std::fs::create_dir_all(&parent).map_err(within)?;
+    // Whatever the moment of a kill, the folder is whole or not there.
+    let part = tempfile::tempdir_in(&parent).map_err(within)?;
+    let file = std::fs::File::open(archive).map_err(within)?;
+    let reader = std::io::BufReader::new(file);
+    tar::Archive::new(reader)
+        .unpack(part.path())
+        .map_err(within)?;
+    match std::fs::rename(part.path(), &folder) {
+        // Another process may have been faster.
+        Err(e) if !folder.is_dir() => Err(within(e)),
+        _ => Ok(folder),
+    }
 }
 
 /// Where features are kept: `$LIKEWISE_CACHE`, else `likewise` in the user's folder of caches.

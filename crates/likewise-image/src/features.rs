@@ -238,7 +238,7 @@ fn contents_of(folder: &ImageFolder, monitor: &Monitor) -> Result<BTreeMap<usize
 }
 
 /// The images of a folder as a collection: ids, labels, split, and one view of the
-/// encoder's name. See [`features`].
+/// encoder's name; and the places of the items in the folder's list. See [`features`].
 ///
 /// ```
 /// use likewise::Monitor;
@@ -246,11 +246,11 @@ fn contents_of(folder: &ImageFolder, monitor: &Monitor) -> Result<BTreeMap<usize
 /// # let folder = tempfile::tempdir()?;
 /// RgbImage::new(8, 8).save(folder.path().join("a.png"))?;
 /// let images = ImageFolder::open(folder.path(), None)?;
-/// let (items, skipped) =
+/// let (items, places) =
 ///     collection(&images, &Encoder::pixels(32), None, false, &Monitor::silent())?;
 /// assert_eq!(items.ids(), ["a.png"]);
 /// assert_eq!(items.view(Some("pixels"))?.matrix.dim(), (1, 3072));
-/// assert!(skipped.is_empty());
+/// assert_eq!(places, [0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn collection(
@@ -259,12 +259,8 @@ pub fn collection(
     cache: Option<&Path>,
     skip_bad: bool,
     monitor: &Monitor,
-) -> Result<(Collection, Vec<Skipped>)> {
-    let Features {
-        items,
-        matrix,
-        skipped,
-    } = features(folder, encoder, cache, skip_bad, monitor)?;
+) -> Result<(Collection, Vec<usize>)> {
+    let Features { items, matrix, .. } = features(folder, encoder, cache, skip_bad, monitor)?;
     let ids = items.iter().map(|&item| folder.ids()[item].clone());
     let view = View {
         name: encoder.name.clone(),
@@ -276,7 +272,7 @@ pub fn collection(
     collection.split = folder
         .split()
         .map(|split| items.iter().map(|&item| split[item]).collect());
-    Ok((collection, skipped))
+    Ok((collection, items))
 }
 
 #[cfg(test)]
@@ -388,16 +384,13 @@ mod tests {
         let (encoder, seen) = counting();
         let e = red(&images, &encoder, cache.path(), false).unwrap_err();
         assert!(e.to_string().contains("1.png: the file is empty"), "{e}");
-        let (items, skipped) = collection(
-            &images,
-            &encoder,
-            Some(cache.path()),
-            true,
-            &Monitor::silent(),
-        )
-        .unwrap();
+        let silent = Monitor::silent();
+        let cached = Some(cache.path());
+        let (items, places) = collection(&images, &encoder, cached, true, &silent).unwrap();
+        assert_eq!(places, [0, 2, 4, 5]);
         assert_eq!(items.ids(), ["a/0.png", "b/2.png", "b/3.png", "b/4.png"]);
         assert_eq!(items.labels.unwrap().by_class(), [vec![0], vec![1, 2, 3]]);
+        let skipped = red(&images, &encoder, cache.path(), true).unwrap().skipped;
         let places: Vec<usize> = skipped.iter().map(|s| s.item).collect();
         assert_eq!(places, [1, 3]);
         assert!(skipped[1].reason.contains("3.jpg: not an image"));

@@ -12,6 +12,7 @@ pub mod decode;
 mod features;
 mod folder;
 mod load;
+mod pixels;
 mod preprocess;
 pub mod transform;
 
@@ -20,4 +21,5 @@ pub use folder::ImageFolder;
 pub use image::RgbImage;
 pub use likewise_io::{Error, ErrorKind, Result};
 pub use load::{Batch, Batches, Loader, Skipped};
+pub use pixels::Pixels;
 pub use preprocess::{Channels, Preprocess, Resize};

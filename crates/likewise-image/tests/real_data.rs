@@ -36,8 +36,8 @@ fn photographs_become_a_collection_and_batches() {
     let images = ImageFolder::open(folder.path(), None).unwrap();
     assert_eq!(images.len(), 24);
     let silent = Monitor::silent();
-    let (items, skipped) = collection(&images, &Encoder::pixels(32), None, false, &silent).unwrap();
-    assert_eq!(skipped, []);
+    let (items, places) = collection(&images, &Encoder::pixels(32), None, false, &silent).unwrap();
+    assert_eq!(places.len(), 24);
     let labels = items.labels.as_ref().unwrap();
     assert_eq!(labels.classes(), ["Faces", "butterfly", "pizza"]);
     let x = &items.view(None).unwrap().matrix;

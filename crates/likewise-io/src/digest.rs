@@ -31,6 +31,20 @@ pub fn digest(path: impl AsRef<Path>) -> Result<String> {
     digest.map_err(|e| e.within(path.display()))
 }
 
+/// The SHA-256 of bytes in memory, one part after the other, as 64 hexadecimal digits.
+///
+/// ```
+/// let digest = likewise_io::digest_parts([&b"a"[..], b"bc"]);
+/// assert!(digest.starts_with("ba7816bf8f01cfea"));
+/// ```
+pub fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    hex(&hash.finalize())
+}
+
 fn of_file(path: &Path) -> Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();

@@ -1,8 +1,8 @@
 //! The idx format of MNIST and its kin: files, gzipped files, and folders of them.
 //!
-//! An array of 3 or 4 dimensions is pictures: one item each, flattened, and bytes are
-//! divided by 255. An array of 2 dimensions is taken as it is. Labels (1 dimension) are
-//! found beside the pictures by their usual name, or given.
+//! An array of 3 or 4 dimensions is pictures: one item each, flattened, bytes as they are,
+//! 0 to 255. Labels (1 dimension) are found beside the pictures by their usual name, or
+//! given.
 //! Source: Y. `LeCun`, C. Cortes, C. Burges, "The MNIST database", file format section.
 
 use std::io::Read;
@@ -111,13 +111,7 @@ impl File {
         if self.proven {
             reserve(out, count)?;
         }
-        let before = out.len();
         append(&mut *self.stream, self.number, count, progress, out)?;
-        if self.shape.len() > 2 && self.number.kind == Kind::U8 {
-            for value in &mut out[before..] {
-                *value /= 255.0;
-            }
-        }
         self.finish()
     }
 

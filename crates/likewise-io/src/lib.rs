@@ -31,7 +31,7 @@ mod read;
 mod safetensors;
 
 pub use assemble::Shape;
-pub use digest::digest;
+pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
 pub use labels::{read_labels, read_labels_bytes};
 pub use mapped::Mapped;

@@ -5,6 +5,7 @@
 //! Built on burn; the CPU is the default device.
 
 pub mod error;
+mod images;
 pub mod loss;
 pub mod memory;
 pub mod mine;
@@ -16,6 +17,7 @@ mod train;
 
 pub use burn::tensor::Device;
 pub use error::{Error, ErrorKind, Result};
+pub use images::{Images, PixelRows};
 pub use net::{Head, HeadConfig, Model, Residual};
 pub use recipe::{AffinityLabels, GraphOn, PseudoLabels, Recipe};
 pub use train::{Epoch, Optimizer, Schedule, TrainConfig};

@@ -13,6 +13,7 @@ use likewise::eval::ranking::{self, Protocol as Ask};
 use likewise::eval::summary::Run;
 use likewise::eval::whitening::Spectrum;
 use likewise::eval::{calibration::Calibration, collapse::Collapse, leak, nmi, split};
+use likewise::neighbor::KnnGraph;
 use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -20,9 +21,9 @@ use serde::{Deserialize, Serialize};
 pub use draw::DrawLog;
 pub use results::{Finding, Results, row_title};
 
-use crate::net::{Model, Weights};
+use crate::net::{EmbeddingConfig, Model, Weights};
 use crate::recipe::Recipe;
-use crate::{Error, Result};
+use crate::{Error, Images, PixelRows, Result};
 
 /// How the items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +95,9 @@ pub struct Plan<'a> {
     pub collection: &'a Collection,
     /// Features of all items: the view that is used.
     pub features: ArrayView2<'a, f32>,
+    /// What the recipe's encoder reads, in the order of the items; `None`: the features are
+    /// pixels.
+    pub images: Option<&'a dyn Images>,
     /// The recipe.
     pub recipe: &'a Recipe,
     /// The protocol.
@@ -102,6 +106,9 @@ pub struct Plan<'a> {
     pub pretrained: Option<Weights>,
     /// Where unfinished trainings are kept; `None`: nowhere.
     pub checkpoints: Option<PathBuf>,
+    /// Where the trainings log every step and epoch, each in a folder of its own, as lines of
+    /// JSON and for `TensorBoard`; `None`: nowhere.
+    pub events: Option<PathBuf>,
     /// What tells these data from others; a checkpoint of other data is not resumed.
     pub data_digest: String,
     /// Where the tensors live.
@@ -118,11 +125,15 @@ pub(crate) struct Whiten {
 /// What all draws of a study share.
 pub(crate) struct Ground<'a> {
     plan: &'a Plan<'a>,
+    recipe: &'a Recipe,
     labels: &'a Labels,
+    /// What the recipe's encoder reads, if there is one.
+    images: Option<Box<dyn Images + 'a>>,
     train: Vec<usize>,
     validation: Vec<usize>,
-    /// Features and labels of the items that ask or are searched: no other row needs to be
-    /// embedded to measure.
+    /// The items that ask or are searched, their features and labels: no other row needs to
+    /// be embedded to measure.
+    tested_items: Vec<usize>,
     tested: Array2<f32>,
     tested_labels: Labels,
     /// Rows of `tested`.
@@ -130,8 +141,9 @@ pub(crate) struct Ground<'a> {
     gallery: Vec<usize>,
     /// Of the features as they are, and with standardized columns.
     spectra: [Spectrum; 2],
-    /// Graphs on the start: draws that agree on it share the graph.
-    graphs: Vec<(Whiten, Graph)>,
+    /// Graphs on the start, its rank and their settings: draws and recipes that agree on
+    /// these share the graph.
+    graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
 }
 
 impl<'p> Plan<'p> {
@@ -143,14 +155,7 @@ impl<'p> Plan<'p> {
     /// Cost: one exact graph of the training items, and per draw two propagations and
     /// trainings (times the folds + 1 where the split has no validation part).
     pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
-        self.recipe.validate()?;
-        let labels =
-            self.collection.labels.as_ref().ok_or_else(|| {
-                Error::data("the data hold no labels; give some with --labels FILE")
-            })?;
-        matrix::check_finite(self.features, "features")?;
-        self.check_images()?;
-        let parts = self.split(labels)?;
+        let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
         let draws = match self.protocol.labels_per_class {
             Some(_) => self.protocol.draws,
@@ -172,14 +177,21 @@ impl<'p> Plan<'p> {
         }
         if self.protocol.labels_per_class.is_some() {
             // Where no label is hidden, the recipe has seen them all already.
-            let oracle = ground.all_labels(monitor)?.embed(ground.tested.view())?;
+            let oracle = ground.all_labels(monitor)?;
+            let oracle = ground.embed_tested(&oracle, monitor)?;
             let run = self.ask(&ground, oracle.view(), monitor)?;
             rows.insert("all_labels", vec![run]);
         }
 
         let (model, beliefs, classes) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let embeddings = model.embed(self.features)?;
+        let embeddings = match (&model, &ground.images) {
+            (Model::Deep(deep), Some(images)) => {
+                let all: Vec<usize> = (0..self.features.nrows()).collect();
+                deep.embed_images(images.as_ref(), &all, monitor)?
+            }
+            _ => model.embed(self.features)?,
+        };
         let truth = labels.select(&ground.train);
         let results = Results::new(
             self,
@@ -188,7 +200,10 @@ impl<'p> Plan<'p> {
             logs,
             results::Meters {
                 raw: raw_collapse,
-                learned: collapse(&ground, model.embed(ground.tested.view())?.view())?,
+                learned: {
+                    let tested = matrix::select_rows(embeddings.view(), &ground.tested_items);
+                    collapse(&ground, tested.view())?
+                },
                 calibration: calibration(&beliefs, &truth, &classes)?,
                 leaks,
                 parts: count(&parts),
@@ -205,24 +220,48 @@ impl<'p> Plan<'p> {
         })
     }
 
-    /// Fails where the recipe's encoder reads other images than the rows hold.
-    fn check_images(&self) -> Result<()> {
-        let Some(encoder) = &self.recipe.encoder else {
-            return Ok(());
+    /// The labels and the part of every item, all checked.
+    fn divide(&self) -> Result<(&Labels, Vec<Part>)> {
+        self.recipe.validate()?;
+        let labels =
+            self.collection.labels.as_ref().ok_or_else(|| {
+                Error::data("the data hold no labels; give some with --labels FILE")
+            })?;
+        matrix::check_finite(self.features, "features")?;
+        Ok((labels, self.split(labels)?))
+    }
+
+    /// What the recipe's encoder reads, if there is one.
+    ///
+    /// Fails where that are other images than the rows hold, and where an encoder that would
+    /// begin as the whitening of its features cannot.
+    fn images(&'p self, recipe: &Recipe) -> Result<Option<Box<dyn Images + 'p>>> {
+        let Some(encoder) = &recipe.encoder else {
+            return Ok(None);
         };
-        let (wanted, found) = (encoder.row_dim(), self.features.ncols());
-        if wanted != found {
-            let input = encoder.input();
-            return Err(Error::data(format!(
-                "the encoder {} reads images of {} x {} x {} pixels, {wanted} columns, but the \
-                 view has {found}",
-                encoder.name(),
-                input.channels,
-                input.height,
-                input.width
-            )));
+        let columns = self.features.ncols();
+        if let EmbeddingConfig::Whitened { .. } = encoder.head {
+            let wanted = encoder.name.features();
+            let rule = "it goes on from a pretrained network: fit a folder of images with \
+                        --encoder FILE";
+            if self.pretrained.is_none() || self.images.is_none() || columns != wanted {
+                let name = encoder.name();
+                return Err(Error::data(format!(
+                    "encoder.head is whitened, but the view is not the {wanted} features of \
+                     {name} by its own weights; {rule}"
+                )));
+            }
         }
-        Ok(())
+        if let Some(images) = self.images {
+            return Ok(Some(Box::new(images)));
+        }
+        let input = encoder.input();
+        let shape = [input.channels, input.height, input.width];
+        let rows = PixelRows::new(self.features, shape).map_err(|e| {
+            let name = encoder.name();
+            Error::data(format!("the encoder {name} reads {e}"))
+        })?;
+        Ok(Some(Box::new(rows)))
     }
 
     fn split(&self, labels: &Labels) -> Result<Vec<Part>> {
@@ -269,11 +308,14 @@ impl<'p> Plan<'p> {
         ];
         Ok(Ground {
             plan: self,
+            recipe: self.recipe,
             labels,
+            images: self.images(self.recipe)?,
             train,
             validation: known(of(Part::Validation)),
             tested: matrix::select_rows(self.features, &tested),
             tested_labels: labels.select(&tested),
+            tested_items: tested,
             queries,
             gallery,
             spectra,
@@ -310,6 +352,58 @@ impl<'p> Plan<'p> {
 
     fn bootstrap(&self) -> Bootstrap {
         Bootstrap::new().seed(self.protocol.seed)
+    }
+}
+
+/// One split of a collection, on which recipes are measured one by one, without the rows of a
+/// [`Study`] that stand beside a single recipe.
+///
+/// Recipes share the spectrum of the features and the graphs that they agree on.
+pub struct Bench<'p>(Ground<'p>);
+
+impl<'p> Plan<'p> {
+    /// The bench of this plan; its recipe is the first one.
+    pub fn bench(&'p self) -> Result<Bench<'p>> {
+        let (labels, parts) = self.divide()?;
+        Ok(Bench(self.ground(labels, &parts)?))
+    }
+}
+
+impl<'p> Bench<'p> {
+    /// How the features do as they are.
+    pub fn raw(&self, monitor: &Monitor) -> Result<Run> {
+        let raw = matrix::l2_normalize(self.0.tested.clone());
+        self.0.plan.ask(&self.0, raw.view(), monitor)
+    }
+
+    /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
+    pub fn whitened(&self, draw: u64, monitor: &Monitor) -> Result<Run> {
+        self.0.measure_start(draw, monitor)
+    }
+
+    /// How a recipe does in draw number `draw`, and what happened.
+    pub fn run(
+        &mut self,
+        recipe: &'p Recipe,
+        draw: u64,
+        monitor: &Monitor,
+    ) -> Result<(Run, DrawLog)> {
+        recipe.validate()?;
+        self.0.images = self.0.plan.images(recipe)?;
+        self.0.recipe = recipe;
+        self.0.measure(draw, monitor)
+    }
+
+    /// Items to fit on, to validate, to ask and to search.
+    pub fn sizes(&self) -> [usize; 4] {
+        let ground = &self.0;
+        let parts = [
+            &ground.train,
+            &ground.validation,
+            &ground.queries,
+            &ground.gallery,
+        ];
+        parts.map(Vec::len)
     }
 }
 

@@ -1,32 +1,36 @@
 //! The training loop: network, map and proxies, epoch by epoch, resumable.
 
-mod augment;
 mod body;
 mod checkpoint;
 mod config;
 mod gradient;
+mod log;
 mod map;
 mod selection;
 mod state;
 mod targets;
 
+use std::path::PathBuf;
+
 use burn::tensor::{Device, Tensor};
+use likewise::Monitor;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::whitening::Whitening;
-use likewise::{Monitor, seed};
+use likewise::seed::{self, Rng};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use checkpoint::Checkpoint;
 pub use config::{Optimizer, Schedule, TrainConfig};
+pub(crate) use log::Log;
 pub(crate) use selection::{Score, Validation};
 pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};
 use crate::memory::Memory;
-use crate::net::{Head, Model, Residual, Weights};
-use crate::{Error, ErrorKind, Recipe, Result};
+use crate::net::{EmbeddingConfig, Head, Model, Residual, Weights};
+use crate::{Error, ErrorKind, Images, Recipe, Result};
 
 /// One line of the training log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,8 +56,9 @@ pub(crate) struct Task<'a> {
     pub(crate) whitening: &'a Whitening,
     /// Unit rows of the start, one per training item.
     pub(crate) start: ArrayView2<'a, f32>,
-    /// What the network reads, one row per training item: the start, or images.
-    pub(crate) inputs: ArrayView2<'a, f32>,
+    /// What an encoder reads, and the places of the training items among it; none: a head
+    /// stands on the start.
+    pub(crate) images: Option<(&'a dyn Images, &'a [usize])>,
     /// Weights that an encoder starts from.
     pub(crate) pretrained: Option<&'a Weights>,
     pub(crate) classes: usize,
@@ -74,6 +79,12 @@ pub(crate) struct Trained {
 
 /// Items whose embeddings feed the collapse meter: enough for a rank, cheap every epoch.
 const METER_SAMPLE: usize = 2048;
+/// As many of images: a rank up to a few hundred shows, and looking at one is dear.
+const DEEP_SAMPLE: usize = 512;
+
+pub(crate) fn no_images() -> Error {
+    Error::data("a network reads images, but there are none")
+}
 
 impl Task<'_> {
     /// Columns of the unit rows before an orthonormal map.
@@ -89,13 +100,39 @@ impl Task<'_> {
         }
     }
 
-    /// The start itself, as a model.
-    fn start_model(&self) -> Model {
-        Model::Head(Head {
+    /// The start itself, as a model: where an encoder begins as it, that; also where it is all
+    /// that there will be.
+    fn start_model(&self) -> Result<Model> {
+        if self.begins_whitened() || self.recipe.encoder.is_some() && self.epochs == 0 {
+            let device = self.device.clone().autodiff();
+            return State::new(self, None, &device)?.model(self);
+        }
+        Ok(Model::Head(Head {
             config: self.recipe.head,
             start: self.whitening.clone(),
             residual: None,
-        })
+        }))
+    }
+
+    /// Whether an encoder begins as the start.
+    pub(crate) fn begins_whitened(&self) -> bool {
+        let head = self.recipe.encoder.as_ref().map(|encoder| encoder.head);
+        let mapped = matches!(self.recipe.head.residual, Residual::Orthogonal { .. });
+        matches!(head, Some(EmbeddingConfig::Whitened { .. }))
+            && self.pretrained.is_some()
+            && !mapped
+    }
+
+    /// What the network reads of some training items; random views of images if `vary`.
+    fn inputs(&self, items: &[usize], vary: Option<&mut Rng>) -> Result<Array2<f32>> {
+        let Some((images, places)) = self.images else {
+            return Ok(self.start.select(Axis(0), items));
+        };
+        let places: Vec<usize> = items.iter().map(|&item| places[item]).collect();
+        match vary {
+            Some(rng) => images.views(&places, rng),
+            None => images.rows(&places),
+        }
     }
 }
 
@@ -103,12 +140,13 @@ impl Task<'_> {
 ///
 /// `targets(epoch, models)` gives what epoch `epoch` (from 1) learns; it may look at the
 /// models after every epoch so far, the start first. `score` judges a model. Random steps depend on the
-/// task's seed and the epoch alone, so a resumed training repeats an undisturbed one.
+/// task's seed and the epoch alone, so a resumed training repeats an undisturbed one. `log` is
+/// the folder of an event log.
 pub(crate) fn train(
     task: &Task,
     mut targets: impl FnMut(usize, &[Model]) -> Result<Targets>,
     score: impl Fn(Option<&Model>) -> Result<Option<Score>>,
-    mut checkpoint: Option<Checkpoint>,
+    (mut checkpoint, log): (Option<Checkpoint>, Option<PathBuf>),
     monitor: &Monitor,
 ) -> Result<Trained> {
     let device = task.device.clone().autodiff();
@@ -116,12 +154,23 @@ pub(crate) fn train(
     let proxies = first_proxies(task, &current);
     let mut state = State::new(task, proxies, &device)?;
     let restored = match &checkpoint {
-        Some(saved) => saved.restore(task, &mut state, &device),
+        Some(saved) => saved.restore(task, &mut state, &device)?,
         None => None,
     };
     let mut done = restored.unwrap_or_default();
+    let mut log = match log {
+        Some(folder) => Some(Log::open(folder, done.log.len())?),
+        None => None,
+    };
     if done.log.is_empty() {
-        record(task, task.start_model(), None, &score, &mut done)?;
+        record(
+            task,
+            task.start_model()?,
+            None,
+            (&score, monitor),
+            &mut done,
+        )?;
+        note(&mut log, &done)?;
     }
     monitor.start("training", task.epochs as u64);
     for epoch in done.log.len()..=task.epochs {
@@ -132,9 +181,10 @@ pub(crate) fn train(
         if epoch > 1 {
             current = targets(epoch, &done.models)?;
         }
-        let loss = learn(task, &mut state, &current, epoch, monitor)?;
+        let loss = learn(task, &mut state, &current, epoch, (&mut log, monitor))?;
         let model = state.model(task)?;
-        record(task, model, loss, &score, &mut done)?;
+        record(task, model, loss, (&score, monitor), &mut done)?;
+        note(&mut log, &done)?;
         if let Some(checkpoint) = &mut checkpoint {
             checkpoint.save(&state, &done, epoch == task.epochs)?;
         }
@@ -150,7 +200,7 @@ fn learn(
     state: &mut State,
     targets: &Targets,
     epoch: usize,
-    monitor: &Monitor,
+    (log, monitor): (&mut Option<Log>, &Monitor),
 ) -> Result<Option<f64>> {
     let (recipe, train) = (task.recipe, &task.recipe.train);
     let mut rng = seed::stream(task.seed, &format!("epoch {epoch}"));
@@ -164,12 +214,7 @@ fn learn(
     let mut sum = 0.0;
     for (number, step) in steps.iter().enumerate() {
         monitor.check()?;
-        let mut inputs = task.inputs.select(Axis(0), &step.items);
-        if let (true, Some(encoder)) = (train.augment, &recipe.encoder) {
-            let input = encoder.input();
-            let shape = [input.channels, input.height, input.width];
-            augment::augment(&mut inputs, shape, &mut rng);
-        }
+        let inputs = task.inputs(&step.items, train.augment.then_some(&mut rng))?;
         let rows = state.unit_rows(inputs)?;
         let device = rows.device();
         let mut batch = targets.batch(step, task.classes, &device)?;
@@ -191,6 +236,15 @@ fn learn(
         let value = before.unwrap_or_else(|| value_of(&loss));
         check(value, task, epoch, step.items[0])?;
         sum += value;
+        if let Some(log) = log {
+            log.step(
+                epoch,
+                [
+                    ("step/loss", value),
+                    ("step/learning_rate", train.rate(epoch)),
+                ],
+            );
+        }
         if state.body.is_some() || state.proxies.is_some() {
             gathered.add(state, &loss.div_scalar(train.accumulate as f64));
             if (number + 1) % train.accumulate == 0 || number + 1 == steps.len() {
@@ -199,6 +253,14 @@ fn learn(
         }
     }
     Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
+}
+
+/// Writes the last epoch into the log.
+fn note(log: &mut Option<Log>, done: &Trained) -> Result<()> {
+    match (log, done.log.last()) {
+        (Some(log), Some(last)) => log.epoch(last),
+        _ => Ok(()),
+    }
 }
 
 /// Fails where the loss is no number.
@@ -249,15 +311,21 @@ fn record(
     task: &Task,
     model: Model,
     loss: Option<f64>,
-    score: &impl Fn(Option<&Model>) -> Result<Option<Score>>,
+    (score, monitor): (&impl Fn(Option<&Model>) -> Result<Option<Score>>, &Monitor),
     done: &mut Trained,
 ) -> Result<()> {
     let epoch = done.log.len();
     let validation = score((epoch > 0).then_some(&model))?;
-    let sample = ndarray::s![..task.start.nrows().min(METER_SAMPLE), ..];
-    let learned = match &model {
-        Model::Head(head) => head.learned(task.start.slice(sample).to_owned()),
-        Model::Deep(deep) => deep.embed(task.inputs.slice(sample))?,
+    let sample = task.start.nrows().min(METER_SAMPLE);
+    let start = || task.start.slice(ndarray::s![..sample, ..]).to_owned();
+    let learned = match (&model, task.images) {
+        (Model::Head(head), _) => head.learned(start()),
+        // The start is known already.
+        (Model::Deep(_), _) if epoch == 0 && task.begins_whitened() => start(),
+        (Model::Deep(deep), Some((images, places))) => {
+            deep.embed_images(images, &places[..sample.min(DEEP_SAMPLE)], monitor)?
+        }
+        (Model::Deep(_), None) => return Err(no_images()),
     };
     let meter = Collapse::measure(learned.view())?;
     done.log.push(Epoch {
@@ -290,7 +358,7 @@ fn first_proxies(task: &Task, targets: &Targets) -> Option<Array2<f32>> {
         likewise::matrix::l2_normalize(noise)
     };
     let mapped = matches!(task.recipe.head.residual, Residual::Orthogonal { .. });
-    if mapped || task.recipe.encoder.is_some() {
+    if mapped || task.recipe.encoder.is_some() && !task.begins_whitened() {
         let columns = match task.recipe.head.residual {
             Residual::Orthogonal { dim } => dim.min(task.unit_dim()),
             Residual::Linear | Residual::Mlp { .. } => task.unit_dim(),
@@ -311,7 +379,10 @@ fn first_proxies(task: &Task, targets: &Targets) -> Option<Array2<f32>> {
         }
     }
     let means = likewise::matrix::l2_normalize(means);
-    let room = task.recipe.head.learned_dim(rank) - rank;
+    let room = match task.recipe.encoder {
+        Some(_) => task.unit_dim() - rank,
+        None => task.recipe.head.learned_dim(rank) - rank,
+    };
     let around = noise(task.classes, room) * 0.3;
     let means = likewise::matrix::l2_normalize(ndarray::concatenate![Axis(1), means, around]);
     if each == 1 {

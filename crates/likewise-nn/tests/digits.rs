@@ -17,8 +17,10 @@ fn run(
         features,
         recipe,
         protocol,
+        images: None,
         pretrained: None,
         checkpoints: None,
+        events: None,
         data_digest: String::new(),
         device: Device::flex(),
     }

@@ -43,8 +43,10 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         features: collection.view(None).unwrap().matrix.view(),
         recipe,
         protocol: &protocol,
+        images: None,
         pretrained: None,
         checkpoints: None,
+        events: None,
         data_digest: String::new(),
         device: Device::flex(),
     };

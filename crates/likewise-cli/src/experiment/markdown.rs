@@ -62,12 +62,12 @@ pub(crate) fn document(
 
 /// Paragraphs and tables with an empty line between them.
 #[derive(Default)]
-struct Page {
-    text: String,
+pub(super) struct Page {
+    pub(super) text: String,
 }
 
 impl Page {
-    fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
             return;
@@ -80,7 +80,7 @@ impl Page {
     }
 
     /// The first row is the head.
-    fn table(&mut self, rows: &[Vec<String>]) {
+    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
         let mut text = String::new();
         for (number, row) in rows.iter().enumerate() {
             let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();

@@ -33,6 +33,7 @@ pub(crate) fn folders(given: Option<&Path>, experiment: &Path) -> Vec<PathBuf> {
     let elsewhere = [
         own.to_owned(),
         PathBuf::from("../shared/data"),
+        own.join("../data"),
         own.join("../../shared/data"),
         PathBuf::from("/usr/share/datasets"),
     ];

@@ -297,7 +297,7 @@ impl Store {
 }
 
 /// One line each, with commas between them.
-fn lines(
+pub(super) fn lines(
     of: impl Iterator<Item = Result<String, serde_json::Error>>,
 ) -> Result<String, serde_json::Error> {
     Ok(of.collect::<Result<Vec<_>, _>>()?.join(",\n"))
@@ -313,7 +313,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let text = match std::fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?,
@@ -327,7 +327,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Failur
 }
 
 /// The processor and the number of threads.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text
         .lines()

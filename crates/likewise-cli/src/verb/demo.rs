@@ -45,6 +45,9 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         },
         data: format!("built-in digits, view {}", view.name),
         digest: "built-in".into(),
+        trained: None,
+        pretrained: None,
+        resumes: false,
         seconds: BTreeMap::new(),
     };
     if !at.common.json {

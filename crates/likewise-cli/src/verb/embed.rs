@@ -1,5 +1,9 @@
 //! `likewise embed`
 
+use std::path::Path;
+
+use likewise_nn::Model;
+use ndarray::Array2;
 use serde::Serialize;
 
 use super::Context;
@@ -18,24 +22,11 @@ struct Answer {
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let run = RunFolder::open(&args.run)?;
-    let model = run.model()?;
-    let config = run.config()?;
-    let path = args.data.path();
-    let view = view_for(
-        path,
-        args.data.view.as_deref(),
-        &args.data.images,
-        &config.view,
-        at,
-    )?;
-    let collection = data::load_path(path, None, view.as_deref(), &args.data.images, at)?;
-    let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
-    let embeddings = model
-        .embed(collection.view(Some(&name))?.matrix.view())
-        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
+    let flags = &args.data.images;
+    let (_, embeddings) = embedded(&run, args.data.path(), args.data.view.as_deref(), flags, at)?;
     likewise_io::write_npy(&args.out, embeddings.view())?;
     let answer = Answer {
-        items: collection.len(),
+        items: embeddings.nrows(),
         dimensions: embeddings.ncols(),
     };
     if at.common.json {
@@ -47,10 +38,36 @@ pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     ))
 }
 
+/// Ids of the data at `path`, and their embeddings by the model of a run.
+pub(super) fn embedded(
+    run: &RunFolder,
+    path: &Path,
+    view: Option<&str>,
+    flags: &Images,
+    at: &Context,
+) -> Result<(Vec<String>, Array2<f32>), Failure> {
+    let (model, config) = (run.model()?, run.config()?);
+    let within = |e: likewise_nn::Error| Failure::failed(format!("{}: {e}", path.display()));
+    if let (Model::Deep(deep), true) = (&model, images::suit(path, flags)?) {
+        // A network that was trained reads the images themselves.
+        let (images, ids) = images::Trained::open(path, &deep.config, at)?;
+        let all: Vec<usize> = (0..ids.len()).collect();
+        let rows = deep
+            .embed_images(&images, &all, at.monitor)
+            .map_err(within)?;
+        return Ok((ids, rows));
+    }
+    let view = view_for(path, view, flags, &config.view, at)?;
+    let collection = data::load_path(path, None, view.as_deref(), flags, at)?;
+    let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
+    let rows = model.embed(collection.view(Some(&name))?.matrix.view());
+    Ok((collection.ids().to_vec(), rows.map_err(within)?))
+}
+
 /// The view to use: the one asked for; else the run's, where the data have several.
 /// Images have the one of their encoder, which must be that of the run.
-pub(super) fn view_for(
-    path: &std::path::Path,
+fn view_for(
+    path: &Path,
     asked: Option<&str>,
     flags: &Images,
     fitted: &str,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use likewise::{Collection, View};
+use likewise_nn::net::Weights;
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
 use likewise_nn::{Device, Recipe, Residual};
 
@@ -14,7 +15,7 @@ use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::report::{self, Thumbnails};
 use crate::run_folder::{Config, IndexCard, Record, RunFolder, peak_memory, suitable, write_index};
-use crate::{config, data, output};
+use crate::{config, data, images, output};
 
 /// Neighbours at which the recall of the run's index is measured.
 const INDEX_RECALL_AT: usize = 10;
@@ -43,7 +44,16 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
     let clock = Instant::now();
-    let collection = data::load(&args.data, at)?;
+    let (path, flags) = (args.data.path(), &args.data.images);
+    let (collection, trained, pretrained) = match &recipe.encoder {
+        Some(config) if images::suit(path, flags)? => {
+            let weights = images::pretrained(flags, config)?;
+            let labels = args.data.labels.as_deref();
+            let (collection, trained) = images::load_trained(path, labels, flags, config, at)?;
+            (collection, Some(trained), weights)
+        }
+        _ => (data::load(&args.data, at)?, None, None),
+    };
     let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
     let view = collection.view(Some(&name))?;
     data::labels(&collection)?;
@@ -70,6 +80,9 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         protocol,
         data: args.data.path().display().to_string(),
         digest,
+        trained,
+        pretrained,
+        resumes: args.resume,
         seconds: BTreeMap::from([("read", clock.elapsed().as_secs_f64())]),
     };
     let folder = RunFolder::create(out, args.resume)?;
@@ -101,6 +114,12 @@ pub(super) struct Job {
     pub(super) protocol: Protocol,
     pub(super) data: String,
     pub(super) digest: String,
+    /// Images for a network that is trained, where they come from a folder.
+    pub(super) trained: Option<images::Trained>,
+    /// Weights that it starts from.
+    pub(super) pretrained: Option<Weights>,
+    /// Whether an earlier try left checkpoints, which a failure must not take away.
+    pub(super) resumes: bool,
     pub(super) seconds: BTreeMap<&'static str, f64>,
 }
 
@@ -134,7 +153,9 @@ impl Job {
                     let how = "interrupted; the same command with --resume goes on from here";
                     return Failure::failed(how);
                 }
-                folder.abandon();
+                if !self.resumes {
+                    folder.abandon();
+                }
                 e.into()
             })?;
         self.seconds.insert("study", clock.elapsed().as_secs_f64());
@@ -193,8 +214,10 @@ impl Job {
             features: view.matrix.view(),
             recipe: &self.recipe,
             protocol: &self.protocol,
-            pretrained: None,
+            images: self.trained.as_ref().map(|images| images as _),
+            pretrained: self.pretrained.clone(),
             checkpoints: folder.map(RunFolder::checkpoints),
+            events: folder.map(|folder| folder.file("events")),
             data_digest: self.digest.clone(),
             device: Device::flex(),
         }

@@ -12,7 +12,7 @@ use crate::experiment::definition::{Data, Experiment};
 use crate::experiment::markdown::{self, Skipped};
 use crate::experiment::prepared::{Prepared, find, folders};
 use crate::experiment::store::{Store, key, replace};
-use crate::experiment::{figure, summary};
+use crate::experiment::{figure, retrieval, summary};
 use crate::failure::Failure;
 use crate::output;
 
@@ -39,6 +39,11 @@ struct Average {
 }
 
 pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(&args.experiment)
+        .map_err(|e| Failure::failed(format!("{}: {e}", args.experiment.display())))?;
+    if retrieval::is_kind(&text) {
+        return retrieval::run(args, at);
+    }
     let experiment = Experiment::read(&args.experiment)?;
     check_names(&experiment, &args.only)?;
     let folder = args.out.clone().unwrap_or_else(|| {

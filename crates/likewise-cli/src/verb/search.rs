@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::Context;
 use crate::args::Search;
-use crate::data;
 use crate::failure::Failure;
 use crate::output;
 use crate::run_folder::RunFolder;
@@ -88,15 +87,9 @@ fn queries(
     let Some(path) = &args.query else {
         return Err(Failure::usage("ask with --query FILE or --id ID"));
     };
-    let config = run.config()?;
-    let view = super::embed::view_for(path, args.view.as_deref(), &args.images, &config.view, at)?;
-    let collection = data::load_path(path, None, view.as_deref(), &args.images, at)?;
-    let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
-    let embedded = run
-        .model()?
-        .embed(collection.view(Some(&name))?.matrix.view())
-        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
-    Ok((collection.ids().to_vec(), embedded, None))
+    let view = args.view.as_deref();
+    let (ids, embedded) = super::embed::embedded(run, path, view, &args.images, at)?;
+    Ok((ids, embedded, None))
 }
 
 fn found<'a>(hits: &[Hit], items: &'a [ItemRow], own: Option<usize>, k: usize) -> Vec<Found<'a>> {

@@ -103,8 +103,13 @@ impl Architecture {
         }
     }
 
+    /// Whether it reads images of that size alone.
+    pub(super) fn has_one_size(self) -> bool {
+        matches!(self, Self::Mnist | Self::Cifar)
+    }
+
     /// Number of channels of its last map.
-    pub(super) fn features(self) -> usize {
+    pub(crate) fn features(self) -> usize {
         match self {
             Self::Mnist => 128,
             Self::Cifar => 64,

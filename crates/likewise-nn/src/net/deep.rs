@@ -1,16 +1,19 @@
 //! A network on images that come as rows, and the orthonormal map behind it.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use likewise::Monitor;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::encoder::{Encoder, EncoderConfig};
 use super::tensor::to_matrix;
 use super::weights::Weights;
 use crate::loss::l2_normalize;
-use crate::{Error, Result};
+use crate::{Error, Images, PixelRows, Result};
 
-/// Rows embedded at a time.
-const BLOCK: usize = 64;
+/// Pixels embedded at a time: 16 images of 224 x 224 in colour.
+const BLOCK: usize = 16 * 3 * 224 * 224;
+/// Most images embedded at a time.
+const MOST: usize = 128;
 
 /// Name of the map among the tensors.
 const MAP: &str = "map";
@@ -71,25 +74,33 @@ impl Deep {
     ///
     /// Works in blocks on the CPU. Fails on a wrong number of columns.
     pub fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        if x.ncols() != self.input_dim() {
-            let input = self.config.input();
-            return Err(Error::data(format!(
-                "{} reads images of {} x {} x {}, {} columns, the data have {}",
-                self.config.name(),
-                input.channels,
-                input.height,
-                input.width,
-                self.input_dim(),
-                x.ncols()
-            )));
-        }
+        let input = self.config.input();
+        let shape = [input.channels, input.height, input.width];
+        let rows = PixelRows::new(x, shape).map_err(|e| {
+            let name = self.config.name();
+            Error::data(format!("{name} reads {e}"))
+        })?;
+        let all: Vec<usize> = (0..x.nrows()).collect();
+        self.embed_images(&rows, &all, &Monitor::silent())
+    }
+
+    /// Embeds the images at `items` into unit rows (`items x output_dim`), in that order.
+    ///
+    /// Works in blocks on the CPU. Fails where an image cannot be had, and when cancelled.
+    pub fn embed_images(
+        &self,
+        images: &dyn Images,
+        items: &[usize],
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
         let device = Device::flex();
         let encoder = self.encoder(&device)?.inference();
-        let mut out = Array2::zeros((x.nrows(), self.output_dim()));
-        for (mut out, x) in
-            (out.axis_chunks_iter_mut(Axis(0), BLOCK)).zip(x.axis_chunks_iter(Axis(0), BLOCK))
+        let block = (BLOCK / self.input_dim().max(1)).clamp(1, MOST);
+        let mut out = Array2::zeros((items.len(), self.output_dim()));
+        for (mut out, items) in (out.axis_chunks_iter_mut(Axis(0), block)).zip(items.chunks(block))
         {
-            let input = self.config.input_of(x.to_owned(), &device)?;
+            monitor.check()?;
+            let input = self.config.input_of(images.rows(items)?, &device)?;
             let z = to_matrix(l2_normalize(encoder.forward(input)));
             out.assign(&match &self.map {
                 Some(map) => likewise::matrix::l2_normalize(z.dot(map)),
@@ -205,7 +216,7 @@ mod tests {
             .embed(Array2::zeros((1, 10)).view())
             .unwrap_err()
             .to_string();
-        assert!(said.contains("784 columns, the data have 10"), "{said}");
+        assert!(said.contains("784 columns, but the view has 10"), "{said}");
         let bytes = deep.to_safetensors().unwrap();
         assert!(Deep::from_safetensors(deep.config.clone(), &bytes[..bytes.len() - 3]).is_err());
         let cifar = EncoderConfig::of(Architecture::Cifar);

@@ -4,11 +4,14 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::activation::relu;
 use burn::tensor::module::layer_norm;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
+use likewise::eval::whitening::Whitening;
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::head::parameter;
 use super::network::uniform;
+use super::tensor::matrix_tensor;
 use super::weights::{Sink, Source};
 use crate::{Error, Result};
 
@@ -27,6 +30,7 @@ pub(super) const EPSILON: f64 = 1e-5;
 /// |---|---|---|
 /// | `none` | the features | frozen networks; another head behind them |
 /// | `linear` | `x W + b` | fine-tuning: the usual choice |
+/// | `whitened` | `x W + b`, at first the shrunk whitening of the features | fine-tuning with few labels |
 /// | `mlp` | `relu(x V + c) W + b` | losses with many classes, self-supervision |
 ///
 /// With `layer_norm` the features have mean 0 and variance 1 in each row first, without a
@@ -51,6 +55,13 @@ pub enum EmbeddingConfig {
         #[serde(default)]
         layer_norm: bool,
     },
+    /// One matrix that starts as the shrunk whitening of the pretrained network's features, so
+    /// that training goes on from the best that is to be had without labels. Needs weights to
+    /// start from, and images whose features by them are at hand.
+    Whitened {
+        /// Dimensions of the embedding, at most those of the features.
+        dim: usize,
+    },
     /// Two matrices with rectified units between them.
     Mlp {
         /// Number of rectified units.
@@ -64,10 +75,14 @@ pub enum EmbeddingConfig {
 }
 
 impl EmbeddingConfig {
-    pub(super) fn validate(self) -> Result<()> {
+    pub(super) fn validate(self, features: usize) -> Result<()> {
         let (dim, hidden) = match self {
             Self::None => return Ok(()),
-            Self::Linear { dim, .. } => (dim, 1),
+            Self::Whitened { dim } if dim > features => {
+                let rule = format!("must be at most {features}, the features of the network");
+                return Err(Error::parameter("encoder.head.dim", dim, &rule));
+            }
+            Self::Whitened { dim } | Self::Linear { dim, .. } => (dim, 1),
             Self::Mlp { hidden, dim, .. } => (dim, hidden),
         };
         for (field, value) in [("dim", dim), ("hidden", hidden)] {
@@ -83,7 +98,7 @@ impl EmbeddingConfig {
     pub(super) fn dim(self, features: usize) -> usize {
         match self {
             Self::None => features,
-            Self::Linear { dim, .. } | Self::Mlp { dim, .. } => dim,
+            Self::Linear { dim, .. } | Self::Whitened { dim } | Self::Mlp { dim, .. } => dim,
         }
     }
 
@@ -97,6 +112,11 @@ impl EmbeddingConfig {
                 hidden: None,
                 output: output(features, dim),
                 layer_norm,
+            }),
+            Self::Whitened { dim } => Some(Embedding {
+                hidden: None,
+                output: output(features, dim),
+                layer_norm: false,
             }),
             Self::Mlp {
                 hidden: units,
@@ -148,6 +168,27 @@ impl Embedding {
     pub(super) fn layers(&self) -> impl Iterator<Item = (&'static str, &Linear)> {
         let hidden = self.hidden.iter().map(|layer| ("hidden", layer));
         hidden.chain([("output", &self.output)])
+    }
+
+    /// These layers with the last one as `whitening` of what it reads: `(x - mean) A`.
+    /// Directions that `whitening` lacks get zeros.
+    pub(super) fn whitened(mut self, whitening: &Whitening) -> Self {
+        let like = self.output.weight.val();
+        let (device, [features, dim]) = (like.device(), like.dims());
+        let map = Array2::from_shape_fn((features, dim), |(i, j)| {
+            let value = whitening.matrix.get((i, j));
+            value.copied().unwrap_or_default() as f32
+        });
+        let mean = whitening.mean.dot(&whitening.matrix);
+        let bias = (0..dim).map(|j| -mean.get(j).copied().unwrap_or_default() as f32);
+        let bias = Tensor::<1>::from_data(TensorData::new(bias.collect(), [dim]), &device);
+        let weight = matrix_tensor(&map, &device);
+        let fill = |new: Tensor<2>, old: &Tensor<2>| new.set_require_grad(old.is_require_grad());
+        let layer = &mut self.output;
+        layer.weight = layer.weight.clone().map(|old| fill(weight, &old));
+        layer.bias = (layer.bias.take())
+            .map(|old| old.map(|old| bias.set_require_grad(old.is_require_grad())));
+        self
     }
 
     pub(super) fn save(&self, sink: &mut Sink) {

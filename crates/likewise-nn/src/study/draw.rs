@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use likewise::eval::summary::Run;
 use likewise::eval::whitening::{Spectrum, Whitening};
 use likewise::propagate::Propagate;
-use likewise::{Beliefs, Graph, Label, Labels, Monitor, matrix, seed};
-use ndarray::Array2;
+use likewise::{Beliefs, Convergence, Graph, Label, Labels, Monitor, matrix, seed};
+use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::believe::{believed, labeled, of_affinities, oracle};
 use super::{Ground, Whiten};
-use crate::net::Model;
+use crate::net::{EmbeddingConfig, Model};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
-use crate::train::{Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, train};
+use crate::train::{
+    Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, no_images, train,
+};
 use crate::{Error, Result};
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
@@ -81,20 +83,33 @@ struct Start<'a> {
     whitening: Whitening,
     /// Unit rows of the start, of the training items.
     rows: Array2<f32>,
-    /// The training items as an encoder reads them, if there is one.
-    images: Option<Array2<f32>>,
-    graph: &'a Graph,
+    /// The graph on them, where something spreads over it.
+    graph: Option<&'a Graph>,
     /// The validation part, if there is one.
     validation: Option<Judge>,
     name: String,
     seed: u64,
 }
 
-/// The items of the validation part: unit rows of the start, images where there is an encoder,
-/// and labels.
+impl Start<'_> {
+    fn graph(&self) -> Result<&Graph> {
+        self.graph
+            .ok_or_else(|| Error::data("no graph on this start"))
+    }
+}
+
+/// A draw of labels, and what it chooses.
+struct Drawn {
+    seed: u64,
+    /// The labels of the training items; those of them that are shown.
+    truth: Labels,
+    known: Labels,
+    whiten: Whiten,
+}
+
+/// The items of the validation part: unit rows of the start, and labels.
 struct Judge {
     rows: Array2<f32>,
-    images: Option<Array2<f32>>,
     validation: Validation,
 }
 
@@ -116,7 +131,60 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Draw> {
         let plan = self.plan;
-        let seed = plan.protocol.seed.wrapping_add(draw as u64);
+        let drawn = self.drawn(draw as u64)?;
+        let known = &drawn.known;
+        self.build_graph(drawn.whiten, monitor)?;
+        rows.entry("whitened")
+            .or_default()
+            .push(self.ask_whitened(drawn.whiten, monitor)?);
+
+        let start = self.start(drawn.whiten, format!("draw-{draw}"), drawn.seed)?;
+        let method = &self.recipe.propagation;
+        let beliefs = method.propagate(start.graph()?, known, monitor)?;
+        let labels_only = self.choose(&start, Source::Labels, known, None, monitor)?;
+        let recipe = self.choose(&start, Source::Beliefs, known, Some(&beliefs), monitor)?;
+        for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
+            let embedded = self.embed_tested(&chosen.model, monitor)?;
+            let run = plan.ask(self, embedded.view(), monitor)?;
+            rows.entry(name).or_default().push(run);
+        }
+        let log = self.log(draw, &drawn, &recipe, Some(&beliefs), labels_only.epoch);
+        Ok(Draw {
+            log,
+            model: recipe.model,
+            classes: known.classes().to_vec(),
+            beliefs,
+        })
+    }
+
+    /// The recipe alone in draw number `draw`: how it did, and its log.
+    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<(Run, DrawLog)> {
+        let drawn = self.drawn(draw)?;
+        if self.spreads() {
+            self.build_graph(drawn.whiten, monitor)?;
+        }
+        let start = self.start(drawn.whiten, format!("draw-{draw}"), drawn.seed)?;
+        let method = &self.recipe.propagation;
+        let beliefs = match start.graph {
+            Some(graph) if self.spreads() => {
+                Some(method.propagate(graph, &drawn.known, monitor)?)
+            }
+            _ => None,
+        };
+        let beliefs = beliefs.as_ref();
+        let chosen = self.choose(&start, Source::Beliefs, &drawn.known, beliefs, monitor)?;
+        let embedded = self.embed_tested(&chosen.model, monitor)?;
+        let run = self.plan.ask(self, embedded.view(), monitor)?;
+        Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, 0)))
+    }
+
+    /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
+    pub(super) fn measure_start(&self, draw: u64, monitor: &Monitor) -> Result<Run> {
+        self.ask_whitened(self.drawn(draw)?.whiten, monitor)
+    }
+
+    fn drawn(&self, draw: u64) -> Result<Drawn> {
+        let seed = self.plan.protocol.seed.wrapping_add(draw);
         let truth = self.labels.select(&self.train);
         let (known, _) = self.known(&truth, seed).compact();
         if known.n_classes() < 2 {
@@ -126,45 +194,47 @@ impl Ground<'_> {
             )));
         }
         let whiten = self.whiten(&known)?;
-        self.build_graph(whiten, monitor)?;
+        Ok(Drawn {
+            seed,
+            truth,
+            known,
+            whiten,
+        })
+    }
+
+    fn ask_whitened(&self, whiten: Whiten, monitor: &Monitor) -> Result<Run> {
         let whitened = self.spectrum(whiten).whitening(whiten.eps)?;
         let whitened = whitened.transform(self.tested.view())?;
-        let run = plan.ask(self, matrix::l2_normalize(whitened).view(), monitor)?;
-        rows.entry("whitened").or_default().push(run);
+        self.plan
+            .ask(self, matrix::l2_normalize(whitened).view(), monitor)
+    }
 
-        let start = self.start(whiten, format!("draw-{draw}"), seed)?;
-        let method = &plan.recipe.propagation;
-        let beliefs = method.propagate(start.graph, &known, monitor)?;
-        let labels_only = self.choose(&start, Source::Labels, &known, None, monitor)?;
-        let recipe = self.choose(&start, Source::Beliefs, &known, Some(&beliefs), monitor)?;
-        for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
-            let embedded = chosen.model.embed(self.tested.view())?;
-            let run = plan.ask(self, embedded.view(), monitor)?;
-            rows.entry(name).or_default().push(run);
-        }
-        let log = DrawLog {
+    fn log(
+        &self,
+        draw: usize,
+        drawn: &Drawn,
+        chosen: &Chosen,
+        beliefs: Option<&Beliefs>,
+        labels_only_epoch: usize,
+    ) -> DrawLog {
+        let whiten = drawn.whiten;
+        let validation = chosen.curve.iter();
+        let accurate = |beliefs| accuracy(beliefs, &drawn.truth, &drawn.known);
+        DrawLog {
             draw,
-            labels: known.n_known(),
+            labels: drawn.known.n_known(),
             validation_labels: self.validation.len(),
             shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
             standardized: whiten.standardize,
-            pseudo_label_accuracy: accuracy(&beliefs, &truth, &known),
-            labels_only_epoch: labels_only.epoch,
-            epoch: recipe.epoch,
-            validation: recipe
-                .curve
-                .iter()
-                .map(|s| s.map(|s| s.precision.value))
+            pseudo_label_accuracy: beliefs.and_then(accurate),
+            labels_only_epoch,
+            epoch: chosen.epoch,
+            validation: validation
+                .map(|score| score.map(|s| s.precision.value))
                 .collect(),
-            training: recipe.log,
-            propagation: beliefs.convergence.clone(),
-        };
-        Ok(Draw {
-            log,
-            model: recipe.model,
-            beliefs,
-            classes: known.classes().to_vec(),
-        })
+            training: chosen.log.clone(),
+            propagation: beliefs.map_or_else(Convergence::default, |b| b.convergence.clone()),
+        }
     }
 
     /// The head that all labels of the training part give: what labels are worth.
@@ -211,7 +281,7 @@ impl Ground<'_> {
 
     /// The whitening that does best on the labels that may be seen.
     fn whiten(&self, known: &Labels) -> Result<Whiten> {
-        let recipe = self.plan.recipe;
+        let recipe = self.recipe;
         let (rows, labels) = if self.validation.is_empty() {
             let is_known = |&i: &usize| known[i].class().is_some();
             let rows: Vec<usize> = (0..known.len()).filter(is_known).collect();
@@ -243,8 +313,17 @@ impl Ground<'_> {
     }
 
     fn whitening(&self, whiten: Whiten) -> Result<Whitening> {
-        let rank = self.plan.recipe.head.rank.min(self.plan.features.ncols());
+        let rank = self.rank();
         Ok(self.spectrum(whiten).truncated(whiten.eps, rank)?)
+    }
+
+    /// Directions of the start.
+    fn rank(&self) -> usize {
+        let rank = match self.recipe.encoder.as_ref().map(|encoder| encoder.head) {
+            Some(EmbeddingConfig::Whitened { dim }) => dim,
+            _ => self.recipe.head.rank,
+        };
+        rank.min(self.plan.features.ncols())
     }
 
     fn start_rows(&self, whitening: &Whitening, rows: &[usize]) -> Result<Array2<f32>> {
@@ -253,36 +332,37 @@ impl Ground<'_> {
     }
 
     fn build_graph(&mut self, whiten: Whiten, monitor: &Monitor) -> Result<()> {
-        if !self.graphs.iter().any(|(built, _)| *built == whiten) {
+        if self.graph(whiten).is_none() {
             let rows = self.start_rows(&self.whitening(whiten)?, &self.train)?;
-            let graph = self.plan.recipe.graph.build(rows.view(), monitor)?;
-            self.graphs.push((whiten, graph));
+            let settings = &self.recipe.graph;
+            let graph = settings.build(rows.view(), monitor)?;
+            self.graphs
+                .push(((whiten, self.rank(), settings.clone()), graph));
         }
         Ok(())
     }
 
+    /// The graph on a start, if it was built.
+    fn graph(&self, whiten: Whiten) -> Option<&Graph> {
+        let wanted = (whiten, self.rank(), self.recipe.graph.clone());
+        let built = self.graphs.iter().find(|(built, _)| *built == wanted);
+        built.map(|(_, graph)| graph)
+    }
+
     fn start(&self, whiten: Whiten, name: String, seed: u64) -> Result<Start<'_>> {
         let whitening = self.whitening(whiten)?;
-        let graph = self.graphs.iter().find(|(built, _)| *built == whiten);
-        let (_, graph) = graph.ok_or_else(|| Error::data("no graph on this start"))?;
-        let images = |rows: &[usize]| {
-            let reads = self.plan.recipe.encoder.is_some();
-            reads.then(|| matrix::select_rows(self.plan.features, rows))
-        };
         let validation = if self.validation.is_empty() {
             None
         } else {
             let labels = self.labels.select(&self.validation);
             Some(Judge {
                 rows: self.start_rows(&whitening, &self.validation)?,
-                images: images(&self.validation),
                 validation: Validation::within((0..labels.len()).collect(), &labels),
             })
         };
         Ok(Start {
             rows: self.start_rows(&whitening, &self.train)?,
-            images: images(&self.train),
-            graph,
+            graph: self.graph(whiten),
             whitening,
             validation,
             name,
@@ -301,7 +381,7 @@ impl Ground<'_> {
         beliefs: Option<&Beliefs>,
         monitor: &Monitor,
     ) -> Result<Chosen> {
-        let recipe = self.plan.recipe;
+        let recipe = self.recipe;
         let targets = |known: &Labels, beliefs: Option<&Beliefs>| match (source, beliefs) {
             (Source::Labels, _) => Ok(labeled(known)),
             (Source::Beliefs, Some(beliefs)) if self.spreads() => {
@@ -353,7 +433,7 @@ impl Ground<'_> {
 
     /// Whether pseudo-labels come from a propagation.
     fn spreads(&self) -> bool {
-        self.plan.recipe.pseudo_labels == PseudoLabels::Propagation
+        self.recipe.pseudo_labels == PseudoLabels::Propagation
     }
 
     /// What epoch `epoch` learns, where not the labels alone; `models` are those after every
@@ -366,11 +446,11 @@ impl Ground<'_> {
         models: &[Model],
         monitor: &Monitor,
     ) -> Result<Targets> {
-        let recipe = self.plan.recipe;
+        let recipe = self.recipe;
         let embedded = |models: &[Model]| match models.last() {
-            Some(model) if recipe.graph_on == GraphOn::Embedding => {
-                embed(model, &start.rows, start.images.as_ref()).map(Some)
-            }
+            Some(model) if recipe.graph_on == GraphOn::Embedding => self
+                .embed(model, &start.rows, &self.train, monitor)
+                .map(Some),
             _ => Ok(None),
         };
         match recipe.pseudo_labels {
@@ -383,7 +463,7 @@ impl Ground<'_> {
                         let graph = recipe.graph.build(rows.view(), monitor)?;
                         method.propagate(&graph, known, monitor)?
                     }
-                    None => method.propagate(start.graph, known, monitor)?,
+                    None => method.propagate(start.graph()?, known, monitor)?,
                 };
                 Ok(believed(&beliefs, known, recipe))
             }
@@ -413,14 +493,14 @@ impl Ground<'_> {
         judge: Option<&Validation>,
         monitor: &Monitor,
     ) -> Result<Trained> {
-        let recipe = self.plan.recipe;
+        let recipe = self.recipe;
         let name = format!("{}-{name}", start.name);
         let groups = groups(known.classes());
         let task = Task {
             recipe,
             whitening: &start.whitening,
             start: start.rows.view(),
-            inputs: start.images.as_ref().unwrap_or(&start.rows).view(),
+            images: (self.images.as_deref()).map(|images| (images as _, self.train.as_slice())),
             pretrained: self.plan.pretrained.as_ref(),
             classes: known.n_classes(),
             groups: &groups,
@@ -454,35 +534,58 @@ impl Ground<'_> {
             Ok(last.1.clone())
         };
         let score = |model: Option<&Model>| -> Result<Option<Score>> {
-            let embed = |rows: &Array2<f32>, images: Option<&Array2<f32>>| match model {
-                Some(model) => embed(model, rows, images),
-                None => Ok(rows.clone()),
-            };
-            match (judge, &start.validation) {
-                (Some(judge), _) => judge.score_rows(&start.rows, start.images.as_ref(), embed),
-                (None, Some(judge)) => {
-                    let embedded = embed(&judge.rows, judge.images.as_ref())?;
-                    judge.validation.score(&embedded)
+            // Of the training part, only the rows that ask or are searched.
+            let part;
+            let (rows, items, validation) = match (judge, &start.validation) {
+                (Some(judge), _) => {
+                    let (places, validation) = judge.compact();
+                    let items = places.iter().map(|&place| self.train[place]).collect();
+                    part = (start.rows.select(Axis(0), &places), validation);
+                    (&part.0, items, &part.1)
                 }
-                (None, None) => Ok(None),
+                (None, Some(judge)) => (&judge.rows, self.validation.clone(), &judge.validation),
+                (None, None) => return Ok(None),
+            };
+            match model {
+                Some(model) => validation.score(&self.embed(model, rows, &items, monitor)?),
+                None => validation.score(rows),
             }
         };
-        train(&task, targets, score, checkpoint, monitor)
+        // Folds choose an epoch and are gone.
+        let log = (self.plan.events.as_ref()).filter(|_| judge.is_none());
+        let log = log.map(|folder| folder.join(&name));
+        train(&task, targets, score, (checkpoint, log), monitor)
+    }
+
+    /// Embeddings of the items that ask or are searched.
+    pub(super) fn embed_tested(&self, model: &Model, monitor: &Monitor) -> Result<Array2<f32>> {
+        match (model, &self.images) {
+            (Model::Deep(deep), Some(images)) => {
+                deep.embed_images(images.as_ref(), &self.tested_items, monitor)
+            }
+            _ => model.embed(self.tested.view()),
+        }
+    }
+
+    /// The embedding of items by their unit rows of the start, or their images.
+    fn embed(
+        &self,
+        model: &Model,
+        rows: &Array2<f32>,
+        items: &[usize],
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
+        match (model, &self.images) {
+            (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
+            (Model::Deep(deep), Some(images)) => deep.embed_images(images.as_ref(), items, monitor),
+            (Model::Deep(_), None) => Err(no_images()),
+        }
     }
 
     fn fingerprint(&self, name: &str) -> String {
         let plan = self.plan;
-        let what = (plan.recipe, plan.protocol, &plan.data_digest, name);
+        let what = (self.recipe, plan.protocol, &plan.data_digest, name);
         serde_json::to_string(&what).unwrap_or_default()
-    }
-}
-
-/// The embedding of unit rows of the start, or of images.
-fn embed(model: &Model, rows: &Array2<f32>, images: Option<&Array2<f32>>) -> Result<Array2<f32>> {
-    match (model, images) {
-        (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
-        (Model::Deep(deep), Some(images)) => deep.embed(images.view()),
-        (Model::Deep(_), None) => Err(Error::data("a network reads images, but there are none")),
     }
 }
 

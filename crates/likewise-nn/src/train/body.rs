@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::Task;
 use crate::loss::l2_normalize;
-use crate::net::{Encoder, Group, Residual, ResidualNet, Weights};
+use crate::net::{EmbeddingConfig, Encoder, Group, Residual, ResidualNet, Weights};
 use crate::{Result, net};
 
 /// What gradients move, but for an orthonormal map.
@@ -25,7 +25,13 @@ impl Body {
         if let Some(config) = &recipe.encoder {
             let encoder = config.init(task.seed, device)?;
             let encoder = match task.pretrained {
-                Some(weights) => encoder.load(weights.clone())?,
+                Some(weights) => {
+                    let encoder = encoder.load(weights.clone())?;
+                    match config.head {
+                        EmbeddingConfig::Whitened { .. } => encoder.whitened(task.whitening),
+                        _ => encoder,
+                    }
+                }
                 None => encoder,
             };
             return Ok(Some(Self::Encoder(encoder)));
@@ -34,7 +40,7 @@ impl Body {
             return Ok(None);
         }
         let mut rng = likewise::seed::stream(task.seed, "head");
-        let rank = task.inputs.ncols();
+        let rank = task.start.ncols();
         let net = ResidualNet::new(&recipe.head, rank, &mut rng, device);
         Ok(Some(Self::Residual(net)))
     }

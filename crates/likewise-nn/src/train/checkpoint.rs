@@ -26,7 +26,8 @@ const INTERVAL: Duration = Duration::from_secs(5);
 ///
 /// A safetensors file: the tensors of the model after every epoch (validation chooses among
 /// them), those of the network where they differ (a moving average is what is kept), the
-/// proxies, the orthonormal map, the state of both optimizers, and the log as metadata.
+/// proxies, the orthonormal map, the state of both optimizers, and as metadata the log and a
+/// digest of it all.
 #[derive(Debug, Clone)]
 pub(crate) struct Checkpoint {
     path: PathBuf,
@@ -69,10 +70,10 @@ impl Checkpoint {
         };
         let mut blobs = Blobs::default();
         for (epoch, model) in done.models.iter().enumerate() {
-            blobs.weights(&format!("{epoch}/"), &tensors(model)?);
+            blobs.put_weights(&format!("{epoch}/"), &tensors(model)?);
         }
         if let (Some(body), Some(_)) = (&state.body, &state.average) {
-            blobs.weights("network/", &body.weights()?);
+            blobs.put_weights("network/", &body.weights()?);
         }
         if let Some(proxies) = state.proxy_matrix() {
             let values = proxies.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -102,7 +103,8 @@ impl Checkpoint {
                 Ok((name, view.map_err(|e| failed(&e))?))
             })
             .collect::<Result<Vec<_>>>()?;
-        let metadata = HashMap::from([("state".to_owned(), json)]);
+        let digest = blobs.digest(&json);
+        let metadata = HashMap::from([("state".to_owned(), json), ("sha256".to_owned(), digest)]);
         let bytes = safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))?;
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
@@ -113,67 +115,43 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Sets `state` back to the last saved epoch. `None` where there is no usable
-    /// checkpoint of this very training: it then starts from the beginning.
+    /// Sets `state` back to the last saved epoch. `None` where there is no checkpoint of this
+    /// very training: it then starts from the beginning.
+    ///
+    /// Fails on a file that is not as it was written: an interruption never leaves such a one,
+    /// so whoever finds it should know.
     pub(super) fn restore(
         &self,
         task: &Task,
         state: &mut State,
         device: &Device,
-    ) -> Option<Trained> {
-        let bytes = std::fs::read(&self.path).ok()?;
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).ok()?;
-        let saved: Saved =
-            serde_json::from_str(metadata.metadata().as_ref()?.get("state")?).ok()?;
-        let last = saved.log.len().checked_sub(1).filter(|&last| last > 0)?;
-        let complete = saved.fingerprint == self.fingerprint && last <= task.epochs;
-        if !complete || saved.scores.len() != saved.log.len() {
-            return None;
+    ) -> Result<Option<Trained>> {
+        let damaged = |what: &dyn std::fmt::Display| {
+            Error::data(format!(
+                "{}: the checkpoint is damaged: {what}; delete it to start this training anew",
+                self.path.display()
+            ))
+        };
+        let bytes = match std::fs::read(&self.path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.map_err(|e| damaged(&e))?,
+        };
+        let blobs = Blobs::read(&bytes).map_err(|e| damaged(&e))?;
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
+        let entry = |name: &str| metadata.metadata().as_ref()?.get(name);
+        let (Some(json), Some(digest)) = (entry("state"), entry("sha256")) else {
+            return Err(damaged(&"it has no log"));
+        };
+        if blobs.digest(json) != *digest {
+            return Err(damaged(&"its content has changed"));
         }
-        let file = SafeTensors::deserialize(&bytes).ok()?;
-        let mut models = vec![task.start_model()];
-        for epoch in 1..=last {
-            let weights = weights(&file, &format!("{epoch}/"))?;
-            models.push(with_tensors(state.model(task).ok()?, weights)?);
+        let saved: Saved = serde_json::from_str(json).map_err(|e| damaged(&e))?;
+        let last = saved.log.len().saturating_sub(1);
+        if saved.fingerprint != self.fingerprint || last == 0 || last > task.epochs {
+            return Ok(None);
         }
-        let map = match &state.map {
-            None => None,
-            Some(_) => Some(Map {
-                l: matrix64(&file, "map")?,
-                step: saved.map_step,
-            }),
-        };
-        let average = match &state.average {
-            None => None,
-            Some(_) => Some(body_tensors(&models[last]).ok()?),
-        };
-        let network = match &average {
-            Some(_) => weights(&file, "network/")?,
-            None => body_tensors(&models[last]).ok()?,
-        };
-        let body = match state.body.clone() {
-            Some(body) => Some(body.load(network, device).ok()?),
-            None => None,
-        };
-        let proxies = match &state.proxies {
-            None => None,
-            Some(_) => Some(State::proxies(&matrix32(&file, "proxies")?, device)),
-        };
-        let optimizer = |name: &str, fresh: &ModuleOptimizer| {
-            let bytes = file.tensor(name).ok()?.data().to_vec();
-            fresh.clone().from_bytes(Bytes::from_bytes_vec(bytes)).ok()
-        };
-        let net_optimizer = optimizer("net-optimizer", &state.body_optimizer)?;
-        let proxy_optimizer = optimizer("proxy-optimizer", &state.proxy_optimizer)?;
-        // Nothing is set before everything was read.
-        state.body_optimizer = net_optimizer;
-        state.proxy_optimizer = proxy_optimizer;
-        (state.body, state.map, state.proxies, state.average) = (body, map, proxies, average);
-        Some(Trained {
-            models,
-            log: saved.log,
-            scores: saved.scores,
-        })
+        let found = blobs.resume(task, state, saved, device);
+        found.map(Some).map_err(|e| damaged(&e))
     }
 }
 
@@ -187,12 +165,117 @@ impl Blobs {
         self.0.insert(name.to_owned(), blob);
     }
 
-    fn weights(&mut self, prefix: &str, weights: &Weights) {
+    fn put_weights(&mut self, prefix: &str, weights: &Weights) {
         for (name, shape) in weights.shapes() {
             let values = weights.get(name).map_or(&[][..], |(_, values)| values);
             let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             self.put(&format!("{prefix}{name}"), Dtype::F32, shape, bytes);
         }
+    }
+
+    fn read(file: &[u8]) -> std::result::Result<Self, safetensors::SafeTensorError> {
+        let file = SafeTensors::deserialize(file)?;
+        let mut blobs = Self::default();
+        for (name, view) in file.tensors() {
+            blobs.put(&name, view.dtype(), view.shape(), view.data().to_vec());
+        }
+        Ok(blobs)
+    }
+
+    /// SHA-256 of `json` and of all names, shapes and bytes.
+    fn digest(&self, json: &str) -> String {
+        let heads = self.0.iter();
+        let heads = heads.map(|(name, (dtype, shape, _))| format!("{name} {dtype:?} {shape:?}\n"));
+        let heads: String = std::iter::once(json.to_owned()).chain(heads).collect();
+        let values = self.0.values().map(|(_, _, bytes)| bytes.as_slice());
+        likewise_io::digest_parts(std::iter::once(heads.as_bytes()).chain(values))
+    }
+
+    fn get(&self, name: &str) -> Result<&(Dtype, Vec<usize>, Vec<u8>)> {
+        let missing = || Error::data(format!("it has no {name}"));
+        self.0.get(name).ok_or_else(missing)
+    }
+
+    /// The f32 tensors whose names begin with `prefix`.
+    fn weights(&self, prefix: &str) -> Result<Weights> {
+        let mut weights = Weights::default();
+        for (name, (_, shape, bytes)) in &self.0 {
+            if let Some(name) = name.strip_prefix(prefix) {
+                let values = bytes.as_chunks::<4>().0.iter().copied();
+                let values = values.map(f32::from_le_bytes).collect();
+                weights.insert(name, shape.clone(), values)?;
+            }
+        }
+        Ok(weights)
+    }
+
+    fn matrix64(&self, name: &str) -> Result<Array2<f64>> {
+        let (_, shape, bytes) = self.get(name)?;
+        let values = bytes.as_chunks::<8>().0.iter().copied();
+        let values: Vec<f64> = values.map(f64::from_le_bytes).collect();
+        let wrong = || Error::data(format!("{name} is {shape:?}"));
+        match shape[..] {
+            [rows, columns] => Array2::from_shape_vec((rows, columns), values).map_err(|_| wrong()),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Sets `state` to what was saved; nothing is set before everything was read.
+    fn resume(
+        &self,
+        task: &Task,
+        state: &mut State,
+        saved: Saved,
+        device: &Device,
+    ) -> Result<Trained> {
+        let last = saved.log.len() - 1;
+        let mut models = vec![task.start_model()?];
+        for epoch in 1..=last {
+            let weights = self.weights(&format!("{epoch}/"))?;
+            models.push(with_tensors(state.model(task)?, weights)?);
+        }
+        let map = match &state.map {
+            None => None,
+            Some(_) => Some(Map {
+                l: self.matrix64("map")?,
+                step: saved.map_step,
+            }),
+        };
+        let average = match &state.average {
+            None => None,
+            Some(_) => Some(body_tensors(&models[last])?),
+        };
+        let network = match &average {
+            Some(_) => self.weights("network/")?,
+            None => body_tensors(&models[last])?,
+        };
+        let body = match state.body.clone() {
+            Some(body) => Some(body.load(network, device)?),
+            None => None,
+        };
+        let rows = || {
+            let rows = self.weights("proxies")?.matrices().remove("");
+            rows.ok_or_else(|| Error::data("it has no proxies"))
+        };
+        let proxies = match &state.proxies {
+            None => None,
+            Some(_) => Some(State::proxies(&rows()?, device)),
+        };
+        let optimizer = |name: &str, fresh: &ModuleOptimizer| {
+            let bytes = Bytes::from_bytes_vec(self.get(name)?.2.clone());
+            let read = fresh.clone().from_bytes(bytes);
+            read.map_err(|e| Error::data(format!("{name}: {e}")))
+        };
+        let net_optimizer = optimizer("net-optimizer", &state.body_optimizer)?;
+        let proxy_optimizer = optimizer("proxy-optimizer", &state.proxy_optimizer)?;
+        state.body_optimizer = net_optimizer;
+        state.proxy_optimizer = proxy_optimizer;
+        (state.body, state.map, state.proxies, state.average) = (body, map, proxies, average);
+        Ok(Trained {
+            models,
+            log: saved.log,
+            scores: saved.scores,
+        })
     }
 }
 
@@ -219,48 +302,24 @@ fn body_tensors(model: &Model) -> Result<Weights> {
 }
 
 /// A model like this one with other tensors.
-fn with_tensors(model: Model, weights: Weights) -> Option<Model> {
+fn with_tensors(model: Model, weights: Weights) -> Result<Model> {
     match model {
-        Model::Deep(deep) => Some(Model::Deep(Deep::from_tensors(deep.config, weights).ok()?)),
+        Model::Deep(deep) => Deep::from_tensors(deep.config, weights).map(Model::Deep),
         Model::Head(head) => {
             let matrices = weights.matrices();
-            let expected = head.residual.as_ref()?;
-            let fits = expected.iter().all(|(name, m)| {
+            let fits = (head.residual.iter().flatten()).all(|(name, m)| {
                 let found = matrices.get(name);
                 found.is_some_and(|found| found.dim() == m.dim())
             });
-            fits.then_some(Model::Head(Head {
+            if !fits {
+                return Err(Error::data("its tensors do not fit the head"));
+            }
+            Ok(Model::Head(Head {
                 residual: Some(matrices),
                 ..head
             }))
         }
     }
-}
-
-/// The f32 tensors whose names begin with `prefix`.
-fn weights(file: &SafeTensors, prefix: &str) -> Option<Weights> {
-    let mut weights = Weights::default();
-    for (name, view) in file.tensors() {
-        if let Some(name) = name.strip_prefix(prefix) {
-            let values = view.data().as_chunks::<4>().0.iter().copied();
-            let values = values.map(f32::from_le_bytes).collect();
-            weights.insert(name, view.shape().to_vec(), values).ok()?;
-        }
-    }
-    Some(weights)
-}
-
-fn matrix32(file: &SafeTensors, name: &str) -> Option<Array2<f32>> {
-    weights(file, name)?.matrices().remove("")
-}
-
-fn matrix64(file: &SafeTensors, name: &str) -> Option<Array2<f64>> {
-    let view = file.tensor(name).ok()?;
-    let &[rows, columns] = view.shape() else {
-        return None;
-    };
-    let values = view.data().as_chunks::<8>().0.iter().copied();
-    Array2::from_shape_vec((rows, columns), values.map(f64::from_le_bytes).collect()).ok()
 }
 
 #[cfg(test)]
@@ -299,7 +358,7 @@ mod tests {
             recipe,
             whitening: &whitening,
             start: start.view(),
-            inputs: start.view(),
+            images: None,
             pretrained: None,
             classes: 3,
             groups: &[0, 1, 2],
@@ -328,7 +387,7 @@ mod tests {
             }
             Ok(targets.clone())
         };
-        train(&task, targets, |_| Ok(None), checkpoint, &monitor)
+        train(&task, targets, |_| Ok(None), (checkpoint, None), &monitor)
     }
 
     fn eager(path: PathBuf, fingerprint: &str) -> Checkpoint {
@@ -384,17 +443,25 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_of_something_else_or_a_broken_one_is_not_used() {
+    fn a_checkpoint_of_something_else_is_not_used_and_a_damaged_one_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("training.safetensors");
         let whole = run(usize::MAX, Some(eager(path.clone(), "this"))).unwrap();
         let other = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
         assert_eq!(other.models, whole.models);
         let bytes = std::fs::read(&path).unwrap();
-        for end in [0, 9, bytes.len() / 2, bytes.len() - 1] {
-            std::fs::write(&path, &bytes[..end]).unwrap();
-            let fresh = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap();
-            assert_eq!(fresh.models, whole.models);
+        let flipped = |at: usize| {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 4;
+            bytes
+        };
+        let cuts = [0, 9, bytes.len() / 2, bytes.len() - 1].map(|end| bytes[..end].to_vec());
+        let flips = [3, 40, bytes.len() / 2, bytes.len() - 1].map(flipped);
+        for damaged in cuts.into_iter().chain(flips) {
+            std::fs::write(&path, &damaged).unwrap();
+            let error = run(usize::MAX, Some(eager(path.clone(), "other"))).unwrap_err();
+            assert!(error.to_string().contains("is damaged"), "{error}");
+            assert!(error.to_string().contains("delete it"), "{error}");
         }
     }
 }

@@ -82,7 +82,7 @@ impl Schedule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Most epochs; validation may choose an earlier one.
+    /// Most epochs; validation may choose an earlier one. 0: an encoder stays as it begins.
     pub epochs: usize,
     /// Epochs on the labeled items alone before pseudo-labels join.
     pub labeled_epochs: usize,
@@ -159,6 +159,11 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
+    /// The learning rate of an epoch (from 1).
+    pub(super) fn rate(&self, epoch: usize) -> f64 {
+        self.learning_rate * self.schedule.factor(epoch, self.epochs)
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         let check = |field: &str, value: f64, holds: bool, rule: &str| {
             if value.is_finite() && holds {

@@ -73,14 +73,8 @@ impl Validation {
         Ok(score())
     }
 
-    /// As [`score`](Self::score), embedding only the rows that ask or are searched; `images`
-    /// are what an encoder reads.
-    pub(crate) fn score_rows(
-        &self,
-        start: &Array2<f32>,
-        images: Option<&Array2<f32>>,
-        embed: impl Fn(&Array2<f32>, Option<&Array2<f32>>) -> Result<Array2<f32>>,
-    ) -> Result<Option<Score>> {
+    /// The rows that ask or are searched, ascending, and the validation among them alone.
+    pub(crate) fn compact(&self) -> (Vec<usize>, Self) {
         let mut rows: Vec<usize> = self.queries.iter().chain(&self.gallery).copied().collect();
         rows.sort_unstable();
         rows.dedup();
@@ -93,9 +87,7 @@ impl Validation {
             gallery: place(&self.gallery),
             labels: self.labels.select(&rows),
         };
-        let select = |all: &Array2<f32>| all.select(ndarray::Axis(0), &rows);
-        let images = images.map(select);
-        part.score(&embed(&select(start), images.as_ref())?)
+        (rows, part)
     }
 
     /// The largest k, at most 8, for which every class with two or more gallery items can

@@ -110,7 +110,7 @@ impl State {
         gathered: &mut Gathered,
     ) -> Result<()> {
         let train = &task.recipe.train;
-        let rate = train.learning_rate * train.schedule.factor(epoch, train.epochs);
+        let rate = train.rate(epoch);
         let mut of_body = gathered.body.grads();
         let mut of_proxies = gathered.proxies.grads();
         let mut shrink = 1.0;

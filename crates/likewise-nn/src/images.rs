@@ -1,19 +1,76 @@
-//! Random views of images that come as rows.
+//! Where a network that is trained takes its images from.
 
 use likewise::seed::Rng;
-use ndarray::{Array2, ArrayViewMut3};
+use ndarray::{Array2, ArrayView2, ArrayViewMut3, Axis};
 use rand::RngExt;
+
+use crate::{Error, Result};
+
+/// Images by their place in a collection: one a row of `channels x height x width` pixels of
+/// 0 to 255.
+///
+/// [`PixelRows`] are images that lie in memory; an implementation may as well read files, at
+/// every call. Rows must not depend on the number of threads.
+pub trait Images: Sync {
+    /// The images at `items`, as they are.
+    fn rows(&self, items: &[usize]) -> Result<Array2<f32>>;
+
+    /// Random views of the images at `items`: cut, mirrored or moved, what they show unchanged.
+    fn views(&self, items: &[usize], rng: &mut Rng) -> Result<Array2<f32>>;
+}
+
+impl<I: Images + ?Sized> Images for &I {
+    fn rows(&self, items: &[usize]) -> Result<Array2<f32>> {
+        (**self).rows(items)
+    }
+
+    fn views(&self, items: &[usize], rng: &mut Rng) -> Result<Array2<f32>> {
+        (**self).views(items, rng)
+    }
+}
+
+/// Images that are the rows of a matrix.
+#[derive(Debug, Clone, Copy)]
+pub struct PixelRows<'a> {
+    pixels: ArrayView2<'a, f32>,
+    shape: [usize; 3],
+}
+
+impl<'a> PixelRows<'a> {
+    /// One image a row of `pixels`, of `[channels, height, width]`.
+    ///
+    /// Fails where the columns are not as many.
+    pub fn new(pixels: ArrayView2<'a, f32>, shape: [usize; 3]) -> Result<Self> {
+        let (found, wanted) = (pixels.ncols(), shape.iter().product::<usize>());
+        if found != wanted {
+            let [channels, height, width] = shape;
+            return Err(Error::data(format!(
+                "images of {channels} x {height} x {width} pixels, {wanted} columns, but the view \
+                 has {found}"
+            )));
+        }
+        Ok(Self { pixels, shape })
+    }
+}
+
+impl Images for PixelRows<'_> {
+    fn rows(&self, items: &[usize]) -> Result<Array2<f32>> {
+        Ok(self.pixels.select(Axis(0), items))
+    }
+
+    fn views(&self, items: &[usize], rng: &mut Rng) -> Result<Array2<f32>> {
+        let mut rows = self.rows(items)?;
+        augment(&mut rows, self.shape, rng);
+        Ok(rows)
+    }
+}
 
 /// Largest shift, as a share of the side: 4 of 32 pixels, as is usual for small images.
 const SHIFT: f64 = 0.125;
 
 /// Moves every image by some pixels, and mirrors half of those in colour: what is left
 /// empty repeats the border. Digits and clothes in gray have a left and a right.
-pub(super) fn augment(
-    rows: &mut Array2<f32>,
-    [channels, height, width]: [usize; 3],
-    rng: &mut Rng,
-) {
+fn augment(rows: &mut Array2<f32>, [channels, height, width]: [usize; 3], rng: &mut Rng) {
     let reach = |side: usize| (side as f64 * SHIFT).round() as i64;
     let (down, right) = (reach(height), reach(width));
     for mut row in rows.rows_mut() {

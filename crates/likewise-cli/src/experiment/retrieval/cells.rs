@@ -1,0 +1,383 @@
+//! Results on disk: `results.json`, the same for the same experiment on the same data, and
+//! `times.json`, which no two runs share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use likewise::Collection;
+use likewise::eval::bootstrap::{Estimate, t_interval};
+use likewise::eval::summary::Summary;
+use likewise_nn::study::{Bench, DrawLog};
+use serde::{Deserialize, Serialize};
+
+use super::definition::{Data, Experiment, Method};
+use crate::experiment::cell::rounded;
+use crate::experiment::store::{Times, key, lines, machine, read, replace};
+use crate::failure::Failure;
+
+/// A data set as it was when its cells were made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct DataRecord {
+    pub(super) definition: Data,
+    pub(super) sha256: String,
+    pub(super) seed: u64,
+    pub(super) items: usize,
+    pub(super) classes: usize,
+    pub(super) dimensions: usize,
+    /// Items to fit on, to validate, to ask and to search.
+    pub(super) parts: [usize; 4],
+}
+
+impl DataRecord {
+    pub(super) fn new(
+        data: &Data,
+        sha256: String,
+        collection: &Collection,
+        bench: &Bench,
+    ) -> Result<Self, Failure> {
+        let classes = collection
+            .labels
+            .as_ref()
+            .map_or(0, likewise::Labels::n_classes);
+        Ok(Self {
+            definition: data.clone(),
+            sha256,
+            seed: 0,
+            items: collection.len(),
+            classes,
+            dimensions: collection.view(data.view.as_deref())?.matrix.ncols(),
+            parts: bench.sizes(),
+        })
+    }
+}
+
+/// A value with the ends of its 95 % interval over queries.
+type Interval = [f64; 3];
+
+/// One method in one draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cell {
+    pub(super) draw: u64,
+    /// Seconds that it took; kept in the file of times.
+    #[serde(skip)]
+    pub(super) seconds: f64,
+    pub(super) metrics: BTreeMap<String, Interval>,
+    /// Start -> what was gained over it, paired by query.
+    pub(super) over: BTreeMap<String, BTreeMap<String, Interval>>,
+    /// Labels that were fitted on, and that validated alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) labels: Option<[usize; 2]>,
+    /// The epoch that was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) epoch: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pseudo_label_accuracy: Option<f64>,
+    /// Effective rank of the embedding after the last epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) effective_rank: Option<f64>,
+}
+
+impl Cell {
+    pub(super) fn new(
+        draw: u64,
+        seconds: f64,
+        summary: &Summary,
+        over: [(&str, BTreeMap<String, Estimate>); 2],
+        log: Option<&DrawLog>,
+    ) -> Self {
+        let value = |name: &str| match name.split_once('@') {
+            Some(("recall", k)) => summary.recall.get(&k.parse().ok()?).copied(),
+            Some((_, k)) => summary.precision.get(&k.parse().ok()?).copied(),
+            None => match name {
+                "map" => summary.map,
+                "map_at_r" => summary.map_at_r,
+                "r_precision" => summary.r_precision,
+                _ => summary.nmi,
+            },
+        };
+        let metrics = summary.ci.iter().filter_map(|(name, ends)| {
+            let interval = [value(name)?, ends[0], ends[1]].map(rounded);
+            Some((name.clone(), interval))
+        });
+        let over = over.map(|(start, differences)| {
+            let of = |(name, d): (String, Estimate)| (name, [d.value, d.low, d.high].map(rounded));
+            (start.to_owned(), differences.into_iter().map(of).collect())
+        });
+        Self {
+            draw,
+            seconds,
+            metrics: metrics.collect(),
+            over: over.into_iter().collect(),
+            labels: log.map(|log| [log.labels, log.validation_labels]),
+            epoch: log.map(|log| log.epoch),
+            pseudo_label_accuracy: log.and_then(|l| l.pseudo_label_accuracy).map(rounded),
+            effective_rank: log
+                .and_then(|log| log.training.last())
+                .map(|last| rounded(last.effective_rank)),
+        }
+    }
+}
+
+/// Means over draws. The interval over queries and the t interval over draws are joined, half
+/// widths added in quadrature: luck with queries and luck with labels both count.
+pub(super) fn means(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
+    joined(cells.iter().map(|cell| &cell.metrics))
+}
+
+/// As [`means`], of what was gained over a start.
+pub(super) fn gains(cells: &[&Cell], start: &str) -> BTreeMap<String, Estimate> {
+    joined(cells.iter().filter_map(|cell| cell.over.get(start)))
+}
+
+fn joined<'a>(
+    of: impl Iterator<Item = &'a BTreeMap<String, Interval>>,
+) -> BTreeMap<String, Estimate> {
+    let mut by_metric: BTreeMap<&String, Vec<Interval>> = BTreeMap::new();
+    for (name, interval) in of.flatten() {
+        by_metric.entry(name).or_default().push(*interval);
+    }
+    let one = |intervals: Vec<Interval>| {
+        let n = intervals.len() as f64;
+        let mean = |of: &dyn Fn(&Interval) -> f64| intervals.iter().map(of).sum::<f64>() / n;
+        let value = mean(&|i| i[0]);
+        let values: Vec<f64> = intervals.iter().map(|i| i[0]).collect();
+        let over_draws = t_interval(&values).map_or(0.0, |t| (t.high - t.low) / 2.0);
+        Estimate {
+            value,
+            low: value - mean(&|i| i[0] - i[1]).hypot(over_draws),
+            high: value + mean(&|i| i[2] - i[0]).hypot(over_draws),
+        }
+    };
+    let means = by_metric.into_iter();
+    means.map(|(name, all)| (name.clone(), one(all))).collect()
+}
+
+/// All cells of one method on one data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Row {
+    data: String,
+    method: String,
+    /// What it does; in the file its place among the recipes.
+    recipe: serde_json::Value,
+    cells: Vec<Cell>,
+}
+
+/// The file of results.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Results {
+    likewise: String,
+    title: String,
+    experiment: String,
+    data: BTreeMap<String, DataRecord>,
+    recipes: Vec<serde_json::Value>,
+    rows: Vec<Row>,
+}
+
+/// Results in memory and in their folder.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: PathBuf,
+    results: Results,
+    pub(super) times: Times,
+    order: Vec<(String, String)>,
+    seed: u64,
+    /// Cells that were computed now.
+    pub(super) new: usize,
+}
+
+impl Store {
+    /// What an earlier run left in the folder, without the cells that no longer stand in the
+    /// experiment.
+    ///
+    /// Fails if a file there is not one of such results: it will not be written over.
+    pub(super) fn open(folder: &Path, experiment: &Experiment) -> Result<Self, Failure> {
+        let mut results: Results = read(&folder.join("results.json"))?.unwrap_or_default();
+        let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
+        let version = env!("CARGO_PKG_VERSION");
+        if results.likewise != version {
+            results = Results::default();
+        }
+        let seed = experiment.seed;
+        results.data.retain(|name, record| {
+            let data = experiment.data.iter().find(|data| data.name == *name);
+            data.is_some_and(|data| record.definition == *data) && record.seed == seed
+        });
+        for row in &mut results.rows {
+            if let Some(place) = row.recipe.as_u64() {
+                let recipe = results.recipes.get(place as usize);
+                row.recipe = recipe.cloned().unwrap_or_default();
+            }
+        }
+        let known = &results.data;
+        results.rows.retain(|row| {
+            let method = experiment.methods.iter().find(|m| m.name == row.method);
+            let same = |m: &Method| serde_json::to_value(&m.how).is_ok_and(|how| how == row.recipe);
+            known.contains_key(&row.data) && method.is_some_and(same)
+        });
+        version.clone_into(&mut results.likewise);
+        results.title.clone_from(&experiment.title);
+        results.experiment.clone_from(&experiment.sha256);
+        if times.machine != machine() {
+            times = Times::default();
+        }
+        times.machine = machine();
+        let kept: Vec<String> = (results.rows.iter())
+            .map(|row| key(&row.data, &row.method, None))
+            .collect();
+        times.cells.retain(|key, _| kept.contains(key));
+        let order = experiment.data.iter().flat_map(|data| {
+            let of = experiment.of(data);
+            of.map(|m| (data.name.clone(), m.name.clone()))
+        });
+        Ok(Self {
+            folder: folder.to_owned(),
+            results,
+            times,
+            order: order.collect(),
+            seed,
+            new: 0,
+        })
+    }
+
+    /// Where unfinished trainings are kept.
+    pub(super) fn checkpoints(&self) -> PathBuf {
+        self.folder.join("checkpoints")
+    }
+
+    /// Takes them away; a folder that cannot be removed does no harm.
+    pub(super) fn forget_checkpoints(&self) {
+        let _ = std::fs::remove_dir_all(self.checkpoints());
+    }
+
+    /// Notes a data set that was read; its old cells go if it is not what it was.
+    pub(super) fn put_data(&mut self, record: DataRecord) {
+        let record = DataRecord {
+            seed: self.seed,
+            ..record
+        };
+        let name = record.definition.name.clone();
+        if self.results.data.get(&name) != Some(&record) {
+            self.results.rows.retain(|row| row.data != name);
+            self.results.data.insert(name, record);
+        }
+    }
+
+    /// The data set as it was noted.
+    pub(super) fn data(&self, name: &str) -> Option<&DataRecord> {
+        self.results.data.get(name)
+    }
+
+    /// The cells of a method on a data set, by draw.
+    pub(super) fn cells(&self, data: &str, method: &str) -> Vec<&Cell> {
+        let rows = self.results.rows.iter();
+        let row = rows.filter(|row| row.data == data && row.method == method);
+        row.flat_map(|row| &row.cells).collect()
+    }
+
+    pub(super) fn has(&self, data: &str, method: &str, draw: u64) -> bool {
+        self.cells(data, method)
+            .iter()
+            .any(|cell| cell.draw == draw)
+    }
+
+    /// Adds a cell and writes all of them: a cell takes longer than that.
+    pub(super) fn put(&mut self, data: &str, method: &Method, cell: Cell) -> Result<(), Failure> {
+        let times = self.times.cells.entry(key(data, &method.name, None));
+        let seconds = (cell.seconds * 1e2).round() / 1e2;
+        times.or_default().insert(cell.draw, seconds);
+        let rows = &mut self.results.rows;
+        let here = |row: &Row| row.data == data && row.method == method.name;
+        if !rows.iter().any(here) {
+            rows.push(Row {
+                data: data.to_owned(),
+                method: method.name.clone(),
+                recipe: serde_json::to_value(&method.how)?,
+                cells: vec![],
+            });
+        }
+        let Some(row) = rows.iter_mut().find(|row| here(row)) else {
+            return Ok(());
+        };
+        let at = row.cells.partition_point(|c| c.draw < cell.draw);
+        row.cells.insert(at, cell);
+        self.new += 1;
+        self.write()
+    }
+
+    /// Writes both files, one line a row, in the order of the experiment.
+    pub(super) fn write(&mut self) -> Result<(), Failure> {
+        let order = &self.order;
+        self.results.rows.sort_by_key(|row| {
+            (order.iter()).position(|(data, method)| *data == row.data && *method == row.method)
+        });
+        std::fs::create_dir_all(&self.folder)
+            .map_err(|e| Failure::failed(format!("{}: {e}", self.folder.display())))?;
+        let data = lines(self.results.data.iter().map(|(name, record)| {
+            let name = serde_json::to_string(name)?;
+            Ok(format!("{name}: {}", serde_json::to_string(record)?))
+        }))?;
+        let mut recipes: Vec<&serde_json::Value> = Vec::new();
+        let mut rows = Vec::new();
+        for row in &self.results.rows {
+            let known = recipes.iter().position(|recipe| **recipe == row.recipe);
+            let place = known.unwrap_or(recipes.len());
+            if known.is_none() {
+                recipes.push(&row.recipe);
+            }
+            rows.push(Row {
+                recipe: place.into(),
+                ..row.clone()
+            });
+        }
+        let text = format!(
+            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
+             \"recipes\": [\n{}\n],\n\"rows\": [\n{}\n]\n}}\n",
+            serde_json::to_string(&self.results.likewise)?,
+            serde_json::to_string(&self.results.title)?,
+            serde_json::to_string(&self.results.experiment)?,
+            lines(recipes.iter().map(serde_json::to_string))?,
+            lines(rows.iter().map(serde_json::to_string))?
+        );
+        replace(&self.folder.join("results.json"), &text)?;
+        let text = serde_json::to_string(&self.times)? + "\n";
+        replace(&self.folder.join("times.json"), &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(draw: u64, interval: Interval) -> Cell {
+        Cell {
+            draw,
+            seconds: 0.0,
+            metrics: BTreeMap::from([("map".to_owned(), interval)]),
+            over: BTreeMap::from([(
+                "raw".to_owned(),
+                BTreeMap::from([("map".to_owned(), interval)]),
+            )]),
+            labels: None,
+            epoch: None,
+            pseudo_label_accuracy: None,
+            effective_rank: None,
+        }
+    }
+
+    #[test]
+    fn luck_with_queries_and_with_labels_both_count() {
+        let one = cell(0, [0.5, 0.4, 0.6]);
+        let alone = &means(&[&one])["map"];
+        assert_eq!(
+            (alone.value, alone.low, alone.high),
+            (0.5, 0.4, 0.6),
+            "one draw has the interval over queries"
+        );
+        let two = cell(1, [0.7, 0.6, 0.8]);
+        let both = &gains(&[&one, &two], "raw")["map"];
+        assert!((both.value - 0.6).abs() < 1e-12);
+        // The t interval of two values with mean .6 has half a width of 12.706 x .1.
+        assert!((both.high - both.value - 0.1_f64.hypot(1.270_6)).abs() < 1e-3);
+        assert!(gains(&[&one], "whitened").is_empty());
+    }
+}
