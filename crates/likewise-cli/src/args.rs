@@ -134,6 +134,10 @@ pub(crate) struct Images {
     /// Turn images into features with this network. Default: their pixels.
     #[arg(long, value_name = "FILE")]
     pub(crate) encoder: Option<PathBuf>,
+    /// Squeeze the whole image into the square that the network reads, instead of cutting out
+    /// its middle.
+    #[arg(long)]
+    pub(crate) squeeze: bool,
     /// Leave out images that cannot be read, with a warning, instead of failing.
     #[arg(long)]
     pub(crate) skip_bad: bool,

@@ -31,10 +31,11 @@ fn preprocess(input: &Input) -> Preprocess {
     let expected = &input.preprocess;
     Preprocess {
         size,
-        resize: match size {
-            // Small ones see the whole image.
-            ..64 => Resize::Exact,
-            _ => Resize::Shorter(size * 8 / 7),
+        // Small ones see the whole image, too.
+        resize: if input.squeeze || size < 64 {
+            Resize::Exact
+        } else {
+            Resize::Shorter(size * 8 / 7)
         },
         channels: match expected.channels {
             net::Channels::Gray => Channels::Grey,
@@ -48,11 +49,19 @@ fn preprocess(input: &Input) -> Preprocess {
     }
 }
 
-/// The frozen encoder in a file of weights, on images of `side` pixels where that is given.
-fn encoder(path: &Path, side: Option<usize>) -> Result<Encoder, Failure> {
+/// How images become squares, where it is not what the weights were made for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Square {
+    side: Option<usize>,
+    squeeze: bool,
+}
+
+/// The frozen encoder in a file of weights.
+fn encoder(path: &Path, shape: Square) -> Result<Encoder, Failure> {
     let network = net::Encoder::open(path, &Device::flex())?;
     let config = EncoderConfig {
-        side,
+        side: shape.side,
+        squeeze: shape.squeeze,
         ..network.config().clone()
     };
     config.validate()?;
@@ -71,9 +80,9 @@ fn encoder(path: &Path, side: Option<usize>) -> Result<Encoder, Failure> {
     })
 }
 
-fn chosen(images: &Images, side: Option<usize>) -> Result<Encoder, Failure> {
+fn chosen(images: &Images, shape: Square) -> Result<Encoder, Failure> {
     match &images.encoder {
-        Some(path) => encoder(path, side),
+        Some(path) => encoder(path, shape),
         None => Ok(Encoder::pixels(THUMBNAIL)),
     }
 }
@@ -161,7 +170,7 @@ pub(crate) fn pretrained(
             config.name()
         )));
     }
-    Ok(Some(found.weights()))
+    Ok(Some(Weights::read(path)?))
 }
 
 /// Whether `path` is images; flags for images with other data are a mistake.
@@ -170,6 +179,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
     let given = [
         ("--encoder", images.encoder.is_some()),
         ("--skip-bad", images.skip_bad),
+        ("--squeeze", images.squeeze),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) if !suits => Err(Failure::usage(format!(
@@ -183,7 +193,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 /// What [`load`] will give, without decoding anything.
 pub(crate) fn shape(path: &Path, images: &Images) -> Result<Shape, Failure> {
     let folder = ImageFolder::open(path, None)?;
-    let encoder = chosen(images, None)?;
+    let encoder = chosen(images, Square::default())?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
         items: folder.len(),
@@ -200,7 +210,11 @@ pub(crate) fn load(
     at: &Context,
 ) -> Result<Collection, Failure> {
     let folder = ImageFolder::open(path, labels)?;
-    features(&folder, path, images, None, at).map(|(collection, _)| collection)
+    let square = Square {
+        side: None,
+        squeeze: images.squeeze,
+    };
+    features(&folder, path, images, square, at).map(|(collection, _)| collection)
 }
 
 /// As [`load`], with the images themselves as the network of `config` reads them.
@@ -212,7 +226,11 @@ pub(crate) fn load_trained(
     at: &Context,
 ) -> Result<(Collection, Trained), Failure> {
     let folder = ImageFolder::open(path, labels)?;
-    let (collection, places) = features(&folder, path, images, config.side, at)?;
+    let square = Square {
+        side: config.side,
+        squeeze: config.squeeze,
+    };
+    let (collection, places) = features(&folder, path, images, square, at)?;
     let trained = Trained::new(&folder, &places, config, at)?;
     Ok((collection, trained))
 }
@@ -222,7 +240,7 @@ fn features(
     folder: &ImageFolder,
     path: &Path,
     images: &Images,
-    side: Option<usize>,
+    square: Square,
     at: &Context,
 ) -> Result<(Collection, Vec<usize>), Failure> {
     let (others, hidden) = (folder.others(), folder.hidden());
@@ -232,7 +250,7 @@ fn features(
             path.display()
         ));
     }
-    let encoder = chosen(images, side)?;
+    let encoder = chosen(images, square)?;
     // Pixels are as quickly made as found again.
     let cache = images.encoder.as_ref().and_then(|_| cache_folder());
     let (cache, skip) = (cache.as_deref(), images.skip_bad);

@@ -88,7 +88,6 @@ fn a_folder_of_images_goes_through_the_verbs() {
 }
 
 #[test]
-#[ignore = "a minute or more: whitening 3072 columns"]
 fn a_run_on_images_embeds_and_finds_images() {
     let scene = scene();
     let at = scene.path();
@@ -109,6 +108,57 @@ fn a_run_on_images_embeds_and_finds_images() {
     ];
     let answer: serde_json::Value = serde_json::from_str(&succeeds(at, &query)).unwrap();
     assert_eq!(answer[0]["hits"][0]["id"], "red/04.png");
+}
+
+#[test]
+fn a_network_is_trained_on_a_folder_and_reads_other_folders() {
+    let scene = scene();
+    let at = scene.path();
+    let recipe = r#"
+        graph = { k = 5 }
+        encoder = { name = "cifar", frozen_norm = false, head = { kind = "linear", dim = 8 } }
+        train = { epochs = 2, batch = 16, folds = 0, augment = true, weight_decay = 0.0 }
+    "#;
+    std::fs::write(at.join("net.toml"), recipe).unwrap();
+    succeeds(at, &["fit", "photos", "--recipe", "net.toml", "-o", "run"]);
+    let config = std::fs::read_to_string(at.join("run/config.json")).unwrap();
+    assert!(config.contains("\"cifar\""), "{config}");
+    succeeds(at, &["embed", "run", "photos", "-o", "e.npy"]);
+    let kept = std::fs::read(at.join("run/embeddings.npy")).unwrap();
+    assert_eq!(std::fs::read(at.join("e.npy")).unwrap(), kept);
+    succeeds(at, &["embed", "run", "photos/red", "-o", "red.npy"]);
+    // Every step and epoch is told to other tools.
+    let log = at.join("run/events/draw-0-recipe-final");
+    let lines = std::fs::read_to_string(log.join("events.jsonl")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!(last["epoch"], 2);
+    assert!(last["epoch/loss"].as_f64().unwrap().is_finite());
+    assert!(log.join("events.out.tfevents.0.likewise").is_file());
+}
+
+#[test]
+fn weights_of_another_network_are_refused() {
+    let scene = scene();
+    let at = scene.path();
+    let Some(weights) = likewise_testdata::large("weights/efficientnet_lite0.safetensors") else {
+        return;
+    };
+    let recipe = "encoder = { name = \"resnet18\", head = { kind = \"whitened\", dim = 8 } }";
+    std::fs::write(at.join("net.toml"), recipe).unwrap();
+    let weights = weights.display().to_string();
+    let fit = ["fit", "photos", "--recipe", "net.toml", "-o", "run"];
+    let (code, text) = said(at, &[&fit[..], &["--encoder", &weights]].concat());
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("weights of lite0") && text.contains("resnet18"),
+        "{text}"
+    );
+    let (code, text) = said(at, &fit);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("whitened") && text.contains("--encoder"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -79,8 +79,8 @@ pub(crate) struct Trained {
 
 /// Items whose embeddings feed the collapse meter: enough for a rank, cheap every epoch.
 const METER_SAMPLE: usize = 2048;
-/// As many of images: a rank up to a few hundred shows, and looking at one is dear.
-const DEEP_SAMPLE: usize = 512;
+/// As many of images: a rank of a hundred shows, and looking at one is dear.
+const DEEP_SAMPLE: usize = 256;
 
 pub(crate) fn no_images() -> Error {
     Error::data("a network reads images, but there are none")

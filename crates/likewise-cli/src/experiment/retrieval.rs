@@ -294,18 +294,18 @@ impl Loaded {
         let flags = Images {
             encoder: sources.encoder.clone(),
             skip_bad: false,
+            squeeze: data.squeeze,
         };
         let labels = sources.labels.as_deref();
         let (mut collection, trained, weights) = if images::suit(&file, &flags)? {
             // What is not trained by anyone still says how large images are.
-            let network = match (experiment.network(data)?, data.side) {
-                (Some(network), _) => network.clone(),
-                (None, side) => EncoderConfig {
-                    side,
-                    ..EncoderConfig::default()
-                },
-            };
-            let trains = experiment.network(data)?.is_some();
+            let trained = experiment.network(data)?;
+            let trains = trained.is_some();
+            let network = trained.cloned().unwrap_or_else(|| EncoderConfig {
+                side: data.side,
+                squeeze: data.squeeze,
+                ..EncoderConfig::default()
+            });
             let (collection, trained) = images::load_trained(&file, labels, &flags, &network, at)?;
             let weights = if trains {
                 images::pretrained(&flags, &network)?

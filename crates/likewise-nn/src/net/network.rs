@@ -168,6 +168,27 @@ impl Network {
         last.expect("the last result is never given away")
     }
 
+    /// This network with its first `layers` convolutions, and the norms between them, as they
+    /// are: they get no gradients, and none are computed for what lies before them.
+    pub(super) fn frozen(mut self, layers: usize) -> Self {
+        let mut seen = 0;
+        for step in &self.steps {
+            match step.op {
+                Op::Conv(number, _) => {
+                    seen += 1;
+                    if seen <= layers {
+                        self.convs[number] = self.convs[number].clone().freeze();
+                    }
+                }
+                Op::Norm(number) if seen <= layers => {
+                    self.norms[number] = self.norms[number].clone().freeze();
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// The last step that reads each result.
     fn last_use(&self) -> Vec<usize> {
         let mut last = vec![usize::MAX; self.steps.len()];

@@ -203,8 +203,9 @@ impl Ground<'_> {
     }
 
     fn ask_whitened(&self, whiten: Whiten, monitor: &Monitor) -> Result<Run> {
-        let whitened = self.spectrum(whiten).whitening(whiten.eps)?;
-        let whitened = whitened.transform(self.tested.view())?;
+        let spectrum = self.spectrum(whiten);
+        let mut whitened = spectrum.rotated(self.tested.view(), &[whiten.eps])?;
+        let whitened = whitened.remove(0);
         self.plan
             .ask(self, matrix::l2_normalize(whitened).view(), monitor)
     }
@@ -295,16 +296,17 @@ impl Ground<'_> {
         let judge = Validation::within((0..rows.len()).collect(), &labels);
         let mut best = None;
         for standardize in [false, true] {
-            for eps in SHRINKAGES {
-                let whiten = Whiten {
-                    eps: recipe.whitening.unwrap_or(eps),
-                    standardize: recipe.standardize.unwrap_or(standardize),
-                };
-                let map = self.spectrum(whiten).whitening(whiten.eps)?;
-                let whitened = matrix::l2_normalize(map.transform(features.view())?);
+            let standardize = recipe.standardize.unwrap_or(standardize);
+            let tried = recipe
+                .whitening
+                .map_or(SHRINKAGES.to_vec(), |eps| vec![eps]);
+            let spectrum = &self.spectra[usize::from(standardize)];
+            let rotated = spectrum.rotated(features.view(), &tried)?;
+            for (eps, whitened) in tried.into_iter().zip(rotated) {
+                let whitened = matrix::l2_normalize(whitened);
                 let value = judge.score(&whitened)?.map_or(0.0, |s| s.precision.value);
                 if best.is_none_or(|(highest, _)| value > highest) {
-                    best = Some((value, whiten));
+                    best = Some((value, Whiten { eps, standardize }));
                 }
             }
         }

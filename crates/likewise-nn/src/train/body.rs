@@ -34,7 +34,7 @@ impl Body {
                 }
                 None => encoder,
             };
-            return Ok(Some(Self::Encoder(encoder)));
+            return Ok(Some(Self::Encoder(encoder.frozen_layers())));
         }
         if matches!(recipe.head.residual, Residual::Orthogonal { .. }) {
             return Ok(None);

@@ -16,7 +16,8 @@
 //! `eps` is small.
 //!
 //! # Cost
-//! O(n d^2 + d^3) in `f64`, once for any number of `eps`; memory O(d^2 + block x d).
+//! With m the smaller of n and d: O(n d m + m^3) in `f64`, once for any number of `eps`; memory
+//! O(d m + block x d).
 
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
@@ -42,9 +43,11 @@ pub struct Spectrum {
     /// What each column is multiplied by after the mean is taken off: 1, or one over its
     /// standard deviation (1 for a constant column).
     pub scale: Array1<f64>,
-    /// Variances (eigenvalues of the covariance, divisor n), descending, at least 0.
+    /// Variances (eigenvalues of the covariance, divisor n), descending, at least 0: d of
+    /// them, or with fewer rows than columns those above 0.
     pub variances: Array1<f64>,
-    /// Unit directions, one a column (`d x d`), in the order of the variances.
+    /// Unit directions, one a column (`d x variances`), in the order of the variances. Nothing
+    /// varies at right angles to them.
     pub directions: Array2<f64>,
 }
 
@@ -53,9 +56,13 @@ impl Spectrum {
     ///
     /// Fails on NaN and without rows or columns.
     pub fn fit(x: ArrayView2<f32>) -> Result<Self> {
-        let (mean, covariance) = moments(x)?;
+        check(x)?;
+        let mean = column_means(x);
         let scale = Array1::ones(x.ncols());
-        Self::of(mean, scale, &covariance)
+        if x.nrows() < x.ncols() {
+            return Self::of_rows(centred(x, &mean), mean, scale);
+        }
+        Self::of_covariance(&covariance(x, &mean), mean, scale)
     }
 
     /// The spectrum of the rows of `x` (`n x d`) with every column divided by its standard
@@ -63,48 +70,37 @@ impl Spectrum {
     ///
     /// Fails on NaN and without rows or columns.
     pub fn fit_standardized(x: ArrayView2<f32>) -> Result<Self> {
-        let (mean, mut covariance) = moments(x)?;
-        let d = x.ncols();
-        let scale = Array1::from_shape_fn(d, |j| {
-            let deviation = covariance[(j, j)].sqrt();
-            if deviation > 0.0 {
-                deviation.recip()
+        check(x)?;
+        let (n, d) = x.dim();
+        let mean = column_means(x);
+        let inverse = |variance: f64| {
+            if variance > 0.0 {
+                variance.sqrt().recip()
             } else {
                 1.0
             }
-        });
+        };
+        if n < d {
+            let mut rows = centred(x, &mean);
+            let squares = rows.columns().into_iter().map(|c| c.dot(&c) / n as f64);
+            let scale: Array1<f64> = squares.map(inverse).collect();
+            rows *= &scale;
+            return Self::of_rows(rows, mean, scale);
+        }
+        let mut covariance = covariance(x, &mean);
+        let scale = Array1::from_shape_fn(d, |j| inverse(covariance[(j, j)]));
         for j in 0..d {
             for i in j..d {
                 covariance[(i, j)] *= scale[i] * scale[j];
             }
         }
-        Self::of(mean, scale, &covariance)
+        Self::of_covariance(&covariance, mean, scale)
     }
 
     /// From the lower triangle of the covariance of the scaled columns.
-    fn of(mean: Array1<f64>, scale: Array1<f64>, covariance: &Mat<f64>) -> Result<Self> {
+    fn of_covariance(covariance: &Mat<f64>, mean: Array1<f64>, scale: Array1<f64>) -> Result<Self> {
+        let (variances, directions) = eigen(covariance)?;
         let d = mean.len();
-        let mut directions = Mat::<f64>::zeros(d, d);
-        let mut variances = faer::diag::Diag::<f64>::zeros(d);
-        let params = faer::Spec::default();
-        let vectors = ComputeEigenvectors::Yes;
-        let need = self_adjoint_evd_scratch::<f64>(d, vectors, Par::Seq, params);
-        let mut memory = faer::dyn_stack::MemBuffer::try_new(need)
-            .map_err(|_| Error::new(ErrorKind::Memory, "no memory for the eigenvectors"))?;
-        // One thread: the split of the work over threads would change the last bits.
-        self_adjoint_evd(
-            covariance.as_ref(),
-            variances.as_mut(),
-            Some(directions.as_mut()),
-            Par::Seq,
-            faer::dyn_stack::MemStack::new(&mut memory),
-            params,
-        )
-        .map_err(|e| {
-            let message = format!("the eigenvalues of the covariance were not found: {e:?}");
-            Error::new(ErrorKind::Internal, message)
-        })?;
-        let variances = variances.column_vector();
         Ok(Self {
             mean,
             scale,
@@ -113,35 +109,92 @@ impl Spectrum {
         })
     }
 
+    /// From fewer rows (centred and scaled) than columns, whose products with each other
+    /// (`n x n`) have the same eigenvalues.
+    fn of_rows(rows: Array2<f64>, mean: Array1<f64>, scale: Array1<f64>) -> Result<Self> {
+        let n = rows.nrows();
+        let (variances, combinations) = eigen(&products(&rows))?;
+        let largest = variances[n - 1].max(0.0);
+        // What is below is the rounding of zeros, of which centring alone makes one.
+        let least = largest * n as f64 * f64::EPSILON;
+        let kept: Vec<usize> = (0..n).rev().filter(|&i| variances[i] > least).collect();
+        let weights = Array2::from_shape_fn((kept.len(), n), |(j, i)| {
+            combinations[(i, kept[j])] / (n as f64 * variances[kept[j]]).sqrt()
+        });
+        let columns = rows.t().as_standard_layout().into_owned();
+        Ok(Self {
+            mean,
+            scale,
+            variances: kept.iter().map(|&i| variances[i]).collect(),
+            directions: product(&columns, &weights),
+        })
+    }
+
     /// The whitening with shrinkage `eps` over all directions: a symmetric `d x d` matrix.
     ///
     /// `eps` = infinity only centres. Fails unless `eps` is above 0.
     pub fn whitening(&self, eps: f64) -> Result<Whitening> {
-        let gains = self.gains(eps)?;
-        let d = gains.len();
-        let matrix = if eps.is_infinite() {
-            Array2::eye(d)
+        let (gains, other) = self.gains(eps)?;
+        if eps.is_infinite() {
+            return Ok(self.map(Array2::eye(self.mean.len())));
+        }
+        let mut matrix = product(&(&self.directions * &(gains - other)), &self.directions);
+        matrix.diag_mut().mapv_inplace(|v| v + other);
+        Ok(self.map(matrix))
+    }
+
+    /// The whitening within the first `rank` directions, or all that vary where these are
+    /// fewer: a `d x rank` matrix whose columns are the scaled principal directions.
+    ///
+    /// Fails unless `eps` is above 0 and `rank` is from 1 to d.
+    pub fn truncated(&self, eps: f64, rank: usize) -> Result<Whitening> {
+        let (gains, _) = self.gains(eps)?;
+        let d = self.mean.len();
+        if rank == 0 || rank > d {
+            let rule = format!("must be from 1 to the number of dimensions, {d}");
+            return Err(Error::parameter("rank", rank, &rule));
+        }
+        // A map to nothing would be none: where nothing varies, any direction is as good.
+        let matrix = if gains.is_empty() {
+            Array2::from_shape_fn((d, 1), |(i, _)| f64::from(u8::from(i == 0)))
         } else {
-            product(&(&self.directions * &gains), &self.directions)
+            let kept = rank.min(gains.len());
+            &self.directions.slice(s![.., ..kept]) * &gains.slice(s![..kept])
         };
         Ok(self.map(matrix))
     }
 
-    /// The whitening within the first `rank` directions: a `d x rank` matrix whose
-    /// columns are the scaled principal directions.
+    /// Rows of `x` whitened over all directions for several `eps`, in the order of the
+    /// directions instead of the columns: all products of rows are those of
+    /// [`whitening`](Self::whitening), but the work of the second and further `eps` is small.
     ///
-    /// Fails unless `eps` is above 0 and `rank` is from 1 to d.
-    pub fn truncated(&self, eps: f64, rank: usize) -> Result<Whitening> {
-        let gains = self.gains(eps)?;
-        if rank == 0 || rank > gains.len() {
-            let rule = format!(
-                "must be from 1 to the number of dimensions, {}",
-                gains.len()
-            );
-            return Err(Error::parameter("rank", rank, &rule));
+    /// Fails unless all `eps` are above 0, on NaN, and where the dimension is another.
+    pub fn rotated(&self, x: ArrayView2<f32>, eps: &[f64]) -> Result<Vec<Array2<f32>>> {
+        let (n, d) = x.dim();
+        if d != self.mean.len() {
+            return Err(Error::data(format!(
+                "the spectrum is of {} dimensions, but the rows have {d}",
+                self.mean.len()
+            )));
         }
-        let matrix = &self.directions.slice(s![.., ..rank]) * &gains.slice(s![..rank]);
-        Ok(self.map(matrix))
+        check_finite(x, "whitening")?;
+        let rows = centred(x, &self.mean) * &self.scale;
+        let transposed = self.directions.t().as_standard_layout().into_owned();
+        let along = product_of_many(&rows, &transposed);
+        // What is left at right angles to all directions.
+        let beside =
+            (self.variances.len() < d).then(|| rows - product_of_many(&along, &self.directions));
+        let one = |&eps: &f64| {
+            let (gains, other) = self.gains(eps)?;
+            let along = (&along * &gains).mapv(|v| v as f32);
+            let Some(beside) = &beside else {
+                return Ok(along);
+            };
+            let beside = beside.mapv(|v| (v * other) as f32);
+            let joined = ndarray::concatenate(ndarray::Axis(1), &[along.view(), beside.view()]);
+            joined.map_err(|e| Error::new(ErrorKind::Internal, format!("{n} rows: {e}")))
+        };
+        eps.iter().map(one).collect()
     }
 
     fn map(&self, matrix: Array2<f64>) -> Whitening {
@@ -151,19 +204,26 @@ impl Spectrum {
         }
     }
 
-    /// `sqrt((1 + eps) t / (variance + eps t))`, t being the mean variance.
-    fn gains(&self, eps: f64) -> Result<Array1<f64>> {
+    /// `sqrt((1 + eps) t / (variance + eps t))`, t being the mean variance: along the
+    /// directions, and at right angles to them all (0 where there is no such place).
+    fn gains(&self, eps: f64) -> Result<(Array1<f64>, f64)> {
         if eps.is_nan() || eps <= 0.0 {
             let rule = "must be above 0 (infinity only centres)";
             return Err(Error::parameter("eps", eps, rule));
         }
-        let mean = self.variances.mean().unwrap_or(0.0);
-        Ok(self.variances.mapv(|variance| {
+        let d = self.mean.len();
+        let mean = self.variances.sum() / d as f64;
+        let gain = |variance: f64| {
             if eps.is_infinite() || mean <= 0.0 {
                 return 1.0;
             }
             ((1.0 + eps) / (variance / mean + eps)).sqrt()
-        }))
+        };
+        let whole = self.variances.len() == d;
+        Ok((
+            self.variances.mapv(gain),
+            if whole { 0.0 } else { gain(0.0) },
+        ))
     }
 }
 
@@ -235,6 +295,17 @@ fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     out
 }
 
+/// As [`product`], on all threads: each block of rows is one task.
+fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((a.nrows(), b.nrows()));
+    let blocks = out.axis_chunks_iter_mut(ndarray::Axis(0), 256);
+    let parts = a.axis_chunks_iter(ndarray::Axis(0), 256);
+    let both: Vec<_> = blocks.into_iter().zip(parts).collect();
+    both.into_par_iter()
+        .for_each(|(mut out, a)| out.assign(&product(&a.to_owned(), b)));
+    out
+}
+
 fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
     Some(MatRef::from_row_major_slice(
         a.as_slice()?,
@@ -243,8 +314,7 @@ fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
     ))
 }
 
-/// Mean and the lower triangle of the covariance.
-fn moments(x: ArrayView2<f32>) -> Result<(Array1<f64>, Mat<f64>)> {
+fn check(x: ArrayView2<f32>) -> Result<()> {
     if x.is_empty() {
         return Err(Error::data(format!(
             "a covariance needs rows and columns, but the matrix is {} x {}",
@@ -252,10 +322,54 @@ fn moments(x: ArrayView2<f32>) -> Result<(Array1<f64>, Mat<f64>)> {
             x.ncols()
         )));
     }
-    check_finite(x, "covariance")?;
-    let mean = column_means(x);
-    let covariance = covariance(x, &mean);
-    Ok((mean, covariance))
+    check_finite(x, "covariance")
+}
+
+/// Eigenvalues of a symmetric matrix by its lower triangle, ascending, and unit eigenvectors,
+/// one a column.
+fn eigen(of: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
+    let d = of.nrows();
+    let mut vectors = Mat::<f64>::zeros(d, d);
+    let mut values = faer::diag::Diag::<f64>::zeros(d);
+    let params = faer::Spec::default();
+    let need = self_adjoint_evd_scratch::<f64>(d, ComputeEigenvectors::Yes, Par::Seq, params);
+    let mut memory = faer::dyn_stack::MemBuffer::try_new(need)
+        .map_err(|_| Error::new(ErrorKind::Memory, "no memory for the eigenvectors"))?;
+    // One thread: the split of the work over threads would change the last bits.
+    self_adjoint_evd(
+        of.as_ref(),
+        values.as_mut(),
+        Some(vectors.as_mut()),
+        Par::Seq,
+        faer::dyn_stack::MemStack::new(&mut memory),
+        params,
+    )
+    .map_err(|e| {
+        let message = format!("the eigenvalues of the covariance were not found: {e:?}");
+        Error::new(ErrorKind::Internal, message)
+    })?;
+    let values = values.column_vector();
+    Ok(((0..d).map(|i| values[i]).collect(), vectors))
+}
+
+/// The lower triangle of the products of rows, over their number; each panel of columns is one
+/// task, whatever the number of threads.
+fn products(rows: &Array2<f64>) -> Mat<f64> {
+    let (n, d) = rows.dim();
+    let mut sum = Mat::<f64>::zeros(n, n);
+    if let Some(rows) = rows.as_slice() {
+        let rows = MatRef::from_row_major_slice(rows, n, d);
+        let panels = sum.as_mut().par_col_chunks_mut(COLUMNS).enumerate();
+        panels.for_each(|(p, panel)| {
+            let top = p * COLUMNS;
+            let width = panel.ncols();
+            let left = rows.subrows(top, n - top);
+            let right = rows.subrows(top, width).transpose();
+            let out = panel.subrows_mut(top, n - top);
+            matmul(out, Accum::Replace, left, right, 1.0 / n as f64, Par::Seq);
+        });
+    }
+    sum
 }
 
 /// The lower triangle of the covariance, summed over blocks of rows in their order; each
@@ -312,6 +426,55 @@ mod tests {
         let rebuilt = (&s.directions * &s.variances).dot(&s.directions.t());
         let error = (&rebuilt - &covariance_of(&x)).mapv(f64::abs);
         assert!(error.iter().all(|&e| e < 1e-9 * s.variances[0]));
+    }
+
+    #[test]
+    fn fewer_rows_than_columns_give_the_same_whitening() {
+        let x = data(12, 30);
+        // The same distribution by its full covariance: every row twice, and twice more.
+        let many = ndarray::concatenate(ndarray::Axis(0), &[x.view(), x.view(), x.view()]).unwrap();
+        let fits = [x.view(), many.view()].map(|x| {
+            let plain = Spectrum::fit(x).unwrap();
+            (plain, Spectrum::fit_standardized(x).unwrap())
+        });
+        let [thin, full] = fits;
+        for (thin, full) in [(thin.0, full.0), (thin.1, full.1)] {
+            assert_eq!((thin.variances.len(), full.variances.len()), (11, 30));
+            for eps in [0.1, f64::INFINITY] {
+                let maps = [&thin, &full].map(|s| s.whitening(eps).unwrap().matrix);
+                let error = (&maps[0] - &maps[1]).mapv(f64::abs);
+                assert!(error.iter().all(|&e| e < 1e-6), "eps {eps}");
+            }
+            let maps = [&thin, &full].map(|s| s.truncated(0.1, 5).unwrap().matrix);
+            let own = |m: &Array2<f64>| m.dot(&m.t());
+            let error = (own(&maps[0]) - own(&maps[1])).mapv(f64::abs);
+            assert!(error.iter().all(|&e| e < 1e-6));
+            assert_eq!(thin.truncated(0.1, 20).unwrap().matrix.ncols(), 11);
+        }
+    }
+
+    #[test]
+    fn rotated_rows_have_the_products_of_whitened_ones() {
+        let others = data(9, 30);
+        for n in [12, 100] {
+            let s = Spectrum::fit_standardized(data(n, 30).view()).unwrap();
+            let scales = [0.3, f64::INFINITY];
+            let rotated = s.rotated(others.view(), &scales).unwrap();
+            for (eps, rows) in scales.into_iter().zip(rotated) {
+                let whitened = s.whitening(eps).unwrap().transform(others.view()).unwrap();
+                let error = rows.dot(&rows.t()) - whitened.dot(&whitened.t());
+                assert!(error.iter().all(|e| e.abs() < 1e-2), "{n} rows, eps {eps}");
+            }
+            assert!(s.rotated(data(3, 4).view(), &[1.0]).is_err());
+        }
+    }
+
+    #[test]
+    fn rows_that_do_not_vary_have_no_direction_and_stay() {
+        let s = Spectrum::fit(Array2::from_elem((3, 5), 2.0).view()).unwrap();
+        assert!(s.variances.is_empty());
+        assert_eq!(s.whitening(0.5).unwrap().matrix, Array2::<f64>::eye(5));
+        assert_eq!(s.truncated(0.5, 4).unwrap().matrix.dim(), (5, 1));
     }
 
     #[test]

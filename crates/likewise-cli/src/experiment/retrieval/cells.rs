@@ -70,6 +70,9 @@ pub(super) struct Cell {
     /// The epoch that was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<usize>,
+    /// What it was chosen by, epoch by epoch, the start first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) validation: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pseudo_label_accuracy: Option<f64>,
     /// Effective rank of the embedding after the last epoch.
@@ -110,6 +113,10 @@ impl Cell {
             over: over.into_iter().collect(),
             labels: log.map(|log| [log.labels, log.validation_labels]),
             epoch: log.map(|log| log.epoch),
+            validation: log.map_or_else(Vec::new, |log| {
+                let scores = log.validation.iter().flatten();
+                scores.map(|&score| rounded(score)).collect()
+            }),
             pseudo_label_accuracy: log.and_then(|l| l.pseudo_label_accuracy).map(rounded),
             effective_rank: log
                 .and_then(|log| log.training.last())
@@ -359,6 +366,7 @@ mod tests {
             )]),
             labels: None,
             epoch: None,
+            validation: vec![],
             pseudo_label_accuracy: None,
             effective_rank: None,
         }

@@ -67,6 +67,9 @@ pub(super) struct Data {
     /// Side of the images that the encoder reads, where no recipe says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) side: Option<usize>,
+    /// Whether whole images are squeezed into the square, where no recipe says it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) squeeze: bool,
     #[serde(default)]
     pub(super) split: Split,
     /// Labels that are shown of each class of the training part; absent: all.
