@@ -21,7 +21,7 @@ mod tensor;
 mod weights;
 
 pub use architecture::Architecture;
-pub use deep::Deep;
+pub use deep::{Deep, Start};
 pub use embedding::EmbeddingConfig;
 pub use encoder::{Encoder, EncoderConfig, Group, Input};
 pub use head::{Head, HeadConfig, Residual};

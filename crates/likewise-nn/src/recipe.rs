@@ -10,7 +10,7 @@ use crate::loss::{Angular, ConfidenceProxy, Loss};
 use crate::mine::Mine;
 use crate::net::{EncoderConfig, HeadConfig, Residual};
 use crate::sample::Sampler;
-use crate::train::TrainConfig;
+use crate::train::{Optimizer, TrainConfig};
 use crate::{Error, Result};
 
 /// What the graph is built on.
@@ -105,7 +105,8 @@ pub struct Recipe {
     pub head: HeadConfig,
     /// An encoder that is trained on images, one a row of `channels x height x width` pixels
     /// of 0 to 255; absent: the head stands on the features as they are. With one, `head`
-    /// matters only where it is an orthonormal map, which then stands behind the encoder.
+    /// matters only where it is an orthonormal map, which then stands behind the encoder, and
+    /// by its `keep`, where the encoder begins as a whitening of its features.
     pub encoder: Option<EncoderConfig>,
     /// The loss.
     #[serde(deserialize_with = "loss_or_its_fields")]
@@ -214,7 +215,10 @@ impl Recipe {
     /// gradients a batch of 100 triplets.
     ///
     /// Here on features as they are; with an [`encoder`](Self::encoder), its weights move
-    /// between the steps of the map, as printed.
+    /// between the steps of the map, as printed: by SGD with momentum .9 (MatConvNet's, not
+    /// printed) at 1e-4. Faster steps have ruined networks that began at random: nothing but
+    /// the first neighbours says what is alike. The first partition's neighbours are those of the
+    /// whitened features or pixels; the paper takes those of the network as it begins.
     pub fn affinity_triplet() -> Self {
         Self {
             name: "affinity-triplet".into(),
@@ -231,6 +235,9 @@ impl Recipe {
             }),
             train: TrainConfig {
                 batch: 100,
+                optimizer: Optimizer::Sgd { momentum: 0.9 },
+                learning_rate: 1e-4,
+                weight_decay: 5e-4,
                 ..TrainConfig::default()
             },
             ..Self::default()

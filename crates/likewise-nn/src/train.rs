@@ -29,7 +29,7 @@ pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};
 use crate::memory::Memory;
-use crate::net::{EmbeddingConfig, Head, Model, Residual, Weights};
+use crate::net::{Deep, EmbeddingConfig, Head, Model, Residual, Weights};
 use crate::{Error, ErrorKind, Images, Recipe, Result};
 
 /// One line of the training log.
@@ -105,7 +105,15 @@ impl Task<'_> {
     fn start_model(&self) -> Result<Model> {
         if self.begins_whitened() || self.recipe.encoder.is_some() && self.epochs == 0 {
             let device = self.device.clone().autodiff();
-            return State::new(self, None, &device)?.model(self);
+            let model = State::new(self, None, &device)?.model(self)?;
+            return Ok(match model {
+                // Beside itself it would be the same, twice as long.
+                Model::Deep(deep) => Model::Deep(Deep {
+                    start: None,
+                    ..deep
+                }),
+                Model::Head(_) => model,
+            });
         }
         Ok(Model::Head(Head {
             config: self.recipe.head,
@@ -323,7 +331,7 @@ fn record(
         // The start is known already.
         (Model::Deep(_), _) if epoch == 0 && task.begins_whitened() => start(),
         (Model::Deep(deep), Some((images, places))) => {
-            deep.embed_images(images, &places[..sample.min(DEEP_SAMPLE)], monitor)?
+            deep.learned(images, &places[..sample.min(DEEP_SAMPLE)], monitor)?
         }
         (Model::Deep(_), None) => return Err(no_images()),
     };

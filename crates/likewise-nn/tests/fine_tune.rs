@@ -104,6 +104,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     };
     let again = deep.embed(pixels.view()).unwrap();
     assert_eq!(again, study.embeddings);
+    assert!(deep.start.is_some() && again.ncols() == 32);
 
     // Frozen layers stay to the bit, the others do not.
     let mut part = recipe(16, 1);

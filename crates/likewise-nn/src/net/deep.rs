@@ -17,13 +17,19 @@ const MOST: usize = 128;
 
 /// Name of the map among the tensors.
 const MAP: &str = "map";
+/// The names of the network as it began start with this.
+const START: &str = "start.";
 
 /// A trained encoder: images as rows in, unit rows out.
 ///
 /// ```text
 /// z = normalise(encoder(x))
 /// e = normalise(z L)        where there is a map L with orthonormal columns
+/// e = [ sqrt(keep) z0 , sqrt(1 - keep) z ]    where the network as it began is kept
 /// ```
+///
+/// The last form is that of a [`Head`](crate::Head): the cosine of two embeddings is the mean of
+/// two, of which one has forgotten nothing. It costs two passes.
 ///
 /// A row holds an image as `channels x height x width` pixels of 0 to 255.
 ///
@@ -37,6 +43,17 @@ pub struct Deep {
     pub weights: Weights,
     /// The orthonormal map.
     pub map: Option<Array2<f32>>,
+    /// What it keeps of the network as it began.
+    pub start: Option<Start>,
+}
+
+/// A network as it began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// Its weights.
+    pub weights: Weights,
+    /// Its share of the cosine, above 0 and below 1.
+    pub keep: f32,
 }
 
 impl EncoderConfig {
@@ -67,7 +84,8 @@ impl Deep {
     /// Columns of an embedding.
     pub fn output_dim(&self) -> usize {
         let z = self.config.output_dim();
-        self.map.as_ref().map_or(z, Array2::ncols)
+        let learned = self.map.as_ref().map_or(z, Array2::ncols);
+        learned + self.start.as_ref().map_or(0, |_| z)
     }
 
     /// Embeds images as rows (`n x input_dim`) into unit rows (`n x output_dim`).
@@ -93,28 +111,56 @@ impl Deep {
         items: &[usize],
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
+        let learned = self.learned(images, items, monitor)?;
+        let Some(start) = &self.start else {
+            return Ok(learned);
+        };
+        let began = self.rows_of(&start.weights, images, items, monitor)?;
+        Ok(start.join(began, learned))
+    }
+
+    /// The part of the embedding that was learned: unit rows.
+    pub(crate) fn learned(
+        &self,
+        images: &dyn Images,
+        items: &[usize],
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
+        let z = self.rows_of(&self.weights, images, items, monitor)?;
+        Ok(match &self.map {
+            Some(map) => likewise::matrix::l2_normalize(z.dot(map)),
+            None => z,
+        })
+    }
+
+    /// Unit rows by the network with these weights.
+    fn rows_of(
+        &self,
+        weights: &Weights,
+        images: &dyn Images,
+        items: &[usize],
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
         let device = Device::flex();
-        let encoder = self.encoder(&device)?.inference();
+        let encoder = self.encoder(weights, &device)?.inference();
         let block = (BLOCK / self.input_dim().max(1)).clamp(1, MOST);
-        let mut out = Array2::zeros((items.len(), self.output_dim()));
-        for (mut out, items) in (out.axis_chunks_iter_mut(Axis(0), block)).zip(items.chunks(block))
+        let mut out = Array2::zeros((items.len(), self.config.output_dim()));
+        for (mut out, items) in out
+            .axis_chunks_iter_mut(Axis(0), block)
+            .zip(items.chunks(block))
         {
             monitor.check()?;
             let input = self.config.input_of(images.rows(items)?, &device)?;
-            let z = to_matrix(l2_normalize(encoder.forward(input)));
-            out.assign(&match &self.map {
-                Some(map) => likewise::matrix::l2_normalize(z.dot(map)),
-                None => z,
-            });
+            out.assign(&to_matrix(l2_normalize(encoder.forward(input))));
         }
         Ok(out)
     }
 
-    fn encoder(&self, device: &Device) -> Result<Encoder> {
-        self.config.init(0, device)?.load(self.weights.clone())
+    fn encoder(&self, weights: &Weights, device: &Device) -> Result<Encoder> {
+        self.config.init(0, device)?.load(weights.clone())
     }
 
-    /// All tensors, the map among them.
+    /// All tensors that training changes, the map among them.
     pub(crate) fn tensors(&self) -> Result<Weights> {
         let mut tensors = self.weights.clone();
         if let Some(map) = &self.map {
@@ -123,9 +169,21 @@ impl Deep {
         Ok(tensors)
     }
 
-    /// The bytes of a safetensors file: the tensors of the encoder, and `map`.
+    /// The bytes of a safetensors file: the tensors of the encoder, `map`, and those of the
+    /// encoder as it began after `start.`.
     pub fn to_safetensors(&self) -> Result<Vec<u8>> {
-        self.tensors()?.to_safetensors()
+        let mut tensors = self.tensors()?;
+        if let Some(start) = &self.start {
+            for (name, shape) in start.weights.shapes() {
+                let values = start.weights.get(name).map(|(_, values)| values.to_vec());
+                tensors.insert(
+                    &format!("{START}{name}"),
+                    shape.to_vec(),
+                    values.unwrap_or_default(),
+                )?;
+            }
+        }
+        tensors.to_safetensors()
     }
 
     /// Whether such bytes hold a network.
@@ -137,11 +195,29 @@ impl Deep {
         })
     }
 
-    /// The network of such bytes.
+    /// The network of such bytes; `keep` is the share of what it began as, where that is there.
     ///
     /// Fails on broken bytes, and on tensors that do not fit `config`.
-    pub fn from_safetensors(config: EncoderConfig, bytes: &[u8]) -> Result<Self> {
-        Self::from_tensors(config, Weights::from_safetensors(bytes)?)
+    pub fn from_safetensors(config: EncoderConfig, keep: f64, bytes: &[u8]) -> Result<Self> {
+        let (mut trained, mut began) = (Weights::default(), Weights::default());
+        let all = Weights::from_safetensors(bytes)?;
+        for (name, shape) in all.shapes() {
+            let values = all.get(name).map(|(_, values)| values.to_vec());
+            let (to, name) = match name.strip_prefix(START) {
+                Some(name) => (&mut began, name),
+                None => (&mut trained, name),
+            };
+            to.insert(name, shape.to_vec(), values.unwrap_or_default())?;
+        }
+        let mut deep = Self::from_tensors(config, trained)?;
+        if began.shapes().next().is_some() {
+            deep.encoder(&began, &Device::flex())?;
+            deep.start = Some(Start {
+                weights: began,
+                keep: keep as f32,
+            });
+        }
+        Ok(deep)
     }
 
     pub(crate) fn from_tensors(config: EncoderConfig, mut weights: Weights) -> Result<Self> {
@@ -162,9 +238,18 @@ impl Deep {
             config,
             weights,
             map,
+            start: None,
         };
-        deep.encoder(&Device::flex())?;
+        deep.encoder(&deep.weights, &Device::flex())?;
         Ok(deep)
+    }
+}
+
+impl Start {
+    /// Unit rows of the start beside those that were learned.
+    pub(crate) fn join(&self, began: Array2<f32>, learned: Array2<f32>) -> Array2<f32> {
+        let (kept, new) = (self.keep.sqrt(), (1.0 - self.keep).sqrt());
+        ndarray::concatenate![Axis(1), began * kept, learned * new]
     }
 }
 
@@ -187,6 +272,7 @@ mod tests {
             config,
             weights,
             map: Some(map.mapv(|v| v as f32)),
+            start: None,
         }
     }
 
@@ -195,7 +281,7 @@ mod tests {
         let deep = deep();
         let bytes = deep.to_safetensors().unwrap();
         assert!(Deep::is_in(&bytes));
-        let again = Deep::from_safetensors(deep.config.clone(), &bytes).unwrap();
+        let again = Deep::from_safetensors(deep.config.clone(), 0.3, &bytes).unwrap();
         assert_eq!(again, deep);
         let x = Array2::from_shape_fn((3, 784), |(i, j)| ((i * 31 + j * 7) % 256) as f32);
         let embedded = deep.embed(x.view()).unwrap();
@@ -210,6 +296,34 @@ mod tests {
     }
 
     #[test]
+    fn the_cosine_is_the_mean_of_two() {
+        let mut deep = deep();
+        deep.map = None;
+        let began = deep.config.init(8, &Device::flex()).unwrap().weights();
+        let x = Array2::from_shape_fn((3, 784), |(i, j)| ((i * 31 + j * 7) % 256) as f32);
+        let cosines = |deep: &Deep| {
+            let rows = deep.embed(x.view()).unwrap();
+            rows.dot(&rows.t())
+        };
+        let learned = cosines(&deep);
+        let old = Deep {
+            weights: began.clone(),
+            ..deep.clone()
+        };
+        let expected = cosines(&old) * 0.3 + learned * 0.7;
+        deep.start = Some(Start {
+            weights: began,
+            keep: 0.3,
+        });
+        assert_eq!(deep.output_dim(), 12);
+        let error = cosines(&deep) - expected;
+        assert!(error.iter().all(|e| e.abs() < 1e-5), "{error}");
+        let bytes = deep.to_safetensors().unwrap();
+        let again = Deep::from_safetensors(deep.config.clone(), 0.3, &bytes).unwrap();
+        assert_eq!(again, deep);
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let deep = deep();
         let said = deep
@@ -218,9 +332,11 @@ mod tests {
             .to_string();
         assert!(said.contains("784 columns, but the view has 10"), "{said}");
         let bytes = deep.to_safetensors().unwrap();
-        assert!(Deep::from_safetensors(deep.config.clone(), &bytes[..bytes.len() - 3]).is_err());
+        assert!(
+            Deep::from_safetensors(deep.config.clone(), 0.3, &bytes[..bytes.len() - 3]).is_err()
+        );
         let cifar = EncoderConfig::of(Architecture::Cifar);
-        assert!(Deep::from_safetensors(cifar, &bytes).is_err());
+        assert!(Deep::from_safetensors(cifar, 0.3, &bytes).is_err());
         let mut tensors = deep.tensors().unwrap();
         tensors.insert(MAP, vec![2, 2], vec![1.0; 4]).unwrap();
         let error = Deep::from_tensors(deep.config.clone(), tensors).unwrap_err();

@@ -57,7 +57,8 @@ impl Model {
     pub fn from_safetensors(recipe: &Recipe, bytes: &[u8]) -> Result<Self> {
         match &recipe.encoder {
             Some(encoder) if Deep::is_in(bytes) => {
-                Deep::from_safetensors(encoder.clone(), bytes).map(Self::Deep)
+                let keep = recipe.head.keep;
+                Deep::from_safetensors(encoder.clone(), keep, bytes).map(Self::Deep)
             }
             _ => Head::from_safetensors(recipe.head, bytes).map(Self::Head),
         }

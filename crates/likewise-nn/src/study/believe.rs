@@ -3,7 +3,7 @@
 use likewise::neighbor::Exact;
 use likewise::tuple::{self, Triplets};
 use likewise::{Beliefs, Label, Labels, Monitor, seed};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
 use crate::recipe::AffinityLabels;
@@ -89,17 +89,16 @@ fn weighted(
     }
 }
 
-/// Triplets of a partition of the items, from affinities that spread among their unit rows,
-/// and pseudo-labels by the classes whose labeled items are nearest.
+/// Triplets of some items, from affinities that spread among their unit rows, and
+/// pseudo-labels by the classes whose labeled items are nearest.
 pub(super) fn of_affinities(
     rows: ArrayView2<f32>,
+    items: &[usize],
     known: &Labels,
-    partition: usize,
     recipe: &Recipe,
-    (seed, monitor): (u64, &Monitor),
+    monitor: &Monitor,
 ) -> Result<Targets> {
     let settings = &recipe.affinity;
-    let items = members(known, partition, settings, seed);
     let k = settings.k.min(items.len().saturating_sub(1));
     if k < 2 {
         return Err(Error::data(format!(
@@ -107,9 +106,8 @@ pub(super) fn of_affinities(
             items.len()
         )));
     }
-    let rows = rows.select(Axis(0), &items);
-    let labels = known.select(&items);
-    let (neighbors, _) = Exact::new().search(rows.view(), k, monitor)?;
+    let labels = known.select(items);
+    let (neighbors, _) = Exact::new().search(rows, k, monitor)?;
     let affinities = settings.spread.spread(&neighbors, &labels, monitor)?;
     let mined = tuple::Affinity::new().mine_given(&neighbors, &affinities.values, &labels)?;
     let mut triplets = Triplets::default();
@@ -130,7 +128,12 @@ pub(super) fn of_affinities(
 }
 
 /// The labeled items, and the unlabeled ones of a partition, in order.
-fn members(known: &Labels, partition: usize, settings: &AffinityLabels, seed: u64) -> Vec<usize> {
+pub(super) fn members(
+    known: &Labels,
+    partition: usize,
+    settings: &AffinityLabels,
+    seed: u64,
+) -> Vec<usize> {
     let (mut items, others): (Vec<usize>, Vec<usize>) =
         (0..known.len()).partition(|&i| known[i].class().is_some());
     let mut rng = seed::stream(seed, &format!("partition {partition}"));
@@ -224,7 +227,9 @@ mod tests {
             ..Recipe::affinity_triplet()
         };
         let silent = Monitor::silent();
-        let targets = of_affinities(x.view(), &known, 0, &recipe, (3, &silent)).unwrap();
+        let items = members(&known, 0, &recipe.affinity, 3);
+        let rows = x.select(ndarray::Axis(0), &items);
+        let targets = of_affinities(rows.view(), &items, &known, &recipe, &silent).unwrap();
         let triplets = targets.triplets.unwrap();
         assert_eq!(triplets.len(), 36 * 2);
         triplets.check(60).unwrap();

@@ -10,7 +10,7 @@ use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::believe::{believed, labeled, of_affinities, oracle};
+use super::believe::{believed, labeled, members, of_affinities, oracle};
 use super::{Ground, Whiten};
 use crate::net::{EmbeddingConfig, Model};
 use crate::recipe::{GraphOn, PseudoLabels};
@@ -144,7 +144,7 @@ impl Ground<'_> {
         let labels_only = self.choose(&start, Source::Labels, known, None, monitor)?;
         let recipe = self.choose(&start, Source::Beliefs, known, Some(&beliefs), monitor)?;
         for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
-            let embedded = self.embed_tested(&chosen.model, monitor)?;
+            let embedded = self.embed_tested(&chosen.model, &start.whitening, monitor)?;
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);
         }
@@ -173,7 +173,7 @@ impl Ground<'_> {
         };
         let beliefs = beliefs.as_ref();
         let chosen = self.choose(&start, Source::Beliefs, &drawn.known, beliefs, monitor)?;
-        let embedded = self.embed_tested(&chosen.model, monitor)?;
+        let embedded = self.embed_tested(&chosen.model, &start.whitening, monitor)?;
         let run = self.plan.ask(self, embedded.view(), monitor)?;
         Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, 0)))
     }
@@ -238,11 +238,11 @@ impl Ground<'_> {
         }
     }
 
-    /// The head that all labels of the training part give: what labels are worth.
+    /// How the model does that all labels of the training part give: what labels are worth.
     ///
     /// Without a validation part it runs all epochs: folds over every label would cost
     /// more than the rest of the study.
-    pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Model> {
+    pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
         let whiten = self.whiten(&self.known(&all, seed))?;
@@ -265,7 +265,8 @@ impl Ground<'_> {
             Some(_) => Score::choose(&trained.scores),
             None => trained.models.len() - 1,
         };
-        Ok(trained.models[epoch].clone())
+        let embedded = self.embed_tested(&trained.models[epoch], &start.whitening, monitor)?;
+        self.plan.ask(self, embedded.view(), monitor)
     }
 
     /// The labels that may be fitted on: all of `truth`, or a draw.
@@ -449,19 +450,18 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Targets> {
         let recipe = self.recipe;
-        let embedded = |models: &[Model]| match models.last() {
-            Some(model) if recipe.graph_on == GraphOn::Embedding => self
-                .embed(model, &start.rows, &self.train, monitor)
-                .map(Some),
-            _ => Ok(None),
+        let latest = |models: &[Model]| match models.last() {
+            Some(model) if recipe.graph_on == GraphOn::Embedding => Some(model.clone()),
+            _ => None,
         };
         match recipe.pseudo_labels {
             PseudoLabels::None => Ok(labeled(known)),
             PseudoLabels::Oracle => Ok(oracle(&self.labels.select(&self.train), known)),
             PseudoLabels::Propagation => {
                 let method = &recipe.propagation;
-                let beliefs = match embedded(models)? {
-                    Some(rows) => {
+                let beliefs = match latest(models) {
+                    Some(model) => {
+                        let rows = self.embed(&model, &start.rows, &self.train, monitor)?;
                         let graph = recipe.graph.build(rows.view(), monitor)?;
                         method.propagate(&graph, known, monitor)?
                     }
@@ -473,9 +473,14 @@ impl Ground<'_> {
                 let partition = (epoch - 1) / recipe.affinity.every;
                 // The model at the end of the last partition, also where training resumed.
                 let before = partition * recipe.affinity.every + 1;
-                let rows = embedded(&models[..models.len().min(before)])?;
-                let rows = rows.as_ref().unwrap_or(&start.rows);
-                of_affinities(rows.view(), known, partition, recipe, (start.seed, monitor))
+                let model = latest(&models[..models.len().min(before)]);
+                let places = members(known, partition, &recipe.affinity, start.seed);
+                let mut rows = start.rows.select(Axis(0), &places);
+                if let Some(model) = model {
+                    let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                    rows = self.embed(&model, &rows, &items, monitor)?;
+                }
+                of_affinities(rows.view(), &places, known, recipe, monitor)
             }
         }
     }
@@ -559,13 +564,20 @@ impl Ground<'_> {
         train(&task, targets, score, (checkpoint, log), monitor)
     }
 
-    /// Embeddings of the items that ask or are searched.
-    pub(super) fn embed_tested(&self, model: &Model, monitor: &Monitor) -> Result<Array2<f32>> {
-        match (model, &self.images) {
-            (Model::Deep(deep), Some(images)) => {
-                deep.embed_images(images.as_ref(), &self.tested_items, monitor)
+    /// Embeddings of the items that ask or are searched; `whitening` is that of the model's
+    /// start.
+    fn embed_tested(
+        &self,
+        model: &Model,
+        whitening: &Whitening,
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
+        match model {
+            Model::Head(head) => head.embed(self.tested.view()),
+            Model::Deep(_) => {
+                let rows = self.start_rows(whitening, &self.tested_items)?;
+                self.embed(model, &rows, &self.tested_items, monitor)
             }
-            _ => model.embed(self.tested.view()),
         }
     }
 
@@ -579,7 +591,13 @@ impl Ground<'_> {
     ) -> Result<Array2<f32>> {
         match (model, &self.images) {
             (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
-            (Model::Deep(deep), Some(images)) => deep.embed_images(images.as_ref(), items, monitor),
+            (Model::Deep(deep), Some(images)) => {
+                let learned = deep.learned(images.as_ref(), items, monitor)?;
+                Ok(match &deep.start {
+                    Some(start) => start.join(rows.clone(), learned),
+                    None => learned,
+                })
+            }
             (Model::Deep(_), None) => Err(no_images()),
         }
     }

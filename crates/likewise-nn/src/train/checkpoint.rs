@@ -304,7 +304,11 @@ fn body_tensors(model: &Model) -> Result<Weights> {
 /// A model like this one with other tensors.
 fn with_tensors(model: Model, weights: Weights) -> Result<Model> {
     match model {
-        Model::Deep(deep) => Deep::from_tensors(deep.config, weights).map(Model::Deep),
+        Model::Deep(deep) => {
+            let start = deep.start;
+            let loaded = Deep::from_tensors(deep.config, weights)?;
+            Ok(Model::Deep(Deep { start, ..loaded }))
+        }
         Model::Head(head) => {
             let matrices = weights.matrices();
             let fits = (head.residual.iter().flatten()).all(|(name, m)| {

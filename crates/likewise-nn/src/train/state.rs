@@ -11,7 +11,9 @@ use super::map::Map;
 use super::{Task, gradient};
 use crate::Result;
 use crate::loss::{Batch, Loss};
-use crate::net::{Deep, Head, Model, Residual, Weights, matrix_tensor, parameter, to_matrix};
+use crate::net::{
+    Deep, Head, Model, Residual, Start, Weights, matrix_tensor, parameter, to_matrix,
+};
 
 /// Identity of the proxies, for their optimizer.
 const PROXIES: u64 = 1;
@@ -30,6 +32,8 @@ pub(super) struct State {
     pub(super) proxy_optimizer: ModuleOptimizer,
     /// Moving average of the body's weights.
     pub(super) average: Option<Weights>,
+    /// What the model keeps of the network as it begins.
+    start: Option<Start>,
     device: Device,
 }
 
@@ -49,7 +53,16 @@ impl State {
             Some(body) if recipe.train.average > 0.0 => Some(body.weights()?),
             _ => None,
         };
+        let keep = recipe.head.keep as f32;
+        let start = match &body {
+            Some(body) if keep > 0.0 && task.begins_whitened() => Some(Start {
+                weights: body.weights()?,
+                keep,
+            }),
+            _ => None,
+        };
         Ok(Self {
+            start,
             body,
             map,
             proxies: proxies.map(|rows| Self::proxies(&rows, device)),
@@ -162,6 +175,7 @@ impl State {
                 config,
                 weights,
                 map,
+                start: self.start.clone(),
             }));
         }
         let mut residual = weights.matrices();
