@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use likewise::Collection;
 use likewise::seed::Rng;
-use likewise_image::transform::Augment;
+use likewise_image::transform::{self, Augment, Filter, Window};
 use likewise_image::{
-    Channels, Encoder, Error, ErrorKind, ImageFolder, Pixels, Preprocess, Resize,
+    Channels, Encoder, Error, ErrorKind, ImageFolder, Pixels, Preprocess, Resize, decode,
 };
 use likewise_io::Shape;
 use likewise_nn::net::{EncoderConfig, Input, Weights};
@@ -143,6 +143,51 @@ impl likewise_nn::Images for Trained {
     fn views(&self, items: &[usize], rng: &mut Rng) -> likewise_nn::Result<Array2<f32>> {
         let seeds: Vec<u64> = items.iter().map(|_| rng.random()).collect();
         self.pixels.views(items, &seeds).map_err(of_image)
+    }
+}
+
+/// The images of a folder as people look at them.
+#[derive(Debug)]
+pub(crate) struct Photos {
+    path: PathBuf,
+}
+
+impl Photos {
+    /// Those below `path`, or the one there.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Width, height and colours, three bytes a pixel, of the image of this id, of which no
+    /// edge is longer than `edge`.
+    pub(crate) fn small(
+        &self,
+        id: &str,
+        edge: usize,
+    ) -> likewise_nn::Result<(usize, usize, Vec<u8>)> {
+        let path = if self.path.is_dir() {
+            self.path.join(id)
+        } else {
+            self.path.clone()
+        };
+        let small = || {
+            let image = decode::read(&path, decode::MAX_PIXELS)?;
+            let (width, height) = image.dimensions();
+            let longest = width.max(height);
+            let scaled = |side: u32| (u64::from(side) * edge as u64 / u64::from(longest)) as u32;
+            let [width, height] = if longest as usize > edge {
+                [width, height].map(|side| scaled(side).max(1))
+            } else {
+                [width, height]
+            };
+            let whole = Window::whole(&image);
+            transform::resize(&image, whole, width, height, Filter::Bilinear)
+        };
+        let image = small().map_err(of_image)?;
+        let (width, height) = image.dimensions();
+        Ok((width as usize, height as usize, image.into_raw()))
     }
 }
 

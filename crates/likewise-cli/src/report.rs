@@ -23,7 +23,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ndarray::ArrayView2;
 
 use thumbnail::Pictures;
-pub(crate) use thumbnail::Thumbnails;
+pub(crate) use thumbnail::{Rows, Thumbnails};
 
 const STYLE: &str = include_str!("report/style.css");
 /// The page may use its own style and its own pictures, nothing else.
@@ -64,11 +64,11 @@ impl Ground<'_> {
 /// Cost: an exact search of at most 400 queries in both spaces, and the principal
 /// directions of at most 3000 items (cubic in the dimensions). The page takes about 0.1 MB
 /// and 200 bytes a tested item.
-pub(crate) fn html(
+pub(crate) fn html<'a>(
     study: &Study,
-    collection: &Collection,
+    collection: &'a Collection,
     features: ArrayView2<f32>,
-    thumbnails: Option<Thumbnails>,
+    thumbnails: Option<Thumbnails<'a>>,
     command: &str,
     second: Option<&Results>,
 ) -> Result<String> {
@@ -88,7 +88,10 @@ pub(crate) fn html(
             )));
         }
     }
-    let pictures = thumbnails.map(|t| Pictures::new(t, n)).transpose()?;
+    let pictures = match thumbnails {
+        Some(of) => Some(Pictures::new(of, collection.ids())?),
+        None => None,
+    };
     let (queries, gallery) = split::roles(&study.parts);
     let known = |mut items: Vec<usize>| {
         items.retain(|&item| labels[item].class().is_some());
@@ -475,12 +478,13 @@ mod tests {
         let (study, collection) = case(["a", "b", "c"]);
         let features = collection.views()[0].matrix.view();
         let pixels = Array2::from_shape_fn((24, 6), |(i, j)| (i + j) as f32);
-        let thumbnails = Thumbnails {
+        let rows = Rows {
             pixels: pixels.view(),
             width: 3,
             height: 2,
         };
-        let page = html(&study, &collection, features, Some(thumbnails), "", None).unwrap();
+        let thumbnails = Some(Thumbnails::Rows(rows));
+        let page = html(&study, &collection, features, thumbnails, "", None).unwrap();
         assert_eq!(
             page.matches("<img class=\"coarse\" src=\"data:image/png;base64,")
                 .count(),
@@ -488,11 +492,8 @@ mod tests {
         );
         assert_eq!(page.matches("<img").count(), 6 * 17);
         assert!(balanced(&page));
-        let wrong = Thumbnails {
-            width: 4,
-            ..thumbnails
-        };
-        assert!(html(&study, &collection, features, Some(wrong), "", None).is_err());
+        let wrong = Some(Thumbnails::Rows(Rows { width: 4, ..rows }));
+        assert!(html(&study, &collection, features, wrong, "", None).is_err());
     }
 
     #[test]

@@ -95,6 +95,11 @@ fn a_run_on_images_embeds_and_finds_images() {
         at,
         &["fit", "photos", "--epochs", "2", "-k", "5", "-o", "run"],
     );
+    let page = std::fs::read_to_string(at.join("run/report.html")).unwrap();
+    assert!(
+        page.contains("src=\"data:image/png"),
+        "photographs are shown"
+    );
     succeeds(at, &["embed", "run", "photos", "-o", "e.npy"]);
     // One image asks.
     let query = [

@@ -97,15 +97,16 @@ impl Pixels {
             .zip(items)
             .enumerate()
             .try_for_each(|(place, (row, &item))| {
+                let path = &self.paths[item];
                 let write = |image: &RgbImage| {
                     let row = row.into_slice().expect("rows are contiguous");
                     let out = ArrayViewMut3::from_shape(shape, row);
                     let out = out.expect("a row holds an image");
-                    self.preprocess.write(&square(place, image)?, out);
+                    let seen = square(place, image).map_err(|e| e.within(path.display()))?;
+                    self.preprocess.write(&seen, out);
                     Ok(())
                 };
-                let path = &self.paths[item];
-                self.with(item, write).map_err(|e| e.within(path.display()))
+                self.with(item, write)
             })?;
         Ok(rows)
     }
@@ -115,8 +116,7 @@ impl Pixels {
         if let Some(image) = self.kept[item].get() {
             return work(image);
         }
-        let bytes = decode::read_bytes(&self.paths[item], decode::MAX_PIXELS)?;
-        let image = self.shrunk(decode::decode(&bytes, decode::MAX_PIXELS)?)?;
+        let image = self.shrunk(decode::read(&self.paths[item], decode::MAX_PIXELS)?)?;
         work(&image)?;
         let size = image.as_raw().len() as u64;
         let take = |room: u64| room.checked_sub(size);

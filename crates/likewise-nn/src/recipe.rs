@@ -215,7 +215,7 @@ impl Recipe {
     /// gradients a batch of 100 triplets.
     ///
     /// Here on features as they are; with an [`encoder`](Self::encoder), its weights move
-    /// between the steps of the map, as printed: by SGD with momentum .9 (MatConvNet's, not
+    /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
     /// printed) at 1e-4. Faster steps have ruined networks that began at random: nothing but
     /// the first neighbours says what is alike. The first partition's neighbours are those of the
     /// whitened features or pixels; the paper takes those of the network as it begins.

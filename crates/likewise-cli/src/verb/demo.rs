@@ -13,7 +13,7 @@ use super::fit::{Job, print};
 use crate::args::Demo;
 use crate::failure::Failure;
 use crate::output;
-use crate::report::Thumbnails;
+use crate::report::{Rows, Thumbnails};
 use crate::run_folder::RunFolder;
 
 /// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
@@ -56,11 +56,11 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let zero_shot = job.plan(&collection, view, None).run(at.monitor)?.results;
     job.protocol.split = SplitKind::Item;
     let pixels = collection.view(Some("pix"))?;
-    let thumbnails = Thumbnails {
+    let thumbnails = Thumbnails::Rows(Rows {
         pixels: pixels.matrix.view(),
         width: PIXELS.1,
         height: PIXELS.0,
-    };
+    });
     let (study, _) = job.run(
         &collection,
         view,

@@ -13,7 +13,7 @@ use super::{Context, graph};
 use crate::args::{Fit, SplitName};
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::report::{self, Thumbnails};
+use crate::report::{self, Rows, Thumbnails};
 use crate::run_folder::{Config, IndexCard, Record, RunFolder, peak_memory, suitable, write_index};
 use crate::{config, data, images, output};
 
@@ -86,11 +86,17 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         seconds: BTreeMap::from([("read", clock.elapsed().as_secs_f64())]),
     };
     let folder = RunFolder::create(out, args.resume)?;
-    let thumbnails = square(view).map(|side| Thumbnails {
-        pixels: view.matrix.view(),
-        width: side,
-        height: side,
-    });
+    let photos = images::suit(path, flags)?.then(|| images::Photos::new(path));
+    let thumbnails = match &photos {
+        Some(photos) => Some(Thumbnails::Photos(photos)),
+        None => square(view).map(|side| {
+            Thumbnails::Rows(Rows {
+                pixels: view.matrix.view(),
+                width: side,
+                height: side,
+            })
+        }),
+    };
     let (study, card) = job.run(&collection, view, &folder, thumbnails, None, at)?;
     if at.common.json {
         output::json(&study.results)?;
@@ -125,12 +131,12 @@ pub(super) struct Job {
 
 impl Job {
     /// Runs the study and fills the folder: the artifacts first, `run.json` last.
-    pub(super) fn run(
+    pub(super) fn run<'a>(
         &mut self,
-        collection: &Collection,
+        collection: &'a Collection,
         view: &View,
         folder: &RunFolder,
-        thumbnails: Option<Thumbnails>,
+        thumbnails: Option<Thumbnails<'a>>,
         second: Option<&Results>,
         at: &Context,
     ) -> Result<(Study, IndexCard), Failure> {
@@ -286,10 +292,16 @@ fn estimate(shape: &graph::DataShape, recipe: &Recipe, args: &Fit) -> Estimate {
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
 }
 
-/// Side of the picture that a row of pixels is, where it can only be a square one.
+/// Side of the picture that a row of pixels is, grey or in three colours, where it can only be
+/// a square one.
 fn square(view: &View) -> Option<usize> {
-    let side = view.matrix.ncols().isqrt();
-    (view.name == "pixels" && side * side == view.matrix.ncols()).then_some(side)
+    let columns = view.matrix.ncols();
+    let side = [columns, columns / 3].map(usize::isqrt);
+    let fits = side.into_iter().find(|side| {
+        let area = side * side;
+        area == columns || 3 * area == columns
+    });
+    fits.filter(|_| view.name == "pixels")
 }
 
 /// What the tensors of the model are, and how they make an embedding.
