@@ -308,8 +308,16 @@ fn features(
     })
 }
 
+/// The folder of images at `path`, or the one that an archive there holds.
+pub(crate) fn folder(path: &Path) -> Result<PathBuf, Failure> {
+    if path.extension().is_some_and(|e| e == "tar") {
+        return unpacked(path);
+    }
+    Ok(path.to_owned())
+}
+
 /// The folder that an archive of images holds, unpacked once into the cache.
-pub(crate) fn unpacked(archive: &Path) -> Result<PathBuf, Failure> {
+fn unpacked(archive: &Path) -> Result<PathBuf, Failure> {
     let within = |e: std::io::Error| Failure::failed(format!("{}: {e}", archive.display()));
     let cache = cache_folder().unwrap_or_else(std::env::temp_dir);
     let folder = cache.join("unpacked").join(likewise_io::digest(archive)?);

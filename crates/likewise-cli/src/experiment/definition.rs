@@ -95,6 +95,10 @@ pub(crate) struct Data {
     /// File of the labels, where they stand elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<PathBuf>,
+    /// Weights of the network that turns images into features; the file is then a folder or a
+    /// .tar of images, squeezed into its square.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoder: Option<PathBuf>,
     /// Sets of a group stand in one table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<String>,

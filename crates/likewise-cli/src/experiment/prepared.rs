@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::neighbor::{Exact, KnnGraph, Neighbors, Symmetrize};
-use likewise::{Graph, Labels, Monitor, seed};
+use likewise::{Graph, Labels, seed};
 use likewise_io::ReadOptions;
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
 use super::definition::{Data, Experiment, LabelDraw, Standardize};
 use super::store::DataRecord;
+use crate::args::Images;
 use crate::failure::Failure;
+use crate::images;
+use crate::verb::Context;
 
 /// A data set, ready for its draws.
 pub(crate) struct Prepared {
@@ -55,17 +58,27 @@ impl Prepared {
     /// Items without a known class are left out, since nothing can be measured on them.
     pub(crate) fn read(
         path: &Path,
-        labels: Option<&Path>,
+        (labels, encoder): (Option<&Path>, Option<&Path>),
         data: &Data,
         experiment: &Experiment,
-        monitor: &Monitor,
+        at: &Context,
     ) -> Result<Self, Failure> {
-        let options = ReadOptions {
-            labels: labels.map(Path::to_owned),
-            view: data.view.clone(),
-            max_memory: None,
+        let monitor = at.monitor;
+        let collection = if encoder.is_some() {
+            let flags = Images {
+                encoder: encoder.map(Path::to_owned),
+                squeeze: true,
+                skip_bad: false,
+            };
+            images::load(&images::folder(path)?, labels, &flags, at)?
+        } else {
+            let options = ReadOptions {
+                labels: labels.map(Path::to_owned),
+                view: data.view.clone(),
+                max_memory: None,
+            };
+            likewise_io::read(path, &options, monitor)?
         };
-        let collection = likewise_io::read(path, &options, monitor)?;
         let view = collection.view(data.view.as_deref())?;
         let truth = crate::data::labels(&collection)?;
         let usable = |&i: &usize| {

@@ -285,12 +285,7 @@ impl Loaded {
         sources: &Sources,
         at: &Context,
     ) -> Result<Self, Failure> {
-        let archive = sources.file.extension().is_some_and(|e| e == "tar");
-        let file = if archive {
-            images::unpacked(&sources.file)?
-        } else {
-            sources.file.clone()
-        };
+        let file = images::folder(&sources.file)?;
         let flags = Images {
             encoder: sources.encoder.clone(),
             skip_bad: false,

@@ -63,8 +63,10 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
             }
             continue;
         }
-        let missing =
-            (data.labels.iter().chain([&data.file])).find(|file| find(file, &places).is_none());
+        let beside = data.labels.iter().chain(&data.encoder);
+        let missing = beside
+            .chain([&data.file])
+            .find(|file| find(file, &places).is_none());
         if let Some(file) = missing {
             let reason = format!("{} is in none of the folders of data", file.display());
             at.monitor.warn(format!("{} skipped: {reason}", data.name));
@@ -147,6 +149,7 @@ fn cells_of(
     let place = |file: &Path| find(file, places).unwrap_or_default();
     let path = place(&data.file);
     let labels = data.labels.as_deref().map(place);
+    let encoder = data.encoder.as_deref().map(place);
     let draws = experiment.draws_of(data, args.draws.unwrap_or(experiment.draws).get());
     let rows: Vec<_> = (experiment.methods.iter())
         .flat_map(|method| method.rows.iter().map(move |row| (&method.name, row)))
@@ -168,7 +171,13 @@ fn cells_of(
     {
         return Ok(());
     }
-    let prepared = Prepared::read(&path, labels.as_deref(), data, experiment, at.monitor)?;
+    let prepared = Prepared::read(
+        &path,
+        (labels.as_deref(), encoder.as_deref()),
+        data,
+        experiment,
+        at,
+    )?;
     store.put_data(prepared.record.clone(), prepared.seconds);
     let total = missing(store) as u64;
     at.monitor.start(data.name.clone(), total);
