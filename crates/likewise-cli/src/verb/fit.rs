@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use likewise::{Collection, View};
-use likewise_nn::net::Weights;
+use likewise_nn::net::{EmbeddingConfig, Weights};
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
 use likewise_nn::{Device, Recipe, Residual};
 
@@ -311,6 +311,9 @@ fn formula(recipe: &Recipe) -> String {
     if let Some(encoder) = &recipe.encoder {
         let map = if mapped {
             ", then normalise(z map)"
+        } else if matches!(encoder.head, EmbeddingConfig::Whitened { .. }) {
+            "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, sqrt(1 - \
+             keep) z], `keep` as in `config.json` under recipe.head"
         } else {
             ""
         };
