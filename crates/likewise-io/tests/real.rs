@@ -42,7 +42,7 @@ fn fashion_mnist_is_a_folder_with_a_split() {
     let items = load(folder);
     let x = &items.views()[0].matrix;
     assert_eq!(x.dim(), (70_000, 784));
-    assert!(x.iter().all(|v| (0.0..=1.0).contains(v)));
+    assert!(x.iter().all(|v| (0.0..=255.0).contains(v)));
     let split = items.split.as_ref().unwrap();
     assert_eq!(split.iter().filter(|p| **p == Part::Train).count(), 60_000);
     assert_eq!(split.iter().filter(|p| **p == Part::Test).count(), 10_000);

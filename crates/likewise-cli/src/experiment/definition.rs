@@ -171,22 +171,29 @@ pub(crate) struct Experiment {
     pub(crate) paper_rows: Vec<PaperRow>,
 }
 
+/// What a file says, and the name of a place in it: the file and the line.
+pub(super) fn written<W: serde::de::DeserializeOwned>(
+    path: &Path,
+) -> Result<(W, impl Fn(usize) -> String), Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
+    let written =
+        toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let at = move |start: usize| {
+        let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
+        format!("{}:{line}", path.display())
+    };
+    Ok((written, at))
+}
+
 impl Experiment {
     /// Reads the file.
     ///
     /// Fails with the line of what is wrong: an unknown field, method or parameter, a name
     /// that stands twice, a sweep or a comparison of a method that is not there.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
-        let written: Written = toml::from_str(&text)
-            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-        let at = |start: usize| {
-            let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
-            format!("{}:{line}", path.display())
-        };
-        let sha256 = likewise_io::digest(path)?;
-        written.check(sha256, &at)
+        let (written, at) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &at)
     }
 
     /// The draws of a data set.

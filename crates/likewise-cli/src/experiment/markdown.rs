@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use likewise::eval::bootstrap::Estimate;
 
-use super::definition::{Data, Experiment, LabelDraw, Method, Standardize};
+use super::definition::{Data, Experiment, LabelDraw, Method, Paper, Standardize};
 use super::store::{Run, Store, key};
 use super::summary::{Verdict, best, mean, paired, record, verdict};
 
@@ -24,14 +24,11 @@ pub(crate) fn document(
     figure: bool,
 ) -> String {
     let mut page = Page::default();
-    page.line(&format!("# {}", experiment.title));
-    if let Some(paper) = &experiment.paper {
-        page.line(&format!(
-            "{} of {} (paper {}), run again by `likewise reproduce`.",
-            paper.table, paper.source, paper.id
-        ));
-    }
-    page.line(&experiment.protocol);
+    page.head(
+        &experiment.title,
+        experiment.paper.as_ref(),
+        &experiment.protocol,
+    );
     if figure {
         page.line("![Accuracy by parameter](figure.svg)");
     }
@@ -67,6 +64,31 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Title, what is run again, and how.
+    pub(super) fn head(&mut self, title: &str, paper: Option<&Paper>, protocol: &str) {
+        self.line(&format!("# {title}"));
+        if let Some(paper) = paper {
+            self.line(&format!(
+                "{} of {} (paper {}), run again by `likewise reproduce`.",
+                paper.table, paper.source, paper.id
+            ));
+        }
+        self.line(protocol);
+    }
+
+    /// What was left out, and why.
+    pub(super) fn skipped(&mut self, skipped: &[Skipped]) {
+        if skipped.is_empty() {
+            return;
+        }
+        let mut text = String::from("Skipped:\n\n");
+        for Skipped { name, reason } in skipped {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "- {name}: {reason}");
+        }
+        self.line(&text);
+    }
+
     pub(super) fn line(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -328,13 +350,7 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
         let _ = writeln!(text, "- {}: `{row}`", method.name);
     }
     page.line(&text);
-    if !skipped.is_empty() {
-        let mut text = String::from("Skipped:\n\n");
-        for Skipped { name, reason } in skipped {
-            let _ = writeln!(text, "- {name}: {reason}");
-        }
-        page.line(&text);
-    }
+    page.skipped(skipped);
 }
 
 fn times(page: &mut Page, experiment: &Experiment, store: &Store) {

@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 
 use super::definition::{Data, Experiment, LabelDraw, Standardize};
 use super::store::DataRecord;
-use crate::args::Images;
+use crate::args::{Images, Reproduce};
 use crate::failure::Failure;
 use crate::images;
 use crate::verb::Context;
@@ -44,6 +44,25 @@ pub(crate) fn folders(given: Option<&Path>, experiment: &Path) -> Vec<PathBuf> {
         .chain(variable)
         .chain(elsewhere)
         .collect()
+}
+
+/// That no data set of an experiment is in any of the folders.
+pub(crate) fn none_here(experiment: &Path, folders: &[PathBuf]) -> Failure {
+    let looked: Vec<String> = folders.iter().map(|p| p.display().to_string()).collect();
+    Failure::failed(format!(
+        "{}: none of its data is here; looked in {}; name their folder with --data",
+        experiment.display(),
+        looked.join(", ")
+    ))
+}
+
+/// Where the results go: the folder that was asked for, or results/ and the name of the
+/// experiment.
+pub(crate) fn results_folder(args: &Reproduce) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| {
+        let name = args.experiment.file_stem().unwrap_or_default();
+        Path::new("results").join(name)
+    })
 }
 
 /// The place of a file of an experiment.

@@ -24,7 +24,7 @@ use serde::Serialize;
 use self::cells::{Cell, DataRecord, Store};
 use self::definition::{Data, Experiment, How};
 use super::markdown::Skipped;
-use super::prepared::{find, folders};
+use super::prepared::{find, folders, none_here, results_folder};
 use super::store::replace;
 use crate::args::{Images, Reproduce};
 use crate::failure::Failure;
@@ -62,10 +62,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     for name in &args.only {
         experiment.check_name(name)?;
     }
-    let folder = args.out.clone().unwrap_or_else(|| {
-        let name = args.experiment.file_stem().unwrap_or_default();
-        Path::new("results").join(name)
-    });
+    let folder = results_folder(args);
     let places = folders(args.data.as_deref(), &args.experiment);
     let mut store = Store::open(&folder, &experiment)?;
     let mut skipped = Vec::new();
@@ -97,12 +94,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     }
     let answer = answer(&experiment, &store, &folder, &skipped);
     if answer.cells == 0 {
-        let looked: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-        return Err(Failure::failed(format!(
-            "{}: none of its data is here; looked in {}; name their folder with --data",
-            args.experiment.display(),
-            looked.join(", ")
-        )));
+        return Err(none_here(&args.experiment, &places));
     }
     store.write()?;
     replace(

@@ -259,45 +259,81 @@ impl Store {
             )
         };
         self.results.runs.sort_by_key(place);
-        std::fs::create_dir_all(&self.folder)
-            .map_err(|e| Failure::failed(format!("{}: {e}", self.folder.display())))?;
-        let data = lines(self.results.data.iter().map(|(name, record)| {
-            let name = serde_json::to_string(name)?;
-            Ok(format!("{name}: {}", serde_json::to_string(record)?))
-        }))?;
-        let mut rows: Vec<&serde_json::Value> = Vec::new();
-        let mut runs = Vec::new();
-        for run in &self.results.runs {
-            let known = rows.iter().position(|row| **row == run.row);
-            let place = known.unwrap_or(rows.len());
-            if known.is_none() {
-                rows.push(&run.row);
-            }
-            runs.push(Run {
-                row: place.into(),
-                ..run.clone()
-            });
-        }
-        let text = format!(
-            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
-             \"rows\": [\n{}\n],\n\"runs\": [\n{}\n]\n}}\n",
-            serde_json::to_string(&self.results.likewise)?,
-            serde_json::to_string(&self.results.title)?,
-            serde_json::to_string(&self.results.experiment)?,
-            lines(rows.iter().map(serde_json::to_string))?,
-            lines(runs.iter().map(serde_json::to_string))?
-        );
-        replace(&self.folder.join("results.json"), &text)?;
-        let text = serde_json::to_string(&self.times)? + "\n";
-        replace(&self.folder.join("times.json"), &text)?;
+        let results = &self.results;
+        let head = [&results.likewise, &results.title, &results.experiment];
+        let files = Files {
+            folder: &self.folder,
+            times: &self.times,
+        };
+        files.write(
+            head,
+            &results.data,
+            ["rows", "runs"],
+            &results.runs,
+            |run| &mut run.row,
+        )?;
         self.written = Instant::now();
         self.writing = start.elapsed();
         Ok(())
     }
 }
 
+/// Where results and times are written.
+pub(super) struct Files<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) times: &'a Times,
+}
+
+impl Files<'_> {
+    /// Writes both files, each as a whole. In `results.json` stand version, title and digest of
+    /// the experiment, the data sets by name, and under the two `names` what the runs did, each
+    /// once, and the runs, which tell it by its place; `done` is that part of a run.
+    pub(super) fn write<D: Serialize, R: Serialize + Clone>(
+        &self,
+        head: [&String; 3],
+        data: &BTreeMap<String, D>,
+        names: [&str; 2],
+        runs: &[R],
+        done: impl Fn(&mut R) -> &mut serde_json::Value,
+    ) -> Result<(), Failure> {
+        std::fs::create_dir_all(self.folder)
+            .map_err(|e| Failure::failed(format!("{}: {e}", self.folder.display())))?;
+        let data = lines(data.iter().map(|(name, record)| {
+            let name = serde_json::to_string(name)?;
+            Ok(format!("{name}: {}", serde_json::to_string(record)?))
+        }))?;
+        let mut once: Vec<serde_json::Value> = Vec::new();
+        let mut short = Vec::new();
+        for run in runs {
+            let mut run = run.clone();
+            let what = done(&mut run).take();
+            let place = once.iter().position(|known| *known == what);
+            *done(&mut run) = place.unwrap_or(once.len()).into();
+            if place.is_none() {
+                once.push(what);
+            }
+            short.push(run);
+        }
+        let [likewise, title, experiment] = head.map(serde_json::to_string);
+        let text = format!(
+            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
+             \"{}\": [\n{}\n],\n\"{}\": [\n{}\n]\n}}\n",
+            likewise?,
+            title?,
+            experiment?,
+            names[0],
+            lines(once.iter().map(serde_json::to_string))?,
+            names[1],
+            lines(short.iter().map(serde_json::to_string))?
+        );
+        replace(&self.folder.join("results.json"), &text)?;
+        let text = serde_json::to_string(self.times)? + "\n";
+        replace(&self.folder.join("times.json"), &text)
+    }
+}
+
 /// One line each, with commas between them.
-pub(super) fn lines(
+fn lines(
     of: impl Iterator<Item = Result<String, serde_json::Error>>,
 ) -> Result<String, serde_json::Error> {
     Ok(of.collect::<Result<Vec<_>, _>>()?.join(",\n"))

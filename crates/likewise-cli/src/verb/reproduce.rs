@@ -10,7 +10,7 @@ use crate::args::Reproduce;
 use crate::experiment::cell::Cell;
 use crate::experiment::definition::{Data, Experiment};
 use crate::experiment::markdown::{self, Skipped};
-use crate::experiment::prepared::{Prepared, find, folders};
+use crate::experiment::prepared::{Prepared, find, folders, none_here, results_folder};
 use crate::experiment::store::{Store, key, replace};
 use crate::experiment::{figure, retrieval, summary};
 use crate::failure::Failure;
@@ -46,10 +46,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     }
     let experiment = Experiment::read(&args.experiment)?;
     check_names(&experiment, &args.only)?;
-    let folder = args.out.clone().unwrap_or_else(|| {
-        let name = args.experiment.file_stem().unwrap_or_default();
-        Path::new("results").join(name)
-    });
+    let folder = results_folder(args);
     let places = folders(args.data.as_deref(), &args.experiment);
     let mut store = Store::open(&folder, &experiment)?;
     let mut skipped = Vec::new();
@@ -89,12 +86,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     }
     let answer = answer(&experiment, &store, &folder, &skipped);
     if answer.cells == 0 {
-        let looked: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-        return Err(Failure::failed(format!(
-            "{}: none of its data is here; looked in {}; name their folder with --data",
-            args.experiment.display(),
-            looked.join(", ")
-        )));
+        return Err(none_here(&args.experiment, &places));
     }
     store.write(&experiment)?;
     let figure = figure::svg(&experiment, &store)?;

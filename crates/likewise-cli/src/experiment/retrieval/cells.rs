@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, Method};
 use crate::experiment::cell::rounded;
-use crate::experiment::store::{Times, key, lines, machine, read, replace};
+use crate::experiment::store::{Files, Times, key, machine, read};
 use crate::failure::Failure;
 
 /// A data set as it was when its cells were made.
@@ -317,37 +317,16 @@ impl Store {
         self.results.rows.sort_by_key(|row| {
             (order.iter()).position(|(data, method)| *data == row.data && *method == row.method)
         });
-        std::fs::create_dir_all(&self.folder)
-            .map_err(|e| Failure::failed(format!("{}: {e}", self.folder.display())))?;
-        let data = lines(self.results.data.iter().map(|(name, record)| {
-            let name = serde_json::to_string(name)?;
-            Ok(format!("{name}: {}", serde_json::to_string(record)?))
-        }))?;
-        let mut recipes: Vec<&serde_json::Value> = Vec::new();
-        let mut rows = Vec::new();
-        for row in &self.results.rows {
-            let known = recipes.iter().position(|recipe| **recipe == row.recipe);
-            let place = known.unwrap_or(recipes.len());
-            if known.is_none() {
-                recipes.push(&row.recipe);
-            }
-            rows.push(Row {
-                recipe: place.into(),
-                ..row.clone()
-            });
-        }
-        let text = format!(
-            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
-             \"recipes\": [\n{}\n],\n\"rows\": [\n{}\n]\n}}\n",
-            serde_json::to_string(&self.results.likewise)?,
-            serde_json::to_string(&self.results.title)?,
-            serde_json::to_string(&self.results.experiment)?,
-            lines(recipes.iter().map(serde_json::to_string))?,
-            lines(rows.iter().map(serde_json::to_string))?
-        );
-        replace(&self.folder.join("results.json"), &text)?;
-        let text = serde_json::to_string(&self.times)? + "\n";
-        replace(&self.folder.join("times.json"), &text)
+        let results = &self.results;
+        let head = [&results.likewise, &results.title, &results.experiment];
+        let files = Files {
+            folder: &self.folder,
+            times: &self.times,
+        };
+        let names = ["recipes", "rows"];
+        files.write(head, &results.data, names, &results.rows, |row| {
+            &mut row.recipe
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use likewise_nn::study::SplitKind;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::definition::Paper;
+use crate::experiment::definition::{Paper, written};
 use crate::failure::Failure;
 
 /// A file as it is written.
@@ -180,14 +180,7 @@ impl Experiment {
     /// Fails with the line of what is wrong: an unknown field, recipe or parameter, a name
     /// that stands twice, a method or a printed row of a data set that is not there.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
-        let written: Written = toml::from_str(&text)
-            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-        let at = |start: usize| {
-            let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
-            format!("{}:{line}", path.display())
-        };
+        let (written, at) = written::<Written>(path)?;
         written.check(likewise_io::digest(path)?, &at)
     }
 

@@ -21,14 +21,11 @@ const METRICS: [(&str, &str); 6] = [
 /// The whole document.
 pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> String {
     let mut page = Page::default();
-    page.line(&format!("# {}", experiment.title));
-    if let Some(paper) = &experiment.paper {
-        page.line(&format!(
-            "{} of {} (paper {}), run again by `likewise reproduce`.",
-            paper.table, paper.source, paper.id
-        ));
-    }
-    page.line(&experiment.protocol);
+    page.head(
+        &experiment.title,
+        experiment.paper.as_ref(),
+        &experiment.protocol,
+    );
     let done = experiment
         .data
         .iter()
@@ -46,14 +43,7 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
     );
     page.line(&experiment.reading);
     recipes(&mut page, experiment);
-    if !skipped.is_empty() {
-        let mut text = String::from("Skipped:\n\n");
-        for Skipped { name, reason } in skipped {
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "- {name}: {reason}");
-        }
-        page.line(&text);
-    }
+    page.skipped(skipped);
     let seconds: f64 = store.times.cells.values().flat_map(|c| c.values()).sum();
     page.line(&format!(
         "likewise {}, {}; {:.0} minutes for all cells, other work beside it.",
