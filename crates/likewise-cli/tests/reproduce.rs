@@ -64,13 +64,18 @@ impl Scene {
         self.command(out, more).output().unwrap()
     }
 
+    /// How many cells a run computes.
     #[track_caller]
     fn computed(&self, out: &str, more: &[&str]) -> Value {
+        self.answer(out, more)["computed"].clone()
+    }
+
+    #[track_caller]
+    fn answer(&self, out: &str, more: &[&str]) -> Value {
         let output = self.run(out, &[more, &["--json"]].concat());
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        answer["computed"].clone()
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 }
 
@@ -226,4 +231,68 @@ fn wrong_experiments_get_one_message_and_no_file() {
         2,
         &["zer: ", "no view \"zzz\""],
     );
+}
+
+const RETRIEVAL: &str = r#"title = "Recipes side by side"
+kind = "retrieval"
+draws = 2
+recipe = { graph = { k = 8 }, train = { epochs = 2, folds = 0, steps = 10 } }
+data = [
+  { name = "zer", file = "digits.npz", view = "zer", labels_per_class = 3 },
+  { name = "unseen", file = "digits.npz", view = "zer", labels_per_class = 3, split = { classes = { fit = 5, validate = 2 } } },
+  { name = "absent", file = "absent.npz" },
+]
+method = [
+  { name = "Raw", start = "raw" },
+  { name = "Whitened", start = "whitened" },
+  { name = "mixed-lp", base = "mixed-lp" },
+  { name = "triplet", base = "triplet", data = ["zer"], draws = 1 },
+]
+paper_row = [
+  { data = "zer", name = "Ours", values = { nmi = 47.5, "recall@1" = 93.9 } },
+]
+"#;
+
+#[test]
+fn recipes_are_compared_and_cells_are_kept() {
+    let scene = Scene::new(RETRIEVAL);
+    let answer = scene.answer("out", &[]);
+    // Three methods twice on both sets, and one once.
+    assert_eq!(
+        (answer["computed"].as_u64(), answer["cells"].as_u64()),
+        (Some(13), Some(13))
+    );
+    assert!(
+        answer["skipped"]["absent"]
+            .as_str()
+            .unwrap()
+            .contains("absent.npz")
+    );
+    let recall = |data: &str, method: &str| {
+        let metric = &answer["metrics"][data][method]["recall@1"];
+        metric["mean"].as_f64().unwrap()
+    };
+    assert!(recall("zer", "mixed-lp") > 0.7);
+    // Three of ten classes are tested among themselves.
+    assert!(recall("unseen", "Raw") > recall("zer", "Raw"));
+    let page = fs::read_to_string(scene.path("out/README.md")).unwrap();
+    for words in [
+        "## zer",
+        "printed: Ours",
+        "93.9",
+        "over whitened",
+        "5 to fit, 2 to validate, 3 to test",
+    ] {
+        assert!(page.contains(words), "no \"{words}\" in: {page}");
+    }
+    assert!(!scene.path("out/checkpoints").exists());
+    let results = fs::read(scene.path("out/results.json")).unwrap();
+    assert_eq!(scene.computed("out", &[]), 0);
+    assert_eq!(fs::read(scene.path("out/results.json")).unwrap(), results);
+    // Another folder gets the same; a changed recipe is run again, the others stay.
+    scene.computed("other", &[]);
+    assert_eq!(fs::read(scene.path("other/results.json")).unwrap(), results);
+    let changed = RETRIEVAL.replace("base = \"triplet\"", "base = \"contrastive\"");
+    fs::write(scene.path("e.toml"), changed).unwrap();
+    assert_eq!(scene.computed("out", &[]), 1);
 }

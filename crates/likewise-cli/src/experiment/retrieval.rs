@@ -97,10 +97,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
         return Err(none_here(&args.experiment, &places));
     }
     store.write()?;
-    replace(
-        &folder.join("README.md"),
-        &page::document(&experiment, &store, &skipped),
-    )?;
+    publish(&experiment, &store, &skipped)?;
     if at.common.json {
         return output::json(&answer);
     }
@@ -111,6 +108,11 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
         skipped.len(),
         folder.join("README.md").display()
     ))
+}
+
+fn publish(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> Result<(), Failure> {
+    let page = page::document(experiment, store, skipped);
+    replace(&store.folder().join("README.md"), &page)
 }
 
 /// Fills in all cells of a data set that are missing.
@@ -190,6 +192,8 @@ fn cells_of(
         let cell = measure(&mut bench, method, draw, starts, experiment, at)
             .map_err(|e| e.within(&method.name))?;
         store.put(&data.name, method, cell)?;
+        // Whoever stops here has a page of what there is.
+        publish(experiment, store, &[])?;
         done += 1;
         at.monitor.step(done)?;
     }

@@ -246,6 +246,11 @@ impl Store {
         })
     }
 
+    /// Where the results are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Where unfinished trainings are kept.
     pub(super) fn checkpoints(&self) -> PathBuf {
         self.folder.join("checkpoints")
