@@ -68,8 +68,16 @@ fn encoder(path: &Path, shape: Square) -> Result<Encoder, Failure> {
     let preprocess = preprocess(&config.input());
     preprocess.validate()?;
     let dimensions = config.output_dim();
+    // Features of other squares are another view: a model must not meet them unawares.
+    let mut name = config.name().to_owned();
+    if let Some(side) = shape.side {
+        name = format!("{name}-{side}");
+    }
+    if shape.squeeze {
+        name.push_str("-squeezed");
+    }
     Ok(Encoder {
-        name: config.name().to_owned(),
+        name,
         digest: likewise_io::digest(path)?,
         preprocess,
         dimensions,
@@ -238,7 +246,11 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 /// What [`load`] will give, without decoding anything.
 pub(crate) fn shape(path: &Path, images: &Images) -> Result<Shape, Failure> {
     let folder = ImageFolder::open(path, None)?;
-    let encoder = chosen(images, Square::default())?;
+    let square = Square {
+        side: None,
+        squeeze: images.squeeze,
+    };
+    let encoder = chosen(images, square)?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
         items: folder.len(),

@@ -142,6 +142,47 @@ fn a_network_is_trained_on_a_folder_and_reads_other_folders() {
 }
 
 #[test]
+fn features_of_squeezed_images_are_another_view() {
+    let scene = scene();
+    let at = scene.path();
+    let Some(weights) = likewise_testdata::large("weights/efficientnet_lite0.safetensors") else {
+        return;
+    };
+    let few = at.join("few");
+    std::fs::create_dir_all(&few).unwrap();
+    for class in ["red", "blue"] {
+        std::fs::create_dir_all(few.join(class)).unwrap();
+        let files = std::fs::read_dir(at.join("photos").join(class)).unwrap();
+        for file in files.take(5) {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), few.join(class).join(file.file_name())).unwrap();
+        }
+    }
+    let weights = weights.display().to_string();
+    let encoder = ["--encoder", &weights];
+    let fit = [
+        "fit",
+        "few",
+        "--squeeze",
+        "--epochs",
+        "1",
+        "-k",
+        "2",
+        "-o",
+        "run",
+    ];
+    succeeds(at, &[&fit[..], &encoder].concat());
+    let embed = ["embed", "run", "few", "-o", "e.npy"];
+    let (code, text) = said(at, &[&embed[..], &encoder].concat());
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("lite0-squeezed") && text.contains("--squeeze"),
+        "{text}"
+    );
+    succeeds(at, &[&embed[..], &encoder, &["--squeeze"]].concat());
+}
+
+#[test]
 fn weights_of_another_network_are_refused() {
     let scene = scene();
     let at = scene.path();

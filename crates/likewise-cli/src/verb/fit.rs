@@ -23,6 +23,9 @@ const INDEX_RECALL_AT: usize = 10;
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let shape = graph::shape(&args.data, at)?;
     let mut recipe = recipe(args, at)?;
+    if let Some(encoder) = &mut recipe.encoder {
+        encoder.squeeze |= args.data.images.squeeze;
+    }
     if args.k.is_none() {
         // Twenty neighbours of sixty items would be everybody.
         let most = (shape.items as usize / 10).max(1);
