@@ -50,10 +50,19 @@ fn preprocess(input: &Input) -> Preprocess {
 }
 
 /// How images become squares, where it is not what the weights were made for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Square {
     side: Option<usize>,
     squeeze: bool,
+}
+
+impl From<&Images> for Square {
+    fn from(images: &Images) -> Self {
+        Self {
+            side: None,
+            squeeze: images.squeeze,
+        }
+    }
 }
 
 /// The frozen encoder in a file of weights.
@@ -246,11 +255,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 /// What [`load`] will give, without decoding anything.
 pub(crate) fn shape(path: &Path, images: &Images) -> Result<Shape, Failure> {
     let folder = ImageFolder::open(path, None)?;
-    let square = Square {
-        side: None,
-        squeeze: images.squeeze,
-    };
-    let encoder = chosen(images, square)?;
+    let encoder = chosen(images, images.into())?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
         items: folder.len(),
@@ -267,11 +272,7 @@ pub(crate) fn load(
     at: &Context,
 ) -> Result<Collection, Failure> {
     let folder = ImageFolder::open(path, labels)?;
-    let square = Square {
-        side: None,
-        squeeze: images.squeeze,
-    };
-    features(&folder, path, images, square, at).map(|(collection, _)| collection)
+    features(&folder, path, images, images.into(), at).map(|(collection, _)| collection)
 }
 
 /// As [`load`], with the images themselves as the network of `config` reads them.

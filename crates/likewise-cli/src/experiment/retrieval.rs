@@ -167,7 +167,7 @@ fn cells_of(
     let mut bench = plan.bench()?;
     store.put_data(DataRecord::new(
         data,
-        sha256.clone(),
+        (sha256.clone(), experiment.seed),
         &loaded.collection,
         &bench,
     )?);

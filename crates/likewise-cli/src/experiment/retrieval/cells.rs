@@ -31,7 +31,7 @@ pub(super) struct DataRecord {
 impl DataRecord {
     pub(super) fn new(
         data: &Data,
-        sha256: String,
+        (sha256, seed): (String, u64),
         collection: &Collection,
         bench: &Bench,
     ) -> Result<Self, Failure> {
@@ -42,7 +42,7 @@ impl DataRecord {
         Ok(Self {
             definition: data.clone(),
             sha256,
-            seed: 0,
+            seed,
             items: collection.len(),
             classes,
             dimensions: collection.view(data.view.as_deref())?.matrix.ncols(),
@@ -187,7 +187,6 @@ pub(super) struct Store {
     results: Results,
     pub(super) times: Times,
     order: Vec<(String, String)>,
-    seed: u64,
     /// Cells that were computed now.
     pub(super) new: usize,
 }
@@ -241,7 +240,6 @@ impl Store {
             results,
             times,
             order: order.collect(),
-            seed,
             new: 0,
         })
     }
@@ -263,10 +261,6 @@ impl Store {
 
     /// Notes a data set that was read; its old cells go if it is not what it was.
     pub(super) fn put_data(&mut self, record: DataRecord) {
-        let record = DataRecord {
-            seed: self.seed,
-            ..record
-        };
         let name = record.definition.name.clone();
         if self.results.data.get(&name) != Some(&record) {
             self.results.rows.retain(|row| row.data != name);
