@@ -407,7 +407,7 @@ pub(crate) enum SplitName {
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The recipe: a name (mixed-lp, dssml, affinity-triplet, contextual, or a loss), or a .toml
+    /// The recipe: a name (mixed-lp, mixed-rca, rca, dssml, affinity-triplet, contextual, or a loss), or a .toml
     /// file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,

@@ -6,6 +6,7 @@ mod config;
 mod gradient;
 mod log;
 mod map;
+mod rca;
 mod selection;
 mod state;
 mod targets;
@@ -16,6 +17,7 @@ use burn::tensor::{Device, Tensor};
 use likewise::Monitor;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::whitening::Whitening;
+use likewise::matrix::select_rows;
 use likewise::seed::{self, Rng};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
@@ -56,9 +58,12 @@ pub(crate) struct Task<'a> {
     pub(crate) whitening: &'a Whitening,
     /// Unit rows of the start, one per training item.
     pub(crate) start: ArrayView2<'a, f32>,
-    /// What an encoder reads, and the places of the training items among it; none: a head
-    /// stands on the start.
-    pub(crate) images: Option<(&'a dyn Images, &'a [usize])>,
+    /// The training items, by their places among all.
+    pub(crate) items: &'a [usize],
+    /// What an encoder reads, of all items; none: a head stands on features.
+    pub(crate) images: Option<&'a dyn Images>,
+    /// What relevant component analysis reads.
+    pub(crate) rotated: Option<Rotated<'a>>,
     /// Weights that an encoder starts from.
     pub(crate) pretrained: Option<&'a Weights>,
     pub(crate) classes: usize,
@@ -67,6 +72,14 @@ pub(crate) struct Task<'a> {
     pub(crate) epochs: usize,
     pub(crate) seed: u64,
     pub(crate) device: &'a Device,
+}
+
+/// Features of all items, and their map to the directions of the start as they are, centred
+/// but not whitened.
+#[derive(Clone, Copy)]
+pub(crate) struct Rotated<'a> {
+    pub(crate) features: ArrayView2<'a, f32>,
+    pub(crate) map: &'a Whitening,
 }
 
 /// A finished training: the model after every epoch, and the log.
@@ -93,7 +106,7 @@ impl Task<'_> {
             Some(encoder) => encoder.output_dim(),
             None => match self.recipe.head.residual {
                 Residual::Orthogonal { .. } => self.start.ncols(),
-                Residual::Linear | Residual::Mlp { .. } => {
+                Residual::Linear | Residual::Mlp { .. } | Residual::Rca(_) => {
                     self.recipe.head.learned_dim(self.start.ncols())
                 }
             },
@@ -133,10 +146,10 @@ impl Task<'_> {
 
     /// What the network reads of some training items; random views of images if `vary`.
     fn inputs(&self, items: &[usize], vary: Option<&mut Rng>) -> Result<Array2<f32>> {
-        let Some((images, places)) = self.images else {
+        let Some(images) = self.images else {
             return Ok(self.start.select(Axis(0), items));
         };
-        let places: Vec<usize> = items.iter().map(|&item| places[item]).collect();
+        let places: Vec<usize> = items.iter().map(|&item| self.items[item]).collect();
         match vary {
             Some(rng) => images.views(&places, rng),
             None => images.rows(&places),
@@ -157,6 +170,9 @@ pub(crate) fn train(
     (mut checkpoint, log): (Option<Checkpoint>, Option<PathBuf>),
     monitor: &Monitor,
 ) -> Result<Trained> {
+    if let Residual::Rca(rca) = task.recipe.head.residual {
+        return rca::train(task, rca, targets, score, log, monitor);
+    }
     let device = task.device.clone().autodiff();
     let mut current = targets(1, &[])?;
     let proxies = first_proxies(task, &current);
@@ -327,11 +343,16 @@ fn record(
     let sample = task.start.nrows().min(METER_SAMPLE);
     let start = || task.start.slice(ndarray::s![..sample, ..]).to_owned();
     let learned = match (&model, task.images) {
-        (Model::Head(head), _) => head.learned(start()),
+        (Model::Head(head), _) => match task.rotated {
+            Some(rotated) if epoch > 0 => {
+                head.embed(select_rows(rotated.features, &task.items[..sample]).view())?
+            }
+            _ => head.learned(start()),
+        },
         // The start is known already.
         (Model::Deep(_), _) if epoch == 0 && task.begins_whitened() => start(),
-        (Model::Deep(deep), Some((images, places))) => {
-            deep.learned(images, &places[..sample.min(DEEP_SAMPLE)], monitor)?
+        (Model::Deep(deep), Some(images)) => {
+            deep.learned(images, &task.items[..sample.min(DEEP_SAMPLE)], monitor)?
         }
         (Model::Deep(_), None) => return Err(no_images()),
     };
@@ -369,7 +390,7 @@ fn first_proxies(task: &Task, targets: &Targets) -> Option<Array2<f32>> {
     if mapped || task.recipe.encoder.is_some() && !task.begins_whitened() {
         let columns = match task.recipe.head.residual {
             Residual::Orthogonal { dim } => dim.min(task.unit_dim()),
-            Residual::Linear | Residual::Mlp { .. } => task.unit_dim(),
+            Residual::Linear | Residual::Mlp { .. } | Residual::Rca(_) => task.unit_dim(),
         };
         return Some(noise(task.classes * each, columns));
     }

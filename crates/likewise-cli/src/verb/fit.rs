@@ -329,6 +329,9 @@ fn formula(recipe: &Recipe) -> String {
         );
     }
     let learned = match recipe.head.residual {
+        Residual::Rca(_) => {
+            return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+        }
         Residual::Mlp { .. } => {
             "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
              residual.output.weight)"

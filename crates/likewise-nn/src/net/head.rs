@@ -6,6 +6,7 @@ use burn::module::{Module, Param, ParamId};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData, activation::relu};
 use likewise::eval::whitening::Whitening;
+use likewise::linear::Rca;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -19,7 +20,7 @@ use crate::{Error, Result};
 const BLOCK: usize = 2048;
 
 /// What the trained part of the head is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Residual {
     /// One matrix.
@@ -35,6 +36,10 @@ pub enum Residual {
         /// Columns of the matrix, at most the rows of the start.
         dim: usize,
     },
+    /// In place of all of it: relevant component analysis of the features within their first
+    /// `rank` directions, from the classes and weights of an epoch, `z = normalise((x - mean) A)`.
+    /// It has no loss: of the training, only its epochs matter, and the power of confidence.
+    Rca(Rca),
 }
 
 /// A head that starts as the whitened features and learns a correction to them.
@@ -87,6 +92,7 @@ impl HeadConfig {
     pub(crate) fn learned_dim(&self, rank: usize) -> usize {
         match self.residual {
             Residual::Orthogonal { dim } => dim.min(rank),
+            Residual::Rca(_) => rank,
             Residual::Linear | Residual::Mlp { .. } => rank.max(self.width),
         }
     }
@@ -105,6 +111,7 @@ impl HeadConfig {
         let zero = match self.residual {
             Residual::Mlp { hidden: 0 } => "hidden",
             Residual::Orthogonal { dim: 0 } => "dim",
+            Residual::Rca(rca) => return Ok(rca.validate()?),
             _ => return Ok(()),
         };
         let field = format!("head.residual.{zero}");
@@ -146,7 +153,7 @@ impl ResidualNet {
             bias: None,
         };
         match config.residual {
-            Residual::Linear | Residual::Orthogonal { .. } => Self {
+            Residual::Linear | Residual::Orthogonal { .. } | Residual::Rca(_) => Self {
                 input: None,
                 output: zeros(rank),
             },

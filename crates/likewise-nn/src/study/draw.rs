@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::believe::{believed, labeled, members, of_affinities, oracle};
 use super::{Ground, Whiten};
-use crate::net::{EmbeddingConfig, Model};
+use crate::net::{EmbeddingConfig, Model, Residual};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
-    Checkpoint, Epoch, Score, Targets, Task, Trained, Validation, no_images, train,
+    Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, no_images, train,
 };
 use crate::{Error, Result};
 
@@ -81,6 +81,8 @@ impl Source {
 /// What the trainings of one draw share.
 struct Start<'a> {
     whitening: Whitening,
+    /// Its directions as they are, for a head that weighs them itself.
+    rotation: Option<Whitening>,
     /// Unit rows of the start, of the training items.
     rows: Array2<f32>,
     /// The graph on them, where something spreads over it.
@@ -366,6 +368,13 @@ impl Ground<'_> {
         Ok(Start {
             rows: self.start_rows(&whitening, &self.train)?,
             graph: self.graph(whiten),
+            rotation: match self.recipe.head.residual {
+                Residual::Rca(_) => {
+                    let spectrum = self.spectrum(whiten);
+                    Some(spectrum.truncated(f64::INFINITY, self.rank())?)
+                }
+                _ => None,
+            },
             whitening,
             validation,
             name,
@@ -507,7 +516,12 @@ impl Ground<'_> {
             recipe,
             whitening: &start.whitening,
             start: start.rows.view(),
-            images: (self.images.as_deref()).map(|images| (images as _, self.train.as_slice())),
+            items: &self.train,
+            images: self.images.as_deref(),
+            rotated: start.rotation.as_ref().map(|map| Rotated {
+                features: self.plan.features,
+                map,
+            }),
             pretrained: self.plan.pretrained.as_ref(),
             classes: known.n_classes(),
             groups: &groups,
@@ -590,6 +604,9 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
         match (model, &self.images) {
+            (Model::Head(head), _) if matches!(head.config.residual, Residual::Rca(_)) => {
+                head.embed(matrix::select_rows(self.plan.features, items).view())
+            }
             (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
             (Model::Deep(deep), Some(images)) => {
                 let learned = deep.learned(images.as_ref(), items, monitor)?;

@@ -47,7 +47,7 @@ impl State {
                 let l = stiefel::random(rows, dim.min(rows), task.seed)?;
                 Some(Map { l, step: None })
             }
-            Residual::Linear | Residual::Mlp { .. } => None,
+            Residual::Linear | Residual::Mlp { .. } | Residual::Rca(_) => None,
         };
         let average = match &body {
             Some(body) if recipe.train.average > 0.0 => Some(body.weights()?),

@@ -97,6 +97,24 @@ impl Spectrum {
         Self::of_covariance(&covariance, mean, scale)
     }
 
+    /// The spectrum of the mean of `r r^T` over the `n` rows of `d` that `row` writes, which are
+    /// taken as centred.
+    pub(crate) fn of_centred(
+        n: usize,
+        d: usize,
+        row: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Result<Self> {
+        let (mean, scale) = (Array1::zeros(d), Array1::ones(d));
+        if n >= d {
+            return Self::of_covariance(&mean_square(n, d, row), mean, scale);
+        }
+        let mut rows = Array2::zeros((n, d));
+        let each = rows.as_slice_mut().into_iter();
+        each.flat_map(|rows| rows.chunks_exact_mut(d).enumerate())
+            .for_each(|(i, out)| row(i, out));
+        Self::of_rows(rows, mean, scale)
+    }
+
     /// From the lower triangle of the covariance of the scaled columns.
     fn of_covariance(covariance: &Mat<f64>, mean: Array1<f64>, scale: Array1<f64>) -> Result<Self> {
         let (variances, directions) = eigen(covariance)?;
@@ -138,9 +156,15 @@ impl Spectrum {
         if eps.is_infinite() {
             return Ok(self.map(Array2::eye(self.mean.len())));
         }
-        let mut matrix = product(&(&self.directions * &(gains - other)), &self.directions);
+        Ok(self.map(self.symmetric(&gains, other)))
+    }
+
+    /// The symmetric matrix with these eigenvalues along the directions, and `other` at right
+    /// angles to them all.
+    pub(crate) fn symmetric(&self, along: &Array1<f64>, other: f64) -> Array2<f64> {
+        let mut matrix = product(&(&self.directions * &(along - other)), &self.directions);
         matrix.diag_mut().mapv_inplace(|v| v + other);
-        Ok(self.map(matrix))
+        matrix
     }
 
     /// The whitening within the first `rank` directions, or all that vary where these are
@@ -372,19 +396,16 @@ fn products(rows: &Array2<f64>) -> Mat<f64> {
     sum
 }
 
-/// The lower triangle of the covariance, summed over blocks of rows in their order; each
-/// panel of columns is one task, whatever the number of threads.
-fn covariance(x: ArrayView2<f32>, mean: &Array1<f64>) -> Mat<f64> {
-    let (n, d) = x.dim();
+/// The lower triangle of the mean of `r r^T` over the rows that `row` writes, summed over
+/// blocks of rows in their order; each panel of columns is one task, whatever the number of
+/// threads.
+fn mean_square(n: usize, d: usize, row: impl Fn(usize, &mut [f64]) + Sync) -> Mat<f64> {
     let mut sum = Mat::<f64>::zeros(d, d);
     for from in (0..n).step_by(ROWS) {
         let to = (from + ROWS).min(n);
         let mut rows = vec![0.0; (to - from) * d];
-        rows.par_chunks_mut(d).enumerate().for_each(|(i, out)| {
-            for ((o, &v), m) in out.iter_mut().zip(x.row(from + i)).zip(mean) {
-                *o = f64::from(v) - m;
-            }
-        });
+        let each = rows.par_chunks_mut(d).enumerate();
+        each.for_each(|(i, out)| row(from + i, out));
         let rows = MatRef::from_row_major_slice(&rows, to - from, d);
         let panels = sum.as_mut().par_col_chunks_mut(COLUMNS).enumerate();
         panels.for_each(|(p, panel)| {
@@ -397,6 +418,15 @@ fn covariance(x: ArrayView2<f32>, mean: &Array1<f64>) -> Mat<f64> {
         });
     }
     sum
+}
+
+/// The lower triangle of the covariance.
+fn covariance(x: ArrayView2<f32>, mean: &Array1<f64>) -> Mat<f64> {
+    mean_square(x.nrows(), x.ncols(), |i, out| {
+        for ((o, &v), m) in out.iter_mut().zip(x.row(i)).zip(mean) {
+            *o = f64::from(v) - m;
+        }
+    })
 }
 
 #[cfg(test)]
