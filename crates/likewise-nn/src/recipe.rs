@@ -267,6 +267,7 @@ impl Recipe {
             graph_on: GraphOn::Embedding,
             head: HeadConfig {
                 residual: Residual::Rca(Rca::default()),
+                power: 0.5,
                 ..HeadConfig::default()
             },
             train: TrainConfig {
@@ -346,6 +347,7 @@ impl Recipe {
                 keep: 0.0,
                 rank: 64,
                 width: 64,
+                power: 1.0,
             },
             train: TrainConfig {
                 epochs: 25,
@@ -384,6 +386,10 @@ impl Recipe {
             if let Residual::Rca(_) = self.head.residual {
                 let rule = "has no gradient, so it does not go behind an encoder that is trained";
                 return Err(Error::parameter("head.residual.kind", "rca", rule));
+            }
+            if self.head.power < 1.0 {
+                let rule = "must be 1 with an encoder that is trained: it learns its own features";
+                return Err(Error::parameter("head.power", self.head.power, rule));
             }
         }
         self.loss.validate()?;

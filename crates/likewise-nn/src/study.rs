@@ -120,6 +120,8 @@ pub struct Plan<'a> {
 pub(crate) struct Whiten {
     eps: f64,
     standardize: bool,
+    /// Power of the features before.
+    power: f64,
 }
 
 /// What all draws of a study share.
@@ -139,8 +141,8 @@ pub(crate) struct Ground<'a> {
     /// Rows of `tested`.
     queries: Vec<usize>,
     gallery: Vec<usize>,
-    /// Of the features as they are, and with standardized columns.
-    spectra: [Spectrum; 2],
+    /// By the power of the features: of these as they are, and with standardized columns.
+    spectra: Vec<(f64, [Spectrum; 2])>,
     /// Graphs on the start, its rank and their settings: draws and recipes that agree on
     /// these share the graph.
     graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
@@ -298,12 +300,7 @@ impl<'p> Plan<'p> {
             items.iter().filter_map(row).collect()
         };
         let (queries, gallery) = (rows(&queries), rows(&gallery));
-        let fitted = matrix::select_rows(self.features, &train);
-        let spectra = [
-            Spectrum::fit(fitted.view())?,
-            Spectrum::fit_standardized(fitted.view())?,
-        ];
-        Ok(Ground {
+        let mut ground = Ground {
             plan: self,
             recipe: self.recipe,
             labels,
@@ -315,9 +312,11 @@ impl<'p> Plan<'p> {
             tested_items: tested,
             queries,
             gallery,
-            spectra,
+            spectra: Vec::new(),
             graphs: Vec::new(),
-        })
+        };
+        ground.analyse()?;
+        Ok(ground)
     }
 
     fn leaks(&self, labels: &Labels, parts: &[Part], monitor: &Monitor) -> Result<Vec<Finding>> {
@@ -374,7 +373,10 @@ impl<'p> Bench<'p> {
     }
 
     /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
-    pub fn whitened(&self, draw: u64, monitor: &Monitor) -> Result<Run> {
+    ///
+    /// By the plan's recipe, whichever ran last.
+    pub fn whitened(&mut self, draw: u64, monitor: &Monitor) -> Result<Run> {
+        self.choose(self.0.plan.recipe)?;
         self.0.measure_start(draw, monitor)
     }
 
@@ -386,9 +388,14 @@ impl<'p> Bench<'p> {
         monitor: &Monitor,
     ) -> Result<(Run, DrawLog)> {
         recipe.validate()?;
+        self.choose(recipe)?;
+        self.0.measure(draw, monitor)
+    }
+
+    fn choose(&mut self, recipe: &'p Recipe) -> Result<()> {
         self.0.images = self.0.plan.images(recipe)?;
         self.0.recipe = recipe;
-        self.0.measure(draw, monitor)
+        self.0.analyse()
     }
 
     /// Items to fit on, to validate, to ask and to search.

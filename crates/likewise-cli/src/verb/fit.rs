@@ -309,7 +309,13 @@ fn square(view: &View) -> Option<usize> {
 
 /// What the tensors of the model are, and how they make an embedding.
 fn formula(recipe: &Recipe) -> String {
-    let start = "s = normalise((x - start.mean) start.matrix)";
+    let power = recipe.head.power;
+    let read = if power < 1.0 {
+        format!("x = sign(x) |x|^{power}`, `")
+    } else {
+        String::new()
+    };
+    let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
     let mapped = matches!(recipe.head.residual, Residual::Orthogonal { .. });
     if let Some(encoder) = &recipe.encoder {
         let map = if mapped {

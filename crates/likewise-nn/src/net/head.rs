@@ -45,6 +45,7 @@ pub enum Residual {
 /// A head that starts as the whitened features and learns a correction to them.
 ///
 /// ```text
+/// x = sign(x) |x|^power                1: the features as they are
 /// s = normalise((x - mean) A)          fixed: shrunk whitening, no labels needed
 /// h = normalise([s, 0] + residual(s))  learned; the last matrix starts at zero, so h = s
 /// z = [ sqrt(keep) s , sqrt(1 - keep) h ]
@@ -71,6 +72,10 @@ pub struct HeadConfig {
     pub keep: f64,
     /// Most directions of the start that are kept (largest variance first), at least 1.
     pub rank: usize,
+    /// Power of the features' sizes, above 0 to 1. Pooled activations of a network, and counts, have
+    /// a few large values that outweigh all others; their roots (.5) share better. Not for
+    /// features of both signs around a centre.
+    pub power: f64,
     /// Least dimensions of the learned half: a start of fewer is filled up with zeros, since
     /// ten classes find no room in six dimensions.
     pub width: usize,
@@ -82,12 +87,22 @@ impl Default for HeadConfig {
             residual: Residual::Mlp { hidden: 256 },
             keep: 0.3,
             rank: 256,
+            power: 1.0,
             width: 64,
         }
     }
 }
 
 impl HeadConfig {
+    /// Features as the head reads them.
+    pub(crate) fn powered(&self, mut x: Array2<f32>) -> Array2<f32> {
+        let power = self.power as f32;
+        if power < 1.0 {
+            x.mapv_inplace(|v| v.abs().powf(power).copysign(v));
+        }
+        x
+    }
+
     /// Dimensions of the learned half for a start of `rank`.
     pub(crate) fn learned_dim(&self, rank: usize) -> usize {
         match self.residual {
@@ -104,6 +119,10 @@ impl HeadConfig {
                 self.keep,
                 "must be at least 0 and below 1",
             ));
+        }
+        if !(self.power > 0.0 && self.power <= 1.0) {
+            let rule = "must be above 0 and at most 1";
+            return Err(Error::parameter("head.power", self.power, rule));
         }
         if self.rank == 0 {
             return Err(Error::parameter("head.rank", 0, "must be at least 1"));
@@ -282,7 +301,9 @@ impl Head {
             .into_par_iter()
             .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
             .try_for_each(|(mut out, x)| -> Result<()> {
-                let start = likewise::matrix::l2_normalize(self.start.transform(x)?);
+                let read = self.config.powered(x.to_owned());
+                let start = self.start.transform(read.view())?;
+                let start = likewise::matrix::l2_normalize(start);
                 out.assign(&self.embed_start(start));
                 Ok(())
             })?;

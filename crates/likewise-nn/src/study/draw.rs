@@ -205,8 +205,9 @@ impl Ground<'_> {
     }
 
     fn ask_whitened(&self, whiten: Whiten, monitor: &Monitor) -> Result<Run> {
-        let spectrum = self.spectrum(whiten);
-        let mut whitened = spectrum.rotated(self.tested.view(), &[whiten.eps])?;
+        let spectrum = self.spectrum(whiten)?;
+        let tested = self.recipe.head.powered(self.tested.clone());
+        let mut whitened = spectrum.rotated(tested.view(), &[whiten.eps])?;
         let whitened = whitened.remove(0);
         self.plan
             .ask(self, matrix::l2_normalize(whitened).view(), monitor)
@@ -279,8 +280,29 @@ impl Ground<'_> {
         }
     }
 
-    fn spectrum(&self, whiten: Whiten) -> &Spectrum {
-        &self.spectra[usize::from(whiten.standardize)]
+    /// The features of these items, as the recipe's head reads them.
+    fn features(&self, items: &[usize]) -> Array2<f32> {
+        let features = matrix::select_rows(self.plan.features, items);
+        self.recipe.head.powered(features)
+    }
+
+    /// Finds the directions of the training items' features, where the recipe reads them in a
+    /// way that none before it did.
+    pub(super) fn analyse(&mut self) -> Result<()> {
+        let power = self.recipe.head.power;
+        if self.spectra.iter().all(|(known, _)| *known != power) {
+            let fitted = self.features(&self.train);
+            let plain = Spectrum::fit(fitted.view())?;
+            let standardized = Spectrum::fit_standardized(fitted.view())?;
+            self.spectra.push((power, [plain, standardized]));
+        }
+        Ok(())
+    }
+
+    fn spectrum(&self, whiten: Whiten) -> Result<&Spectrum> {
+        let found = (self.spectra.iter()).find(|(power, _)| *power == whiten.power);
+        let (_, spectra) = found.ok_or_else(|| Error::data("no directions of these features"))?;
+        Ok(&spectra[usize::from(whiten.standardize)])
     }
 
     /// The whitening that does best on the labels that may be seen.
@@ -295,7 +317,8 @@ impl Ground<'_> {
             let labels = self.labels.select(&self.validation);
             (self.validation.clone(), labels)
         };
-        let features = matrix::select_rows(self.plan.features, &rows);
+        let features = self.features(&rows);
+        let power = recipe.head.power;
         let judge = Validation::within((0..rows.len()).collect(), &labels);
         let mut best = None;
         for standardize in [false, true] {
@@ -303,13 +326,18 @@ impl Ground<'_> {
             let tried = recipe
                 .whitening
                 .map_or(SHRINKAGES.to_vec(), |eps| vec![eps]);
-            let spectrum = &self.spectra[usize::from(standardize)];
+            let of = |eps| Whiten {
+                eps,
+                standardize,
+                power,
+            };
+            let spectrum = self.spectrum(of(f64::INFINITY))?;
             let rotated = spectrum.rotated(features.view(), &tried)?;
             for (eps, whitened) in tried.into_iter().zip(rotated) {
                 let whitened = matrix::l2_normalize(whitened);
                 let value = judge.score(&whitened)?.map_or(0.0, |s| s.precision.value);
                 if best.is_none_or(|(highest, _)| value > highest) {
-                    best = Some((value, Whiten { eps, standardize }));
+                    best = Some((value, of(eps)));
                 }
             }
         }
@@ -319,7 +347,7 @@ impl Ground<'_> {
 
     fn whitening(&self, whiten: Whiten) -> Result<Whitening> {
         let rank = self.rank();
-        Ok(self.spectrum(whiten).truncated(whiten.eps, rank)?)
+        Ok(self.spectrum(whiten)?.truncated(whiten.eps, rank)?)
     }
 
     /// Directions of the start.
@@ -332,7 +360,7 @@ impl Ground<'_> {
     }
 
     fn start_rows(&self, whitening: &Whitening, rows: &[usize]) -> Result<Array2<f32>> {
-        let features = matrix::select_rows(self.plan.features, rows);
+        let features = self.features(rows);
         Ok(matrix::l2_normalize(whitening.transform(features.view())?))
     }
 
@@ -370,7 +398,7 @@ impl Ground<'_> {
             graph: self.graph(whiten),
             rotation: match self.recipe.head.residual {
                 Residual::Rca(_) => {
-                    let spectrum = self.spectrum(whiten);
+                    let spectrum = self.spectrum(whiten)?;
                     Some(spectrum.truncated(f64::INFINITY, self.rank())?)
                 }
                 _ => None,

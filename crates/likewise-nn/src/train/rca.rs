@@ -24,6 +24,7 @@ pub(super) fn train(
     let rotated =
         (task.rotated).ok_or_else(|| Error::new(ErrorKind::Internal, "no features to analyse"))?;
     let features = select_rows(rotated.features, task.items);
+    let features = task.recipe.head.powered(features);
     let rows = rotated.map.transform(features.view())?;
     drop(features);
     let fit = |targets: &Targets| -> Result<Head> {
