@@ -259,15 +259,15 @@ impl Recipe {
     /// Relevant component analysis of the features by the classes of mixed label propagation,
     /// fitted anew four times, each time by what spreads over the graph of the last fit.
     ///
-    /// What has done best with few labels where search is for classes without any; and it
-    /// takes no training.
+    /// What has done best where search is for classes without any label and features come from a
+    /// network, whose pooled activations it should read by their roots (`head.power` .5). Where
+    /// the classes are the labeled ones, `mixed-lp` gains more.
     pub fn mixed_rca() -> Self {
         Self {
             name: "mixed-rca".into(),
             graph_on: GraphOn::Embedding,
             head: HeadConfig {
                 residual: Residual::Rca(Rca::default()),
-                power: 0.5,
                 ..HeadConfig::default()
             },
             train: TrainConfig {

@@ -147,6 +147,28 @@ fn every_source_goes_with_every_loss_and_head() {
 }
 
 #[test]
+fn every_source_goes_with_relevant_components() {
+    let collection = digits();
+    for (name, pseudo_labels, propagation) in sources() {
+        let mut recipe = Recipe {
+            pseudo_labels,
+            propagation,
+            name: name.clone(),
+            ..Recipe::mixed_rca()
+        };
+        (recipe.graph, recipe.affinity.k) = (base().graph, 6);
+        let study = run(&collection, &recipe);
+        let metrics = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
+        let (own, whitened) = (
+            metrics(&study.results.summary),
+            metrics(&study.results.baselines["whitened"]),
+        );
+        assert!(own >= whitened - 0.02, "{name}: {own} {whitened}");
+        assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+    }
+}
+
+#[test]
 fn miners_samplers_and_memory_go_with_pair_losses() {
     let collection = digits();
     let loss = Loss::named("contrastive").unwrap();

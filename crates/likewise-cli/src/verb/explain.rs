@@ -91,6 +91,7 @@ topics! {
     "recipes", "all choices of a run, and the file of them", "likewise-nn/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
+    "rca", "relevant component analysis", "likewise/src/linear/rca.rs";
     "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
 }
 

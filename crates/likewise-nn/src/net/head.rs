@@ -74,7 +74,7 @@ pub struct HeadConfig {
     pub rank: usize,
     /// Power of the features' sizes, above 0 to 1. Pooled activations of a network, and counts, have
     /// a few large values that outweigh all others; their roots (.5) share better. Not for
-    /// features of both signs around a centre.
+    /// features of both signs around a centre: on the digits it lost up to 3 points of R@1.
     pub power: f64,
     /// Least dimensions of the learned half: a start of fewer is filled up with zeros, since
     /// ten classes find no room in six dimensions.
