@@ -122,6 +122,56 @@ fn graphs_and_every_propagation() {
 }
 
 #[test]
+fn a_recipe_without_training_goes_through_the_verbs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let fit = |recipe: &str, out: &str| {
+        let common = [
+            "--view",
+            "fac",
+            "--labels-per-class",
+            "5",
+            "--draws",
+            "1",
+            "-q",
+        ];
+        let all = [&["fit", &data, "--recipe", recipe, "-o", out][..], &common].concat();
+        likewise(at, &all)
+    };
+    std::fs::write(
+        at.join("roots.toml"),
+        "base = 'mixed-rca'\nhead = { power = 0.5 }\n",
+    )
+    .unwrap();
+    let fitted = fit("roots.toml", "run");
+    assert!(fitted.status.success(), "{fitted:?}");
+    let metrics = std::fs::read_to_string(at.join("run/metrics.json")).unwrap();
+    let gain = &json(&metrics)["differences"]["whitened"]["map_at_r"]["low"];
+    assert!(gain.as_f64().unwrap() > 0.1, "{gain}");
+    let card = std::fs::read_to_string(at.join("run/README.md")).unwrap();
+    assert!(card.contains("|x|^0.5"), "{card}");
+    // Another process embeds as the fit did.
+    succeeds(at, &["embed", "run", &data, "-o", "again.npy", "-q"]);
+    let bytes = |name: &str| std::fs::read(at.join(name)).unwrap();
+    assert!(bytes("again.npy") == bytes("run/embeddings.npy"));
+    let found = json(&succeeds(
+        at,
+        &["search", "run", "--id", "7", "-k", "3", "--json"],
+    ));
+    assert!(!found.to_string().is_empty());
+
+    std::fs::write(at.join("bad.toml"), "base = 'rca'\nhead = { power = 0 }\n").unwrap();
+    let refused = fit("bad.toml", "none");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        said.contains("bad.toml") && said.contains("head.power"),
+        "{said}"
+    );
+    assert!(!at.join("none").exists());
+}
+
+#[test]
 fn from_features_to_a_search() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
