@@ -138,6 +138,10 @@ pub(crate) struct Images {
     /// its middle.
     #[arg(long)]
     pub(crate) squeeze: bool,
+    /// Side of the square that the encoder reads, where not that of its training. Half of it is
+    /// four times as fast, and coarser.
+    #[arg(long, value_name = "PIXELS", requires = "encoder")]
+    pub(crate) side: Option<usize>,
     /// Leave out images that cannot be read, with a warning, instead of failing.
     #[arg(long)]
     pub(crate) skip_bad: bool,

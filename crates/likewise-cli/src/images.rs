@@ -59,7 +59,7 @@ struct Square {
 impl From<&Images> for Square {
     fn from(images: &Images) -> Self {
         Self {
-            side: None,
+            side: images.side,
             squeeze: images.squeeze,
         }
     }
@@ -242,6 +242,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
         ("--encoder", images.encoder.is_some()),
         ("--skip-bad", images.skip_bad),
         ("--squeeze", images.squeeze),
+        ("--side", images.side.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) if !suits => Err(Failure::usage(format!(

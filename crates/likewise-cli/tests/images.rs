@@ -180,6 +180,27 @@ fn features_of_squeezed_images_are_another_view() {
         "{text}"
     );
     succeeds(at, &[&embed[..], &encoder, &["--squeeze"]].concat());
+
+    // So are those of another side, whether a flag or a recipe says it.
+    let small = ["fit", "few", "--side", "64", "--epochs", "1", "-k", "2"];
+    succeeds(at, &[&small[..], &["-o", "small"], &encoder].concat());
+    let embed = ["embed", "small", "few", "-o", "e.npy"];
+    let (code, text) = said(at, &[&embed[..], &encoder].concat());
+    assert!(code == Some(2) && text.contains("lite0-64"), "{text}");
+    succeeds(at, &[&embed[..], &encoder, &["--side", "64"]].concat());
+    let recipe = "base = 'normalized-softmax'\nencoder = { name = 'lite0', side = 96 }\n";
+    std::fs::write(at.join("r.toml"), recipe).unwrap();
+    let twice = ["-o", "twice", "--recipe", "r.toml"];
+    let (code, text) = said(at, &[&small[..], &twice, &encoder].concat());
+    assert!(code == Some(2) && text.contains("--side 64"), "{text}");
+    for wrong in [&["--side", "9"][..], &["--side", "64", "--labels"]] {
+        let (code, text) = said(
+            at,
+            &[&["embed", "small", "few", "-o", "x.npy"], wrong].concat(),
+        );
+        assert_eq!(code, Some(2), "{text}");
+    }
+    assert!(!at.join("x.npy").exists() && !at.join("twice").exists());
 }
 
 #[test]

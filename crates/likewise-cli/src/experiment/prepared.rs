@@ -87,6 +87,7 @@ impl Prepared {
             let flags = Images {
                 encoder: encoder.map(Path::to_owned),
                 squeeze: true,
+                side: None,
                 skip_bad: false,
             };
             images::load(&images::folder(path)?, labels, &flags, at)?

@@ -286,6 +286,7 @@ impl Loaded {
             encoder: sources.encoder.clone(),
             skip_bad: false,
             squeeze: data.squeeze,
+            side: None,
         };
         let labels = sources.labels.as_deref();
         let (mut collection, trained, weights) = if images::suit(&file, &flags)? {

@@ -80,7 +80,7 @@ fn view_for(
     if images::suit(path, flags)? && shape.views[0].0 != fitted {
         return Err(Failure::usage(format!(
             "{}: the run was fitted on view {fitted}, these images give {}; choose the same \
-             --encoder, and --squeeze or not",
+             --encoder and --side, and --squeeze or not",
             path.display(),
             shape.views[0].0
         )));

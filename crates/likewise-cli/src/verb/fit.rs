@@ -25,6 +25,17 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let mut recipe = recipe(args, at)?;
     if let Some(encoder) = &mut recipe.encoder {
         encoder.squeeze |= args.data.images.squeeze;
+        match (args.data.images.side, encoder.side) {
+            (Some(asked), Some(own)) if asked != own => {
+                let both = "encoder.side of the recipe; give one of them";
+                return Err(Failure::usage(format!(
+                    "--side {asked}, but {own} is the {both}"
+                )));
+            }
+            (asked, own) => encoder.side = asked.or(own),
+        }
+        // A flag may be wrong where the recipe was right.
+        encoder.validate()?;
     }
     if args.k.is_none() {
         // Twenty neighbours of sixty items would be everybody.
