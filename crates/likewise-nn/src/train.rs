@@ -182,10 +182,8 @@ pub(crate) fn train(
         None => None,
     };
     let mut done = restored.unwrap_or_default();
-    let mut log = match log {
-        Some(folder) => Some(Log::open(folder, done.log.len())?),
-        None => None,
-    };
+    let log = log.map(|folder| Log::open(folder, done.log.len()));
+    let mut log = log.transpose()?;
     if done.log.is_empty() {
         record(
             task,

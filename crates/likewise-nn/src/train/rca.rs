@@ -38,10 +38,7 @@ pub(super) fn train(
             residual: None,
         })
     };
-    let mut log = match log {
-        Some(folder) => Some(Log::open(folder, 0)?),
-        None => None,
-    };
+    let mut log = log.map(|folder| Log::open(folder, 0)).transpose()?;
     let mut done = Trained::default();
     let mut fitted: Option<(Targets, Head)> = None;
     record(
