@@ -23,20 +23,6 @@ const INDEX_RECALL_AT: usize = 10;
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let shape = graph::shape(&args.data, at)?;
     let mut recipe = recipe(args, at)?;
-    if let Some(encoder) = &mut recipe.encoder {
-        encoder.squeeze |= args.data.images.squeeze;
-        match (args.data.images.side, encoder.side) {
-            (Some(asked), Some(own)) if asked != own => {
-                let both = "encoder.side of the recipe; give one of them";
-                return Err(Failure::usage(format!(
-                    "--side {asked}, but {own} is the {both}"
-                )));
-            }
-            (asked, own) => encoder.side = asked.or(own),
-        }
-        // A flag may be wrong where the recipe was right.
-        encoder.validate()?;
-    }
     if args.k.is_none() {
         // Twenty neighbours of sixty items would be everybody.
         let most = (shape.items as usize / 10).max(1);
@@ -273,6 +259,18 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
     }
     if let Some(k) = args.k {
         recipe.graph = recipe.graph.k(k);
+    }
+    if let Some(encoder) = &mut recipe.encoder {
+        let images = &args.data.images;
+        encoder.squeeze |= images.squeeze;
+        if let (Some(asked), Some(own)) = (images.side, encoder.side)
+            && asked != own
+        {
+            return Err(Failure::usage(format!(
+                "--side {asked}, but {own} is the encoder.side of the recipe; give one of them"
+            )));
+        }
+        encoder.side = images.side.or(encoder.side);
     }
     recipe.validate()?;
     Ok(recipe)

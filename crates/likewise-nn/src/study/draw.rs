@@ -290,7 +290,7 @@ impl Ground<'_> {
     /// way that none before it did.
     pub(super) fn analyse(&mut self) -> Result<()> {
         let power = self.recipe.head.power;
-        if self.spectra.iter().all(|(known, _)| *known != power) {
+        if self.analysed(power).is_none() {
             let fitted = self.features(&self.train);
             let plain = Spectrum::fit(fitted.view())?;
             let standardized = Spectrum::fit_standardized(fitted.view())?;
@@ -299,9 +299,15 @@ impl Ground<'_> {
         Ok(())
     }
 
+    fn analysed(&self, power: f64) -> Option<&[Spectrum; 2]> {
+        let mut spectra = self.spectra.iter();
+        let found = spectra.find(|(known, _)| known.total_cmp(&power).is_eq());
+        found.map(|(_, spectra)| spectra)
+    }
+
     fn spectrum(&self, whiten: Whiten) -> Result<&Spectrum> {
-        let found = (self.spectra.iter()).find(|(power, _)| *power == whiten.power);
-        let (_, spectra) = found.ok_or_else(|| Error::data("no directions of these features"))?;
+        let spectra = (self.analysed(whiten.power))
+            .ok_or_else(|| Error::data("no directions of these features"))?;
         Ok(&spectra[usize::from(whiten.standardize)])
     }
 

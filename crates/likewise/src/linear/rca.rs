@@ -133,7 +133,7 @@ impl Rca {
         Err(Error::parameter("rca.shrinkage", self.shrinkage, rule))
     }
 
-    fn invert(&self, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
+    fn invert(self, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
         let mean = spectrum.variances.sum() / d as f64;
         if mean <= 0.0 {
             return Ok(Array2::eye(d));
@@ -179,6 +179,7 @@ fn means(x: ArrayView2<f32>, classes: &[u32], weights: &[f32]) -> Array2<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use super::*;
     use crate::seed;
