@@ -10,7 +10,7 @@ use likewise::eval::summary::Summary;
 use likewise_nn::study::{Bench, DrawLog};
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Data, Experiment, Method};
+use super::definition::{Data, Experiment, How, Method};
 use crate::experiment::cell::rounded;
 use crate::experiment::store::{Files, Times, key, machine, read};
 use crate::failure::Failure;
@@ -217,7 +217,9 @@ impl Store {
         let known = &results.data;
         results.rows.retain(|row| {
             let method = experiment.methods.iter().find(|m| m.name == row.method);
-            let same = |m: &Method| serde_json::to_value(&m.how).is_ok_and(|how| how == row.recipe);
+            // Not as text: a field that recipes did not have then has its default.
+            let kept = How::deserialize(&row.recipe);
+            let same = |m: &Method| kept.is_ok_and(|how| how == m.how);
             known.contains_key(&row.data) && method.is_some_and(same)
         });
         version.clone_into(&mut results.likewise);

@@ -136,7 +136,7 @@ impl Split {
 }
 
 /// What a method does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum How {
     /// Nothing.
