@@ -3,6 +3,7 @@
 mod believe;
 mod draw;
 mod results;
+mod start;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,25 +3,23 @@
 use std::collections::BTreeMap;
 
 use likewise::eval::summary::Run;
-use likewise::eval::whitening::{Spectrum, Whitening};
+use likewise::eval::whitening::Whitening;
 use likewise::propagate::Propagate;
-use likewise::{Beliefs, Convergence, Graph, Label, Labels, Monitor, matrix, seed};
+use likewise::{Beliefs, Convergence, Label, Labels, Monitor, matrix, seed};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::believe::{believed, labeled, members, of_affinities, oracle};
+use super::start::Start;
 use super::{Ground, Whiten};
-use crate::net::{EmbeddingConfig, Model, Residual};
+use crate::net::{Model, Residual};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
     Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, no_images, train,
 };
 use crate::{Error, Result};
-
-/// Shrinkages that are tried, the mildest first: ties go to it.
-const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
 
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,28 +76,6 @@ impl Source {
     }
 }
 
-/// What the trainings of one draw share.
-struct Start<'a> {
-    whitening: Whitening,
-    /// Its directions as they are, for a head that weighs them itself.
-    rotation: Option<Whitening>,
-    /// Unit rows of the start, of the training items.
-    rows: Array2<f32>,
-    /// The graph on them, where something spreads over it.
-    graph: Option<&'a Graph>,
-    /// The validation part, if there is one.
-    validation: Option<Judge>,
-    name: String,
-    seed: u64,
-}
-
-impl Start<'_> {
-    fn graph(&self) -> Result<&Graph> {
-        self.graph
-            .ok_or_else(|| Error::data("no graph on this start"))
-    }
-}
-
 /// A draw of labels, and what it chooses.
 struct Drawn {
     seed: u64,
@@ -107,12 +83,6 @@ struct Drawn {
     truth: Labels,
     known: Labels,
     whiten: Whiten,
-}
-
-/// The items of the validation part: unit rows of the start, and labels.
-struct Judge {
-    rows: Array2<f32>,
-    validation: Validation,
 }
 
 /// A model and how it was chosen.
@@ -278,142 +248,6 @@ impl Ground<'_> {
             Some(m) => truth.draw(m, seed),
             None => truth.clone(),
         }
-    }
-
-    /// The features of these items, as the recipe's head reads them.
-    fn features(&self, items: &[usize]) -> Array2<f32> {
-        let features = matrix::select_rows(self.plan.features, items);
-        self.recipe.head.powered(features)
-    }
-
-    /// Finds the directions of the training items' features, where the recipe reads them in a
-    /// way that none before it did.
-    pub(super) fn analyse(&mut self) -> Result<()> {
-        let power = self.recipe.head.power;
-        if self.analysed(power).is_none() {
-            let fitted = self.features(&self.train);
-            let plain = Spectrum::fit(fitted.view())?;
-            let standardized = Spectrum::fit_standardized(fitted.view())?;
-            self.spectra.push((power, [plain, standardized]));
-        }
-        Ok(())
-    }
-
-    fn analysed(&self, power: f64) -> Option<&[Spectrum; 2]> {
-        let mut spectra = self.spectra.iter();
-        let found = spectra.find(|(known, _)| known.total_cmp(&power).is_eq());
-        found.map(|(_, spectra)| spectra)
-    }
-
-    fn spectrum(&self, whiten: Whiten) -> Result<&Spectrum> {
-        let spectra = (self.analysed(whiten.power))
-            .ok_or_else(|| Error::data("no directions of these features"))?;
-        Ok(&spectra[usize::from(whiten.standardize)])
-    }
-
-    /// The whitening that does best on the labels that may be seen.
-    fn whiten(&self, known: &Labels) -> Result<Whiten> {
-        let recipe = self.recipe;
-        let (rows, labels) = if self.validation.is_empty() {
-            let is_known = |&i: &usize| known[i].class().is_some();
-            let rows: Vec<usize> = (0..known.len()).filter(is_known).collect();
-            let labels = known.select(&rows);
-            (rows.iter().map(|&i| self.train[i]).collect(), labels)
-        } else {
-            let labels = self.labels.select(&self.validation);
-            (self.validation.clone(), labels)
-        };
-        let features = self.features(&rows);
-        let power = recipe.head.power;
-        let judge = Validation::within((0..rows.len()).collect(), &labels);
-        let mut best = None;
-        for standardize in [false, true] {
-            let standardize = recipe.standardize.unwrap_or(standardize);
-            let tried = recipe
-                .whitening
-                .map_or(SHRINKAGES.to_vec(), |eps| vec![eps]);
-            let of = |eps| Whiten {
-                eps,
-                standardize,
-                power,
-            };
-            let spectrum = self.spectrum(of(f64::INFINITY))?;
-            let rotated = spectrum.rotated(features.view(), &tried)?;
-            for (eps, whitened) in tried.into_iter().zip(rotated) {
-                let whitened = matrix::l2_normalize(whitened);
-                let value = judge.score(&whitened)?.map_or(0.0, |s| s.precision.value);
-                if best.is_none_or(|(highest, _)| value > highest) {
-                    best = Some((value, of(eps)));
-                }
-            }
-        }
-        best.map(|(_, whiten)| whiten)
-            .ok_or_else(|| Error::data("no whitening to choose from"))
-    }
-
-    fn whitening(&self, whiten: Whiten) -> Result<Whitening> {
-        let rank = self.rank();
-        Ok(self.spectrum(whiten)?.truncated(whiten.eps, rank)?)
-    }
-
-    /// Directions of the start.
-    fn rank(&self) -> usize {
-        let rank = match self.recipe.encoder.as_ref().map(|encoder| encoder.head) {
-            Some(EmbeddingConfig::Whitened { dim }) => dim,
-            _ => self.recipe.head.rank,
-        };
-        rank.min(self.plan.features.ncols())
-    }
-
-    fn start_rows(&self, whitening: &Whitening, rows: &[usize]) -> Result<Array2<f32>> {
-        let features = self.features(rows);
-        Ok(matrix::l2_normalize(whitening.transform(features.view())?))
-    }
-
-    fn build_graph(&mut self, whiten: Whiten, monitor: &Monitor) -> Result<()> {
-        if self.graph(whiten).is_none() {
-            let rows = self.start_rows(&self.whitening(whiten)?, &self.train)?;
-            let settings = &self.recipe.graph;
-            let graph = settings.build(rows.view(), monitor)?;
-            self.graphs
-                .push(((whiten, self.rank(), settings.clone()), graph));
-        }
-        Ok(())
-    }
-
-    /// The graph on a start, if it was built.
-    fn graph(&self, whiten: Whiten) -> Option<&Graph> {
-        let wanted = (whiten, self.rank(), self.recipe.graph.clone());
-        let built = self.graphs.iter().find(|(built, _)| *built == wanted);
-        built.map(|(_, graph)| graph)
-    }
-
-    fn start(&self, whiten: Whiten, name: String, seed: u64) -> Result<Start<'_>> {
-        let whitening = self.whitening(whiten)?;
-        let validation = if self.validation.is_empty() {
-            None
-        } else {
-            let labels = self.labels.select(&self.validation);
-            Some(Judge {
-                rows: self.start_rows(&whitening, &self.validation)?,
-                validation: Validation::within((0..labels.len()).collect(), &labels),
-            })
-        };
-        Ok(Start {
-            rows: self.start_rows(&whitening, &self.train)?,
-            graph: self.graph(whiten),
-            rotation: match self.recipe.head.residual {
-                Residual::Rca(_) => {
-                    let spectrum = self.spectrum(whiten)?;
-                    Some(spectrum.truncated(f64::INFINITY, self.rank())?)
-                }
-                _ => None,
-            },
-            whitening,
-            validation,
-            name,
-            seed,
-        })
     }
 
     /// Trains from `source` and chooses the epoch by validation: on the split's validation
