@@ -48,6 +48,10 @@ impl Scene {
         self.0.path().join(name)
     }
 
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.path(name)).unwrap()).unwrap()
+    }
+
     fn command(&self, out: &str, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
         let digits = likewise_testdata::digits();
@@ -295,6 +299,15 @@ fn recipes_are_compared_and_cells_are_kept() {
     assert!(older.len() < text.len());
     fs::write(scene.path("out/results.json"), older).unwrap();
     assert_eq!(scene.computed("out", &[]), 0);
+    // So are the seconds of cells that another machine computed.
+    let mut times = scene.json("out/times.json");
+    times["machine"] = "an abacus".into();
+    fs::write(scene.path("out/times.json"), times.to_string()).unwrap();
+    scene.computed("out", &[]);
+    let after = scene.json("out/times.json");
+    assert_eq!(after["cells"], times["cells"]);
+    let machines = after["machine"].as_str().unwrap();
+    assert!(machines.starts_with("an abacus; "), "{machines}");
     // Another folder gets the same; a changed recipe is run again, the others stay.
     scene.computed("other", &[]);
     assert_eq!(fs::read(scene.path("other/results.json")).unwrap(), results);

@@ -225,10 +225,13 @@ impl Store {
         version.clone_into(&mut results.likewise);
         results.title.clone_from(&experiment.title);
         results.experiment.clone_from(&experiment.sha256);
-        if times.machine != machine() {
-            times = Times::default();
+        // Trainings take hours, on the machines that there are: how long, not which is faster.
+        let here = machine();
+        if !times.machine.split("; ").any(|machine| machine == here) {
+            let before = std::mem::take(&mut times.machine);
+            let all = [before, here].into_iter().filter(|name| !name.is_empty());
+            times.machine = all.collect::<Vec<_>>().join("; ");
         }
-        times.machine = machine();
         let kept: Vec<String> = (results.rows.iter())
             .map(|row| key(&row.data, &row.method, None))
             .collect();
