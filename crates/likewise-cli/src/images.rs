@@ -66,8 +66,8 @@ impl From<&Images> for Square {
 }
 
 /// The frozen encoder in a file of weights.
-fn encoder(path: &Path, shape: Square) -> Result<Encoder, Failure> {
-    let network = net::Encoder::open(path, &Device::flex())?;
+fn encoder(path: &Path, shape: Square, device: &Device) -> Result<Encoder, Failure> {
+    let network = net::Encoder::open(path, device)?;
     let config = EncoderConfig {
         side: shape.side,
         squeeze: shape.squeeze,
@@ -97,9 +97,9 @@ fn encoder(path: &Path, shape: Square) -> Result<Encoder, Failure> {
     })
 }
 
-fn chosen(images: &Images, shape: Square) -> Result<Encoder, Failure> {
+fn chosen(images: &Images, shape: Square, device: &Device) -> Result<Encoder, Failure> {
     match &images.encoder {
-        Some(path) => encoder(path, shape),
+        Some(path) => encoder(path, shape, device),
         None => Ok(Encoder::pixels(THUMBNAIL)),
     }
 }
@@ -254,9 +254,9 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 }
 
 /// What [`load`] will give, without decoding anything.
-pub(crate) fn shape(path: &Path, images: &Images) -> Result<Shape, Failure> {
+pub(crate) fn shape(path: &Path, images: &Images, at: &Context) -> Result<Shape, Failure> {
     let folder = ImageFolder::open(path, None)?;
-    let encoder = chosen(images, images.into())?;
+    let encoder = chosen(images, images.into(), at.device)?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
         items: folder.len(),
@@ -309,7 +309,7 @@ fn features(
             path.display()
         ));
     }
-    let encoder = chosen(images, square)?;
+    let encoder = chosen(images, square, at.device)?;
     // Pixels are as quickly made as found again.
     let cache = images.encoder.as_ref().and_then(|_| cache_folder());
     let (cache, skip) = (cache.as_deref(), images.skip_bad);

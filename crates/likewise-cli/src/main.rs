@@ -42,9 +42,11 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
     }
     let monitor = progress::monitor(&cli.common);
+    let device = likewise_nn::device(&cli.common.device)?;
     let at = verb::Context {
         common: &cli.common,
         monitor: &monitor,
+        device: &device,
     };
     match &cli.verb {
         Verb::Demo(args) => verb::demo::run(args, &at),

@@ -15,6 +15,7 @@ pub(crate) mod reproduce;
 pub(crate) mod search;
 
 use likewise::Monitor;
+use likewise_nn::Device;
 
 use crate::args::Common;
 
@@ -22,4 +23,6 @@ use crate::args::Common;
 pub(crate) struct Context<'a> {
     pub(crate) common: &'a Common,
     pub(crate) monitor: &'a Monitor,
+    /// Where networks run.
+    pub(crate) device: &'a Device,
 }

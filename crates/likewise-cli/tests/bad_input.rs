@@ -133,6 +133,10 @@ fn usage() {
         &["magic"],
     );
     scene.refuses(&["explain", "magic"], 2, &["magic", "mixed"]);
+    for device in ["gpu", "cuda:0", "vulkan:first"] {
+        let wrong = ["doctor", "good.npy", "--device", device];
+        scene.refuses(&wrong, 2, &[device, "must be cpu, vulkan, or vulkan:N"]);
+    }
     scene.refuses(
         &["graph", "good.npy", "-o", "g.npz", "--max-memory", "lots"],
         2,

@@ -2,8 +2,9 @@
 //!
 //! A [`Recipe`] says how; a [`study::Plan`] runs it beside its baselines and gives a fitted
 //! [`Model`] with honest numbers. [`net`] holds the networks that turn images into features.
-//! Built on burn; the CPU is the default device.
+//! Built on burn; [`device`] says where they run.
 
+mod device;
 pub mod error;
 mod images;
 pub mod loss;
@@ -16,8 +17,9 @@ pub mod study;
 mod train;
 
 pub use burn::tensor::Device;
+pub use device::device;
 pub use error::{Error, ErrorKind, Result};
 pub use images::{Images, PixelRows};
 pub use net::{Head, HeadConfig, Model, Residual};
-pub use recipe::{AffinityLabels, GraphOn, PseudoLabels, Recipe};
+pub use recipe::{AffinityLabels, GraphOn, Pretraining, PseudoLabels, Recipe};
 pub use train::{Epoch, Optimizer, Schedule, TrainConfig};

@@ -188,9 +188,9 @@ impl<'p> Plan<'p> {
         let embeddings = match (&model, &ground.images) {
             (Model::Deep(deep), Some(images)) => {
                 let all: Vec<usize> = (0..self.features.nrows()).collect();
-                deep.embed_images(images.as_ref(), &all, monitor)?
+                deep.embed_images(images.as_ref(), &all, &self.device, monitor)?
             }
-            _ => model.embed(self.features)?,
+            _ => model.embed(self.features, &self.device)?,
         };
         let truth = labels.select(&ground.train);
         let results = Results::new(

@@ -16,9 +16,9 @@ use likewise::Collection;
 use likewise::eval::bootstrap::{Bootstrap, Estimate};
 use likewise::eval::summary::{Run, Summary};
 use likewise_io::ReadOptions;
+use likewise_nn::Recipe;
 use likewise_nn::net::{EncoderConfig, Weights};
 use likewise_nn::study::{Bench, Plan, Protocol};
-use likewise_nn::{Device, Recipe};
 use serde::Serialize;
 
 use self::cells::{Cell, DataRecord, Store};
@@ -162,7 +162,7 @@ fn cells_of(
         checkpoints: Some(store.checkpoints()),
         events: None,
         data_digest: sha256.clone(),
-        device: Device::flex(),
+        device: at.device.clone(),
     };
     let mut bench = plan.bench()?;
     store.put_data(DataRecord::new(

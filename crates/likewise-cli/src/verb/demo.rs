@@ -53,7 +53,10 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     if !at.common.json {
         intro(&collection, args)?;
     }
-    let zero_shot = job.plan(&collection, view, None).run(at.monitor)?.results;
+    let zero_shot = job
+        .plan(&collection, view, None, at)
+        .run(at.monitor)?
+        .results;
     job.protocol.split = SplitKind::Item;
     let pixels = collection.view(Some("pix"))?;
     let thumbnails = Thumbnails::Rows(Rows {

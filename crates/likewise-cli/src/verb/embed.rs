@@ -53,14 +53,14 @@ pub(super) fn embedded(
         let (images, ids) = images::Trained::open(path, &deep.config, at)?;
         let all: Vec<usize> = (0..ids.len()).collect();
         let rows = deep
-            .embed_images(&images, &all, at.monitor)
+            .embed_images(&images, &all, at.device, at.monitor)
             .map_err(within)?;
         return Ok((ids, rows));
     }
     let view = view_for(path, view, flags, &config.view, at)?;
     let collection = data::load_path(path, None, view.as_deref(), flags, at)?;
     let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
-    let rows = model.embed(collection.view(Some(&name))?.matrix.view());
+    let rows = model.embed(collection.view(Some(&name))?.matrix.view(), at.device);
     Ok((collection.ids().to_vec(), rows.map_err(within)?))
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use likewise::{Collection, View};
 use likewise_nn::net::{EmbeddingConfig, Weights};
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
-use likewise_nn::{Device, Recipe, Residual};
+use likewise_nn::{Recipe, Residual};
 
 use super::{Context, graph};
 use crate::args::{Fit, SplitName};
@@ -152,7 +152,7 @@ impl Job {
         )?;
         let clock = Instant::now();
         let study = self
-            .plan(collection, view, Some(folder))
+            .plan(collection, view, Some(folder), at)
             .run(at.monitor)
             .map_err(|e| {
                 if e.kind() == likewise_nn::ErrorKind::Cancelled {
@@ -214,6 +214,7 @@ impl Job {
         collection: &'a Collection,
         view: &'a View,
         folder: Option<&RunFolder>,
+        at: &Context,
     ) -> Plan<'a> {
         Plan {
             collection,
@@ -225,7 +226,7 @@ impl Job {
             checkpoints: folder.map(RunFolder::checkpoints),
             events: folder.map(|folder| folder.file("events")),
             data_digest: self.digest.clone(),
-            device: Device::flex(),
+            device: at.device.clone(),
         }
     }
 }

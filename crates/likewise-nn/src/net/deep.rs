@@ -90,8 +90,8 @@ impl Deep {
 
     /// Embeds images as rows (`n x input_dim`) into unit rows (`n x output_dim`).
     ///
-    /// Works in blocks on the CPU. Fails on a wrong number of columns.
-    pub fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+    /// Works in blocks on `device`. Fails on a wrong number of columns.
+    pub fn embed(&self, x: ArrayView2<f32>, device: &Device) -> Result<Array2<f32>> {
         let input = self.config.input();
         let shape = [input.channels, input.height, input.width];
         let rows = PixelRows::new(x, shape).map_err(|e| {
@@ -99,23 +99,24 @@ impl Deep {
             Error::data(format!("{name} reads {e}"))
         })?;
         let all: Vec<usize> = (0..x.nrows()).collect();
-        self.embed_images(&rows, &all, &Monitor::silent())
+        self.embed_images(&rows, &all, device, &Monitor::silent())
     }
 
     /// Embeds the images at `items` into unit rows (`items x output_dim`), in that order.
     ///
-    /// Works in blocks on the CPU. Fails where an image cannot be had, and when cancelled.
+    /// Works in blocks on `device`. Fails where an image cannot be had, and when cancelled.
     pub fn embed_images(
         &self,
         images: &dyn Images,
         items: &[usize],
+        device: &Device,
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
-        let learned = self.learned(images, items, monitor)?;
+        let learned = self.learned(images, items, device, monitor)?;
         let Some(start) = &self.start else {
             return Ok(learned);
         };
-        let began = self.rows_of(&start.weights, images, items, monitor)?;
+        let began = self.rows_of(&start.weights, images, items, device, monitor)?;
         Ok(start.join(began, learned))
     }
 
@@ -124,9 +125,10 @@ impl Deep {
         &self,
         images: &dyn Images,
         items: &[usize],
+        device: &Device,
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
-        let z = self.rows_of(&self.weights, images, items, monitor)?;
+        let z = self.rows_of(&self.weights, images, items, device, monitor)?;
         Ok(match &self.map {
             Some(map) => likewise::matrix::l2_normalize(z.dot(map)),
             None => z,
@@ -139,10 +141,10 @@ impl Deep {
         weights: &Weights,
         images: &dyn Images,
         items: &[usize],
+        device: &Device,
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
-        let device = Device::flex();
-        let encoder = self.encoder(weights, &device)?.inference();
+        let encoder = self.encoder(weights, device)?.inference();
         let block = (BLOCK / self.input_dim().max(1)).clamp(1, MOST);
         let mut out = Array2::zeros((items.len(), self.config.output_dim()));
         for (mut out, items) in out
@@ -150,7 +152,7 @@ impl Deep {
             .zip(items.chunks(block))
         {
             monitor.check()?;
-            let input = self.config.input_of(images.rows(items)?, &device)?;
+            let input = self.config.input_of(images.rows(items)?, device)?;
             out.assign(&to_matrix(l2_normalize(encoder.forward(input))));
         }
         Ok(out)
@@ -284,8 +286,8 @@ mod tests {
         let again = Deep::from_safetensors(deep.config.clone(), 0.3, &bytes).unwrap();
         assert_eq!(again, deep);
         let x = Array2::from_shape_fn((3, 784), |(i, j)| ((i * 31 + j * 7) % 256) as f32);
-        let embedded = deep.embed(x.view()).unwrap();
-        assert_eq!(embedded, again.embed(x.view()).unwrap());
+        let embedded = deep.embed(x.view(), &Device::flex()).unwrap();
+        assert_eq!(embedded, again.embed(x.view(), &Device::flex()).unwrap());
         assert_eq!(embedded.dim(), (3, 4));
         assert!(
             embedded
@@ -302,7 +304,7 @@ mod tests {
         let began = deep.config.init(8, &Device::flex()).unwrap().weights();
         let x = Array2::from_shape_fn((3, 784), |(i, j)| ((i * 31 + j * 7) % 256) as f32);
         let cosines = |deep: &Deep| {
-            let rows = deep.embed(x.view()).unwrap();
+            let rows = deep.embed(x.view(), &Device::flex()).unwrap();
             rows.dot(&rows.t())
         };
         let learned = cosines(&deep);
@@ -327,7 +329,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let deep = deep();
         let said = deep
-            .embed(Array2::zeros((1, 10)).view())
+            .embed(Array2::zeros((1, 10)).view(), &Device::flex())
             .unwrap_err()
             .to_string();
         assert!(said.contains("784 columns, but the view has 10"), "{said}");

@@ -1,5 +1,6 @@
 //! A fitted model: whatever turns rows into embeddings and can be saved.
 
+use burn::tensor::Device;
 use ndarray::{Array2, ArrayView2};
 
 use super::deep::Deep;
@@ -32,13 +33,14 @@ impl Model {
         }
     }
 
-    /// Embeds rows (`n x input_dim`) into unit rows (`n x output_dim`), in blocks.
+    /// Embeds rows (`n x input_dim`) into unit rows (`n x output_dim`), in blocks; a network
+    /// does so on `device`, a head always on the CPU.
     ///
     /// Fails on a wrong number of columns.
-    pub fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+    pub fn embed(&self, x: ArrayView2<f32>, device: &Device) -> Result<Array2<f32>> {
         match self {
             Self::Head(head) => head.embed(x),
-            Self::Deep(deep) => deep.embed(x),
+            Self::Deep(deep) => deep.embed(x, device),
         }
     }
 
