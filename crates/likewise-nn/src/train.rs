@@ -113,10 +113,12 @@ impl Task<'_> {
         }
     }
 
-    /// The start itself, as a model: where an encoder begins as it, that; also where it is all
-    /// that there will be.
+    /// The start itself, as a model: where an encoder begins as it, or was taught before, that;
+    /// also where it is all that there will be.
     fn start_model(&self) -> Result<Model> {
-        if self.begins_whitened() || self.recipe.encoder.is_some() && self.epochs == 0 {
+        let taught = self.recipe.pretraining.is_some();
+        let only = self.recipe.encoder.is_some() && self.epochs == 0;
+        if self.begins_whitened() || taught || only {
             let device = self.device.clone().autodiff();
             let model = State::new(self, None, &device)?.model(self)?;
             return Ok(match model {
@@ -174,7 +176,13 @@ pub(crate) fn train(
         return rca::train(task, rca, targets, score, log, monitor);
     }
     let device = task.device.clone().autodiff();
-    let mut current = targets(1, &[])?;
+    // A network that labels have taught knows better neighbours than the features do.
+    let began = match task.recipe.pretraining {
+        Some(_) => vec![task.start_model()?],
+        None => Vec::new(),
+    };
+    let mut current = targets(1, &began)?;
+    drop(began);
     let proxies = first_proxies(task, &current);
     let mut state = State::new(task, proxies, &device)?;
     let restored = match &checkpoint {
@@ -350,7 +358,8 @@ fn record(
         // The start is known already.
         (Model::Deep(_), _) if epoch == 0 && task.begins_whitened() => start(),
         (Model::Deep(deep), Some(images)) => {
-            deep.learned(images, &task.items[..sample.min(DEEP_SAMPLE)], monitor)?
+            let items = &task.items[..sample.min(DEEP_SAMPLE)];
+            deep.learned(images, items, task.device, monitor)?
         }
         (Model::Deep(_), None) => return Err(no_images()),
     };

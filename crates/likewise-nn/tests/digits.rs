@@ -1,9 +1,11 @@
 //! The study on the committed digits and on small made-up collections.
 
+mod common;
+
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_nn::study::{Plan, Protocol, SplitKind, Study};
-use likewise_nn::{Device, GraphOn, Recipe};
+use likewise_nn::{GraphOn, Recipe};
 use ndarray::{Array2, ArrayView2};
 
 fn run(
@@ -22,7 +24,7 @@ fn run(
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: Device::flex(),
+        device: common::device(),
     }
     .run(&Monitor::silent())
 }

@@ -1,10 +1,17 @@
 //! Networks that go on from other weights.
 
-use likewise::{Collection, Labels, Monitor, View};
+mod common;
+
+use likewise::eval::ranking::Measure;
+use likewise::eval::summary::Run;
+use likewise::{Collection, Labels, Monitor, View, seed};
 use likewise_nn::net::{Architecture, EmbeddingConfig, EncoderConfig};
 use likewise_nn::study::{Plan, Protocol};
-use likewise_nn::{Device, GraphOn, Model, PixelRows, Recipe, TrainConfig};
+use likewise_nn::{
+    GraphOn, HeadConfig, Model, PixelRows, Pretraining, Recipe, Residual, TrainConfig,
+};
 use ndarray::{Array2, Array4};
+use rand::RngExt;
 
 const SIDE: usize = 28;
 
@@ -27,7 +34,7 @@ fn network(head: EmbeddingConfig) -> EncoderConfig {
 #[test]
 fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let pixels = images(300);
-    let device = Device::flex();
+    let device = common::device();
     let frozen = network(EmbeddingConfig::None).init(5, &device).unwrap();
     let input = frozen.config().input();
     let shaped = Array4::from_shape_fn((300, 1, SIDE, SIDE), |(i, _, y, x)| {
@@ -81,7 +88,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: Device::flex(),
+        device: common::device(),
     };
     let silent = Monitor::silent();
 
@@ -102,7 +109,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let Model::Deep(deep) = &study.model else {
         panic!("a network");
     };
-    let again = deep.embed(pixels.view()).unwrap();
+    let again = deep.embed(pixels.view(), &common::device()).unwrap();
     assert_eq!(again, study.embeddings);
     assert!(deep.start.is_some() && again.ncols() == 32);
 
@@ -125,4 +132,117 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     // Without images there is nothing to go on from.
     let refused = plan(&trained, None).run(&silent).unwrap_err().to_string();
     assert!(refused.contains("encoder.head is whitened"), "{refused}");
+}
+
+/// Images of two classes that differ by a little light above or below, under random blocks that
+/// say nothing.
+fn blocks(n: usize) -> Array2<f32> {
+    let mut rng = seed::stream(1, "blocks");
+    let block = SIDE / 7;
+    let mut images = Array2::zeros((n, SIDE * SIDE));
+    for (i, mut image) in images.rows_mut().into_iter().enumerate() {
+        let noise: [[f32; 7]; 7] = std::array::from_fn(|_| std::array::from_fn(|_| rng.random()));
+        for (at, pixel) in image.iter_mut().enumerate() {
+            let (y, x) = (at / SIDE, at % SIDE);
+            let light = (y < SIDE / 2) == (i % 2 == 0);
+            *pixel = (if light { 44.0 } else { 20.0 }) + 120.0 * noise[y / block][x / block];
+        }
+    }
+    images
+}
+
+#[test]
+fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
+    let pixels = blocks(300);
+    let view = View {
+        name: "pixels".into(),
+        matrix: pixels,
+        present: None,
+    };
+    let ids = (0..300).map(|i| i.to_string()).collect();
+    let mut collection = Collection::new(ids, vec![view]).unwrap();
+    collection.labels = Some(Labels::from_integers((0..300).map(|i| i % 2)));
+    let recipe = |first: Option<usize>, epochs, graph_on| Recipe {
+        encoder: Some(network(EmbeddingConfig::None)),
+        head: HeadConfig {
+            residual: Residual::Orthogonal { dim: 8 },
+            ..HeadConfig::default()
+        },
+        pretraining: first.map(|epochs| Pretraining {
+            epochs,
+            ..Pretraining::default()
+        }),
+        whitening: Some(0.5),
+        standardize: Some(false),
+        graph_on,
+        train: TrainConfig {
+            epochs,
+            folds: 0,
+            steps: 10,
+            ..Recipe::affinity_triplet().train
+        },
+        ..Recipe::affinity_triplet()
+    };
+    let protocol = Protocol {
+        labels_per_class: Some(10),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |recipe: &Recipe, checkpoints: bool| {
+        let plan = Plan {
+            collection: &collection,
+            features: collection.views()[0].matrix.view(),
+            images: None,
+            recipe,
+            protocol: &protocol,
+            pretrained: None,
+            checkpoints: checkpoints.then(|| folder.path().to_owned()),
+            events: None,
+            data_digest: String::new(),
+            device: common::device(),
+        };
+        let mut bench = plan.bench().unwrap();
+        bench.run(recipe, 0, &Monitor::silent()).unwrap()
+    };
+    let recall = |run: &Run| run.ranking.mean(Measure::Recall(1)).unwrap();
+    let embedding = GraphOn::Embedding;
+
+    let (random, _) = run(&recipe(None, 0, embedding), false);
+    let (taught, _) = run(&recipe(Some(8), 0, embedding), false);
+    let gain = recall(&taught) - recall(&random);
+    assert!(gain > 0.1, "{} after {}", recall(&taught), recall(&random));
+
+    // The first triplets are those of the network that the labels gave.
+    let own = recipe(Some(2), 1, embedding);
+    let (measured, log) = run(&own, true);
+    let (_, other) = run(&recipe(Some(2), 1, GraphOn::Feature), false);
+    assert_ne!(log.training[1].loss, other.training[1].loss);
+
+    // Kept, like all of a training.
+    let first = "draw-0-recipe-final-pretraining.safetensors";
+    let first = folder.path().join(first);
+    let changed = || std::fs::metadata(&first).unwrap().modified().unwrap();
+    let before = changed();
+    assert_eq!(run(&own, true), (measured, log));
+    assert_eq!(before, changed());
+}
+
+#[test]
+fn pretraining_without_a_network_of_its_own_is_refused() {
+    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    assert!(said("pretraining = { epochs = 3 }").contains("needs an encoder"));
+    let whitened = "encoder = { name = 'mnist', head = { kind = 'whitened', dim = 8 } }\n";
+    let text = format!("{whitened}pretraining = {{ epochs = 3 }}");
+    assert!(said(&text).contains("whitened"), "{}", said(&text));
+    let plain = "encoder = { name = 'mnist' }\n";
+    let text = format!("{plain}pretraining = {{ epochs = 0 }}");
+    assert!(
+        said(&text).contains("pretraining.epochs"),
+        "{}",
+        said(&text)
+    );
+    let text = format!("{plain}pretraining = {{ learning_rate = -1.0 }}");
+    assert!(said(&text).contains("learning_rate"), "{}", said(&text));
 }

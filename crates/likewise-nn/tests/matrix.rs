@@ -2,6 +2,8 @@
 //! all numbers finite, the own loss lower than at first. The list is made from the
 //! registries, so that what is new is in it by existing.
 
+mod common;
+
 use likewise::propagate::Method;
 use likewise::{Collection, Monitor, View};
 use likewise_io::{Form, ReadOptions};
@@ -9,9 +11,7 @@ use likewise_nn::loss::Loss;
 use likewise_nn::mine::Mine;
 use likewise_nn::sample::Sampler;
 use likewise_nn::study::{Plan, Protocol, Study};
-use likewise_nn::{
-    AffinityLabels, Device, HeadConfig, PseudoLabels, Recipe, Residual, TrainConfig,
-};
+use likewise_nn::{AffinityLabels, HeadConfig, PseudoLabels, Recipe, Residual, TrainConfig};
 use ndarray::Axis;
 
 /// Every eleventh of the 2000 digits: all ten classes, and quick.
@@ -48,7 +48,7 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: Device::flex(),
+        device: common::device(),
     };
     plan.run(&Monitor::silent())
         .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))

@@ -1,12 +1,14 @@
 //! Relevant component analysis as the head of a recipe.
 
+mod common;
+
 use likewise::eval::whitening::Spectrum;
 use likewise::linear::Rca;
 use likewise::matrix::{l2_normalize, select_rows};
 use likewise::{Collection, Labels, Monitor, View, seed};
 use likewise_nn::net::{Architecture, EncoderConfig};
 use likewise_nn::study::{Plan, Protocol, SplitKind, Study};
-use likewise_nn::{Device, Head, Model, PseudoLabels, Recipe};
+use likewise_nn::{Head, Model, PseudoLabels, Recipe};
 use ndarray::Array2;
 use rand::RngExt;
 
@@ -57,7 +59,7 @@ fn run(
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: Device::flex(),
+        device: common::device(),
     };
     plan.run(&Monitor::silent())
 }

@@ -1,6 +1,7 @@
 //! One label draw of a study: start, beliefs, training, selection.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use likewise::eval::summary::Run;
 use likewise::eval::whitening::Whitening;
@@ -13,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::believe::{believed, labeled, members, of_affinities, oracle};
 use super::start::Start;
 use super::{Ground, Whiten};
-use crate::net::{Model, Residual};
+use crate::net::{Deep, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
     Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, no_images, train,
 };
-use crate::{Error, Result};
+use crate::{Error, Recipe, Result};
 
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -328,7 +329,7 @@ impl Ground<'_> {
     ) -> Result<Targets> {
         let recipe = self.recipe;
         let latest = |models: &[Model]| match models.last() {
-            Some(model) if recipe.graph_on == GraphOn::Embedding => Some(model.clone()),
+            Some(model) if recipe.graph_on == GraphOn::Embedding => Some(before_map(model.clone())),
             _ => None,
         };
         match recipe.pseudo_labels {
@@ -379,29 +380,21 @@ impl Ground<'_> {
     ) -> Result<Trained> {
         let recipe = self.recipe;
         let name = format!("{}-{name}", start.name);
+        // Folds choose an epoch and are gone.
+        let log = (self.plan.events.as_ref()).filter(|_| judge.is_none());
+        let log = |name: &str| log.map(|folder| folder.join(name));
         let groups = groups(known.classes());
-        let task = Task {
-            recipe,
-            whitening: &start.whitening,
-            start: start.rows.view(),
-            items: &self.train,
-            images: self.images.as_deref(),
-            rotated: start.rotation.as_ref().map(|map| Rotated {
-                features: self.plan.features,
-                map,
-            }),
-            pretrained: self.plan.pretrained.as_ref(),
-            classes: known.n_classes(),
-            groups: &groups,
-            epochs: recipe.train.epochs,
-            seed: start.seed,
-            device: &self.plan.device,
-        };
-        let checkpoint = self.plan.checkpoints.as_ref().map(|folder| {
-            let path = folder.join(format!("{name}.safetensors"));
-            Checkpoint::new(path, self.fingerprint(&name))
-        });
-        let mut last = (1, first.clone());
+        let taught;
+        let mut task = self.task(recipe, start, &groups);
+        if let Some(first) = &recipe.pretraining {
+            let first = recipe.of_pretraining(first);
+            let name = format!("{name}-pretraining");
+            let saved = (self.checkpoint(&name), log(&name));
+            taught = pretrain(&self.task(&first, start, &groups), known, saved, monitor)?;
+            task.pretrained = Some(&taught);
+        }
+        let stale = recipe.pretraining.is_some() && recipe.graph_on == GraphOn::Embedding;
+        let mut last = (usize::from(!stale), first.clone());
         let targets = |epoch: usize, models: &[Model]| -> Result<Targets> {
             if source == Source::Labels {
                 return Ok(first.clone());
@@ -440,10 +433,34 @@ impl Ground<'_> {
                 None => validation.score(rows),
             }
         };
-        // Folds choose an epoch and are gone.
-        let log = (self.plan.events.as_ref()).filter(|_| judge.is_none());
-        let log = log.map(|folder| folder.join(&name));
-        train(&task, targets, score, (checkpoint, log), monitor)
+        let saved = (self.checkpoint(&name), log(&name));
+        train(&task, targets, score, saved, monitor)
+    }
+
+    fn task<'a>(&'a self, recipe: &'a Recipe, start: &'a Start, groups: &'a [u32]) -> Task<'a> {
+        Task {
+            recipe,
+            whitening: &start.whitening,
+            start: start.rows.view(),
+            items: &self.train,
+            images: self.images.as_deref(),
+            rotated: start.rotation.as_ref().map(|map| Rotated {
+                features: self.plan.features,
+                map,
+            }),
+            pretrained: self.plan.pretrained.as_ref(),
+            classes: groups.len(),
+            groups,
+            epochs: recipe.train.epochs,
+            seed: start.seed,
+            device: &self.plan.device,
+        }
+    }
+
+    fn checkpoint(&self, name: &str) -> Option<Checkpoint> {
+        let folder = self.plan.checkpoints.as_ref()?;
+        let path = folder.join(format!("{name}.safetensors"));
+        Some(Checkpoint::new(path, self.fingerprint(name)))
     }
 
     /// Embeddings of the items that ask or are searched; `whitening` is that of the model's
@@ -477,7 +494,8 @@ impl Ground<'_> {
             }
             (Model::Head(head), _) => Ok(head.embed_start(rows.clone())),
             (Model::Deep(deep), Some(images)) => {
-                let learned = deep.learned(images.as_ref(), items, monitor)?;
+                let device = &self.plan.device;
+                let learned = deep.learned(images.as_ref(), items, device, monitor)?;
                 Ok(match &deep.start {
                     Some(start) => start.join(rows.clone(), learned),
                     None => learned,
@@ -491,6 +509,35 @@ impl Ground<'_> {
         let plan = self.plan;
         let what = (self.recipe, plan.protocol, &plan.data_digest, name);
         serde_json::to_string(&what).unwrap_or_default()
+    }
+}
+
+/// The weights of an encoder that has learned from the labels alone.
+fn pretrain(
+    task: &Task,
+    known: &Labels,
+    saved: (Option<Checkpoint>, Option<PathBuf>),
+    monitor: &Monitor,
+) -> Result<Weights> {
+    let targets = labeled(known);
+    let trained = train(
+        task,
+        |_, _| Ok(targets.clone()),
+        |_| Ok(None),
+        saved,
+        monitor,
+    )?;
+    match trained.models.last() {
+        Some(Model::Deep(deep)) => Ok(deep.weights.clone()),
+        _ => Err(no_images()),
+    }
+}
+
+/// The unit rows of a model before its orthonormal map, where an encoder makes them.
+fn before_map(model: Model) -> Model {
+    match model {
+        Model::Deep(deep) => Model::Deep(Deep { map: None, ..deep }),
+        Model::Head(_) => model,
     }
 }
 
