@@ -36,8 +36,8 @@ pub struct DrawLog {
     pub shrinkage: Option<f64>,
     /// Whether columns were divided by their standard deviation before.
     pub standardized: bool,
-    /// Share of right pseudo-labels among the training items that were not labeled but
-    /// whose class the data tell; absent where there is none.
+    /// Share of right pseudo-labels, spread over the graph of the start, among the training
+    /// items that were not labeled but whose class the data tell; absent where there is none.
     pub pseudo_label_accuracy: Option<f64>,
     /// Epoch chosen for the labels-only head; 0 is the start.
     pub labels_only_epoch: usize,

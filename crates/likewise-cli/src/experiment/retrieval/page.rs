@@ -176,7 +176,7 @@ fn recipes(page: &mut Page, experiment: &Experiment) {
     page.line(
         "As in the file of the experiment; all their fields stand in `results.json` under \
          `recipes`. \"epoch\" is the one that validation kept (0: the start), \"right\" the share of \
-         right pseudo-labels in the first epoch that has some.",
+         right pseudo-labels on the graph of the start.",
     );
     let mut text = String::new();
     for method in &experiment.methods {
