@@ -1,6 +1,6 @@
 //! The study on the committed digits and on small made-up collections.
 
-mod common;
+mod device;
 
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
@@ -24,7 +24,7 @@ fn run(
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: common::device(),
+        device: device::chosen(),
     }
     .run(&Monitor::silent())
 }

@@ -1,6 +1,6 @@
 //! Networks that go on from other weights.
 
-mod common;
+mod device;
 
 use likewise::eval::ranking::Measure;
 use likewise::eval::summary::Run;
@@ -34,7 +34,7 @@ fn network(head: EmbeddingConfig) -> EncoderConfig {
 #[test]
 fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let pixels = images(300);
-    let device = common::device();
+    let device = device::chosen();
     let frozen = network(EmbeddingConfig::None).init(5, &device).unwrap();
     let input = frozen.config().input();
     let shaped = Array4::from_shape_fn((300, 1, SIDE, SIDE), |(i, _, y, x)| {
@@ -88,7 +88,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: common::device(),
+        device: device::chosen(),
     };
     let silent = Monitor::silent();
 
@@ -109,7 +109,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let Model::Deep(deep) = &study.model else {
         panic!("a network");
     };
-    let again = deep.embed(pixels.view(), &common::device()).unwrap();
+    let again = deep.embed(pixels.view(), &device::chosen()).unwrap();
     assert_eq!(again, study.embeddings);
     assert!(deep.start.is_some() && again.ncols() == 32);
 
@@ -201,7 +201,7 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
             checkpoints: checkpoints.then(|| folder.path().to_owned()),
             events: None,
             data_digest: String::new(),
-            device: common::device(),
+            device: device::chosen(),
         };
         let mut bench = plan.bench().unwrap();
         bench.run(recipe, 0, &Monitor::silent()).unwrap()

@@ -2,7 +2,7 @@
 //! all numbers finite, the own loss lower than at first. The list is made from the
 //! registries, so that what is new is in it by existing.
 
-mod common;
+mod device;
 
 use likewise::propagate::Method;
 use likewise::{Collection, Monitor, View};
@@ -48,7 +48,7 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: common::device(),
+        device: device::chosen(),
     };
     plan.run(&Monitor::silent())
         .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))

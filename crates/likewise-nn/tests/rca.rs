@@ -1,6 +1,6 @@
 //! Relevant component analysis as the head of a recipe.
 
-mod common;
+mod device;
 
 use likewise::eval::whitening::Spectrum;
 use likewise::linear::Rca;
@@ -59,7 +59,7 @@ fn run(
         checkpoints: None,
         events: None,
         data_digest: String::new(),
-        device: common::device(),
+        device: device::chosen(),
     };
     plan.run(&Monitor::silent())
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use likewise_nn::Device;
 
 /// The device, opened once.
-pub(crate) fn device() -> Device {
+pub(crate) fn chosen() -> Device {
     static OPEN: OnceLock<Device> = OnceLock::new();
     let open = || {
         let name = std::env::var("LIKEWISE_TEST_DEVICE").unwrap_or_else(|_| "cpu".into());
