@@ -103,7 +103,11 @@ fn check_size(width: u64, height: u64, max_pixels: u64) -> Result<()> {
 }
 
 fn unreadable(format: &str, e: impl std::fmt::Display) -> Error {
-    let message = format!("not a readable {format} image ({e}); fetch or write it again");
+    // Decoders break their lines; a message is one.
+    let cause = e.to_string();
+    let cause: Vec<&str> = cause.split_whitespace().collect();
+    let cause = cause.join(" ");
+    let message = format!("not a readable {format} image ({cause}); fetch or write it again");
     Error::new(ErrorKind::Format, message)
 }
 
@@ -370,6 +374,10 @@ mod tests {
                 let result = open(&bytes[..length]);
                 if name == "jpeg" || name == "progressive" || length <= bytes.len() / 2 {
                     assert!(result.is_err(), "{name} cut to {length}");
+                }
+                if let Err(e) = result {
+                    let message = e.to_string();
+                    assert_eq!(message.lines().count(), 1, "{message}");
                 }
             }
         }

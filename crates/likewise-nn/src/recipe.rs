@@ -350,13 +350,15 @@ impl Recipe {
     }
 
     /// This recipe with the fields of a table in place of its own. A table of another kind
-    /// (`name`, `kind` or `method`) replaces the whole of what it stands for.
+    /// (`name`, `kind` or `method`) replaces the whole of what it stands for, and a kind alone
+    /// will do: `loss = "triplet"`, `head = "mlp"`, `pseudo_labels = "lgc"` (propagation by that
+    /// method).
     ///
     /// Fails on unknown and wrong fields.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
         let wrong = |e: &dyn std::fmt::Display| Error::data(e.to_string().trim_end().to_owned());
         let mut whole = toml::Table::try_from(self).map_err(|e| wrong(&e))?;
-        merge(&mut whole, fields);
+        merge(&mut whole, spelled_out(fields)?);
         let recipe: Self = whole.try_into().map_err(|e: toml::de::Error| wrong(&e))?;
         recipe.validate()?;
         Ok(recipe)
@@ -480,13 +482,72 @@ fn named(text: &str) -> bool {
     (text.parse::<toml::Table>()).is_ok_and(|table| table.contains_key("name"))
 }
 
+/// The fields of a recipe with those short forms written out whose table is not in every recipe
+/// or has no kind of its own; [`merge`] sees to all others.
+fn spelled_out(mut fields: toml::Table) -> Result<toml::Table> {
+    let table = |key: &str, value: toml::Value| toml::Table::from_iter([(key.into(), value)]);
+    for (key, value) in &mut fields {
+        let toml::Value::String(kind) = value else {
+            continue;
+        };
+        let kind = std::mem::take(kind).into();
+        *value = match key.as_str() {
+            "encoder" | "miner" => table("name", kind).into(),
+            "propagation" => table("method", kind).into(),
+            "head" => table("residual", table("kind", kind).into()).into(),
+            _ => kind,
+        };
+    }
+    match fields.remove("pseudo_labels") {
+        Some(toml::Value::String(source)) => by_method(&mut fields, source)?,
+        Some(other) => drop(fields.insert("pseudo_labels".into(), other)),
+        None => {}
+    }
+    Ok(fields)
+}
+
+/// A source of pseudo-labels that is a method of propagation, as the two fields that it means.
+fn by_method(fields: &mut toml::Table, source: String) -> Result<()> {
+    let of_their_own = ["none", "propagation", "affinity", "oracle"];
+    if of_their_own.contains(&source.as_str()) {
+        fields.insert("pseudo_labels".into(), source.into());
+        return Ok(());
+    }
+    if Method::named(&source).is_none() {
+        let there = [&["none"], Method::NAMES, &["affinity", "oracle"]].concat();
+        let rule = format!("there are: {}", there.join(", "));
+        return Err(Error::parameter("pseudo_labels", source, &rule));
+    }
+    let asked = (fields.entry("propagation")).or_insert_with(|| toml::Table::new().into());
+    // Anything but a table is refused with the rest.
+    if let toml::Value::Table(asked) = asked {
+        let method = asked
+            .entry("method")
+            .or_insert_with(|| source.clone().into());
+        if method.as_str() != Some(&source) {
+            let rule = format!("contradicts propagation.method = {method}; leave one out");
+            return Err(Error::parameter("pseudo_labels", source, &rule));
+        }
+    }
+    fields.insert("pseudo_labels".into(), "propagation".into());
+    Ok(())
+}
+
+/// What says which kind a table is of.
+const TAGS: [&str; 3] = ["name", "kind", "method"];
+
 /// Puts the values of `new` over those of `old`. Where a table names another kind than the one
-/// below, it replaces it: fields of two kinds do not mix.
+/// below, it replaces it: fields of two kinds do not mix. A string over a table is its kind.
 fn merge(old: &mut toml::Table, new: toml::Table) {
-    for (key, value) in new {
+    for (key, mut value) in new {
+        if let (Some(toml::Value::Table(below)), toml::Value::String(_)) = (old.get(&key), &value)
+            && let Some(tag) = TAGS.iter().find(|tag| below.contains_key(**tag))
+        {
+            value = toml::Table::from_iter([((*tag).into(), value)]).into();
+        }
         match (old.get_mut(&key), value) {
             (Some(toml::Value::Table(below)), toml::Value::Table(above))
-                if ["name", "kind", "method"].iter().all(|tag| {
+                if TAGS.iter().all(|tag| {
                     above
                         .get(*tag)
                         .is_none_or(|kind| below.get(*tag) == Some(kind))
@@ -544,6 +605,39 @@ mod tests {
         assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));
         assert!(said("loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         assert!(said("sampler = { name = 'per-class', per_class = 1 }").contains("per_class"));
+    }
+
+    #[test]
+    fn a_kind_alone_stands_for_its_table() {
+        let read = |text: &str| Recipe::from_toml(text).unwrap();
+        let short = "pseudo_labels = 'lgc'\nloss = 'triplet'\nminer = 'semihard'\nhead = 'mlp'\n\
+                     sampler = 'per-class'\ntrain = { optimizer = 'sgd' }";
+        let long = "pseudo_labels = 'propagation'\npropagation = { method = 'lgc' }\n\
+                    loss = { name = 'triplet' }\nminer = { name = 'semihard' }\n\
+                    head = { residual = { kind = 'mlp' } }\nsampler = { name = 'per-class' }\n\
+                    train = { optimizer = { name = 'sgd' } }";
+        assert_eq!(read(short), read(long));
+        let tuned = read("encoder = 'lite0'").encoder.unwrap();
+        assert_eq!(Some(tuned), read("encoder = { name = 'lite0' }").encoder);
+        for method in Method::NAMES {
+            let recipe = read(&format!("pseudo_labels = '{method}'"));
+            assert_eq!(recipe.pseudo_labels, PseudoLabels::Propagation);
+            assert_eq!(recipe.propagation.name(), *method);
+        }
+        // The kind that is there already keeps its other settings.
+        assert_eq!(
+            read("base = 'mixed-lp-paper'\npseudo_labels = 'mixed'"),
+            read("base = 'mixed-lp-paper'")
+        );
+        let tuned = "pseudo_labels = 'lgc'\npropagation = { alpha = 0.5 }";
+        let whole = "propagation = { method = 'lgc', alpha = 0.5 }";
+        assert_eq!(read(tuned), read(whole));
+        let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said("pseudo_labels = 'nosuch'").contains("there are: none, "));
+        assert!(said("loss = 'nosuch'").contains("nosuch"));
+        let two = "pseudo_labels = 'lgc'\npropagation = ";
+        assert!(said(&format!("{two}'mixed'")).contains("contradicts"));
+        assert!(said(&format!("{two}{{ method = 'mixed' }}")).contains("contradicts"));
     }
 
     #[test]

@@ -225,13 +225,6 @@ impl Store {
         version.clone_into(&mut results.likewise);
         results.title.clone_from(&experiment.title);
         results.experiment.clone_from(&experiment.sha256);
-        // Trainings take hours, on the machines that there are: how long, not which is faster.
-        let here = machine();
-        if !times.machine.split("; ").any(|machine| machine == here) {
-            let before = std::mem::take(&mut times.machine);
-            let all = [before, here].into_iter().filter(|name| !name.is_empty());
-            times.machine = all.collect::<Vec<_>>().join("; ");
-        }
         let kept: Vec<String> = (results.rows.iter())
             .map(|row| key(&row.data, &row.method, None))
             .collect();
@@ -296,6 +289,13 @@ impl Store {
         let times = self.times.cells.entry(key(data, &method.name, None));
         let seconds = (cell.seconds * 1e2).round() / 1e2;
         times.or_default().insert(cell.draw, seconds);
+        // Trainings take hours, on the machines that there are: how long, not which is faster.
+        let (name, machines) = (machine(), &mut self.times.machine);
+        if machines.is_empty() {
+            *machines = name;
+        } else if !machines.split("; ").any(|machine| machine == name) {
+            *machines = format!("{machines}; {name}");
+        }
         let rows = &mut self.results.rows;
         let here = |row: &Row| row.data == data && row.method == method.name;
         if !rows.iter().any(here) {
