@@ -5,8 +5,9 @@
 //! after seed, epoch and item ([`Augment::rng`]): the same three give the same pixels, on any
 //! thread and in any order.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::{RgbImage, imageops};
 use likewise::seed::{self, Rng};
 use rand::RngExt;
@@ -83,8 +84,10 @@ pub fn resize(
         return Err(wrong(&"a side of 0 pixels").into());
     }
     let (w, h) = image.dimensions();
-    let from = ImageRef::new(w, h, image.as_raw(), PixelType::U8x3).map_err(|e| wrong(&e))?;
-    let mut to = Image::new(width, height, PixelType::U8x3);
+    let mut resized = RgbImage::new(width, height);
+    // One kind of pixel: a resizer of all of them takes minutes to compile.
+    let from = TypedImageRef::<U8x3>::from_buffer(w, h, image.as_raw()).map_err(|e| wrong(&e))?;
+    let mut to = TypedImage::from_buffer(width, height, &mut resized).map_err(|e| wrong(&e))?;
     let filter = match filter {
         Filter::Bilinear => FilterType::Bilinear,
         Filter::Bicubic => FilterType::CatmullRom,
@@ -99,10 +102,9 @@ pub fn resize(
         .resize_alg(ResizeAlg::Convolution(filter))
         .crop(x.into(), y.into(), columns.into(), rows.into());
     Resizer::new()
-        .resize(&from, &mut to, &options)
+        .resize_typed::<U8x3>(&from, &mut to, &options)
         .map_err(|e| wrong(&e))?;
-    let resized = RgbImage::from_raw(width, height, to.into_vec());
-    resized.ok_or_else(|| wrong(&"wrong size").into())
+    Ok(resized)
 }
 
 /// Resizes so that the shorter side is `side`; the other is rounded to the nearest pixel.

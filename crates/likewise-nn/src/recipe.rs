@@ -610,12 +610,13 @@ mod tests {
     #[test]
     fn a_kind_alone_stands_for_its_table() {
         let read = |text: &str| Recipe::from_toml(text).unwrap();
-        let short = "pseudo_labels = 'lgc'\nloss = 'triplet'\nminer = 'semihard'\nhead = 'mlp'\n\
-                     sampler = 'per-class'\ntrain = { optimizer = 'sgd' }";
-        let long = "pseudo_labels = 'propagation'\npropagation = { method = 'lgc' }\n\
-                    loss = { name = 'triplet' }\nminer = { name = 'semihard' }\n\
-                    head = { residual = { kind = 'mlp' } }\nsampler = { name = 'per-class' }\n\
-                    train = { optimizer = { name = 'sgd' } }";
+        let short = "base = 'affinity-triplet'\npseudo_labels = 'lgc'\nloss = 'triplet'\n\
+                     miner = 'semihard'\nhead = 'mlp'\nsampler = 'plain'\n\
+                     train = { schedule = 'constant' }";
+        let long = "base = 'affinity-triplet'\npseudo_labels = 'propagation'\n\
+                    propagation = { method = 'lgc' }\nloss = { name = 'triplet' }\n\
+                    miner = { name = 'semihard' }\nhead = { residual = { kind = 'mlp' } }\n\
+                    sampler = { name = 'plain' }\ntrain = { schedule = { name = 'constant' } }";
         assert_eq!(read(short), read(long));
         let tuned = read("encoder = 'lite0'").encoder.unwrap();
         assert_eq!(Some(tuned), read("encoder = { name = 'lite0' }").encoder);
