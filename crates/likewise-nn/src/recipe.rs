@@ -350,9 +350,9 @@ impl Recipe {
     }
 
     /// This recipe with the fields of a table in place of its own. A table of another kind
-    /// (`name`, `kind` or `method`) replaces the whole of what it stands for, and a kind alone
-    /// will do: `loss = "triplet"`, `head = "mlp"`, `pseudo_labels = "lgc"` (propagation by that
-    /// method).
+    /// (`name`, `kind` or `method`) replaces the whole of what it stands for. A kind alone will
+    /// do where its settings have defaults: `loss = "triplet"`, `head = "mlp"`, and
+    /// `pseudo_labels = "lgc"`, which is propagation by that method.
     ///
     /// Fails on unknown and wrong fields.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
@@ -611,13 +611,17 @@ mod tests {
     fn a_kind_alone_stands_for_its_table() {
         let read = |text: &str| Recipe::from_toml(text).unwrap();
         let short = "base = 'affinity-triplet'\npseudo_labels = 'lgc'\nloss = 'triplet'\n\
-                     miner = 'semihard'\nhead = 'mlp'\nsampler = 'plain'\n\
+                     miner = 'semihard'\nhead = 'mlp'\nsampler = 'per-class'\n\
                      train = { schedule = 'constant' }";
         let long = "base = 'affinity-triplet'\npseudo_labels = 'propagation'\n\
                     propagation = { method = 'lgc' }\nloss = { name = 'triplet' }\n\
                     miner = { name = 'semihard' }\nhead = { residual = { kind = 'mlp' } }\n\
-                    sampler = { name = 'plain' }\ntrain = { schedule = { name = 'constant' } }";
+                    sampler = { name = 'per-class', per_class = 4 }\n\
+                    train = { schedule = { name = 'constant' } }";
         assert_eq!(read(short), read(long));
+        for head in ["linear", "mlp", "orthogonal", "rca"] {
+            read(&format!("base = 'mixed-lp-paper'\nhead = '{head}'"));
+        }
         let tuned = read("encoder = 'lite0'").encoder.unwrap();
         assert_eq!(Some(tuned), read("encoder = { name = 'lite0' }").encoder);
         for method in Method::NAMES {
@@ -630,8 +634,8 @@ mod tests {
             read("base = 'mixed-lp-paper'\npseudo_labels = 'mixed'"),
             read("base = 'mixed-lp-paper'")
         );
-        let tuned = "pseudo_labels = 'lgc'\npropagation = { alpha = 0.5 }";
-        let whole = "propagation = { method = 'lgc', alpha = 0.5 }";
+        let tuned = "pseudo_labels = 'lgc'\npropagation = { mu = 0.5 }";
+        let whole = "propagation = { method = 'lgc', mu = 0.5 }";
         assert_eq!(read(tuned), read(whole));
         let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
         assert!(said("pseudo_labels = 'nosuch'").contains("there are: none, "));

@@ -36,6 +36,7 @@ pub enum Sampler {
     /// each: without replacement where the class has as many, with it where not.
     PerClass {
         /// Items of each class, at least 2.
+        #[serde(default = "per_class")]
         per_class: usize,
     },
     /// `share` of each batch from the items whose label is known, the rest from the others;
@@ -49,10 +50,15 @@ pub enum Sampler {
     /// The super-class is the part of a class name before its first `/`.
     Hierarchical {
         /// Items of each class, at least 2.
+        #[serde(default = "per_class")]
         per_class: usize,
         /// Super-classes of a batch, at least 1.
         groups: usize,
     },
+}
+
+fn per_class() -> usize {
+    4
 }
 
 /// What a sampler looks at; one entry an item.

@@ -28,18 +28,28 @@ pub enum Residual {
     /// Two matrices with `hidden` rectified units between them.
     Mlp {
         /// Number of hidden units.
+        #[serde(default = "hidden")]
         hidden: usize,
     },
     /// In place of a correction: one matrix with orthonormal columns, `h = normalise(s L)`,
     /// which cannot send all items to one point. Set `keep` to 0 for the map alone.
     Orthogonal {
         /// Columns of the matrix, at most the rows of the start.
+        #[serde(default = "columns")]
         dim: usize,
     },
     /// In place of all of it: relevant component analysis of the features within their first
     /// `rank` directions, from the classes and weights of an epoch, `z = normalise((x - mean) A)`.
     /// It has no loss: of the training, only its epochs matter, and the power of confidence.
     Rca(Rca),
+}
+
+fn hidden() -> usize {
+    256
+}
+
+fn columns() -> usize {
+    64
 }
 
 /// A head that starts as the whitened features and learns a correction to them.
@@ -84,7 +94,7 @@ pub struct HeadConfig {
 impl Default for HeadConfig {
     fn default() -> Self {
         Self {
-            residual: Residual::Mlp { hidden: 256 },
+            residual: Residual::Mlp { hidden: hidden() },
             keep: 0.3,
             rank: 256,
             power: 1.0,
