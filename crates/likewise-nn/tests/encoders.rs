@@ -189,24 +189,15 @@ impl Real {
         let folder = likewise_testdata::large("weights")?;
         let weights = Weights::read(folder.join(format!("{file}.safetensors"))).unwrap();
         let weights = repair(weights);
-        let values = |name: &str| {
-            let (shape, values) = weights.get(&format!("{classifier}.{name}")).unwrap();
-            let rows = shape[0];
-            let matrix = ArrayView2::from_shape((rows, values.len() / rows), values);
-            matrix.unwrap().to_owned()
-        };
-        let classifier = (values("weight"), values("bias"));
+        let classifier = classifier_of(&weights, classifier);
         let encoder = init(name).load(weights).unwrap();
         let side = encoder.config().input().height;
-        let count = 3 * side * side;
-        let ramp = |i: usize| scale * (2.0 * i as f64 / (count - 1) as f64 - 1.0) as f32;
-        let input = (0..count).map(ramp).collect();
         let reference = folder.join(format!("{file}_ref_linspace.npz"));
         let reference = |view| likewise_io::read_matrix(&reference, Some(view)).unwrap();
         Some(Self {
             encoder,
             classifier,
-            input: Array4::from_shape_vec((1, 3, side, side), input).unwrap(),
+            input: ramp(side, scale),
             features: reference("features"),
             logits: reference("logits"),
         })
@@ -227,6 +218,24 @@ impl Real {
     }
 }
 
+/// Matrix and bias, a column, of the classifier of this name.
+fn classifier_of(weights: &Weights, name: &str) -> (Array2<f32>, Array2<f32>) {
+    let values = |part: &str| {
+        let (shape, values) = weights.get(&format!("{name}.{part}")).unwrap();
+        let rows = shape[0];
+        let matrix = ArrayView2::from_shape((rows, values.len() / rows), values);
+        matrix.unwrap().to_owned()
+    };
+    (values("weight"), values("bias"))
+}
+
+/// One image, its values rising from `-scale` to `scale`.
+fn ramp(side: usize, scale: f32) -> Array4<f32> {
+    let count = 3 * side * side;
+    let value = |i: usize| scale * (2.0 * i as f64 / (count - 1) as f64 - 1.0) as f32;
+    Array4::from_shape_vec((1, 3, side, side), (0..count).map(value).collect()).unwrap()
+}
+
 /// Largest difference, as a share of the largest expected value.
 fn relative(found: &Array2<f32>, expected: &Array2<f32>) -> f32 {
     assert_eq!(found.dim(), expected.dim());
@@ -241,6 +250,40 @@ fn lite0_gives_the_published_outputs() {
     if let Some(real) = Real::read(Architecture::Lite0, file, 1.0, "fc", |weights| weights) {
         real.check();
     }
+}
+
+#[test]
+fn lite0_with_its_batch_norms_gives_the_published_outputs() {
+    let (Some(file), Some(references)) = (
+        likewise_testdata::fetched("weights/lite0/efficientnet_lite0.pth"),
+        likewise_testdata::large("weights/efficientnet_lite0_ref_linspace.npz"),
+    ) else {
+        return;
+    };
+    let encoder = Encoder::open(&file, &Device::flex()).unwrap();
+    assert_eq!(encoder.config().name, Architecture::Lite0);
+    let expected = likewise_io::read_matrix(&references, Some("features")).unwrap();
+    let off = relative(&encoder.embed(ramp(224, 1.0).view()).unwrap(), &expected);
+    eprintln!("lite0 from its .pth: features off by {off} of the largest");
+    assert!(off < 1e-4, "{off}");
+}
+
+#[test]
+fn the_first_resnet50_gives_the_published_outputs() {
+    let file = "weights/resnet50-v1/resnet50_v1.safetensors";
+    let Some(file) = likewise_testdata::fetched(file) else {
+        return;
+    };
+    let encoder = Encoder::open(&file, &Device::flex()).unwrap();
+    assert_eq!(encoder.config().name, Architecture::Resnet50V1);
+    let text = std::fs::read_to_string(testdata("resnet50_v1.json")).unwrap();
+    let expected: Vec<f32> = serde_json::from_str(&text).unwrap();
+    let expected = Array2::from_shape_vec((1, expected.len()), expected).unwrap();
+    let (matrix, bias) = classifier_of(&Weights::read(&file).unwrap(), "fc1000");
+    let features = encoder.embed(ramp(224, 100.0).view()).unwrap();
+    let off = relative(&(features.dot(&matrix.t()) + bias.t()), &expected);
+    eprintln!("resnet50-v1: logits off by {off} of the largest");
+    assert!(off < 1e-4, "{off}");
 }
 
 fn real_squeezenet() -> Option<Real> {

@@ -28,6 +28,12 @@ pub fn fashion_mnist() -> Option<PathBuf> {
     present("/usr/share/datasets/fashion-mnist".into())
 }
 
+/// A file that `cargo xtask` fetches into `data/`, e.g. `weights/lite0/efficientnet_lite0.pth`;
+/// prints why and gives `None` where it is absent.
+pub fn fetched(name: &str) -> Option<PathBuf> {
+    present(root().join("data").join(name))
+}
+
 fn present(path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);

@@ -340,7 +340,7 @@ impl Encoder {
             self.head = self.head.map(|head| head.load(&mut source));
             source.finish(name.name(), &[])?;
         } else {
-            let mut source = Source::new(weights.rename(name.renames().iter().copied()));
+            let mut source = Source::new(name.adopt(weights));
             self.backbone = self.backbone.load(&mut source);
             source.finish(name.name(), name.ignored())?;
         }

@@ -1,6 +1,7 @@
 //! EfficientNet-Lite0 (Tan & Le, ICML 2019; the lite form of 2020), batch norms folded.
 
 use super::network::{At, Builder, Window};
+use super::weights::Folded;
 
 /// Kernel, stride of the first block, channels, blocks of each stage. The first stage does
 /// not expand its channels, all others do six times.
@@ -39,4 +40,56 @@ pub(super) fn lite0(b: &mut Builder, x: At) {
     }
     let x = b.conv(x, "head", 1280, one);
     b.relu6(x);
+}
+
+/// Its layers under the names of the two packages that publish `TensorFlow`'s weights with
+/// batch norms: `efficientnet_lite_pytorch` and timm (`tf_efficientnet_lite0`).
+pub(super) fn published() -> Vec<Folded> {
+    let mut layers = Vec::new();
+    let mut put = |name: &str, [conv, norm]: [String; 2], [timm_conv, timm_norm]: [String; 2]| {
+        for (conv, norm) in [(conv, norm), (timm_conv, timm_norm)] {
+            let name = name.to_owned();
+            layers.push(Folded { name, conv, norm });
+        }
+    };
+    let pair = |prefix: &str, conv: &str, norm: &str| {
+        [format!("{prefix}{conv}"), format!("{prefix}{norm}")]
+    };
+    put(
+        "stem",
+        pair("_", "conv_stem", "bn0"),
+        pair("", "conv_stem", "bn1"),
+    );
+    let mut number = 0;
+    for (stage, (.., blocks)) in STAGES.into_iter().enumerate() {
+        // timm counts norms from the first convolution that a block has.
+        let parts: &[_] = if stage == 0 {
+            &[
+                ("dw", "depthwise_conv", "bn1", "conv_dw", "bn1"),
+                ("project", "project_conv", "bn2", "conv_pw", "bn2"),
+            ]
+        } else {
+            &[
+                ("expand", "expand_conv", "bn0", "conv_pw", "bn1"),
+                ("dw", "depthwise_conv", "bn1", "conv_dw", "bn2"),
+                ("project", "project_conv", "bn2", "conv_pwl", "bn3"),
+            ]
+        };
+        for block in 0..blocks {
+            for (part, conv, norm, timm_conv, timm_norm) in parts {
+                put(
+                    &format!("blocks.{number}.{part}"),
+                    pair(&format!("_blocks.{number}._"), conv, norm),
+                    pair(&format!("blocks.{stage}.{block}."), timm_conv, timm_norm),
+                );
+            }
+            number += 1;
+        }
+    }
+    put(
+        "head",
+        pair("_", "conv_head", "bn1"),
+        pair("", "conv_head", "bn2"),
+    );
+    layers
 }

@@ -32,6 +32,16 @@ struct Weight {
     values: Vec<f32>,
 }
 
+/// A convolution of a network whose batch norms are folded, as published weights have it.
+pub(super) struct Folded {
+    /// Our name of it.
+    pub(super) name: String,
+    /// The published name of the convolution.
+    pub(super) conv: String,
+    /// The published name of the batch norm behind it.
+    pub(super) norm: String,
+}
+
 /// Named tensors of f32, as a checkpoint holds them.
 ///
 /// **When not to use it.** For the state of an optimizer: integers and whatever is not a
@@ -200,6 +210,54 @@ impl Weights {
                 .map(|(name, weight)| (rename(name), weight))
                 .collect(),
         }
+    }
+
+    /// With every batch norm of `layers` in the convolution before it, under our name for that.
+    ///
+    /// `w' = w s`, `b' = (b - mean) s + beta`, `s = gamma / sqrt(var + epsilon)`. A layer that
+    /// lacks a tensor, or has one of another length, stays as it is.
+    pub(super) fn folded(mut self, layers: &[Folded], epsilon: f64) -> Self {
+        for layer in layers {
+            if let Some((weight, bias)) = self.fold(layer, epsilon) {
+                let (conv, norm) = (format!("{}.", layer.conv), format!("{}.", layer.norm));
+                let done = |name: &str| name.starts_with(&conv) || name.starts_with(&norm);
+                self.tensors.retain(|name, _| !done(name));
+                let (name, shape) = (&layer.name, vec![bias.len()]);
+                let bias = Weight {
+                    shape,
+                    values: bias,
+                };
+                self.tensors.insert(format!("{name}.weight"), weight);
+                self.tensors.insert(format!("{name}.bias"), bias);
+            }
+        }
+        self
+    }
+
+    /// Weight and bias of one layer.
+    fn fold(&self, layer: &Folded, epsilon: f64) -> Option<(Weight, Vec<f32>)> {
+        let mut weight = self.tensors.get(&format!("{}.weight", layer.conv))?.clone();
+        let out = *weight.shape.first().filter(|&&out| out > 0)?;
+        let vector = |of: &str, part: &str| {
+            let weight = self.tensors.get(&format!("{of}.{part}"))?;
+            (weight.values.len() == out).then_some(&weight.values)
+        };
+        let norm = |part| vector(&layer.norm, part);
+        let (gamma, beta) = (norm("weight")?, norm("bias")?);
+        let (mean, var) = (norm("running_mean")?, norm("running_var")?);
+        let old = vector(&layer.conv, "bias");
+        let per_filter = weight.values.len() / out;
+        let mut bias = Vec::with_capacity(out);
+        for i in 0..out {
+            let scale = f64::from(gamma[i]) / (f64::from(var[i]) + epsilon).sqrt();
+            let filter = &mut weight.values[i * per_filter..][..per_filter];
+            for w in filter {
+                *w = (f64::from(*w) * scale) as f32;
+            }
+            let centered = old.map_or(0.0, |b| f64::from(b[i])) - f64::from(mean[i]);
+            bias.push((centered * scale + f64::from(beta[i])) as f32);
+        }
+        Some((weight, bias))
     }
 
     /// Without the wrappers around the names, and what stands beside them.
