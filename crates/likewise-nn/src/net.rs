@@ -7,6 +7,7 @@ mod embedding;
 mod encoder;
 mod googlenet;
 mod head;
+mod layout;
 mod lite0;
 mod model;
 mod network;

