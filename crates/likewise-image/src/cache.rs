@@ -18,6 +18,9 @@ use crate::{Encoder, Result};
 
 const MAGIC: &[u8; 16] = b"likewise-cache 1";
 
+/// Raised whenever the same images and weights come to give other features.
+const FEATURES: u32 = 2;
+
 /// SHA-256 of an image file.
 pub(crate) type Content = [u8; 32];
 
@@ -36,7 +39,7 @@ impl Cache {
             .map_err(|e| crate::Error::from(e).within(folder.display()))?;
         let preprocess = serde_json::to_string(&encoder.preprocess)
             .map_err(|e| value(format!("preprocess: {e}")))?;
-        let key = format!("{}\n{preprocess}", encoder.digest);
+        let key = format!("{FEATURES}\n{}\n{preprocess}", encoder.digest);
         let key: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let start = key.iter().take(8);
         let name = start.fold(0_u64, |name, &byte| (name << 8) | u64::from(byte));
