@@ -2,9 +2,12 @@
 
 mod believe;
 mod draw;
+mod few_labels;
 mod results;
 mod start;
+mod verdict;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -19,8 +22,9 @@ use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-pub use draw::DrawLog;
+pub use draw::{ChosenBy, DrawLog};
 pub use results::{Finding, Results, row_title};
+pub use verdict::{Answer, Delivered, Finding as Found, Next, Sureness, Verdict};
 
 use crate::net::{EmbeddingConfig, Model, Weights};
 use crate::recipe::Recipe;
@@ -36,6 +40,10 @@ pub enum SplitKind {
     ZeroShot,
     /// As the data say.
     Given,
+    /// Nothing is set aside: all labels are fitted. What that is worth is measured by rounds
+    /// that keep some labels back, against a gallery of all items (see
+    /// [`likewise::eval::few_labels`]).
+    Folds,
 }
 
 /// What is measured, and how often.
@@ -53,6 +61,10 @@ pub struct Protocol {
     pub ks: Vec<usize>,
     /// Whether to cluster for NMI.
     pub nmi: bool,
+    /// Whether the model that is kept learns from the test part as well, once everything is
+    /// measured. Without effect where labels are hidden, and with folds, which fit all anyway.
+    #[serde(default)]
+    pub refit: bool,
 }
 
 impl Default for Protocol {
@@ -64,6 +76,7 @@ impl Default for Protocol {
             seed: 0,
             ks: vec![1, 2, 4, 8],
             nmi: true,
+            refit: false,
         }
     }
 }
@@ -92,7 +105,7 @@ pub struct Study {
 
 /// The work of one study.
 pub struct Plan<'a> {
-    /// The items; labels are needed.
+    /// The items; labels are needed for all splits but folds.
     pub collection: &'a Collection,
     /// Features of all items: the view that is used.
     pub features: ArrayView2<'a, f32>,
@@ -110,7 +123,8 @@ pub struct Plan<'a> {
     /// Where the trainings log every step and epoch, each in a folder of its own, as lines of
     /// JSON and for `TensorBoard`; `None`: nowhere.
     pub events: Option<PathBuf>,
-    /// What tells these data from others; a checkpoint of other data is not resumed.
+    /// What tells these data from others: files, view, and how images were read. A checkpoint
+    /// of other data is not resumed.
     pub data_digest: String,
     /// Where the tensors live.
     pub device: Device,
@@ -129,11 +143,14 @@ pub(crate) struct Whiten {
 pub(crate) struct Ground<'a> {
     plan: &'a Plan<'a>,
     recipe: &'a Recipe,
-    labels: &'a Labels,
+    labels: Cow<'a, Labels>,
     /// What the recipe's encoder reads, if there is one.
     images: Option<Box<dyn Images + 'a>>,
     train: Vec<usize>,
+    /// Items of known class in the split's validation part.
     validation: Vec<usize>,
+    /// Whether the classes that ask have no label to fit on.
+    disjoint: bool,
     /// The items that ask or are searched, their features and labels: no other row needs to
     /// be embedded to measure.
     tested_items: Vec<usize>,
@@ -158,17 +175,25 @@ impl<'p> Plan<'p> {
     /// Cost: one exact graph of the training items, and per draw two propagations and
     /// trainings (times the folds + 1 where the split has no validation part).
     pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
+        match self.protocol.split {
+            SplitKind::Folds => self.run_on_all(monitor),
+            _ => self.run_on_split(monitor),
+        }
+    }
+
+    fn run_on_split(&'p self, monitor: &Monitor) -> Result<Study> {
         let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
         let draws = match self.protocol.labels_per_class {
             Some(_) => self.protocol.draws,
             None => self.protocol.draws.min(1),
         };
-        let leaks = self.leaks(labels, &parts, monitor)?;
+        let leaks = self.leaks(Some(labels), &parts, monitor)?;
 
         let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
         let raw = matrix::l2_normalize(ground.tested.clone());
         rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
+        rows.insert("whitened", vec![ground.ask_whitened(monitor)?]);
         let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);
         let mut logs = Vec::new();
@@ -176,15 +201,57 @@ impl<'p> Plan<'p> {
         for draw in 0..draws {
             let done = ground.draw(draw, &mut rows, monitor)?;
             logs.push(done.log);
-            first.get_or_insert((done.model, done.beliefs, done.classes));
+            first.get_or_insert(done.kept);
         }
         if self.protocol.labels_per_class.is_some() {
             // Where no label is hidden, the recipe has seen them all already.
             rows.insert("all_labels", vec![ground.all_labels(monitor)?]);
         }
 
-        let (model, beliefs, classes) =
-            first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
+        let mut kept = first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
+        let learned = {
+            let embedded = ground.embed_tested(&kept, monitor)?;
+            collapse(&ground, embedded.view())?
+        };
+        let (fitted, disjoint) = (kept.labels.clone(), ground.disjoint);
+        if self.protocol.refit && self.protocol.labels_per_class.is_none() {
+            ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
+            kept = ground.refit(&kept, monitor)?;
+        }
+        let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
+        let by_class = by_class(&rows["recipe"], labels);
+        let numbers = results::Rows {
+            labels: fitted,
+            weakest: results::weakest(&by_class, labels.classes()),
+            disjoint,
+            delivered: match logs.first().map(|log| log.chosen_by) {
+                Some(ChosenBy::RawFeatures) => Delivered::RawFeatures,
+                Some(_) if logs[0].epoch == 0 => Delivered::Start,
+                _ => Delivered::Learned,
+            },
+            ..results::Rows::default()
+        };
+        let meters = results::Meters {
+            raw: raw_collapse,
+            learned,
+            calibration,
+            leaks,
+            parts: count(&parts),
+        };
+        let results = Results::of_runs(self, &rows, &self.bootstrap(), numbers, logs, meters)?;
+        self.finish(results, parts, kept, ground, monitor)
+    }
+
+    /// Embeds all items by the model that is kept.
+    fn finish(
+        &self,
+        results: Results,
+        parts: Vec<Part>,
+        kept: draw::Kept,
+        ground: Ground,
+        monitor: &Monitor,
+    ) -> Result<Study> {
+        let model = kept.model;
         let embeddings = match (&model, &ground.images) {
             (Model::Deep(deep), Some(images)) => {
                 let all: Vec<usize> = (0..self.features.nrows()).collect();
@@ -192,30 +259,13 @@ impl<'p> Plan<'p> {
             }
             _ => model.embed(self.features, &self.device)?,
         };
-        let truth = labels.select(&ground.train);
-        let results = Results::new(
-            self,
-            &rows,
-            &self.bootstrap(),
-            logs,
-            results::Meters {
-                raw: raw_collapse,
-                learned: {
-                    let tested = matrix::select_rows(embeddings.view(), &ground.tested_items);
-                    collapse(&ground, tested.view())?
-                },
-                calibration: calibration(&beliefs, &truth, &classes)?,
-                leaks,
-                parts: count(&parts),
-            },
-        )?;
         Ok(Study {
             results,
             parts,
             model,
             train: ground.train,
-            beliefs,
-            classes,
+            beliefs: kept.beliefs,
+            classes: kept.classes,
             embeddings,
         })
     }
@@ -223,10 +273,11 @@ impl<'p> Plan<'p> {
     /// The labels and the part of every item, all checked.
     fn divide(&self) -> Result<(&Labels, Vec<Part>)> {
         self.recipe.validate()?;
-        let labels =
-            self.collection.labels.as_ref().ok_or_else(|| {
-                Error::data("the data hold no labels; give some with --labels FILE")
-            })?;
+        let labels = self
+            .collection
+            .labels
+            .as_ref()
+            .ok_or_else(|| Error::data("the data hold no labels; this split needs some"))?;
         matrix::check_finite(self.features, "features")?;
         Ok((labels, self.split(labels)?))
     }
@@ -269,48 +320,50 @@ impl<'p> Plan<'p> {
             SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed)?,
             SplitKind::ZeroShot => split::zero_shot(labels, self.protocol.seed)?,
             SplitKind::Given => split::given(self.collection)?,
+            SplitKind::Folds => vec![Part::Train; labels.len()],
         })
     }
 
     fn ground(&'p self, labels: &'p Labels, parts: &[Part]) -> Result<Ground<'p>> {
-        let of = |part: Part| (0..parts.len()).filter(|&i| parts[i] == part).collect();
-        let known = |rows: Vec<usize>| -> Vec<usize> {
-            let known = |&i: &usize| labels[i].class().is_some();
-            rows.into_iter().filter(known).collect()
-        };
-        let train: Vec<usize> = of(Part::Train);
-        let (queries, gallery) = split::roles(parts);
-        // Items known to be none of the classes do not ask, but are wrong answers.
-        let judged = |&i: &usize| labels[i] != likewise::Label::Unknown;
-        let gallery: Vec<usize> = gallery.into_iter().filter(judged).collect();
-        let queries = known(queries);
-        if train.is_empty() {
+        let places = Places::of(labels, parts);
+        if places.train.is_empty() {
             return Err(Error::data("the split leaves nothing to fit on"));
         }
-        if queries.is_empty() || gallery.is_empty() {
+        if places.queries.is_empty() {
             return Err(Error::data(
-                "the split leaves no labeled item to test on; label more items, or mark some \
-                 as `test` in a split column",
+                "the split leaves no two labeled items of one class to test on; label more \
+                 items, or let all labels be fitted and measured by folds",
             ));
         }
-        let mut tested: Vec<usize> = queries.iter().chain(&gallery).copied().collect();
+        self.ground_on(Cow::Borrowed(labels), places)
+    }
+
+    fn ground_on(&'p self, labels: Cow<'p, Labels>, at: Places) -> Result<Ground<'p>> {
+        let mut tested: Vec<usize> = at.queries.iter().chain(&at.gallery).copied().collect();
         tested.sort_unstable();
         tested.dedup();
         let rows = |items: &[usize]| -> Vec<usize> {
             let row = |item: &usize| tested.binary_search(item).ok();
             items.iter().filter_map(row).collect()
         };
-        let (queries, gallery) = (rows(&queries), rows(&gallery));
+        let (queries, gallery) = (rows(&at.queries), rows(&at.gallery));
+        let mut fitted = vec![false; labels.n_classes()];
+        for class in at.train.iter().filter_map(|&i| labels[i].class()) {
+            fitted[class as usize] = true;
+        }
+        let asks = |&i: &usize| labels[i].class().is_some_and(|c| fitted[c as usize]);
+        let disjoint = !at.queries.is_empty() && !at.queries.iter().any(asks);
         let mut ground = Ground {
             plan: self,
             recipe: self.recipe,
-            labels,
             images: self.images(self.recipe)?,
-            train,
-            validation: known(of(Part::Validation)),
+            train: at.train,
+            validation: at.validation,
+            disjoint,
             tested: matrix::select_rows(self.features, &tested),
             tested_labels: labels.select(&tested),
             tested_items: tested,
+            labels,
             queries,
             gallery,
             spectra: Vec::new(),
@@ -320,12 +373,17 @@ impl<'p> Plan<'p> {
         Ok(ground)
     }
 
-    fn leaks(&self, labels: &Labels, parts: &[Part], monitor: &Monitor) -> Result<Vec<Finding>> {
+    fn leaks(
+        &self,
+        labels: Option<&Labels>,
+        parts: &[Part],
+        monitor: &Monitor,
+    ) -> Result<Vec<Finding>> {
         let options = leak::Options {
             class_disjoint: self.protocol.split == SplitKind::ZeroShot,
             ..leak::Options::default()
         };
-        let report = leak::check(self.features, parts, Some(labels), None, options, monitor)?;
+        let report = leak::check(self.features, parts, labels, None, options, monitor)?;
         let findings = results::findings(&report, self.collection);
         for finding in &findings {
             monitor.warn(finding.to_string());
@@ -352,6 +410,52 @@ impl<'p> Plan<'p> {
     }
 }
 
+/// The items of each part that are of use there.
+struct Places {
+    train: Vec<usize>,
+    validation: Vec<usize>,
+    queries: Vec<usize>,
+    gallery: Vec<usize>,
+}
+
+impl Places {
+    /// Queries are of known class, and have another item of it to find.
+    fn of(labels: &Labels, parts: &[Part]) -> Self {
+        let of =
+            |part: Part| -> Vec<usize> { (0..parts.len()).filter(|&i| parts[i] == part).collect() };
+        let known = |&i: &usize| labels[i].class().is_some();
+        let (mut queries, mut gallery) = split::roles(parts);
+        // Items known to be none of the classes do not ask, but are wrong answers.
+        gallery.retain(|&i| labels[i] != likewise::Label::Unknown);
+        let mut answers = vec![0_usize; labels.n_classes()];
+        for class in gallery.iter().filter_map(|&i| labels[i].class()) {
+            answers[class as usize] += 1;
+        }
+        queries.retain(|&i| {
+            let own = usize::from(gallery.binary_search(&i).is_ok());
+            (labels[i].class()).is_some_and(|class| answers[class as usize] > own)
+        });
+        let mut validation = of(Part::Validation);
+        validation.retain(known);
+        Self {
+            train: of(Part::Train),
+            validation,
+            queries,
+            gallery,
+        }
+    }
+
+    /// Everything is fitted, and everything is searched.
+    fn all(labels: &Labels) -> Self {
+        Self {
+            train: (0..labels.len()).collect(),
+            validation: vec![],
+            queries: vec![],
+            gallery: (0..labels.len()).collect(),
+        }
+    }
+}
+
 /// One split of a collection, on which recipes are measured one by one, without the rows of a
 /// [`Study`] that stand beside a single recipe.
 ///
@@ -373,12 +477,12 @@ impl<'p> Bench<'p> {
         self.0.plan.ask(&self.0, raw.view(), monitor)
     }
 
-    /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
+    /// How the whitened features do, with a shrinkage that no label chooses.
     ///
-    /// By the plan's recipe, whichever ran last.
-    pub fn whitened(&mut self, draw: u64, monitor: &Monitor) -> Result<Run> {
+    /// As the plan's recipe reads them, whichever ran last.
+    pub fn whitened(&mut self, monitor: &Monitor) -> Result<Run> {
         self.choose(self.0.plan.recipe)?;
-        self.0.measure_start(draw, monitor)
+        self.0.ask_whitened(monitor)
     }
 
     /// How a recipe does in draw number `draw`, and what happened.
@@ -412,9 +516,18 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// The collapse meter on the items that are searched.
+/// Items that the collapse meter looks at.
+const METER_SAMPLE: usize = 4096;
+
+/// The collapse meter on the items that are searched, or on some of them drawn at random.
 fn collapse(ground: &Ground, tested: ArrayView2<f32>) -> Result<Collapse> {
-    let tested = matrix::select_rows(tested, &ground.gallery);
+    let gallery = &ground.gallery;
+    let mut rng = likewise::seed::stream(ground.plan.protocol.seed, "collapse meter");
+    let most = gallery.len().min(METER_SAMPLE);
+    let mut drawn = rand::seq::index::sample(&mut rng, gallery.len(), most).into_vec();
+    drawn.sort_unstable();
+    let rows: Vec<usize> = drawn.into_iter().map(|place| gallery[place]).collect();
+    let tested = matrix::select_rows(tested, &rows);
     Ok(Collapse::measure(tested.view())?)
 }
 
@@ -432,6 +545,22 @@ fn calibration(beliefs: &Beliefs, truth: &Labels, classes: &[String]) -> Result<
     });
     let truth = Labels::new(classes.to_vec(), items.collect())?;
     Ok(Calibration::measure(beliefs, &truth)?)
+}
+
+/// Sum and number of the queries' MAP@R by class, over all runs.
+fn by_class(runs: &[Run], labels: &Labels) -> Vec<(f64, usize)> {
+    let mut by_class = vec![(0.0, 0_usize); labels.n_classes()];
+    for run in runs {
+        let values = run.ranking.values(ranking::Measure::MapAtR);
+        for (&query, value) in run.ranking.queries.iter().zip(values.unwrap_or_default()) {
+            if let Some(class) = labels[query].class() {
+                let (sum, n) = &mut by_class[class as usize];
+                *sum += value;
+                *n += 1;
+            }
+        }
+    }
+    by_class
 }
 
 fn count(parts: &[Part]) -> BTreeMap<String, usize> {

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use checkpoint::Checkpoint;
 pub use config::{Optimizer, Schedule, TrainConfig};
 pub(crate) use log::Log;
-pub(crate) use selection::{Score, Validation};
+pub(crate) use selection::{Mean, Score, Validation};
 pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};

@@ -3,6 +3,7 @@
 //! | question | module |
 //! |---|---|
 //! | how good is the search? | [`ranking`] |
+//! | how good is it, where only a handful of items is labeled? | [`few_labels`] |
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
 //! | how sure is the number? | [`bootstrap`], [`proportion`] |
 //! | what may be fitted on, what not? | [`split`], [`leak`] |
@@ -18,6 +19,7 @@ pub mod bootstrap;
 pub mod calibration;
 pub mod collapse;
 pub mod diagnosis;
+pub mod few_labels;
 pub mod kmeans;
 pub mod leak;
 pub mod nmi;

@@ -7,14 +7,15 @@ use likewise::eval::summary::Run;
 use likewise::eval::whitening::Whitening;
 use likewise::propagate::Propagate;
 use likewise::{Beliefs, Convergence, Label, Labels, Monitor, matrix, seed};
-use ndarray::{Array2, Axis};
+use ndarray::{Array1, Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::believe::{believed, labeled, members, of_affinities, oracle};
+use super::results::label_counts;
 use super::start::Start;
 use super::{Ground, Whiten};
-use crate::net::{Deep, Model, Residual, Weights};
+use crate::net::{Deep, Head, HeadConfig, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
@@ -29,8 +30,9 @@ pub struct DrawLog {
     pub draw: usize,
     /// Known labels that were used to fit.
     pub labels: usize,
-    /// Labels that only validated: those of the split's validation part. 0 means that the
-    /// fitting labels validated themselves, by leave-one-out and by folds.
+    /// Labels that only validated: those of the split's validation part, as many a class as
+    /// are fitted. 0 means that the fitting labels validated themselves, by leave-one-out and
+    /// by folds.
     pub validation_labels: usize,
     /// Shrinkage of the whitening; absent for infinity (centred features).
     pub shrinkage: Option<f64>,
@@ -39,10 +41,12 @@ pub struct DrawLog {
     /// Share of right pseudo-labels, spread over the graph of the start, among the training
     /// items that were not labeled but whose class the data tell; absent where there is none.
     pub pseudo_label_accuracy: Option<f64>,
-    /// Epoch chosen for the labels-only head; 0 is the start.
-    pub labels_only_epoch: usize,
+    /// Epoch chosen for the labels-only head; 0 is the start. Absent where none was trained.
+    pub labels_only_epoch: Option<usize>,
     /// Epoch chosen for the recipe's head; 0 is the start.
     pub epoch: usize,
+    /// Why that one.
+    pub chosen_by: ChosenBy,
     /// Validation score by epoch, from which the recipe's epoch was chosen.
     pub validation: Vec<Option<f64>>,
     /// Log of the recipe's final training.
@@ -51,17 +55,47 @@ pub struct DrawLog {
     pub propagation: likewise::Convergence,
 }
 
+/// What an epoch was chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChosenBy {
+    /// Validation: it is clearly better than the start.
+    Validation,
+    /// Validation: nothing learned was clearly better than the start.
+    NothingBetter,
+    /// Validation put the features as they are above all that was learned from them.
+    RawFeatures,
+    /// Validation could not tell: too few queries, or all epochs alike. Learning went on to
+    /// its end where the classes that ask were fitted, and stays at the start where not.
+    CannotTell,
+    /// There is nothing to validate by.
+    NoValidation,
+}
+
 /// A finished draw.
 pub(super) struct Draw {
     pub(super) log: DrawLog,
+    pub(super) kept: Kept,
+}
+
+/// A model, what it learned from, and how to learn it again.
+pub(super) struct Kept {
     pub(super) model: Model,
     pub(super) beliefs: Beliefs,
     pub(super) classes: Vec<String>,
+    /// Fitted labels of each class.
+    pub(super) labels: BTreeMap<String, usize>,
+    whiten: Whiten,
+    whitening: Whitening,
+    epoch: usize,
 }
+
+/// Most columns of features for which a matrix of `columns x columns` is kept.
+const MOST_COLUMNS: usize = 4096;
 
 /// Where a training takes its targets from.
 #[derive(Clone, Copy, PartialEq)]
-enum Source {
+pub(super) enum Source {
     /// The known labels alone.
     Labels,
     /// Beliefs of propagation: the recipe.
@@ -78,18 +112,21 @@ impl Source {
 }
 
 /// A draw of labels, and what it chooses.
-struct Drawn {
-    seed: u64,
+pub(super) struct Drawn {
+    pub(super) seed: u64,
     /// The labels of the training items; those of them that are shown.
-    truth: Labels,
-    known: Labels,
-    whiten: Whiten,
+    pub(super) truth: Labels,
+    pub(super) known: Labels,
+    pub(super) whiten: Whiten,
+    /// Items that validate.
+    pub(super) validation: Vec<usize>,
 }
 
 /// A model and how it was chosen.
-struct Chosen {
-    model: Model,
-    epoch: usize,
+pub(super) struct Chosen {
+    pub(super) model: Model,
+    pub(super) epoch: usize,
+    by: ChosenBy,
     /// The scores that the choice was made by.
     curve: Vec<Option<Score>>,
     log: Vec<Epoch>,
@@ -107,26 +144,76 @@ impl Ground<'_> {
         let drawn = self.drawn(draw as u64)?;
         let known = &drawn.known;
         self.build_graph(drawn.whiten, monitor)?;
-        rows.entry("whitened")
-            .or_default()
-            .push(self.ask_whitened(drawn.whiten, monitor)?);
 
-        let start = self.start(drawn.whiten, format!("draw-{draw}"), drawn.seed)?;
+        let name = format!("draw-{draw}");
+        let start = self.start(drawn.whiten, name, drawn.seed, &drawn.validation)?;
         let method = &self.recipe.propagation;
         let beliefs = method.propagate(start.graph()?, known, monitor)?;
         let labels_only = self.choose(&start, Source::Labels, known, None, monitor)?;
         let recipe = self.choose(&start, Source::Beliefs, known, Some(&beliefs), monitor)?;
         for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
-            let embedded = self.embed_tested(&chosen.model, &start.whitening, monitor)?;
+            let embedded = self.embed_tested_by(&chosen.model, &start.whitening, monitor)?;
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);
         }
-        let log = self.log(draw, &drawn, &recipe, Some(&beliefs), labels_only.epoch);
-        Ok(Draw {
-            log,
-            model: recipe.model,
-            classes: known.classes().to_vec(),
+        let log = self.log(
+            draw,
+            &drawn,
+            &recipe,
+            Some(&beliefs),
+            Some(labels_only.epoch),
+        );
+        let kept = self.kept(recipe, beliefs, &drawn)?;
+        Ok(Draw { log, kept })
+    }
+
+    pub(super) fn kept(&self, chosen: Chosen, beliefs: Beliefs, drawn: &Drawn) -> Result<Kept> {
+        Ok(Kept {
+            epoch: chosen.epoch,
+            ..self.kept_as(chosen.model, beliefs, drawn)?
+        })
+    }
+
+    pub(super) fn kept_as(&self, model: Model, beliefs: Beliefs, of: &Drawn) -> Result<Kept> {
+        Ok(Kept {
+            model,
+            classes: of.known.classes().to_vec(),
+            labels: label_counts(&of.known),
             beliefs,
+            whiten: of.whiten,
+            whitening: self.whitening(of.whiten)?,
+            epoch: 0,
+        })
+    }
+
+    /// Learns on all items of this ground what was measured on a part of them: as many
+    /// epochs, from the same kind of start.
+    pub(super) fn refit(&mut self, measured: &Kept, monitor: &Monitor) -> Result<Kept> {
+        let seed = self.plan.protocol.seed;
+        let (known, _) = self.labels.compact();
+        self.build_graph(measured.whiten, monitor)?;
+        let start = self.start(measured.whiten, "refit".into(), seed, &[])?;
+        let method = &self.recipe.propagation;
+        let beliefs = method.propagate(start.graph()?, &known, monitor)?;
+        let first = self.targets(&start, Source::Beliefs, &known, Some(&beliefs), monitor)?;
+        let mut trained = self.train(
+            &start,
+            "final",
+            Source::Beliefs,
+            &known,
+            first,
+            None,
+            monitor,
+        )?;
+        let epoch = measured.epoch.min(trained.models.len() - 1);
+        Ok(Kept {
+            model: trained.models.swap_remove(epoch),
+            beliefs,
+            classes: known.classes().to_vec(),
+            labels: label_counts(&known),
+            whiten: measured.whiten,
+            whitening: start.whitening,
+            epoch,
         })
     }
 
@@ -136,7 +223,8 @@ impl Ground<'_> {
         if self.spreads() {
             self.build_graph(drawn.whiten, monitor)?;
         }
-        let start = self.start(drawn.whiten, format!("draw-{draw}"), drawn.seed)?;
+        let name = format!("draw-{draw}");
+        let start = self.start(drawn.whiten, name, drawn.seed, &drawn.validation)?;
         let method = &self.recipe.propagation;
         let beliefs = match start.graph {
             Some(graph) if self.spreads() => {
@@ -146,14 +234,9 @@ impl Ground<'_> {
         };
         let beliefs = beliefs.as_ref();
         let chosen = self.choose(&start, Source::Beliefs, &drawn.known, beliefs, monitor)?;
-        let embedded = self.embed_tested(&chosen.model, &start.whitening, monitor)?;
+        let embedded = self.embed_tested_by(&chosen.model, &start.whitening, monitor)?;
         let run = self.plan.ask(self, embedded.view(), monitor)?;
-        Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, 0)))
-    }
-
-    /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
-    pub(super) fn measure_start(&self, draw: u64, monitor: &Monitor) -> Result<Run> {
-        self.ask_whitened(self.drawn(draw)?.whiten, monitor)
+        Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, None)))
     }
 
     fn drawn(&self, draw: u64) -> Result<Drawn> {
@@ -166,31 +249,42 @@ impl Ground<'_> {
                 known.n_classes()
             )));
         }
-        let whiten = self.whiten(&known)?;
+        let validation = self.validating(seed);
+        let whiten = self.whiten(&known, &validation)?;
         Ok(Drawn {
             seed,
             truth,
             known,
             whiten,
+            validation,
         })
     }
 
-    fn ask_whitened(&self, whiten: Whiten, monitor: &Monitor) -> Result<Run> {
-        let spectrum = self.spectrum(whiten)?;
-        let tested = self.recipe.head.powered(self.tested.clone());
-        let mut whitened = spectrum.rotated(tested.view(), &[whiten.eps])?;
-        let whitened = whitened.remove(0);
-        self.plan
-            .ask(self, matrix::l2_normalize(whitened).view(), monitor)
+    /// The items of the validation part whose labels may be seen: as many a class as are
+    /// fitted, since who has few labels has few for validation too.
+    fn validating(&self, seed: u64) -> Vec<usize> {
+        let Some(m) = self.plan.protocol.labels_per_class else {
+            return self.validation.clone();
+        };
+        let labels = self.labels.select(&self.validation).draw(m, seed);
+        let places = self.validation.iter().enumerate();
+        let shown = places.filter(|(place, _)| labels[*place].class().is_some());
+        shown.map(|(_, &item)| item).collect()
     }
 
-    fn log(
+    /// How the whitened features do, by a shrinkage that no label chooses.
+    pub(super) fn ask_whitened(&self, monitor: &Monitor) -> Result<Run> {
+        let whitened = self.whitened_rows()?;
+        self.plan.ask(self, whitened.view(), monitor)
+    }
+
+    pub(super) fn log(
         &self,
         draw: usize,
         drawn: &Drawn,
         chosen: &Chosen,
         beliefs: Option<&Beliefs>,
-        labels_only_epoch: usize,
+        labels_only_epoch: Option<usize>,
     ) -> DrawLog {
         let whiten = drawn.whiten;
         let validation = chosen.curve.iter();
@@ -198,12 +292,13 @@ impl Ground<'_> {
         DrawLog {
             draw,
             labels: drawn.known.n_known(),
-            validation_labels: self.validation.len(),
+            validation_labels: drawn.validation.len(),
             shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
             standardized: whiten.standardize,
             pseudo_label_accuracy: beliefs.and_then(accurate),
             labels_only_epoch,
             epoch: chosen.epoch,
+            chosen_by: chosen.by,
             validation: validation
                 .map(|score| score.map(|s| s.precision.value))
                 .collect(),
@@ -219,9 +314,10 @@ impl Ground<'_> {
     pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
-        let whiten = self.whiten(&self.known(&all, seed))?;
+        let whiten = self.whiten(&self.known(&all, seed), &self.validating(seed))?;
         self.build_graph(whiten, monitor)?;
-        let start = self.start(whiten, "all-labels".into(), seed)?;
+        let validation = self.validation.clone();
+        let start = self.start(whiten, "all-labels".into(), seed, &validation)?;
         let targets = Targets {
             passes: 1,
             ..labeled(&all)
@@ -236,10 +332,10 @@ impl Ground<'_> {
             monitor,
         )?;
         let epoch = match start.validation {
-            Some(_) => Score::choose(&trained.scores),
+            Some(_) => self.settle(&trained.scores).0,
             None => trained.models.len() - 1,
         };
-        let embedded = self.embed_tested(&trained.models[epoch], &start.whitening, monitor)?;
+        let embedded = self.embed_tested_by(&trained.models[epoch], &start.whitening, monitor)?;
         self.plan.ask(self, embedded.view(), monitor)
     }
 
@@ -254,7 +350,7 @@ impl Ground<'_> {
     /// Trains from `source` and chooses the epoch by validation: on the split's validation
     /// part; else by folds over the known labels (train on the others, ask the held-out
     /// ones among the others), after which all labels train together.
-    fn choose(
+    pub(super) fn choose(
         &self,
         start: &Start,
         source: Source,
@@ -263,35 +359,32 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<Chosen> {
         let recipe = self.recipe;
-        let targets = |known: &Labels, beliefs: Option<&Beliefs>| match (source, beliefs) {
-            (Source::Labels, _) => Ok(labeled(known)),
-            (Source::Beliefs, Some(beliefs)) if self.spreads() => {
-                Ok(believed(beliefs, known, recipe))
-            }
-            (Source::Beliefs, _) => self.believe(start, known, 1, &[], monitor),
-        };
-        let mut curves = Vec::new();
-        if start.validation.is_none() {
-            let folds = folds(known, recipe.train.folds, start.seed);
-            for (number, held_out) in folds.into_iter().enumerate() {
-                let seen = known.masked(|i| held_out.binary_search(&i).is_err());
-                let in_gallery = |&i: &usize| seen[i].class().is_some();
-                let judge = Validation {
-                    queries: held_out,
-                    gallery: (0..known.len()).filter(in_gallery).collect(),
-                    labels: known.clone(),
-                };
-                let name = format!("{}-fold-{number}", source.name());
-                let first = targets(&seen, None)?;
-                let judge = Some(&judge);
-                curves.push(
-                    self.train(start, &name, source, &seen, first, judge, monitor)?
-                        .scores,
-                );
+        let (mut curves, mut raw) = (Vec::new(), Vec::new());
+        match &start.validation {
+            Some(judge) => raw.extend(self.score_raw(&judge.items, &judge.validation)?),
+            None => {
+                let folds = folds(known, recipe.train.folds, start.seed);
+                for (number, held_out) in folds.into_iter().enumerate() {
+                    let seen = known.masked(|i| held_out.binary_search(&i).is_err());
+                    let in_gallery = |&i: &usize| seen[i].class().is_some();
+                    let judge = Validation {
+                        queries: held_out,
+                        gallery: (0..known.len()).filter(in_gallery).collect(),
+                        labels: known.clone(),
+                    };
+                    let name = format!("{}-fold-{number}", source.name());
+                    let first = self.targets(start, source, &seen, None, monitor)?;
+                    let trained =
+                        self.train(start, &name, source, &seen, first, Some(&judge), monitor)?;
+                    curves.push(trained.scores);
+                    let (places, judge) = judge.compact();
+                    let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                    raw.extend(self.score_raw(&items, &judge)?);
+                }
             }
         }
         let name = format!("{}-final", source.name());
-        let first = targets(known, beliefs)?;
+        let first = self.targets(start, source, known, beliefs, monitor)?;
         let trained = self.train(start, &name, source, known, first, None, monitor)?;
         let curve = if curves.is_empty() {
             trained.scores.clone()
@@ -303,12 +396,90 @@ impl Ground<'_> {
             };
             (0..trained.scores.len()).map(pooled).collect()
         };
-        let epoch = Score::choose(&curve);
+        let (epoch, mut by) = self.settle(&curve);
+        let mut model = trained.models[epoch].clone();
+        if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
+            && by != ChosenBy::CannotTell
+            && raw.clearly_above(kept)
+            && let Some(as_they_are) = self.as_they_are()
+        {
+            (model, by) = (as_they_are, ChosenBy::RawFeatures);
+        }
         Ok(Chosen {
-            model: trained.models[epoch].clone(),
+            model,
             epoch,
+            by,
             curve,
             log: trained.log,
+        })
+    }
+
+    /// What a training learns first.
+    fn targets(
+        &self,
+        start: &Start,
+        source: Source,
+        known: &Labels,
+        beliefs: Option<&Beliefs>,
+        monitor: &Monitor,
+    ) -> Result<Targets> {
+        match (source, beliefs) {
+            (Source::Labels, _) => Ok(labeled(known)),
+            (Source::Beliefs, Some(beliefs)) if self.spreads() => {
+                Ok(believed(beliefs, known, self.recipe))
+            }
+            (Source::Beliefs, _) => self.believe(start, known, 1, &[], monitor),
+        }
+    }
+
+    /// The epoch to keep, and why.
+    fn settle(&self, curve: &[Option<Score>]) -> (usize, ChosenBy) {
+        let last = curve.len().saturating_sub(1);
+        if curve.iter().any(Option::is_none) {
+            return (last, ChosenBy::NoValidation);
+        }
+        if !Score::can_tell(curve) {
+            // On classes without labels a head is as likely to harm as to help.
+            let epoch = if self.disjoint { 0 } else { last };
+            return (epoch, ChosenBy::CannotTell);
+        }
+        match Score::choose(curve) {
+            0 => (0, ChosenBy::NothingBetter),
+            epoch => (epoch, ChosenBy::Validation),
+        }
+    }
+
+    /// How the features as they are do on these items.
+    fn score_raw(&self, items: &[usize], judge: &Validation) -> Result<Option<Score>> {
+        let raw = matrix::select_rows(self.plan.features, items);
+        judge.score(&matrix::l2_normalize(raw))
+    }
+
+    /// The head that learned nothing.
+    pub(super) fn start_head(&self, whiten: Whiten) -> Result<Head> {
+        Ok(Head {
+            config: self.recipe.head,
+            start: self.whitening(whiten)?,
+            residual: None,
+        })
+    }
+
+    /// A model that leaves the features as they are, but for their length; none where there
+    /// are too many columns for a matrix of them.
+    pub(super) fn as_they_are(&self) -> Option<Model> {
+        let columns = self.plan.features.ncols();
+        (columns <= MOST_COLUMNS).then(|| {
+            Model::Head(Head {
+                config: HeadConfig {
+                    power: 1.0,
+                    ..self.recipe.head
+                },
+                start: Whitening {
+                    mean: Array1::zeros(columns),
+                    matrix: Array2::eye(columns),
+                },
+                residual: None,
+            })
         })
     }
 
@@ -425,7 +596,7 @@ impl Ground<'_> {
                     part = (start.rows.select(Axis(0), &places), validation);
                     (&part.0, items, &part.1)
                 }
-                (None, Some(judge)) => (&judge.rows, self.validation.clone(), &judge.validation),
+                (None, Some(judge)) => (&judge.rows, judge.items.clone(), &judge.validation),
                 (None, None) => return Ok(None),
             };
             match model {
@@ -463,9 +634,13 @@ impl Ground<'_> {
         Some(Checkpoint::new(path, self.fingerprint(name)))
     }
 
-    /// Embeddings of the items that ask or are searched; `whitening` is that of the model's
-    /// start.
-    fn embed_tested(
+    /// Embeddings of the items that ask or are searched.
+    pub(super) fn embed_tested(&self, kept: &Kept, monitor: &Monitor) -> Result<Array2<f32>> {
+        self.embed_tested_by(&kept.model, &kept.whitening, monitor)
+    }
+
+    /// The same by any model; `whitening` is that of its start.
+    fn embed_tested_by(
         &self,
         model: &Model,
         whitening: &Whitening,

@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use likewise::Collection;
-use likewise::eval::bootstrap::{Bootstrap, Estimate};
+use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::leak::LeakReport;
 use likewise::eval::summary::{Difference, Run, Summary};
+use likewise::{Collection, Labels};
 use serde::Serialize;
 
+use super::draw::ChosenBy;
+use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
 use super::{DrawLog, Plan, SplitKind};
-use crate::Result;
+use crate::loss::Loss;
+use crate::net::Residual;
+use crate::recipe::PseudoLabels;
+use crate::{Recipe, Result};
 
 /// Everything measured. The first keys are those of `likewise eval --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,10 +29,11 @@ pub struct Results {
     pub baselines: BTreeMap<&'static str, Summary>,
     /// Recipe minus baseline, paired by query and by draw.
     pub differences: BTreeMap<&'static str, Difference>,
-    /// What it comes to, in plain words.
+    /// What it comes to, in plain words: the lines of `answers`.
     pub verdict: Vec<String>,
-    /// Whether the recipe beats raw, whitened and labels-only in MAP@R beyond the interval
-    /// and is not below them in R@1 beyond it.
+    /// The same as values.
+    pub answers: Verdict,
+    /// Whether what was learned beats the best start without labels beyond the interval.
     pub learning_helped: bool,
     /// Name of the recipe.
     pub recipe: String,
@@ -90,27 +96,268 @@ pub fn row_title(key: &str) -> &str {
     }
 }
 
+/// The numbers of a study before they are judged.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// By row: `recipe` and the baselines.
+    pub(super) summaries: BTreeMap<&'static str, Summary>,
+    /// Recipe minus baseline.
+    pub(super) differences: BTreeMap<&'static str, Difference>,
+    /// Why there are none.
+    pub(super) not_measured: Option<String>,
+    /// Fitted labels of each class.
+    pub(super) labels: BTreeMap<String, usize>,
+    /// The class that is found worst.
+    pub(super) weakest: Option<String>,
+    /// Ids of items to label first.
+    pub(super) first: Vec<String>,
+    /// Whether the classes that ask have no labels.
+    pub(super) disjoint: bool,
+    pub(super) delivered: Delivered,
+}
+
+/// The class with the lowest mean, of `(sum, count)` by class; ties go to the first.
+pub(super) fn weakest(by_class: &[(f64, usize)], names: &[String]) -> Option<String> {
+    let means = by_class.iter().enumerate().filter(|(_, (_, n))| *n > 0);
+    let means = means.map(|(class, (sum, n))| (class, sum / *n as f64));
+    let worst = means.reduce(|worst, next| if next.1 < worst.1 { next } else { worst })?;
+    names.get(worst.0).cloned()
+}
+
+/// Known labels of each class.
+pub(super) fn label_counts(known: &Labels) -> BTreeMap<String, usize> {
+    let members = known.by_class();
+    let names = known.classes().iter().cloned();
+    names.zip(members.iter().map(Vec::len)).collect()
+}
+
+impl Rows {
+    /// The metric that decides.
+    fn metric(&self) -> &'static str {
+        match self.summaries.get("recipe") {
+            Some(recipe) if recipe.map_at_r.is_some() => "map_at_r",
+            Some(recipe) if recipe.r_precision.is_some() => "r_precision",
+            _ => "recall@1",
+        }
+    }
+
+    fn value(&self, row: &str) -> Option<f64> {
+        let row = self.summaries.get(row)?;
+        match self.metric() {
+            "map_at_r" => row.map_at_r,
+            "r_precision" => row.r_precision,
+            _ => row.recall.get(&1).copied(),
+        }
+    }
+
+    /// The better of the two starts without labels.
+    pub(super) fn best_start(&self) -> Option<&'static str> {
+        let starts = ["raw", "whitened"].into_iter();
+        let valued = starts.filter_map(|row| Some((row, self.value(row)?)));
+        let best = valued.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        best.map(|(row, _)| row)
+    }
+
+    fn answer(&self, against: &'static str) -> Option<Answer> {
+        let metric = self.metric();
+        let difference = *self.differences.get(against)?.get(metric)?;
+        let queries = self.summaries.get("recipe")?.n_queries;
+        Some(Answer {
+            against,
+            metric,
+            from: self.value(against)?,
+            to: self.value("recipe")?,
+            difference,
+            finding: verdict::Finding::of(&difference, queries),
+        })
+    }
+
+    /// Whether learning clearly did harm.
+    pub(super) fn learned_is_worse(&self) -> bool {
+        let answer = self.best_start().and_then(|start| self.answer(start));
+        answer.is_some_and(|answer| answer.finding == verdict::Finding::Worse)
+    }
+
+    fn judge(&self, plan: &Plan, per_draw: &[DrawLog]) -> Verdict {
+        let start = self.best_start();
+        let labels = start.and_then(|start| self.answer(start));
+        let spreads = plan.recipe.pseudo_labels != PseudoLabels::None;
+        let spreading = spreads.then(|| self.answer("labels_only")).flatten();
+        let falls = match (&labels, start.and_then(|start| self.differences.get(start))) {
+            (Some(answer), Some(all)) if answer.finding != verdict::Finding::Worse => all
+                .iter()
+                .filter(|(metric, e)| metric.starts_with("recall@") && e.high < -5e-4)
+                .map(|(metric, e)| Fall {
+                    metric: metric.clone(),
+                    difference: *e,
+                })
+                .collect(),
+            _ => vec![],
+        };
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        let sure = self.summaries.get("recipe").map(|recipe| Sureness {
+            queries: recipe.n_queries,
+            gallery: recipe.n_gallery,
+            rounds: recipe.draws,
+            few_labels,
+        });
+        let next = self.next(plan.recipe, labels.as_ref(), spreading.as_ref());
+        Verdict {
+            not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
+            validation: validation_in_words(per_draw),
+            delivered: self.delivered,
+            labels,
+            spreading,
+            falls,
+            sure,
+            next,
+        }
+    }
+
+    fn next(&self, recipe: &Recipe, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
+        use verdict::Finding::{Better, TooFew, Unclear};
+        let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
+        let label = |class: &str, least: usize, why| {
+            let now = self.labels.get(class).copied().unwrap_or(0);
+            Next::LabelClass {
+                class: class.to_owned(),
+                now,
+                more: least.saturating_sub(now).max(now.clamp(1, 25)),
+                why,
+            }
+        };
+        if !self.first.is_empty() {
+            return Next::LabelItems {
+                ids: self.first.clone(),
+            };
+        }
+        let finds_directions = matches!(recipe.head.residual, Residual::Rca(_));
+        match (labels.map(|answer| answer.finding), spreading) {
+            (None | Some(TooFew), _) => match fewest() {
+                Some((class, _)) => label(class, 4, "to measure takes about four a class"),
+                None => Next::Nothing,
+            },
+            (Some(Better), Some(spread)) if spread.finding != Better => match labels_only(recipe) {
+                Some(name) => Next::Recipe {
+                    name,
+                    why: "it learns from the labels alone, which does as well here",
+                },
+                None => Next::Nothing,
+            },
+            (Some(Better), _) => match &self.weakest {
+                Some(class) if !self.disjoint => label(class, 0, "it is found worst"),
+                _ => Next::Nothing,
+            },
+            (Some(_), _) if self.disjoint && !finds_directions => Next::Recipe {
+                name: "mixed-rca",
+                why: "it is the one for classes that have no labels",
+            },
+            (Some(Unclear), _) if !self.disjoint => match &self.weakest {
+                Some(class) => label(
+                    class,
+                    10,
+                    "more labels narrow the interval, and it is found worst",
+                ),
+                None => Next::Nothing,
+            },
+            (Some(_), _) if !finds_directions => Next::Recipe {
+                name: "mixed-rca",
+                why: "it changes less of what the features know",
+            },
+            _ => Next::Nothing,
+        }
+    }
+}
+
+/// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
+/// has a name.
+fn labels_only(recipe: &Recipe) -> Option<&'static str> {
+    match (&recipe.head.residual, &recipe.loss) {
+        (Residual::Rca(_), _) => Some("rca"),
+        (_, Loss::ConfidenceProxy(_)) if recipe.encoder.is_none() => Some("confidence-proxy"),
+        _ => None,
+    }
+}
+
+/// What must be said of the choice of epochs.
+fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
+    let of = per_draw.len();
+    let (by, count) = [
+        ChosenBy::RawFeatures,
+        ChosenBy::CannotTell,
+        ChosenBy::NothingBetter,
+    ]
+    .map(|by| {
+        (
+            by,
+            per_draw.iter().filter(|log| log.chosen_by == by).count(),
+        )
+    })
+    .into_iter()
+    .max_by_key(|(_, count)| *count)?;
+    if count == 0 {
+        return None;
+    }
+    let first = per_draw.iter().find(|log| log.chosen_by == by)?;
+    let best = (first.validation.iter().flatten()).fold(0.0_f64, |best, &v| best.max(v));
+    let start = first.validation.first().copied().flatten().unwrap_or(0.0);
+    let said = match by {
+        ChosenBy::RawFeatures => {
+            "On validation the features as they are were above all that was learned".to_owned()
+        }
+        ChosenBy::CannotTell if first.epoch == 0 => "Validation could not tell (too few queries, \
+            or all epochs alike), so the start was kept: on classes without labels that is the \
+            safe choice"
+            .to_owned(),
+        ChosenBy::CannotTell => "Validation could not tell (too few queries, or all epochs \
+            alike), so training ran to its end"
+            .to_owned(),
+        _ => format!(
+            "On validation nothing learned was clearly above the start ({start:.3}; best \
+             {best:.3}), so the start was kept"
+        ),
+    };
+    Some(if of == 1 {
+        said
+    } else {
+        format!("{said} (in {count} of {of} draws)")
+    })
+}
+
 impl Results {
-    pub(super) fn new(
+    pub(super) fn of_runs(
         plan: &Plan,
-        rows: &BTreeMap<&'static str, Vec<Run>>,
+        runs: &BTreeMap<&'static str, Vec<Run>>,
         bootstrap: &Bootstrap,
+        mut rows: Rows,
         per_draw: Vec<DrawLog>,
         meters: Meters,
     ) -> Result<Self> {
-        let recipe = &rows["recipe"];
-        let mut baselines = BTreeMap::new();
-        let mut differences = BTreeMap::new();
-        for (&name, runs) in rows.iter().filter(|(name, _)| **name != "recipe") {
-            baselines.insert(name, Summary::of(runs, bootstrap)?);
-            differences.insert(name, Summary::difference(recipe, runs, bootstrap)?);
+        let recipe = &runs["recipe"];
+        for (&name, of) in runs {
+            rows.summaries.insert(name, Summary::of(of, bootstrap)?);
+            if name != "recipe" {
+                let difference = Summary::difference(recipe, of, bootstrap)?;
+                rows.differences.insert(name, difference);
+            }
         }
-        let mut results = Self {
-            summary: Summary::of(recipe, bootstrap)?,
-            baselines,
-            differences,
-            verdict: vec![],
-            learning_helped: false,
+        Ok(Self::of_rows(plan, rows, per_draw, meters))
+    }
+
+    pub(super) fn of_rows(
+        plan: &Plan,
+        mut rows: Rows,
+        per_draw: Vec<DrawLog>,
+        meters: Meters,
+    ) -> Self {
+        let answers = rows.judge(plan, &per_draw);
+        Self {
+            verdict: answers.lines(),
+            learning_helped: answers.helped(),
+            answers,
+            summary: rows.summaries.remove("recipe").unwrap_or_default(),
+            baselines: rows.summaries,
+            differences: rows.differences,
             recipe: plan.recipe.name.clone(),
             split: plan.protocol.split,
             parts: meters.parts,
@@ -120,9 +367,7 @@ impl Results {
             calibration: meters.calibration,
             collapse: BTreeMap::from([("raw", meters.raw), ("learned", meters.learned)]),
             leaks: meters.leaks,
-        };
-        results.judge();
-        Ok(results)
+        }
     }
 
     /// All rows with their titles, in the order of a table: baselines, recipe, oracle.
@@ -138,54 +383,6 @@ impl Results {
             .chain(baseline("all_labels"))
             .collect()
     }
-
-    fn judge(&mut self) {
-        let mut helped = true;
-        for key in ["raw", "whitened", "labels_only"] {
-            let Some(difference) = self.differences.get(key) else {
-                continue;
-            };
-            let mut words = Vec::new();
-            for (metric, title) in [("map_at_r", "MAP@R"), ("recall@1", "R@1")] {
-                if let Some(estimate) = difference.get(metric) {
-                    words.push(format!("{title} {}", in_words(estimate)));
-                }
-            }
-            let better = difference.get("map_at_r").is_some_and(|e| e.low > 0.0);
-            let worse = difference.get("recall@1").is_some_and(|e| e.high < 0.0);
-            helped &= better && !worse;
-            let title = row_title(key);
-            self.verdict.push(format!(
-                "{} against {title}: {}",
-                self.recipe,
-                words.join("; ")
-            ));
-        }
-        let start = self.per_draw.iter().filter(|draw| draw.epoch == 0).count();
-        if start > 0 {
-            self.verdict.push(format!(
-                "validation preferred the start to everything learned in {start} of {} draw(s)",
-                self.per_draw.len()
-            ));
-        }
-        self.learning_helped = helped;
-        self.verdict.push(if helped {
-            "Learning helped: better than every baseline beyond the 95 % interval.".into()
-        } else {
-            "Learning did not clearly help here: take the best baseline.".into()
-        });
-    }
-}
-
-fn in_words(e: &Estimate) -> String {
-    let word = if e.low > 0.0 {
-        "better"
-    } else if e.high < 0.0 {
-        "worse"
-    } else {
-        "no clear difference"
-    };
-    format!("{word} ({:+.3} [{:+.3}, {:+.3}])", e.value, e.low, e.high)
 }
 
 pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Finding> {

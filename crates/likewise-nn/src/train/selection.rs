@@ -73,6 +73,21 @@ impl Validation {
         Ok(score())
     }
 
+    /// P@k of each query that has something to find, in their order; `None` without any.
+    pub(crate) fn precisions(&self, embeddings: &Array2<f32>) -> Result<Option<Vec<f64>>> {
+        let k = self.k();
+        if k == 0 {
+            return Ok(None);
+        }
+        let (queries, gallery) = (&self.queries, &self.gallery);
+        let protocol = Protocol::new(embeddings.view(), &self.labels, queries, gallery);
+        let ranking = ranking::evaluate(&protocol, &[k], &Monitor::silent())?;
+        let answered = (0..ranking.queries.len()).filter(|&q| ranking.relevant[q] > 0);
+        Ok(ranking
+            .values(Measure::Precision(k))
+            .map(|all| answered.map(|q| all[q]).collect()))
+    }
+
     /// The rows that ask or are searched, ascending, and the validation among them alone.
     pub(crate) fn compact(&self) -> (Vec<usize>, Self) {
         let mut rows: Vec<usize> = self.queries.iter().chain(&self.gallery).copied().collect();
@@ -116,7 +131,7 @@ impl Validation {
 }
 
 impl Mean {
-    fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         if values.is_empty() {
             return None;
@@ -160,6 +175,22 @@ impl Score {
             map_at_r: pool(|s| s.map_at_r),
             queries: scores.iter().map(|s| s.queries).sum(),
         })
+    }
+
+    /// Whether a curve is evidence at all.
+    pub(crate) fn can_tell(curve: &[Option<Self>]) -> bool {
+        curve.iter().flatten().all(|score| score.queries >= 30)
+    }
+
+    /// Whether this is above `other` by more than the standard errors of both, in either
+    /// measure, and not below it in the other.
+    pub(crate) fn clearly_above(&self, other: &Self) -> bool {
+        let above = |a: Mean, b: Mean| a.value - b.value > a.error.hypot(b.error);
+        let parts = [
+            (self.precision, other.precision),
+            (self.map_at_r, other.map_at_r),
+        ];
+        parts.iter().any(|&(a, b)| above(a, b)) && !parts.iter().any(|&(a, b)| above(b, a))
     }
 
     /// The epoch to keep: the last one that is within one standard error of the best; the

@@ -14,7 +14,9 @@ use crate::{Collection, Error, ErrorKind, Labels, Part, Result, seed};
 ///
 /// Stratified: within each class, members are shuffled and cut at the rounded shares, so
 /// a class of n members is off by less than one. Every class keeps at least one item for
-/// training unless `train` is 0. Depends on `seed` and the order of the items alone.
+/// training unless `train` is 0, and then never a single one for testing, which would have
+/// nothing to find: of two members both train, of more one goes over to the test. Depends on
+/// `seed` and the order of the items alone.
 ///
 /// Fails if a share is negative or both together exceed 1, or if no class is known.
 ///
@@ -49,7 +51,17 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
         members.shuffle(&mut rng);
         let at = |share: f64| (share * members.len() as f64).round() as usize;
         let first = at(train).max(usize::from(train > 0.0));
-        let second = at(train + validation).max(first);
+        let mut second = at(train + validation).max(first);
+        if train > 0.0 && members.len() - second == 1 {
+            // A lone test item has no answer; it takes a second one from training, if that
+            // leaves any.
+            second = if members.len() > 2 {
+                second - 1
+            } else {
+                members.len()
+            };
+        }
+        let first = first.min(second);
         for (position, &item) in members.iter().enumerate() {
             if position >= second {
                 parts[item] = Part::Test;
@@ -63,11 +75,13 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
 
 /// Splits the classes: 40 % train, 20 % validation, 40 % test, none in two parts.
 ///
-/// The classes that have items are shuffled; the first `floor(0.4 C)` (at least 1) are
-/// for training, the next `floor(0.2 C)` (at least 1) for validation, the rest for test.
-/// The paper does not print the rule of assignment; share the seed between methods.
+/// The classes that have items are shuffled; the first `floor(0.4 C)` (at least 2) are
+/// for training, the next `floor(0.2 C)` (at least 2) for validation, the rest for test.
+/// Similarity within a single class is always perfect, so no part has one class only: with 4
+/// or 5 classes there is no validation part. The paper does not print the rule of assignment;
+/// share the seed between methods.
 ///
-/// Fails with fewer than 3 classes.
+/// Fails with fewer than 4 classes.
 ///
 /// Source: Zhuang & Moulin 2023, section 4 (retrieval protocol).
 ///
@@ -87,15 +101,16 @@ pub fn zero_shot(labels: &Labels, seed: u64) -> Result<Vec<Part>> {
     if n == 0 {
         return Err(no_labels());
     }
-    if n < 3 {
+    if n < 4 {
         return Err(Error::data(format!(
-            "a zero-shot split needs at least 3 classes, one for each part, but only {n} have \
-             items; use an item split"
+            "{n} classes are too few for a class-disjoint split, which fits on two and tests on \
+             two others at least; give 6 or more (so that two can validate), or split the items \
+             within each class"
         )));
     }
     classes.shuffle(&mut seed::stream(seed, "zero-shot split"));
-    let train = (2 * n / 5).max(1);
-    let validation = (n / 5).max(1);
+    let train = (2 * n / 5).max(2);
+    let validation = if n < 6 { 0 } else { (n / 5).max(2) };
     let mut parts = vec![Part::Train; labels.len()];
     for (position, &class) in classes.iter().enumerate().skip(train) {
         let part = if position < train + validation {
@@ -179,7 +194,7 @@ mod tests {
 
     #[test]
     fn zero_shot_parts_share_no_class() {
-        for n_classes in [3_i64, 4, 5, 10, 196] {
+        for n_classes in [4_i64, 5, 6, 7, 8, 10, 196] {
             let labels = Labels::from_integers((0..n_classes * 4).map(|i| i % n_classes));
             let parts = zero_shot(&labels, 3).unwrap();
             let mut classes = [0; 3];
@@ -192,10 +207,11 @@ mod tests {
                 }
             }
             let n = n_classes;
-            let expected = [(n * 2 / 5).max(1), (n / 5).max(1)];
+            let validation = if n < 6 { 0 } else { (n / 5).max(2) };
+            let expected = [(n * 2 / 5).max(2), validation];
             assert_eq!(classes[..2], expected);
             assert_eq!(classes[2], n - expected[0] - expected[1]);
-            assert!(classes[2] >= 1);
+            assert!(classes[2] >= 2, "one class alone is always perfect");
         }
         let two = Labels::new(
             vec!["a".into(), "b".into(), "empty".into()],
@@ -209,8 +225,25 @@ mod tests {
             zero_shot(&two.unwrap(), 1)
                 .unwrap_err()
                 .to_string()
-                .contains("only 2")
+                .contains("2 classes are too few")
         );
+    }
+
+    #[test]
+    fn no_class_has_a_lone_test_item() {
+        for size in 1..=12 {
+            let labels = Labels::from_integers((0..size * 3).map(|i| i % 3));
+            let parts = by_item(&labels, 0.7, 0.0, 4).unwrap();
+            for members in labels.by_class() {
+                let of: Vec<Part> = members.iter().map(|&i| parts[i]).collect();
+                let tested = count(&of, Part::Test);
+                assert!(
+                    tested != 1 && count(&of, Part::Train) >= 1,
+                    "{size}: {of:?}"
+                );
+                assert_eq!(tested > 0, size > 2, "{size}");
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,403 @@
+//! What a study comes to: the questions of a user, answered in the order in which they are
+//! asked, as values and in words.
+
+use likewise::eval::bootstrap::Estimate;
+use serde::Serialize;
+
+use super::results::row_title;
+
+/// Whether one thing is better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// Better, beyond the 95 % interval of the difference.
+    Better,
+    /// Worse, beyond it.
+    Worse,
+    /// No difference that three digits show.
+    Same,
+    /// The interval holds 0.
+    Unclear,
+    /// Too few queries for any answer.
+    TooFew,
+}
+
+impl Finding {
+    pub(super) fn of(difference: &Estimate, queries: usize) -> Self {
+        if queries < ENOUGH {
+            Self::TooFew
+        } else if [difference.low, difference.high]
+            .iter()
+            .all(|end| end.abs() < SHOWN)
+        {
+            Self::Same
+        } else if difference.low > 0.0 && difference.value >= SHOWN {
+            Self::Better
+        } else if difference.high < 0.0 && difference.value <= -SHOWN {
+            Self::Worse
+        } else {
+            Self::Unclear
+        }
+    }
+
+    /// The finding in a word or two.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "the same",
+            Self::Unclear => "no clear difference",
+            Self::TooFew => "too few queries to tell",
+        }
+    }
+}
+
+/// Queries below which no difference is called one.
+const ENOUGH: usize = 16;
+
+/// Half of the last digit that is shown.
+const SHOWN: f64 = 0.000_5;
+
+/// One comparison of the result with something simpler.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// What it is compared with: `raw`, `whitened`, `labels_only`.
+    pub against: &'static str,
+    /// The metric that decides: `map_at_r`, or `r_precision` where few items are labeled.
+    pub metric: &'static str,
+    /// Its value there, and with what was learned.
+    pub from: f64,
+    /// Its value with what was learned.
+    pub to: f64,
+    /// The difference, paired by query, with its 95 % interval.
+    pub difference: Estimate,
+    /// What that comes to.
+    pub finding: Finding,
+}
+
+/// A metric that got worse beyond its interval although the deciding one did not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fall {
+    /// The metric, as in `ci`.
+    pub metric: String,
+    /// The difference to the best start without labels.
+    pub difference: Estimate,
+}
+
+/// How sure the answers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sureness {
+    /// Queries that were asked.
+    pub queries: usize,
+    /// Items that each searched.
+    pub gallery: usize,
+    /// Label draws, or rounds that kept labels back.
+    pub rounds: usize,
+    /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
+    pub few_labels: bool,
+}
+
+/// What was delivered: the model in the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivered {
+    /// What the recipe learned.
+    #[default]
+    Learned,
+    /// The start without labels: nothing learned was better.
+    Start,
+    /// The features as they are, since they are above all else.
+    RawFeatures,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "do")]
+pub enum Next {
+    /// Label these items first: each stands for many that are like it.
+    LabelItems {
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// Label more items of a class.
+    LabelClass {
+        /// The class.
+        class: String,
+        /// Its labels now.
+        now: usize,
+        /// How many more.
+        more: usize,
+        /// Why this class.
+        why: &'static str,
+    },
+    /// Try another recipe.
+    Recipe {
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// Nothing: it is as good as labels make it.
+    Nothing,
+}
+
+/// The answers of a study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Did the labels help, against the best start without any? Absent where nothing could be
+    /// measured.
+    pub labels: Option<Answer>,
+    /// Did spreading them to other items add to that? Absent where the recipe spreads none, or
+    /// nothing could be measured.
+    pub spreading: Option<Answer>,
+    /// What got worse beside it.
+    pub falls: Vec<Fall>,
+    /// How sure this is; absent where nothing could be measured.
+    pub sure: Option<Sureness>,
+    /// Why nothing could be measured.
+    pub not_measured: Option<String>,
+    /// How validation went, where that must be said.
+    pub validation: Option<String>,
+    /// The model that is in the run.
+    pub delivered: Delivered,
+    /// What to do next.
+    pub next: Next,
+}
+
+impl Verdict {
+    /// Whether the labels clearly helped.
+    pub fn helped(&self) -> bool {
+        matches!(&self.labels, Some(answer) if answer.finding == Finding::Better)
+    }
+
+    /// The first answer in one sentence.
+    pub fn headline(&self) -> String {
+        let Some(answer) = &self.labels else {
+            let why = self.not_measured.as_deref().unwrap_or("nothing to measure");
+            return format!("Did the labels help? Not measured: {why}.");
+        };
+        let metric = title(answer.metric);
+        let than = row_title(answer.against);
+        let change = format!(
+            "{metric} {:.3} -> {:.3} against {than}, the best without labels ({})",
+            answer.from,
+            answer.to,
+            interval(&answer.difference)
+        );
+        let word = match answer.finding {
+            Finding::Better => "Yes",
+            Finding::Worse => "No, they did harm",
+            Finding::Same => "They changed nothing",
+            Finding::Unclear => "Cannot tell",
+            Finding::TooFew => {
+                let queries = self.sure.map_or(0, |sure| sure.queries);
+                return format!(
+                    "Did the labels help? Too few labels to tell: only {queries} queries; {change}."
+                );
+            }
+        };
+        format!("Did the labels help? {word}: {change}.")
+    }
+
+    /// All answers, a line each, the headline first.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.headline()];
+        if let Some(answer) = &self.spreading {
+            let word = match answer.finding {
+                Finding::Better => "Yes",
+                Finding::Worse => "No, it did harm",
+                Finding::Same => "No, it changed nothing",
+                Finding::Unclear => "Not clearly",
+                Finding::TooFew => "Too few labels to tell",
+            };
+            lines.push(format!(
+                "Did spreading them to other items add to that? {word}: {} {} over labels only.",
+                title(answer.metric),
+                interval(&answer.difference)
+            ));
+        }
+        if !self.falls.is_empty() {
+            let falls = self.falls.iter();
+            let falls =
+                falls.map(|f| format!("{} ({})", title(&f.metric), interval(&f.difference)));
+            lines.push(format!(
+                "What got worse: {}.",
+                falls.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if let Some(sure) = self.sure {
+            lines.push(sure.in_words());
+        }
+        lines.extend(self.validation.iter().map(|said| format!("{said}.")));
+        match self.delivered {
+            Delivered::Learned => {}
+            Delivered::Start => lines.push("Delivered: the start without labels.".into()),
+            Delivered::RawFeatures => {
+                lines.push(
+                    "Delivered: the features as they are, since nothing was above them.".into(),
+                );
+            }
+        }
+        lines.extend(self.next.in_words());
+        lines
+    }
+}
+
+impl Sureness {
+    fn in_words(self) -> String {
+        let Self {
+            queries, gallery, ..
+        } = self;
+        if self.few_labels {
+            format!(
+                "How sure: {queries} labels were kept back and asked among all {gallery} items, in {} \
+                 rounds that fitted the other labels; the model in the run has learned from all.",
+                self.rounds
+            )
+        } else {
+            let draws = match self.rounds {
+                1 => String::new(),
+                n => format!(", {n} draws of the labels"),
+            };
+            format!("How sure: {queries} queries over {gallery} items{draws}; 95 % intervals.")
+        }
+    }
+}
+
+impl Next {
+    fn in_words(&self) -> Option<String> {
+        Some(match self {
+            Self::LabelItems { ids } => {
+                format!(
+                    "Next: label these items first, each stands for many: {}.",
+                    ids.join(", ")
+                )
+            }
+            Self::LabelClass {
+                class,
+                now,
+                more,
+                why,
+            } => format!("Next: {more} more labels of class {class} ({now} now): {why}."),
+            Self::Recipe { name, why } => format!("Next: try the recipe {name}: {why}."),
+            Self::Nothing => return None,
+        })
+    }
+}
+
+/// How a metric is called in tables.
+pub(super) fn title(metric: &str) -> String {
+    match metric {
+        "map_at_r" => "MAP@R".into(),
+        "r_precision" => "R-precision".into(),
+        "map" => "mAP".into(),
+        other => other
+            .replace("recall@", "R@")
+            .replace("precision@", "P@")
+            .replace("nmi", "NMI"),
+    }
+}
+
+pub(super) fn interval(e: &Estimate) -> String {
+    if e.low.is_finite() && e.high.is_finite() {
+        format!("{:+.3} [{:+.3}, {:+.3}]", e.value, e.low, e.high)
+    } else {
+        format!("{:+.3}, no interval", e.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(value: f64, half: f64) -> Estimate {
+        Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        }
+    }
+
+    #[test]
+    fn findings_by_hand() {
+        let of = |value, half, queries| Finding::of(&estimate(value, half), queries);
+        assert_eq!(of(0.1, 0.05, 100), Finding::Better);
+        assert_eq!(of(-0.1, 0.05, 100), Finding::Worse);
+        assert_eq!(of(0.1, 0.2, 100), Finding::Unclear);
+        assert_eq!(
+            of(0.0, 0.0, 100),
+            Finding::Same,
+            "better by nothing is the same"
+        );
+        assert_eq!(of(0.000_3, 0.000_1, 100), Finding::Same);
+        assert_eq!(of(0.5, 0.1, 8), Finding::TooFew);
+    }
+
+    #[test]
+    fn the_answers_come_in_the_order_of_the_questions() {
+        let answer = |against, value| Answer {
+            against,
+            metric: "map_at_r",
+            from: 0.5,
+            to: 0.5 + value,
+            difference: estimate(value, 0.05),
+            finding: Finding::of(&estimate(value, 0.05), 100),
+        };
+        let verdict = Verdict {
+            labels: Some(answer("whitened", 0.2)),
+            spreading: Some(answer("labels_only", 0.01)),
+            falls: vec![Fall {
+                metric: "recall@8".into(),
+                difference: estimate(-0.02, 0.01),
+            }],
+            sure: Some(Sureness {
+                queries: 100,
+                gallery: 600,
+                rounds: 5,
+                few_labels: false,
+            }),
+            not_measured: None,
+            validation: None,
+            delivered: Delivered::Learned,
+            next: Next::Recipe {
+                name: "rca",
+                why: "labels alone do as well",
+            },
+        };
+        assert!(verdict.helped());
+        let lines = verdict.lines();
+        let starts = [
+            "Did the labels help? Yes: MAP@R 0.500 -> 0.700 against whitened",
+            "Did spreading them to other items add to that? Not clearly: MAP@R +0.010",
+            "What got worse: R@8 (-0.020 [-0.030, -0.010])",
+            "How sure: 100 queries over 600 items, 5 draws",
+            "Next: try the recipe rca",
+        ];
+        assert_eq!(lines.len(), starts.len());
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said_so() {
+        let verdict = Verdict {
+            labels: None,
+            spreading: None,
+            falls: vec![],
+            sure: None,
+            not_measured: Some("no item is labeled".into()),
+            validation: None,
+            delivered: Delivered::Start,
+            next: Next::Nothing,
+        };
+        assert!(!verdict.helped());
+        assert_eq!(
+            verdict.lines(),
+            [
+                "Did the labels help? Not measured: no item is labeled.",
+                "Delivered: the start without labels."
+            ]
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! How well the items of a class come first, where only a handful of items is labeled.
+//!
+//! Labels that were kept from fitting ask, and *all* items are searched, as they will be in
+//! use. Of most answers nobody knows whether they are right, but of the other kept labels of
+//! the query's class both is known: that they are right, and at which rank among all items
+//! they come. R-precision is the share of a class's items that come among the first R
+//! answers, R being the number of its other items; so the share of the kept ones that do is
+//! an estimate of it without bias, as far as the kept labels are a fair sample of their class
+//! and R is right.
+//!
+//! Use it where too few items are labeled for a test set. Not where most are: measure with
+//! [`ranking`](super::ranking), which gives R@k and MAP@R as well. Those cannot be had here:
+//! whether the very first answer is right is known only where that answer is labeled, and a
+//! search among the labeled items alone is far easier than the one that users make.
+//!
+//! # Cost
+//! O(queries x items x dimensions) time; the memory of [`Searched`].
+//!
+//! # Source
+//! R-precision: Musgrave, Belongie & Lim 2020. The estimate from ranks of a sample is ours.
+
+use ndarray::ArrayView2;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::bootstrap::Estimate;
+use crate::distance::{Metric, Searched};
+use crate::{Error, Labels, Monitor, Result};
+
+/// What is asked in one round: labels that were kept from fitting.
+#[derive(Debug, Clone, Copy)]
+pub struct Round<'a> {
+    /// Embeddings of all items, `items x dimensions`; compared by their cosine.
+    pub embeddings: ArrayView2<'a, f32>,
+    /// Labels of the same items.
+    pub labels: &'a Labels,
+    /// The items that were kept from fitting: each asks, and each is a known right answer to
+    /// the others of its class.
+    pub kept: &'a [usize],
+    /// Items of each class in the whole collection, counted or estimated.
+    pub sizes: &'a [f64],
+}
+
+/// The value of one query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Value {
+    /// The item that asked.
+    pub query: usize,
+    /// Its class.
+    pub class: u32,
+    /// Share of the other kept items of its class among its first R answers.
+    pub r_precision: f64,
+}
+
+/// The R-precision of every kept item that has another one of its class beside it, in the
+/// order of `kept`.
+///
+/// Ranks are by (similarity descending, item ascending), the query itself left out.
+///
+/// Fails on NaN, on sizes and labels that do not fit, and on a kept item without a class.
+///
+/// ```
+/// use likewise::eval::few_labels::{r_precision, Round};
+/// use likewise::{Labels, Monitor};
+/// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9]];
+/// // Items 0 and 2 are of class a, which has three items; nobody knows of item 1.
+/// let labels = Labels::parse(["a", "", "a", "b", ""]);
+/// let round = Round { embeddings: x.view(), labels: &labels, kept: &[0, 2], sizes: &[3.0, 2.0] };
+/// let values = r_precision(&round, &Monitor::silent())?;
+/// assert_eq!(values[0].r_precision, 1.0); // item 2 is the second of R = 2 answers
+/// # Ok::<(), likewise::Error>(())
+/// ```
+pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
+    let labels = round.labels;
+    let n = round.embeddings.nrows();
+    if labels.len() != n || round.sizes.len() != labels.n_classes() {
+        return Err(Error::data(format!(
+            "{} labels of {} classes for {n} embeddings and {} sizes of classes; there must be \
+             one each",
+            labels.len(),
+            labels.n_classes(),
+            round.sizes.len()
+        )));
+    }
+    let mut by_class = vec![Vec::new(); labels.n_classes()];
+    for &item in round.kept {
+        let class = (item < n).then(|| labels[item].class()).flatten();
+        let class = class.ok_or_else(|| {
+            Error::data(format!("item {item} is to ask, but its class is not known"))
+        })?;
+        by_class[class as usize].push(item);
+    }
+    let class = |item: usize| labels[item].class().unwrap_or_default();
+    let queries: Vec<usize> = (round.kept.iter().copied())
+        .filter(|&q| by_class[class(q) as usize].len() > 1)
+        .collect();
+    let searched = Searched::all(round.embeddings, Metric::Cosine)?;
+    searched.for_each_query(
+        round.embeddings,
+        &queries,
+        monitor,
+        || (),
+        |(), q, _, scores| {
+            let query = queries[q];
+            let class = class(query);
+            let others = by_class[class as usize].iter().filter(|&&x| x != query);
+            let most = (round.sizes[class as usize] - 1.0).round().max(1.0) as usize;
+            let ahead = |x: usize| {
+                let score = scores[x];
+                let better = |(i, &s): (usize, &f32)| {
+                    i != query && (s > score || s.total_cmp(&score).is_eq() && i < x)
+                };
+                scores.iter().enumerate().filter(|&at| better(at)).count()
+            };
+            let found = others.clone().filter(|&&x| ahead(x) < most).count();
+            Value {
+                query,
+                class,
+                r_precision: found as f64 / others.count() as f64,
+            }
+        },
+    )
+}
+
+/// The mean of numbers that the queries of several rounds gave, with its 95 % interval;
+/// `None` without any.
+///
+/// Each number stands with its class. Queries of one class in one round judge each other, so
+/// they are one observation; rounds share most of their labels, so what differs between them
+/// is added once more: `t sqrt(s_groups^2 / groups + s_rounds^2 / rounds)`.
+pub fn estimate(rounds: &[Vec<(u32, f64)>]) -> Option<Estimate> {
+    let all: Vec<f64> = rounds.iter().flatten().map(|(_, value)| *value).collect();
+    let n = all.len() as f64;
+    if all.is_empty() {
+        return None;
+    }
+    let mean = all.iter().sum::<f64>() / n;
+    let mut groups: Vec<f64> = Vec::new();
+    let mut by_round: Vec<f64> = Vec::new();
+    for round in rounds.iter().filter(|round| !round.is_empty()) {
+        let mut classes: Vec<u32> = round.iter().map(|(class, _)| *class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        for class in classes {
+            let own = round.iter().filter(|(c, _)| *c == class);
+            groups.push(own.map(|(_, value)| value - mean).sum::<f64>());
+        }
+        let sum: f64 = round.iter().map(|(_, value)| value).sum();
+        by_round.push(sum / round.len() as f64);
+    }
+    let g = groups.len() as f64;
+    if groups.len() < 2 {
+        // One observation says nothing about its own luck.
+        return Some(Estimate {
+            value: mean,
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+        });
+    }
+    let between_groups = groups.iter().map(|s| s * s).sum::<f64>() / (n * n) * g / (g - 1.0);
+    let r = by_round.len() as f64;
+    let between_rounds = if by_round.len() < 2 {
+        0.0
+    } else {
+        let centre = by_round.iter().sum::<f64>() / r;
+        by_round.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (r - 1.0) / r
+    };
+    let t = StudentsT::new(0.0, 1.0, g - 1.0).map_or(1.96, |t| t.inverse_cdf(0.975));
+    let half = t * (between_groups + between_rounds).sqrt();
+    Some(Estimate {
+        value: mean,
+        low: mean - half,
+        high: mean + half,
+    })
+}
+
+/// Which labels are kept from fitting, round by round, ascending in each.
+///
+/// A class of `m` labels gives a fifth of them, at least two (one alone has no known answer),
+/// until each was kept once or five rounds are over. Classes of fewer than three labels give
+/// none, since what is fitted needs one.
+pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
+    use rand::seq::SliceRandom;
+    let mut rng = crate::seed::stream(seed, "labels kept from fitting");
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    for mut members in labels.by_class() {
+        members.shuffle(&mut rng);
+        let m = members.len();
+        if m < 3 {
+            continue;
+        }
+        let kept = m.div_ceil(5).max(2);
+        for round in 0..m.div_ceil(kept).clamp(2, 5) {
+            if rounds.len() <= round {
+                rounds.push(Vec::new());
+            }
+            rounds[round].extend((0..kept).map(|j| members[(round * kept + j) % m]));
+        }
+    }
+    for round in &mut rounds {
+        round.sort_unstable();
+    }
+    rounds
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // Shares of small numbers are exact.
+mod tests {
+    use super::*;
+    use crate::eval::ranking::{Measure, Protocol, evaluate};
+    use ndarray::Array2;
+    use rand::RngExt;
+
+    fn noisy(n: usize, classes: usize, noise: f32, seed: u64) -> (Array2<f32>, Labels) {
+        let mut rng = crate::seed::stream(seed, "few labels test");
+        let x = Array2::from_shape_fn((n, classes + 2), |(i, j)| {
+            f32::from(u8::from(i % classes == j)) + noise * rng.random_range(-1.0_f32..1.0)
+        });
+        (
+            x,
+            Labels::from_integers((0..n).map(|i| (i % classes) as i64)),
+        )
+    }
+
+    #[test]
+    fn with_every_item_kept_it_is_r_precision_itself() {
+        let (x, labels) = noisy(60, 4, 0.9, 1);
+        let all: Vec<usize> = (0..60).collect();
+        let round = Round {
+            embeddings: x.view(),
+            labels: &labels,
+            kept: &all,
+            sizes: &[15.0; 4],
+        };
+        let values = r_precision(&round, &Monitor::silent()).unwrap();
+        let protocol = Protocol::within(x.view(), &labels, &all);
+        let whole = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        let truth = whole.values(Measure::RPrecision).unwrap();
+        assert_eq!(values.len(), 60);
+        for value in &values {
+            assert_eq!(value.r_precision, truth[value.query]);
+        }
+    }
+
+    #[test]
+    fn a_few_kept_labels_find_the_truth_on_average() {
+        let (x, truth) = noisy(400, 4, 1.1, 2);
+        let all: Vec<usize> = (0..400).collect();
+        let protocol = Protocol::within(x.view(), &truth, &all);
+        let whole = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        let wanted = whole.mean(Measure::RPrecision).unwrap();
+        let (mut inside, mut sum) = (0, 0.0);
+        for draw in 0..200 {
+            let labels = truth.draw(6, draw);
+            let values: Vec<Vec<(u32, f64)>> = rounds(&labels, draw)
+                .iter()
+                .map(|kept| {
+                    let round = Round {
+                        embeddings: x.view(),
+                        labels: &labels,
+                        kept,
+                        sizes: &[100.0; 4],
+                    };
+                    let values = r_precision(&round, &Monitor::silent()).unwrap();
+                    values.iter().map(|v| (v.class, v.r_precision)).collect()
+                })
+                .collect();
+            let estimate = estimate(&values).unwrap();
+            sum += estimate.value;
+            inside += usize::from(estimate.low <= wanted && wanted <= estimate.high);
+        }
+        assert!(
+            (sum / 200.0 - wanted).abs() < 0.03,
+            "{} {wanted}",
+            sum / 200.0
+        );
+        assert!(inside >= 180, "{inside} of 200 intervals hold the truth");
+    }
+
+    #[test]
+    fn labels_are_kept_in_turn_and_some_are_always_left() {
+        let labels = Labels::from_integers([0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, -1]);
+        let rounds = rounds(&labels, 3);
+        assert_eq!(rounds.len(), 3);
+        let mut kept: Vec<usize> = rounds.concat();
+        kept.sort_unstable();
+        kept.dedup();
+        assert_eq!(
+            kept,
+            [0, 1, 2, 3, 4, 5, 6, 7],
+            "classes of one or two keep theirs"
+        );
+        for round in &rounds {
+            for members in labels.by_class() {
+                let out = members.iter().filter(|i| round.contains(i)).count();
+                assert!(out < members.len() && out != 1);
+            }
+        }
+        assert!(super::rounds(&Labels::from_integers([0, 0, 1, 1]), 0).is_empty());
+    }
+
+    #[test]
+    fn intervals_by_hand() {
+        assert_eq!(estimate(&[]), None);
+        let one = estimate(&[vec![(0, 0.5), (0, 0.5)]]).unwrap();
+        assert_eq!((one.value, one.low), (0.5, f64::NEG_INFINITY));
+        // Four groups of one value each: 0, 1, 0, 1; t(3) = 3.182.
+        let rounds = [vec![(0, 0.0), (1, 1.0)], vec![(0, 0.0), (1, 1.0)]];
+        let four = estimate(&rounds).unwrap();
+        let half = 3.182_446_305 * (1.0_f64 / 12.0).sqrt();
+        assert!((four.value - 0.5).abs() < 1e-12 && (four.high - 0.5 - half).abs() < 1e-6);
+        let same = estimate(&[vec![(0, 0.0), (1, 0.0)]]).unwrap();
+        assert_eq!((same.low, same.high), (0.0, 0.0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let (x, labels) = noisy(8, 2, 0.1, 1);
+        let ask = |kept: &[usize], sizes: &[f64]| {
+            let round = Round {
+                embeddings: x.view(),
+                labels: &labels,
+                kept,
+                sizes,
+            };
+            r_precision(&round, &Monitor::silent())
+        };
+        assert!(ask(&[0, 1], &[4.0]).is_err());
+        assert!(ask(&[0, 99], &[4.0, 4.0]).is_err());
+        assert!(
+            ask(&[0, 1], &[4.0, 4.0]).unwrap().is_empty(),
+            "no two of a class"
+        );
+    }
+}
