@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_column_that_outweighs_the_others_is_named() {
         let said_of = |scale: f32| said(move |i| ((i * 13) % 29) as f32 * scale + 0.5, None);
-        let loud = said_of(10.0);
+        let loud = said_of(6.0);
         assert!(loud[0].starts_with("column \"a\" carries 99."), "{loud:?}");
         assert!(loud[0].contains("of all 2 columns"));
         assert!(said_of(0.3).is_empty());
