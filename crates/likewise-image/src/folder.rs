@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use image::ImageFormat;
-use likewise::{Label, Labels, Part};
+use likewise::{Event, Label, Labels, Monitor, Part};
 use likewise_io::Form;
 
 use crate::{Error, ErrorKind, Result};
@@ -19,8 +20,8 @@ const ENDINGS: [&str; 13] = [
 ///
 /// An image's id is its path below the folder, with `/` between folders; images are sorted
 /// by id. The folder of the first level is the class, whatever lies below it; images at the
-/// top, or in `unlabeled/`, are unlabeled. Folder names are read as in a file of labels
-/// ([`Labels::parse`]): `other/` holds what is known to be none of the classes. If all
+/// top, or in `unlabeled/`, are unlabeled, those in `outside/` known to be none of the
+/// classes. A folder of any other name is a class, also `none` or `other`. If all
 /// folders of the first level are parts of a split (`train`, `val`, `test` ...), they
 /// are the split, and the folders below them the classes.
 ///
@@ -36,6 +37,7 @@ pub struct ImageFolder {
     split: Option<Vec<Part>>,
     hidden: usize,
     others: usize,
+    remarks: Vec<String>,
 }
 
 impl ImageFolder {
@@ -61,7 +63,16 @@ impl ImageFolder {
         let path = path.as_ref();
         let mut folder = Self::list(path).map_err(|e| e.within(path.display()))?;
         if let Some(file) = labels {
-            folder.labels = Some(likewise_io::read_labels(file, &folder.ids)?);
+            let remarks = Arc::new(Mutex::new(Vec::new()));
+            let heard = remarks.clone();
+            let monitor = Monitor::new(move |event| {
+                if let (Event::Warning(text), Ok(mut heard)) = (event, heard.lock()) {
+                    heard.push(text.clone());
+                }
+            });
+            let labels = likewise_io::read_labels_with(file, &folder.ids, &monitor)?;
+            folder.labels = Some(labels);
+            folder.remarks = remarks.lock().map(|r| r.clone()).unwrap_or_default();
         }
         Ok(folder)
     }
@@ -84,6 +95,7 @@ impl ImageFolder {
             split: None,
             hidden: 0,
             others: 0,
+            remarks: Vec::new(),
         };
         if !std::fs::metadata(path)?.is_dir() {
             let name = path.file_name().unwrap_or_default();
@@ -104,7 +116,7 @@ impl ImageFolder {
             ));
         }
         folder.ids.sort_unstable();
-        folder.read_places();
+        (folder.labels, folder.split) = Self::places(&folder.ids)?;
         Ok(folder)
     }
 
@@ -131,24 +143,32 @@ impl ImageFolder {
     }
 
     /// Labels and split from the folders that the ids name.
-    fn read_places(&mut self) {
-        let places: Vec<(&str, &str)> = self
-            .ids
+    fn places<'a>(ids: &'a [String]) -> Result<(Option<Labels>, Option<Vec<Part>>)> {
+        let places: Vec<(&'a str, &'a str)> = ids
             .iter()
             .map(|id| id.split_once('/').unwrap_or(("", id)))
             .collect();
         let parts: Option<Vec<Part>> = places.iter().map(|(first, _)| Part::parse(first)).collect();
-        let class = |&(first, rest): &(&str, &str)| {
+        let folder = |&(first, rest): &(&'a str, &'a str)| {
             if parts.is_none() {
-                return first.to_owned();
+                return first;
             }
-            rest.split_once('/')
-                .map_or_else(String::new, |(class, _)| class.to_owned())
+            rest.split_once('/').map_or("", |(class, _)| class)
         };
-        let labels = Labels::parse(places.iter().map(class));
+        let folders: Vec<&str> = places.iter().map(folder).collect();
+        let outside = |folder: &str| folder.eq_ignore_ascii_case("outside");
+        let named = Labels::named(folders.iter().map(|&folder| {
+            let none = outside(folder) || folder.eq_ignore_ascii_case("unlabeled");
+            if none { "" } else { folder }
+        }));
+        let items = named.items().iter().zip(&folders);
+        let items = items.map(|(&label, folder)| match label {
+            Label::Unknown if outside(folder) => Label::Outside,
+            label => label,
+        });
+        let labels = Labels::new(named.classes().to_vec(), items.collect())?;
         let told = labels.items().iter().any(|l| *l != Label::Unknown);
-        self.labels = told.then_some(labels);
-        self.split = parts;
+        Ok((told.then_some(labels), parts))
     }
 
     /// Number of images.
@@ -184,6 +204,11 @@ impl ImageFolder {
     /// Files that are no images, and links to folders, that were left out.
     pub fn others(&self) -> usize {
         self.others
+    }
+
+    /// What a person should know of the way the file of labels was read.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Where an image lies.
@@ -252,7 +277,7 @@ mod tests {
             "cat/.hidden.png",
             ".git/x.png",
             "unlabeled/u.png",
-            "other/o.png",
+            "outside/o.png",
             "top.jpg",
         ]);
         let images = ImageFolder::open(folder.path(), None).unwrap();
@@ -260,7 +285,7 @@ mod tests {
             "cat/by-content",
             "dog/deep/er/b.PNG",
             "dog/z.png",
-            "other/o.png",
+            "outside/o.png",
             "top.jpg",
             "unlabeled/u.png",
         ];
@@ -273,6 +298,19 @@ mod tests {
         assert_eq!((images.hidden(), images.others()), (2, 1));
         assert!(images.path(2).is_file());
         assert_eq!(images.split(), None);
+    }
+
+    #[test]
+    fn a_folder_of_any_other_name_is_a_class() {
+        let folder = scene(&["none/a.png", "other/b.png", "unknown/c.png", "NA/d.png"]);
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        let labels = images.labels().unwrap();
+        assert_eq!(labels.classes(), ["NA", "none", "other", "unknown"]);
+        assert_eq!(labels.n_known(), 4);
+        let folder = scene(&["train/other/a.png", "test/Outside/b.png"]);
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        let labels = images.labels().unwrap();
+        assert_eq!(labels.items(), [Label::Outside, Label::Known(0)]);
     }
 
     #[test]
@@ -292,6 +330,9 @@ mod tests {
         let images = ImageFolder::open(folder.path(), Some(&csv)).unwrap();
         let labels = images.labels().unwrap();
         assert_eq!(labels.items(), [Label::Unknown, Label::Known(0)]);
+        std::fs::write(&csv, "id,label\nx/b.png,NA\n").unwrap();
+        let images = ImageFolder::open(folder.path(), Some(&csv)).unwrap();
+        assert!(images.remarks()[0].contains("\"NA\""));
         std::fs::write(&csv, "id,label\nb.png,dog\n").unwrap();
         let e = ImageFolder::open(folder.path(), Some(&csv)).unwrap_err();
         assert!(e.to_string().contains("\"b.png\""), "{e}");

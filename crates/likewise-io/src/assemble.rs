@@ -14,19 +14,140 @@ pub(crate) enum Role {
     Split,
     /// Names of the classes, for labels that are indices into them.
     Classes,
+    /// The labels, where none have the role `Label`. Never a feature: it would tell the class.
+    Category,
+    /// Numbers of rows, as data frames write them. Left out: the order of rows is no feature.
+    Index,
     Feature,
 }
 
 impl Role {
+    /// The one place that says what names mean. Capitals do not matter.
     pub(crate) fn of(name: &str) -> Self {
-        match name.trim().to_ascii_lowercase().as_str() {
+        let name = name.trim().to_ascii_lowercase();
+        match name.as_str() {
             "id" | "ids" => Role::Id,
             "label" | "labels" | "y" | "target" | "targets" => Role::Label,
             "split" => Role::Split,
             "classes" => Role::Classes,
+            "class" | "category" | "class_name" | "class_id" | "class_label" => Role::Category,
+            "index" | "idx" => Role::Index,
+            // An index without a name, as pandas writes it to Parquet and reads it from csv.
+            _ if name.starts_with("__index_level_") || name.starts_with("unnamed: 0") => {
+                Role::Index
+            }
             _ => Role::Feature,
         }
     }
+
+    /// The roles of the columns of a table.
+    ///
+    /// A first column without a name holds the ids if no other does, else numbers of rows. A
+    /// table has no place for names of classes: such a column is a category. The first
+    /// category is the labels if no other column is. Fails where two columns mean the same.
+    pub(crate) fn of_columns(names: &[&str]) -> Result<Vec<Self>> {
+        let mut roles: Vec<Self> = names
+            .iter()
+            .map(|name| match Self::of(name) {
+                Role::Classes => Role::Category,
+                role => role,
+            })
+            .collect();
+        if names.first().is_some_and(|name| name.trim().is_empty()) {
+            roles[0] = match roles.contains(&Role::Id) {
+                true => Role::Index,
+                false => Role::Id,
+            };
+        }
+        for role in [Role::Id, Role::Label, Role::Split] {
+            let mut of_role = names.iter().zip(&roles).filter(|&(_, &r)| r == role);
+            if let (Some((a, _)), Some((b, _))) = (of_role.next(), of_role.next()) {
+                return Err(Error::format(format!(
+                    "columns \"{a}\" and \"{b}\" mean the same; keep one of them"
+                )));
+            }
+        }
+        if !roles.contains(&Role::Label)
+            && let Some(category) = roles.iter().position(|&r| r == Role::Category)
+        {
+            roles[category] = Role::Label;
+        }
+        Ok(roles)
+    }
+}
+
+/// Says which columns of a table were taken for what, and warns of those left out that
+/// could have been meant as features.
+pub(crate) fn tell(names: &[&str], roles: &[Role], options: &ReadOptions, monitor: &Monitor) {
+    let of = |role: Role| {
+        let columns = names.iter().zip(roles).filter(move |&(_, &r)| r == role);
+        columns.map(|(&name, _)| name).collect::<Vec<&str>>()
+    };
+    let features = of(Role::Feature);
+    let mut said = format!(
+        "features are {} columns: {}",
+        features.len(),
+        some(&features)
+    );
+    for (role, what) in [
+        (Role::Id, "ids are column"),
+        (Role::Label, "labels are column"),
+        (Role::Split, "the split is column"),
+        (Role::Index, "left out, as numbers of rows:"),
+    ] {
+        if !of(role).is_empty() {
+            said.push_str(&format!("; {what} {}", some(&of(role))));
+        }
+    }
+    monitor.note(said);
+    let given = options.labels.is_some();
+    let told = names.iter().zip(roles).filter(|&(name, &role)| {
+        role == Role::Category || (given && role == Role::Label && Role::of(name) != Role::Label)
+    });
+    let told: Vec<&str> = told.map(|(&name, _)| name).collect();
+    if !told.is_empty() {
+        monitor.warn(format!(
+            "column {} is left out: by its name it holds classes, and labels are given \
+             elsewhere; rename it if it is a feature",
+            some(&told)
+        ));
+    }
+}
+
+/// Names in quotes; of many the first and the last.
+pub(crate) fn some(names: &[&str]) -> String {
+    let quoted = |names: &[&str]| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        quoted.join(", ")
+    };
+    match names {
+        [first @ .., last] if names.len() > 6 => {
+            format!("{} ... \"{last}\"", quoted(&first[..4]))
+        }
+        _ => quoted(names),
+    }
+}
+
+/// The ids in a first column without a name, or `None` if they are only numbers of rows,
+/// which stand twice where tables were joined.
+pub(crate) fn unnamed_ids(ids: Vec<String>, monitor: &Monitor) -> Option<Vec<String>> {
+    let mut distinct = std::collections::HashSet::new();
+    if ids.iter().all(|id| distinct.insert(id.as_str())) {
+        return Some(ids);
+    }
+    monitor.note(
+        "the first column, which has no name, is left out: it holds values twice, so they \
+         are no ids; items are numbered by row",
+    );
+    None
+}
+
+/// Labels from words, with warnings of those that may mean something else.
+pub(crate) fn parse_labels(words: &[String], monitor: &Monitor) -> Labels {
+    for remark in Labels::remarks(words) {
+        monitor.warn(remark);
+    }
+    Labels::parse(words)
 }
 
 /// What a file holds, from its headers where possible.
@@ -66,10 +187,28 @@ pub(crate) struct Parts {
     pub(crate) views: Vec<View>,
     pub(crate) labels: Option<Labels>,
     pub(crate) split: Option<Vec<Part>>,
+    /// Names of the columns of the view `features`, where it comes from a table.
+    pub(crate) columns: Vec<String>,
+}
+
+/// The largest feature: beyond it, sums and differences of few features leave the range of
+/// `f32`, and what is computed from them is NaN.
+const LARGEST: f32 = f32::MAX / 8.0;
+
+/// Fails where there are no items or no dimensions.
+pub(crate) fn check_size(name: &str, rows: usize, columns: usize) -> Result<()> {
+    if rows > 0 && columns > 0 {
+        return Ok(());
+    }
+    Err(Error::value(format!(
+        "view {name} is empty ({rows} x {columns}); at least one item and one dimension are \
+         needed"
+    )))
 }
 
 impl Parts {
-    /// Adds a matrix given in row order; it must not be empty, and its values be finite.
+    /// Adds a matrix given in row order; it must not be empty, and its values be finite and
+    /// such that one can compute with them.
     pub(crate) fn add_view(
         &mut self,
         name: &str,
@@ -77,15 +216,20 @@ impl Parts {
         columns: usize,
         values: Vec<f32>,
     ) -> Result<()> {
-        if rows == 0 || columns == 0 {
-            return Err(Error::value(format!(
-                "view {name} is empty ({rows} x {columns}); at least one item and one \
-                 dimension are needed"
-            )));
-        }
+        check_size(name, rows, columns)?;
         let matrix = Array2::from_shape_vec((rows, columns), values)
             .map_err(|e| Error::format(format!("view {name}: {e}")))?;
         likewise::matrix::check_finite(matrix.view(), &format!("view {name}"))?;
+        let values = matrix.as_slice().unwrap_or_default();
+        if let Some(at) = values.iter().position(|v| v.abs() > LARGEST) {
+            return Err(Error::value(format!(
+                "view {name}: row {}, column {} is {:e}, too large to compute with (more than \
+                 {LARGEST:.1e}); scale the features down",
+                at / columns,
+                at % columns,
+                values[at]
+            )));
+        }
         self.views.push(View {
             name: name.to_owned(),
             matrix,
@@ -153,8 +297,12 @@ impl Parts {
 ///
 /// With names, labels 0, 1, 2 ... are indices into them (-1 and -2 keep their meaning),
 /// unless the names are themselves numbers that name all the labels.
-pub(crate) fn name_labels(words: &[String], classes: Option<Vec<String>>) -> Result<Labels> {
-    let plain = Labels::parse(words);
+pub(crate) fn name_labels(
+    words: &[String],
+    classes: Option<Vec<String>>,
+    monitor: &Monitor,
+) -> Result<Labels> {
+    let plain = parse_labels(words, monitor);
     let Some(classes) = classes else {
         return Ok(plain);
     };
@@ -199,6 +347,35 @@ pub(crate) struct Array {
     pub(crate) matrix: Option<(usize, usize)>,
     /// Length, for a list of numbers or words.
     pub(crate) list: Option<usize>,
+    /// Shape and type of the elements, for messages.
+    pub(crate) stored: String,
+}
+
+impl Array {
+    /// Fails where this is no list though its role needs one.
+    pub(crate) fn check_list(&self, role: Role) -> Result<()> {
+        let advice = match role {
+            _ if self.list.is_some() => return Ok(()),
+            Role::Label if self.matrix.is_some() => {
+                "for rows with a 1 at the class, take .argmax(axis=1)"
+            }
+            Role::Label => "take whole numbers, or words as with .astype(str)",
+            Role::Id | Role::Split | Role::Classes => "take words, as with .astype(str)",
+            Role::Category | Role::Index | Role::Feature => return Ok(()),
+        };
+        Err(Error::value(format!(
+            "array {} ({}) is not a list of numbers or words, though its name says {}; \
+             {advice}, or rename it",
+            self.name,
+            self.stored,
+            match role {
+                Role::Label => "labels",
+                Role::Split => "split",
+                Role::Classes => "names of classes",
+                _ => "ids",
+            }
+        )))
+    }
 }
 
 /// How the arrays of a file make up a collection. Arrays are named by their position.
@@ -208,7 +385,8 @@ pub(crate) struct Plan {
     pub(crate) views: Vec<Stack>,
     /// Suffix, part and number of items, where arrays come in parts; else empty.
     pub(crate) parts: Vec<(String, Part, usize)>,
-    pub(crate) labels: Vec<usize>,
+    /// The labels of all items, or of each part; `None` for a part without. Empty: no labels.
+    pub(crate) labels: Vec<Option<usize>>,
     pub(crate) ids: Option<usize>,
     pub(crate) split: Option<usize>,
     pub(crate) classes: Option<usize>,
@@ -228,7 +406,8 @@ impl Plan {
     /// A matrix is a view if it has the common row count: that of the labels or ids if any
     /// matrix has it, else the most frequent one. If all matrices come in parts
     /// (`image_train`, `image_test`), the parts are stacked and become the split. Matrices
-    /// of other row counts are left out with a remark.
+    /// of other row counts are left out with a remark. Fails where an array is named as
+    /// labels, ids, split or class names, but cannot be read as such.
     pub(crate) fn new(arrays: &[Array], options: &ReadOptions, monitor: &Monitor) -> Result<Self> {
         let features = arrays.iter().enumerate().filter_map(|(i, a)| {
             let (rows, columns) = a.matrix?;
@@ -247,10 +426,34 @@ impl Plan {
                 names.join(", ")
             )));
         }
-        let mut plan = match Self::in_parts(arrays, &features) {
+        for array in arrays {
+            match Role::of(&array.name) {
+                // Labels in a file of their own replace them.
+                Role::Label if options.labels.is_some() => {}
+                role => array.check_list(role)?,
+            }
+        }
+        let mut plan = match Self::in_parts(arrays, &features, options, monitor)? {
             Some(plan) => plan,
             None => Self::whole(arrays, &features, options, monitor)?,
         };
+        for (i, array) in arrays.iter().enumerate() {
+            let (Some((r, c)), false) = (array.matrix, plan.labels.contains(&Some(i))) else {
+                continue;
+            };
+            let left = |what| {
+                let name = &array.name;
+                format!(
+                    "array {name} ({r} x {c}) is left out: by its name it holds {what}; rename \
+                     it if it is a view"
+                )
+            };
+            match Role::of(&array.name) {
+                Role::Index => monitor.note(left("numbers of rows")),
+                Role::Category => monitor.warn(left("classes")),
+                _ => {}
+            }
+        }
         let names: Vec<&str> = plan.views.iter().map(|v| v.name.as_str()).collect();
         options.choose(&names)?;
         plan.views.retain(|v| options.wants(&v.name));
@@ -264,12 +467,18 @@ impl Plan {
         options: &ReadOptions,
         monitor: &Monitor,
     ) -> Result<Self> {
-        let (labels, ids) = (find(arrays, Role::Label), find(arrays, Role::Id));
+        let ids = find(arrays, Role::Id);
         let with_rows = |n: usize| features.iter().filter(|f| f.1 == n).count();
         let asked = options.view.as_deref().and_then(|name| {
             let asked = features.iter().find(|f| arrays[f.0].name == name)?;
             Some(asked.1)
         });
+        // A list named like a category may be something else; the labels may not.
+        let category = |rows: usize| {
+            let fits = |a: &Array| a.list == Some(rows) && Role::of(&a.name) == Role::Category;
+            arrays.iter().position(fits)
+        };
+        let labels = find(arrays, Role::Label);
         let listed = [labels, ids].into_iter().flatten();
         let listed = listed
             .filter_map(|i| arrays[i].list)
@@ -279,6 +488,7 @@ impl Plan {
             .map(|f| f.1)
             .max_by_key(|&n| (with_rows(n), n));
         let rows = asked.or(listed).or(frequent).unwrap_or(0);
+        let labels = labels.or_else(|| category(rows));
         for &(i, r, c) in features.iter().filter(|f| f.1 != rows) {
             monitor.note(format!(
                 "array {} ({r} x {c}) is left out: the items are {rows}",
@@ -304,7 +514,7 @@ impl Plan {
                     arrays: vec![i],
                 })
                 .collect(),
-            labels: labels.into_iter().collect(),
+            labels: labels.into_iter().map(Some).collect(),
             ids,
             split: find(arrays, Role::Split),
             ..Self::default()
@@ -312,23 +522,83 @@ impl Plan {
     }
 
     /// A plan of stacked parts, if every matrix has a part's name and all parts agree.
-    fn in_parts(arrays: &[Array], features: &[(usize, usize, usize)]) -> Option<Self> {
-        let suffix = |name: &str| {
-            let (base, word) = name.rsplit_once('_')?;
-            let part = Part::parse(word).filter(|_| !base.is_empty())?;
-            Some((base.to_owned(), word.to_owned(), part))
+    fn in_parts(
+        arrays: &[Array],
+        features: &[(usize, usize, usize)],
+        options: &ReadOptions,
+        monitor: &Monitor,
+    ) -> Result<Option<Self>> {
+        let Some(mut plan) = Self::stacked(arrays, features) else {
+            return Ok(None);
         };
+        let words: Vec<&str> = plan.parts.iter().map(|p| p.0.as_str()).collect();
+        let role = |a: &Array| match part_of(&a.name) {
+            Some((base, word, _)) if words.contains(&word) => Role::of(base),
+            _ => Role::of(&a.name),
+        };
+        let mut used: Vec<usize> = Vec::new();
+        let mut labels = Vec::new();
+        for (word, _, rows) in &plan.parts {
+            let of_part = |wanted: Role| {
+                arrays.iter().position(|a| {
+                    role(a) == wanted && part_of(&a.name).is_some_and(|(_, w, _)| w == *word)
+                })
+            };
+            let found = of_part(Role::Label).or_else(|| of_part(Role::Category));
+            used.extend(found);
+            if let Some(i) = found.filter(|_| options.labels.is_none()) {
+                arrays[i].check_list(Role::Label)?;
+                if let Some(len) = arrays[i].list.filter(|len| len != rows) {
+                    return Err(Error::value(format!(
+                        "{} holds {len} labels, but the matrices of part {word} have {rows} \
+                         rows; they must agree",
+                        arrays[i].name
+                    )));
+                }
+            }
+            labels.push(found);
+        }
+        if labels.iter().any(Option::is_some) {
+            let without = words.iter().zip(&labels).filter(|(_, l)| l.is_none());
+            for (word, _) in without {
+                monitor.warn(format!(
+                    "the items of part {word} have no labels: there is no array like \
+                     label_{word} or y_{word}"
+                ));
+            }
+            plan.labels = labels;
+        }
+        for (i, array) in arrays.iter().enumerate() {
+            if matches!(role(array), Role::Id | Role::Label | Role::Split) && !used.contains(&i) {
+                monitor.warn(format!(
+                    "array {} is left out: the items come in parts ({}), which have their \
+                     split from that, ids of their own, and labels like y_{}",
+                    array.name,
+                    plan.parts
+                        .iter()
+                        .map(|p| p.0.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    plan.parts[0].0,
+                ));
+            }
+        }
+        Ok(Some(plan))
+    }
+
+    /// The parts and views of a plan of stacked parts.
+    fn stacked(arrays: &[Array], features: &[(usize, usize, usize)]) -> Option<Self> {
         let mut plan = Self::default();
         for &(i, rows, columns) in features {
-            let (base, word, part) = suffix(&arrays[i].name)?;
+            let (base, word, part) = part_of(&arrays[i].name)?;
             match plan.parts.iter().find(|p| p.0 == word) {
-                None => plan.parts.push((word, part, rows)),
+                None => plan.parts.push((word.to_owned(), part, rows)),
                 Some(known) if known.2 != rows => return None,
                 Some(_) => {}
             }
             if !plan.views.iter().any(|v| v.name == base) {
                 plan.views.push(Stack {
-                    name: base,
+                    name: base.to_owned(),
                     columns,
                     arrays: Vec::new(),
                 });
@@ -347,19 +617,40 @@ impl Plan {
                 }
                 view.arrays.push(i);
             }
-            let labels = arrays.iter().position(|a| {
-                a.list == Some(*rows)
-                    && suffix(&a.name)
-                        .is_some_and(|(base, w, _)| w == *word && Role::of(&base) == Role::Label)
-            });
-            plan.labels.extend(labels);
             plan.rows = plan.rows.checked_add(*rows)?;
         }
-        // Labels of some parts only could not be told apart from the others.
-        if plan.labels.len() != plan.parts.len() {
-            plan.labels.clear();
-        }
         Some(plan)
+    }
+
+    /// Reads what the plan says besides the views; `words` reads an array as words.
+    pub(crate) fn read_lists(
+        &self,
+        parts: &mut Parts,
+        options: &ReadOptions,
+        monitor: &Monitor,
+        mut words: impl FnMut(usize) -> Result<Vec<String>>,
+    ) -> Result<()> {
+        if options.labels.is_none() && !self.labels.is_empty() {
+            let mut written = Vec::new();
+            for (part, array) in self.labels.iter().enumerate() {
+                match array {
+                    Some(array) => written.extend(words(*array)?),
+                    None => {
+                        let rows = self.parts.get(part).map_or(0, |p| p.2);
+                        written.resize(written.len() + rows, String::new());
+                    }
+                }
+            }
+            let classes = self.classes.map(&mut words).transpose()?;
+            parts.labels = Some(name_labels(&written, classes, monitor)?);
+        }
+        if let Some(array) = self.ids {
+            parts.ids = Some(words(array)?);
+        }
+        if let Some(array) = self.split {
+            parts.set_split(&words(array)?)?;
+        }
+        Ok(())
     }
 
     /// Sets ids and split of stacked parts: `train-0`, `train-1` ... `test-0` ...
@@ -387,6 +678,13 @@ impl Plan {
     }
 }
 
+/// The name of an array without its part, the part's word, and the part: `x_train`.
+fn part_of(name: &str) -> Option<(&str, &str, Part)> {
+    let (base, word) = name.rsplit_once('_')?;
+    let part = Part::parse(word).filter(|_| !base.is_empty())?;
+    Some((base, word, part))
+}
+
 fn find(arrays: &[Array], role: Role) -> Option<usize> {
     arrays
         .iter()
@@ -403,8 +701,9 @@ mod tests {
 
     #[test]
     fn class_names_are_indices_unless_they_are_the_labels_themselves() {
-        let named =
-            |labels: &[&str], classes: &[&str]| name_labels(&words(labels), Some(words(classes)));
+        let named = |labels: &[&str], classes: &[&str]| {
+            name_labels(&words(labels), Some(words(classes)), &Monitor::silent())
+        };
         let labels = named(&["1", "0", "-1", "-2"], &["b", "a", "unused"]).unwrap();
         assert_eq!(labels.classes(), ["b", "a", "unused"]);
         let expected = [
@@ -430,11 +729,62 @@ mod tests {
         assert!(named(&["0"], &["a", "a"]).is_err());
     }
 
+    #[test]
+    fn names_say_what_columns_are() {
+        let roles = |names: &[&str]| Role::of_columns(names).unwrap();
+        use Role::{Category, Feature, Id, Index, Label, Split};
+        assert_eq!(roles(&["", "a", "Split"]), [Id, Feature, Split]);
+        assert_eq!(roles(&["", "id", "a"]), [Index, Id, Feature]);
+        let frame = ["Unnamed: 0", "index", "IDX", "__index_level_0__", "a"];
+        assert_eq!(roles(&frame), [Index, Index, Index, Index, Feature]);
+        // The first category is the labels, if there are none; it is never a feature.
+        assert_eq!(roles(&["category", "class"]), [Label, Category]);
+        assert_eq!(
+            roles(&["class", "y", "classes"]),
+            [Category, Label, Category]
+        );
+        assert_eq!(roles(&["classify", "index of x"]), [Feature, Feature]);
+        assert!(Role::of_columns(&["id", "ids"]).is_err());
+    }
+
+    #[test]
+    fn lists_that_cannot_be_read_are_not_passed_over() {
+        let whole = |name: &str, shape: &[usize]| plan(&[array("a", &[5, 2]), array(name, shape)]);
+        for name in ["label", "id", "split", "classes"] {
+            let e = whole(name, &[5, 3]).unwrap_err().to_string();
+            assert!(e.contains(&format!("array {name} ([5, 3])")), "{e}");
+        }
+        let e = whole("y", &[5, 3]).unwrap_err().to_string();
+        assert!(e.contains(".argmax(axis=1)"), "{e}");
+        // Labels in a file of their own replace these.
+        let options = ReadOptions {
+            labels: Some("l.csv".into()),
+            ..ReadOptions::default()
+        };
+        let arrays = [array("a", &[5, 2]), array("y", &[5, 3])];
+        assert!(Plan::new(&arrays, &options, &Monitor::silent()).is_ok());
+    }
+
+    #[test]
+    fn a_category_is_the_labels_where_there_are_none() {
+        let arrays = [array("class", &[5]), array("a", &[5, 2])];
+        assert_eq!(plan(&arrays).unwrap().labels, [Some(0)]);
+        let arrays = [
+            array("class", &[4]),
+            array("a", &[5, 2]),
+            array("index", &[5, 1]),
+        ];
+        let found = plan(&arrays).unwrap();
+        assert!(found.labels.is_empty());
+        assert_eq!(found.shape().views, [("a".into(), 2)]);
+    }
+
     fn array(name: &str, shape: &[usize]) -> Array {
         Array {
             name: name.to_owned(),
             matrix: (shape.len() == 2).then(|| (shape[0], shape[1])),
             list: (shape.len() == 1).then(|| shape[0]),
+            stored: format!("{shape:?}"),
         }
     }
 
@@ -453,7 +803,7 @@ mod tests {
         ];
         let found = plan(&arrays).unwrap();
         assert_eq!(found.shape().views, [("a".into(), 2), ("b".into(), 3)]);
-        assert_eq!((found.rows, found.labels), (5, vec![0]));
+        assert_eq!((found.rows, found.labels), (5, vec![Some(0)]));
         assert!(plan(&arrays[..2]).is_err());
         let e = plan(&[array("y", &[4]), array("a", &[5, 2])]).unwrap_err();
         assert!(e.to_string().contains("4 labels"), "{e}");
@@ -471,12 +821,22 @@ mod tests {
         ];
         let found = plan(&arrays).unwrap();
         assert_eq!(found.rows, 5);
-        assert_eq!(found.labels, [4, 5]);
+        assert_eq!(found.labels, [Some(4), Some(5)]);
         assert_eq!(found.views[0].arrays, [1, 0]);
         assert_eq!(found.views[1].arrays, [2, 3]);
         let mut parts = Parts::default();
         found.name_parts(&mut parts);
         assert_eq!(parts.ids.unwrap()[2..4], ["train-2", "test-0"]);
+        // Labels of one part only, and of a wrong length.
+        let some = plan(&arrays[..5]).unwrap();
+        assert_eq!(some.labels, [Some(4), None]);
+        let mut wrong = arrays.clone();
+        wrong[5] = array("label_test", &[3]);
+        let e = plan(&wrong).unwrap_err().to_string();
+        assert!(
+            e.contains("label_test holds 3 labels") && e.contains("2 rows"),
+            "{e}"
+        );
         // A view without a test part: nothing to stack.
         assert!(plan(&arrays[1..3]).unwrap().parts.is_empty());
     }

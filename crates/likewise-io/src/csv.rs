@@ -1,24 +1,28 @@
 //! Comma- and tab-separated text.
 //!
 //! The first line names the columns: `id` (or a first column without a name), `label`
-//! (or `labels`, `y`, `target`) and `split` mean what they say; all other columns are
+//! (or `labels`, `y`, `target`; else `class` or `category`) and `split` mean what they say;
+//! columns of row numbers (`index`, `Unnamed: 0`) are left out; all other columns are
 //! numbers and make one view, `features`. A file of numbers alone needs no header; a
-//! first line that just counts 0, 1, 2 ... is a header, as data frames write it.
+//! first line that just counts, 0, 1, 2 ..., is a header, as data frames write it.
+
+mod quote;
 
 use std::io::Read;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use likewise::{Labels, Monitor};
+use likewise::Monitor;
 
-use crate::assemble::{Parts, Role, Shape};
+use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
 use crate::input::Input;
 use crate::number::{Budget, Progress};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
+use quote::Watched;
 
 /// An open table: the names and roles of its columns, and the lines below.
 struct Table<R> {
-    reader: Reader<R>,
+    reader: Reader<Watched<R>>,
     names: Vec<String>,
     roles: Vec<Role>,
     /// The first line, where it is data already.
@@ -30,19 +34,15 @@ impl<R: Read> Table<R> {
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
-            .from_reader(stream);
+            .from_reader(Watched::new(stream, delimiter));
         let mut record = ByteRecord::new();
-        if !reader.read_byte_record(&mut record)? {
+        if !next(&mut reader, &mut record)? {
             return Err(Error::value(
                 "the file is empty; a header and lines are needed",
             ));
         }
-        let numeric = |field: &[u8]| number(field).is_some();
-        let counts = record.len() > 1
-            && (0..).zip(&record).all(|(i, field)| {
-                std::str::from_utf8(field).is_ok_and(|f| f.trim() == i.to_string())
-            });
-        if record.iter().all(numeric) && !counts {
+        check_separator(&record, delimiter)?;
+        if is_data(&record) {
             let names: Vec<String> = (0..record.len()).map(|i| i.to_string()).collect();
             return Ok(Self {
                 reader,
@@ -56,20 +56,7 @@ impl<R: Read> Table<R> {
             Err(_) => Err(not_utf8(1)),
         };
         let names: Vec<String> = record.iter().map(name).collect::<Result<_>>()?;
-        let role = |(i, name): (usize, &String)| match Role::of(name) {
-            _ if i == 0 && name.is_empty() => Role::Id,
-            Role::Classes => Role::Feature,
-            role => role,
-        };
-        let roles: Vec<Role> = names.iter().enumerate().map(role).collect();
-        for role in [Role::Id, Role::Label, Role::Split] {
-            let mut of_role = names.iter().zip(&roles).filter(|&(_, &r)| r == role);
-            if let (Some((a, _)), Some((b, _))) = (of_role.next(), of_role.next()) {
-                return Err(Error::format(format!(
-                    "columns \"{a}\" and \"{b}\" mean the same; keep one of them"
-                )));
-            }
-        }
+        let roles = Role::of_columns(&borrowed(&names))?;
         Ok(Self {
             reader,
             names,
@@ -84,7 +71,7 @@ impl<R: Read> Table<R> {
             each(&record, 1)?;
         }
         let mut record = ByteRecord::new();
-        while self.reader.read_byte_record(&mut record)? {
+        while next(&mut self.reader, &mut record)? {
             let line = record.position().map_or(0, csv::Position::line);
             each(&record, line)?;
         }
@@ -94,6 +81,73 @@ impl<R: Read> Table<R> {
     fn dimension(&self) -> usize {
         self.roles.iter().filter(|&&r| r == Role::Feature).count()
     }
+}
+
+/// Reads the next line. Fails where a quote swallows the rest of the file.
+fn next<R: Read>(reader: &mut Reader<Watched<R>>, record: &mut ByteRecord) -> Result<bool> {
+    let line = reader.position().line();
+    let read = reader.read_byte_record(record);
+    if reader.get_ref().ends_in_quotes() {
+        return Err(Error::format(format!(
+            "line {}: a quote (\") opens here and is never closed, so all behind it would be \
+             one field; close it, or write a quote that belongs to the text twice",
+            record.position().map_or(line, csv::Position::line)
+        )));
+    }
+    Ok(read?)
+}
+
+/// Fails where the first line is cut by another separator than this one.
+fn check_separator(record: &ByteRecord, delimiter: u8) -> Result<()> {
+    for (other, name, advice) in [
+        (
+            b';',
+            "\";\"",
+            "write the file with \",\" between columns and \".\" in numbers",
+        ),
+        (b'\t', "a tab", "give the file the ending .tsv"),
+    ] {
+        let has = |field: &&[u8]| field.contains(&other);
+        let count = record.iter().flatten().filter(|&&b| b == other).count();
+        // With decimal commas, fields such as "5;2" stand between the commas.
+        let cuts = |field: &[u8]| field.split(|&b| b == other).all(|f| number(f).is_some());
+        let looks = count >= record.len() || record.iter().filter(has).any(cuts);
+        if other != delimiter && count > 0 && looks {
+            return Err(Error::format(format!(
+                "line 1: the separator looks like {name}; {advice}; if it belongs to a text, \
+                 name the columns in a line above"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the first line is data already: numbers that do not just count, perhaps with gaps.
+fn is_data(record: &ByteRecord) -> bool {
+    let fields = || record.iter().map(<[u8]>::trim_ascii);
+    let numbers = fields().filter(|f| !f.is_empty());
+    if numbers.clone().next().is_none() || !numbers.clone().all(|f| number(f).is_some()) {
+        return false;
+    }
+    let integer = |f: &[u8]| std::str::from_utf8(f).ok()?.parse::<i64>().ok();
+    let counted: Option<Vec<i64>> = numbers.map(integer).collect();
+    // A header of a frame: columns 0, 1, 2 ..., behind an index perhaps, where any start will do.
+    let index = fields().next().is_some_and(<[u8]>::is_empty);
+    let gaps = fields().skip(1).any(<[u8]>::is_empty);
+    !counted.is_some_and(|c| {
+        let counts = c.windows(2).all(|w| w[1].checked_sub(w[0]) == Some(1));
+        counts
+            && !gaps
+            && if index {
+                !c.is_empty()
+            } else {
+                c.len() > 1 && c[0] == 0
+            }
+    })
+}
+
+fn borrowed(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
 fn not_utf8(line: u64) -> Error {
@@ -118,6 +172,8 @@ struct Words {
     ids: Vec<String>,
     labels: Vec<String>,
     split: Vec<String>,
+    /// Line of the first id or label that goes over several lines, and how many do.
+    broken: Option<(u64, usize)>,
 }
 
 impl Words {
@@ -127,10 +183,24 @@ impl Words {
             Role::Id => &mut self.ids,
             Role::Label => &mut self.labels,
             Role::Split => &mut self.split,
-            Role::Classes | Role::Feature => return Ok(()),
+            Role::Classes | Role::Category | Role::Index | Role::Feature => return Ok(()),
         };
-        words.push(word(field, line)?);
+        let word = word(field, line)?;
+        if word.contains(['\n', '\r']) && role != Role::Split {
+            self.broken.get_or_insert((line, 0)).1 += 1;
+        }
+        words.push(word);
         Ok(())
+    }
+
+    /// Warns of ids and labels that go over several lines, as a stray quote makes them.
+    fn remark(&self, monitor: &Monitor) {
+        if let Some((line, count)) = self.broken {
+            monitor.warn(format!(
+                "line {line}: an id or a label goes over more than one line ({count} in all); \
+                 if a quote (\") is missing or too many there, lines were lost"
+            ));
+        }
     }
 }
 
@@ -207,11 +277,21 @@ pub(crate) fn read(
     values.shrink_to_fit();
     let mut parts = Parts::default();
     parts.add_view("features", rows, columns, values)?;
-    if roles.contains(&Role::Id) {
-        parts.ids = Some(words.ids);
+    words.remark(monitor);
+    tell(&borrowed(&names), &roles, options, monitor);
+    let features = names
+        .iter()
+        .zip(&roles)
+        .filter(|(_, r)| **r == Role::Feature);
+    parts.columns = features.map(|(name, _)| name.clone()).collect();
+    if let Some(column) = roles.iter().position(|&r| r == Role::Id) {
+        parts.ids = match names[column].is_empty() {
+            true => unnamed_ids(words.ids, monitor),
+            false => Some(words.ids),
+        };
     }
-    if roles.contains(&Role::Label) {
-        parts.labels = Some(Labels::parse(&words.labels));
+    if roles.contains(&Role::Label) && options.labels.is_none() {
+        parts.labels = Some(parse_labels(&words.labels, monitor));
     }
     if roles.contains(&Role::Split) {
         parts.set_split(&words.split)?;
@@ -231,7 +311,7 @@ pub(crate) struct LabelTable {
 /// Reads a table of labels: a column `label` and perhaps `id`; others are ignored.
 ///
 /// A single column needs no header.
-pub(crate) fn read_labels(input: Input, delimiter: u8) -> Result<LabelTable> {
+pub(crate) fn read_labels(input: Input, delimiter: u8, monitor: &Monitor) -> Result<LabelTable> {
     let mut table = Table::open(input.stream(), delimiter)?;
     let mut words = Words::default();
     let mut lines = Vec::new();
@@ -244,7 +324,7 @@ pub(crate) fn read_labels(input: Input, delimiter: u8) -> Result<LabelTable> {
     }
     if !table.roles.contains(&Role::Label) {
         return Err(Error::format(format!(
-            "no column named label, labels, y or target; the columns are: {}",
+            "no column named label, labels, y, target, class or category; the columns are: {}",
             table.names.join(", ")
         )));
     }
@@ -256,6 +336,7 @@ pub(crate) fn read_labels(input: Input, delimiter: u8) -> Result<LabelTable> {
         }
         Ok(())
     })?;
+    words.remark(monitor);
     Ok(LabelTable {
         ids: roles.contains(&Role::Id).then_some(words.ids),
         labels: words.labels,
@@ -303,6 +384,67 @@ mod tests {
         assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0]]);
         assert_eq!(frame.ids(), ["7"]);
         assert_eq!(read("5\n6\n").unwrap().len(), 2);
+        // Years as columns; and an index that holds a value twice is none of ids.
+        let frame = read(",2019,2020\n7,3,4\n7,5,6\n").unwrap();
+        assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0], [5.0, 6.0]]);
+        assert_eq!(frame.ids(), ["0", "1"]);
+    }
+
+    #[test]
+    fn a_first_line_of_numbers_with_a_gap_is_no_header() {
+        for text in [",0.5,2\n1,2,3\n", ",3,3\n1,2,3\n"] {
+            assert_eq!(
+                message(text),
+                "line 1, column \"0\" is empty; fill it or remove the line"
+            );
+        }
+        assert!(message("1,,3\n1,2,3\n").starts_with("line 1, column \"1\" is empty"));
+    }
+
+    #[test]
+    fn another_separator_is_named() {
+        for text in ["id;label\n1;2\n", "a;b;c\n1,5;2;3\n", "1,5;2,5;3\n"] {
+            let said = message(text);
+            assert!(said.contains("separator looks like \";\""), "{said}");
+        }
+        assert!(message("a\tb\n1\t2\n").contains("ending .tsv"));
+        let ids = ["a".to_owned()];
+        let labels = |text: &str| crate::read_labels_bytes(Form::Csv, text.as_bytes(), &ids);
+        let e = labels("id;label\na;x\n").unwrap_err();
+        assert!(e.to_string().contains("separator"), "{e}");
+        assert_eq!(labels("label\nx;y\n").unwrap().classes(), ["x;y"]);
+        assert_eq!(read("\"a;b\",c\n1,2\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn numbers_of_rows_and_categories_are_no_features() {
+        let rows = "1,9,x,0.5\n0,8,y,0.25\n";
+        for names in [
+            "index,Unnamed: 0,class,w",
+            "idx,__index_level_0__,category,w",
+        ] {
+            let all = read(&format!("{names}\n{rows}")).unwrap();
+            assert_eq!(all.views()[0].matrix, array![[0.5], [0.25]]);
+            assert_eq!(all.ids(), ["0", "1"]);
+            assert_eq!(all.labels.unwrap().classes(), ["x", "y"]);
+        }
+        let both = read("class,label,w\n1,x,2\n1,y,3\n").unwrap();
+        assert_eq!(both.views()[0].matrix, array![[2.0], [3.0]]);
+        assert_eq!(both.labels.unwrap().classes(), ["x", "y"]);
+    }
+
+    #[test]
+    fn a_quote_that_swallows_the_rest_is_refused() {
+        let ids: Vec<String> = (0..9).map(|i| i.to_string()).collect();
+        let labels = |text: &str| crate::read_labels_bytes(Form::Csv, text.as_bytes(), &ids);
+        let e = labels("id,label\n0,a\n1,\"b\n2,c\n3,d\n").unwrap_err();
+        assert!(e.to_string().starts_with("line 3: a quote"), "{e}");
+        // Also where the rest has more columns, and where there is no end of line.
+        assert!(message("id,a\n\"x,1\ny,2\n").starts_with("line 2: a quote"));
+        assert!(message("a,b\n1,\"2").starts_with("line 2: a quote"));
+        assert!(message("\"a,b\n1,2\n").starts_with("line 1: a quote"));
+        let fine = "id,label\n0,\"a \"\"b\"\"\"\n1,\"two\nlines\"\n2,6\"\n";
+        assert_eq!(labels(fine).unwrap().n_classes(), 3);
     }
 
     #[test]

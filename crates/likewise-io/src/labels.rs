@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use likewise::Labels;
+use likewise::{Labels, Monitor};
 
-use crate::assemble::Role;
+use crate::assemble::{Role, parse_labels};
 use crate::input::Input;
 use crate::read::{Form, plain_labels};
 use crate::{Error, Result, csv, parquet};
@@ -13,7 +13,8 @@ use crate::{Error, Result, csv, parquet};
 /// Reads the labels of the items with these ids.
 ///
 /// A table (`.csv`, `.tsv`, `.parquet`) with columns `id` and `label` (or `labels`, `y`,
-/// `target`) is matched by id: items that it does not name are unknown. Without an `id`
+/// `target`, else `class` or `category`) is matched by id: items that it does not name are
+/// unknown. Without an `id`
 /// column, and for `.npy`, `.npz` and idx files, there must be one label an item, in order.
 /// -1, empty and null mean unknown, -2 outside, see [`Labels::parse`].
 ///
@@ -30,48 +31,60 @@ use crate::{Error, Result, csv, parquet};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_labels(path: impl AsRef<Path>, ids: &[String]) -> Result<Labels> {
+    read_labels_with(path, ids, &Monitor::silent())
+}
+
+/// As [`read_labels`]; warns through `monitor` of words that may mean something else than
+/// they were read as (see [`Labels::remarks`]), and of labels that go over several lines.
+pub fn read_labels_with(
+    path: impl AsRef<Path>,
+    ids: &[String],
+    monitor: &Monitor,
+) -> Result<Labels> {
     let path = path.as_ref();
     let read = || {
         let input = Input::open(path)?;
-        labels(Form::parse(path)?, input, ids)
+        labels(Form::parse(path)?, input, ids, monitor)
     };
     read().map_err(|e| e.within(path.display()))
 }
 
 /// Reads labels from bytes in memory; as [`read_labels`], but messages do not name a file.
 pub fn read_labels_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Labels> {
-    labels(form, Input::memory(bytes), ids)
+    labels(form, Input::memory(bytes), ids, &Monitor::silent())
 }
 
-fn labels(form: Form, input: Input, ids: &[String]) -> Result<Labels> {
+fn labels(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<Labels> {
     let (named, words, lines) = match form {
         Form::Csv | Form::Tsv => {
             let delimiter = if form == Form::Csv { b',' } else { b'\t' };
-            let table = csv::read_labels(input, delimiter)?;
+            let table = csv::read_labels(input, delimiter, monitor)?;
             (table.ids, table.labels, Some(table.lines))
         }
         Form::Parquet => {
             let table = parquet::Table::open(input)?;
             let words = table.role_words(Role::Label)?.ok_or_else(|| {
-                Error::format("no column named label, labels, y or target; add one")
+                Error::format(
+                    "no column named label, labels, y, target, class or category; add one",
+                )
             })?;
             (table.role_words(Role::Id)?, words, None)
         }
         other => {
-            let labels = plain_labels(other, input)?;
+            let labels = plain_labels(other, input, monitor)?;
             check_len(labels.len(), ids.len())?;
             return Ok(labels);
         }
     };
     let Some(named) = named else {
         check_len(words.len(), ids.len())?;
-        return Ok(Labels::parse(words));
+        return Ok(parse_labels(&words, monitor));
     };
     let place = |row: usize| match lines.as_ref().and_then(|l| l.get(row)) {
         Some(line) => format!("line {line}"),
         None => format!("row {row}"),
     };
-    Ok(Labels::parse(matched(&named, words, ids, place)?))
+    Ok(parse_labels(&matched(&named, words, ids, place)?, monitor))
 }
 
 fn check_len(labels: usize, items: usize) -> Result<()> {
@@ -143,6 +156,24 @@ mod tests {
         }
         let words = read("dog\ncat\n", &["a", "b"]).unwrap();
         assert_eq!(words.classes(), ["cat", "dog"]);
+    }
+
+    #[test]
+    fn doubtful_words_are_read_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("labels.csv");
+        std::fs::write(&path, "id,class\na,NA\nb,other\nc,\"x\ny\"\n").unwrap();
+        let ids = ["a", "b", "c"].map(str::to_owned);
+        let (monitor, heard) = crate::read::listening();
+        let labels = read_labels_with(&path, &ids, &monitor).unwrap();
+        assert_eq!(labels.classes(), ["other", "x\ny"]);
+        assert_eq!(labels[0], Label::Unknown);
+        let heard = heard.lock().unwrap();
+        let says = |words: &str| heard.iter().any(|line| line.contains(words));
+        assert!(says("\"NA\" and read as unlabeled"), "{heard:?}");
+        assert!(says("\"other\" and read as a class"), "{heard:?}");
+        assert!(says("line 4: an id or a label goes over"), "{heard:?}");
+        assert_eq!(heard.len(), 3);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod items;
 pub mod negatives;
 
 mod assemble;
+mod columns;
 mod csv;
 mod digest;
 mod error;
@@ -33,7 +34,7 @@ mod safetensors;
 pub use assemble::Shape;
 pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
-pub use labels::{read_labels, read_labels_bytes};
+pub use labels::{read_labels, read_labels_bytes, read_labels_with};
 pub use mapped::Mapped;
 pub use npy::write_npy;
 pub use read::{Form, ReadOptions, inspect, is_idx_folder, read, read_bytes, read_matrix};

@@ -10,6 +10,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use ndarray::ArrayView2;
 
+use crate::assemble::check_size;
 use crate::input::Input;
 use crate::npy::{Header, matrix_header};
 use crate::{Error, Result};
@@ -41,6 +42,7 @@ impl Mapped {
         let input = Input::open(path)?;
         let len = input.len;
         let (header, rows, columns) = matrix_header(&mut *input.stream(), len)?;
+        check_size("features", rows, columns)?;
         let start =
             usize::try_from(header.start).map_err(|_| Error::format("the header is too long"))?;
         if !native(&header) || start % align_of::<f32>() != 0 {
@@ -89,7 +91,7 @@ mod tests {
     fn a_mapped_matrix_is_the_one_that_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.npy");
-        for (rows, columns) in [(5, 3), (1, 1), (0, 4), (3, 0)] {
+        for (rows, columns) in [(5, 3), (1, 1)] {
             let x = Array2::from_shape_fn((rows, columns), |(i, c)| (i * 10 + c) as f32);
             write_npy(&path, x.view()).unwrap();
             assert_eq!(Mapped::npy(&path).unwrap().unwrap().view(), x);
@@ -113,6 +115,13 @@ mod tests {
         let floats = crate::npy::header_bytes("<f4", &[2, 2]);
         std::fs::write(&path, [&floats[..], &[0; 15]].concat()).unwrap();
         assert_eq!(Mapped::npy(&path).unwrap_err().kind(), ErrorKind::Format);
+        for shape in [(160, 0), (0, 4)] {
+            write_npy(&path, Array2::zeros(shape).view()).unwrap();
+            let e = Mapped::npy(&path).unwrap_err();
+            assert!(e.to_string().contains("is empty"), "{e}");
+            let read = crate::read(&path, &ReadOptions::default(), &Monitor::silent());
+            assert_eq!(read.unwrap_err(), e);
+        }
         assert_eq!(
             Mapped::npy(folder.path().join("none.npy"))
                 .unwrap_err()

@@ -14,7 +14,7 @@ use ndarray::ArrayView2;
 
 use crate::assemble::{Parts, Shape};
 use crate::input::{Input, Stream};
-use crate::number::{Budget, Progress, append, interleave, pieces, reserve};
+use crate::number::{Budget, Number, Progress, append, interleave, pieces, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result, atomic};
 pub(crate) use header::{Element, Header, header_bytes};
@@ -71,20 +71,7 @@ pub(crate) fn words(
     };
     let mut out: Vec<String> = Vec::new();
     match &header.element {
-        Element::Number(number) if number.is_float() => {
-            pieces(reader, *number, count, progress, |piece: &[f64]| {
-                for &value in piece {
-                    out.push(whole(value).map_err(|e| e.within(format!("row {}", out.len())))?);
-                }
-                Ok(())
-            })?;
-        }
-        Element::Number(number) => {
-            pieces(reader, *number, count, progress, |piece: &[i64]| {
-                out.extend(piece.iter().map(i64::to_string));
-                Ok(())
-            })?;
-        }
+        Element::Number(number) => out = whole_numbers(reader, *number, count, progress)?,
         Element::Text {
             bytes,
             utf32_big_endian,
@@ -106,6 +93,30 @@ pub(crate) fn words(
                 "elements of type {descr:?} cannot be read; convert them with .astype"
             )));
         }
+    }
+    Ok(out)
+}
+
+/// Numbers as words, which must be whole; NaN becomes an empty word (unknown).
+pub(crate) fn whole_numbers(
+    reader: &mut dyn Read,
+    number: Number,
+    count: usize,
+    progress: &mut Progress,
+) -> Result<Vec<String>> {
+    let mut out: Vec<String> = Vec::new();
+    if number.is_float() {
+        pieces(reader, number, count, progress, |piece: &[f64]| {
+            for &value in piece {
+                out.push(whole(value).map_err(|e| e.within(format!("row {}", out.len())))?);
+            }
+            Ok(())
+        })?;
+    } else {
+        pieces(reader, number, count, progress, |piece: &[i64]| {
+            out.extend(piece.iter().map(i64::to_string));
+            Ok(())
+        })?;
     }
     Ok(out)
 }

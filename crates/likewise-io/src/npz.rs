@@ -6,7 +6,7 @@ use likewise::Monitor;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-use crate::assemble::{Array, Parts, Plan, Shape, name_labels};
+use crate::assemble::{Array, Parts, Plan, Role, Shape, name_labels};
 use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
 use crate::number::{Budget, Progress, Target, append, reserve};
@@ -72,6 +72,7 @@ impl Archive {
             name: m.name.clone(),
             matrix: m.header.matrix(),
             list: m.header.list(),
+            stored: m.header.described(),
         };
         self.members.iter().map(array).collect()
     }
@@ -192,44 +193,40 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         }
         parts.add_view(&view.name, plan.rows, view.columns, values)?;
     }
-    if !plan.labels.is_empty() {
-        let mut written = Vec::new();
-        for &array in &plan.labels {
-            written.extend(archive.words_at(array, &mut progress)?);
-        }
-        let classes = plan
-            .classes
-            .map(|array| archive.words_at(array, &mut progress))
-            .transpose()?;
-        parts.labels = Some(name_labels(&written, classes)?);
-    }
-    if let Some(array) = plan.ids {
-        parts.ids = Some(archive.words_at(array, &mut progress)?);
-    }
-    if let Some(array) = plan.split {
-        parts.set_split(&archive.words_at(array, &mut progress)?)?;
-    }
+    plan.read_lists(&mut parts, options, monitor, |array| {
+        archive.words_at(array, &mut progress)
+    })?;
     Ok(parts)
 }
 
 /// The labels in an archive, with their class names.
-pub(crate) fn read_labels(input: Input) -> Result<likewise::Labels> {
+pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::Labels> {
     let mut archive = Archive::open(input)?;
     let arrays = archive.arrays();
     let find = |role| {
-        let is = |a: &Array| a.list.is_some() && crate::assemble::Role::of(&a.name) == role;
-        arrays.iter().position(is)
+        let is = |a: &&Array| Role::of(&a.name) == role;
+        let Some(found) = arrays.iter().find(is) else {
+            return Ok(None);
+        };
+        found.check_list(role)?;
+        Ok::<_, Error>(arrays.iter().position(|a| a.list.is_some() && is(&a)))
     };
-    let labels = find(crate::assemble::Role::Label).ok_or_else(|| {
-        Error::format("no list named label, labels, y or target in the archive; add one")
+    let labels = match find(Role::Label)? {
+        None => find(Role::Category)?,
+        labels => labels,
+    };
+    let labels = labels.ok_or_else(|| {
+        Error::format(
+            "no list named label, labels, y, target, class or category in the archive; add one",
+        )
     })?;
     let silent = Monitor::silent();
     let progress = &mut Progress::new(&silent);
     let written = archive.words_at(labels, progress)?;
-    let classes = find(crate::assemble::Role::Classes)
+    let classes = find(Role::Classes)?
         .map(|array| archive.words_at(array, progress))
         .transpose()?;
-    name_labels(&written, classes)
+    name_labels(&written, classes, monitor)
 }
 
 /// Writes arrays into an archive. Equal arrays give equal bytes: the time stamps are

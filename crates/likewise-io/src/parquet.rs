@@ -1,5 +1,6 @@
-//! Parquet tables: columns `id`, `label` and `split` mean what they say, all other columns
-//! of numbers make one view, `features`, and every column of vectors is a view of its own.
+//! Parquet tables: columns `id`, `label` and `split` mean what they say, columns of row
+//! numbers are left out, all other columns of numbers make one view, `features`, and every
+//! column of vectors is a view of its own.
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
 //! vectors of numbers (text, dates, records) are left out with a warning. Reads files
@@ -10,12 +11,12 @@ mod page;
 mod vectors;
 mod write;
 
-use likewise::{Labels, Monitor};
+use likewise::Monitor;
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
-use crate::assemble::{Parts, Role, Shape};
+use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
 use crate::input::{Input, Stream};
 use crate::number::{Budget, Progress, interleave, reserve};
 use crate::read::ReadOptions;
@@ -69,6 +70,12 @@ impl Table {
             }
             alone
         });
+        let single = || leaves.iter().filter(|leaf: &&Leaf| !leaf.list);
+        let names: Vec<&str> = single().map(|leaf| leaf.name.as_str()).collect();
+        let roles = Role::of_columns(&names)?;
+        for (leaf, role) in leaves.iter_mut().filter(|leaf| !leaf.list).zip(roles) {
+            leaf.role = role;
+        }
         let rows = (0..reader.num_row_groups()).try_fold(0_usize, |sum, i| {
             let rows = reader.metadata().row_group(i).num_rows();
             sum.checked_add(usize::try_from(rows).ok()?)
@@ -86,32 +93,38 @@ impl Table {
         (0..self.reader.num_row_groups()).map(|i| Ok(self.reader.get_row_group(i)?))
     }
 
-    fn leaf(&self, role: Role) -> Result<Option<&Leaf>> {
-        let mut of_role = self
-            .leaves
+    fn leaf(&self, role: Role) -> Option<&Leaf> {
+        self.leaves
             .iter()
-            .filter(|leaf| !leaf.list && Role::of(&leaf.name) == role);
-        let found = of_role.next();
-        match (found, of_role.next()) {
-            (Some(a), Some(b)) => Err(Error::format(format!(
-                "columns \"{}\" and \"{}\" mean the same; keep one of them",
-                a.name, b.name
-            ))),
-            _ => Ok(found),
-        }
+            .find(|leaf| !leaf.list && leaf.role == role)
     }
 
     /// The columns of single numbers that make up the view `features`.
     fn scalars(&self) -> Vec<&Leaf> {
-        let number = |l: &&Leaf| {
-            let role = Role::of(&l.name);
-            !l.list && !l.text && matches!(role, Role::Feature | Role::Classes)
-        };
+        let number = |l: &&Leaf| !l.list && !l.text && l.role == Role::Feature;
         self.leaves.iter().filter(number).collect()
     }
 
+    /// Fails where labels, ids or the split are vectors: one word an item is needed.
+    fn check_lists(&self, options: &ReadOptions) -> Result<()> {
+        let named = |leaf: &&Leaf| match Role::of(&leaf.name) {
+            Role::Label => options.labels.is_none(),
+            Role::Id | Role::Split => true,
+            _ => false,
+        };
+        match self.leaves.iter().filter(|l| l.list).find(named) {
+            None => Ok(()),
+            Some(leaf) => Err(Error::value(format!(
+                "column \"{}\" holds vectors, though by its name it holds one number or word an \
+                 item; rename it if it is a view",
+                leaf.name
+            ))),
+        }
+    }
+
     fn vectors(&self) -> Vec<&Leaf> {
-        self.leaves.iter().filter(|l| l.list).collect()
+        let view = |l: &&Leaf| l.list && Role::of(&l.name) != Role::Label;
+        self.leaves.iter().filter(view).collect()
     }
 
     fn view_names(&self) -> Vec<&str> {
@@ -184,7 +197,7 @@ impl Table {
 
     /// The words of a column by its role, empty where they are null.
     pub(crate) fn role_words(&self, role: Role) -> Result<Option<Vec<String>>> {
-        let Some(leaf) = self.leaf(role)? else {
+        let Some(leaf) = self.leaf(role) else {
             return Ok(None);
         };
         let words = self.words(&leaf.name)?;
@@ -344,6 +357,7 @@ fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
 
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
     let table = Table::open(input)?;
+    table.check_lists(options)?;
     options.choose(&table.view_names())?;
     let mut shape = Shape {
         items: table.rows,
@@ -366,6 +380,7 @@ pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     let table = Table::open(input)?;
+    table.check_lists(options)?;
     let names = table.view_names();
     if names.is_empty() {
         return Err(Error::value(
@@ -373,7 +388,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         ));
     }
     options.choose(&names)?;
-    let text = |l: &&Leaf| l.text && Role::of(&l.name) == Role::Feature;
+    let text = |l: &&Leaf| l.text && l.role == Role::Feature;
     let text = table.leaves.iter().filter(text).map(|l| &l.name);
     for name in table.others.iter().chain(text) {
         monitor.warn(format!(
@@ -388,6 +403,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         budget.matrix(table.rows, scalars.len())?;
         let values = table.read_scalars(&scalars, &mut progress)?;
         parts.add_view("features", table.rows, scalars.len(), values)?;
+        parts.columns = scalars.iter().map(|l| l.name.clone()).collect();
     }
     for leaf in table.vectors() {
         if !options.wants(&leaf.name) {
@@ -403,8 +419,22 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
             view.present = Some(vectors.present);
         }
     }
+    // Text that is no feature was warned of above.
+    let told = |l: &&Leaf| !l.list && !(l.text && l.role == Role::Feature);
+    let told = table.leaves.iter().filter(told);
+    let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
+    tell(&names, &roles, options, monitor);
     parts.ids = table.role_words(Role::Id)?;
-    parts.labels = table.role_words(Role::Label)?.map(Labels::parse);
+    if table
+        .leaf(Role::Id)
+        .is_some_and(|leaf| leaf.name.trim().is_empty())
+    {
+        parts.ids = parts.ids.and_then(|ids| unnamed_ids(ids, monitor));
+    }
+    if options.labels.is_none() {
+        let words = table.role_words(Role::Label)?;
+        parts.labels = words.map(|words| parse_labels(&words, monitor));
+    }
     if let Some(words) = table.role_words(Role::Split)? {
         parts.set_split(&words)?;
     }

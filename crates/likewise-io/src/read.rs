@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use likewise::{Collection, Labels, Monitor};
 use ndarray::Array2;
 
-use crate::assemble::{Parts, Shape};
+use crate::assemble::{Parts, Shape, parse_labels};
 use crate::input::Input;
-use crate::{Error, ErrorKind, Result, csv, idx, labels, npy, npz, parquet, safetensors};
+use crate::{Error, ErrorKind, Result, columns, csv, idx, labels, npy, npz, parquet, safetensors};
 
 /// What to read of a file, and how much memory that may take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -161,13 +161,21 @@ fn check_folder(path: &Path) -> Result<()> {
 ///
 /// The form is told from the name, see [`Form`]. Views, labels, ids and split are found by
 /// the names of arrays or columns: every matrix of the common row count is a view;
-/// `label`, `labels`, `y` or `target` are labels (-1, empty and null: unknown; with an
-/// array `classes`, indices into it); `id` or `ids` are ids, row numbers by default;
-/// `split` is the split. Arrays named in parts (`x_train`, `x_test`) are stacked, and the
-/// parts become the split. Features become `f32` (integers beyond 2^24 are rounded).
+/// `label`, `labels`, `y` or `target` are labels, else `class` or `category`, which are
+/// never features (how words are read: [`Labels::parse`]; with an array `classes`, numbers
+/// are indices into it); `id` or `ids` are ids, row numbers by default;
+/// `split` is the split. Columns of row numbers (`index`, `idx`, `Unnamed: 0`,
+/// `__index_level_0__`) are left out. Arrays named in parts (`x_train`, `x_test`) are
+/// stacked, and the parts become the split; a part without labels is unlabeled.
+/// Features become `f32` (integers beyond 2^24 are rounded).
+///
+/// Warns through `monitor` of labels that may mean something else, and of columns of a
+/// table that look like an index, like the label, or outweigh all others; a note says which
+/// columns were taken for what.
 ///
 /// Fails with a message that names file, row and column where the file does not exist, is
-/// not what it claims, holds NaN or infinite features, duplicate ids or bad labels, where a
+/// not what it claims, holds NaN, infinite or huge features, duplicate ids or bad labels,
+/// where an array is named as labels, ids or split but cannot be read as such, where a
 /// view is missing, or where the features exceed `options.max_memory`; see
 /// [`ErrorKind`]. Reports bytes through `monitor` and stops when it is cancelled.
 ///
@@ -194,10 +202,18 @@ pub fn read(
 ) -> Result<Collection> {
     let path = path.as_ref();
     let within = |e: Error| e.within(path.display());
-    let parts = load_path(path, options, monitor).map_err(within)?;
+    let mut parts = load_path(path, options, monitor).map_err(within)?;
+    let columns = std::mem::take(&mut parts.columns);
     let mut collection = parts.into_collection().map_err(within)?;
     if let Some(file) = &options.labels {
-        collection.labels = Some(labels::read_labels(file, collection.ids())?);
+        let labels = labels::read_labels_with(file, collection.ids(), monitor)?;
+        collection.labels = Some(labels);
+    }
+    if let Some(view) = collection.views().iter().find(|v| v.name == "features")
+        && view.matrix.ncols() == columns.len()
+    {
+        let labels = collection.labels.as_ref();
+        columns::check(&columns, view.matrix.view(), labels, monitor);
     }
     monitor.end();
     Ok(collection)
@@ -291,14 +307,27 @@ pub fn read_matrix(path: impl AsRef<Path>, view: Option<&str>) -> Result<Array2<
 }
 
 /// The labels of a form that can hold them without a table of ids.
-pub(crate) fn plain_labels(form: Form, input: Input) -> Result<Labels> {
+pub(crate) fn plain_labels(form: Form, input: Input, monitor: &Monitor) -> Result<Labels> {
     match form {
-        Form::Npy => Ok(Labels::parse(npy::read_words(input)?)),
-        Form::Npz => npz::read_labels(input),
+        Form::Npy => Ok(parse_labels(&npy::read_words(input)?, monitor)),
+        Form::Npz => npz::read_labels(input, monitor),
         Form::Idx => idx::read_labels(input, false),
         Form::IdxGz => idx::read_labels(input, true),
         _ => Err(Error::parameter(
             "labels are read from .csv, .tsv, .parquet, .npy, .npz and idx files",
         )),
     }
+}
+
+/// A monitor for tests, and the warnings it heard.
+#[cfg(test)]
+pub(crate) fn listening() -> (Monitor, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let listens = heard.clone();
+    let monitor = Monitor::new(move |event| {
+        if let likewise::Event::Warning(text) = event {
+            listens.lock().unwrap().push(text.clone());
+        }
+    });
+    (monitor, heard)
 }

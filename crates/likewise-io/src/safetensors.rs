@@ -1,15 +1,16 @@
 //! The safetensors format: every 2-dimensional tensor with the common row count is a view.
 //!
-//! Reads F16, BF16, F32, F64, integers and booleans; a 1-dimensional integer tensor named
-//! `label`, `labels` or `y` holds labels. Only the tensors asked for are read.
+//! Reads F16, BF16, F32, F64, integers and booleans; a 1-dimensional tensor of whole numbers
+//! named `label`, `labels` or `y` holds labels. Only the tensors asked for are read.
 
 use std::io::{Read, Seek, SeekFrom};
 
-use likewise::{Labels, Monitor};
+use likewise::Monitor;
 use safetensors::tensor::{Dtype, Metadata};
 
 use crate::assemble::{Array, Parts, Plan, Shape};
 use crate::input::{Input, Stream};
+use crate::npy::whole_numbers;
 use crate::number::{Budget, Kind, Number, Progress, append, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
@@ -66,7 +67,6 @@ impl Tensors {
                 (Some(info), Some(_)) => info.shape.as_slice(),
                 _ => &[],
             };
-            let integer = number.is_some_and(|n| !n.is_float());
             Array {
                 name: name.clone(),
                 matrix: match shape {
@@ -74,9 +74,12 @@ impl Tensors {
                     _ => None,
                 },
                 list: match shape {
-                    &[n] | &[n, 1] if integer => Some(n),
+                    &[n] | &[n, 1] => Some(n),
                     _ => None,
                 },
+                stored: info.map_or_else(String::new, |info| {
+                    format!("shape {:?} of {:?}", info.shape, info.dtype)
+                }),
             }
         };
         self.names.iter().map(array).collect()
@@ -143,21 +146,11 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         }
         parts.add_view(&view.name, plan.rows, view.columns, values)?;
     }
-    if !plan.labels.is_empty() {
-        let mut labels: Vec<i64> = Vec::new();
-        for &tensor in &plan.labels {
-            let (number, count) = tensors.seek(tensor)?;
-            let stream = &mut *tensors.stream;
-            append(stream, number, count, &mut progress, &mut labels)?;
-        }
-        parts.labels = Some(Labels::from_integers(labels));
-    }
-    if let Some(tensor) = plan.ids {
+    plan.read_lists(&mut parts, options, monitor, |tensor| {
+        let name = tensors.names[tensor].clone();
         let (number, count) = tensors.seek(tensor)?;
-        let mut ids: Vec<i64> = Vec::new();
-        let stream = &mut *tensors.stream;
-        append(stream, number, count, &mut progress, &mut ids)?;
-        parts.ids = Some(ids.iter().map(i64::to_string).collect());
-    }
+        whole_numbers(&mut *tensors.stream, number, count, &mut progress)
+            .map_err(|e| e.within(format!("tensor {name}")))
+    })?;
     Ok(parts)
 }

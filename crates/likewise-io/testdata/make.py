@@ -81,3 +81,17 @@ for name, part, labels in [("train", pixels[:4], [3, 1, 3, 0]), ("t10k", pixels[
         f.write(gzip.compress(struct.pack(">4BI", 0, 0, 8, 1, len(labels)) + bytes(labels), mtime=0))
 open("pixels.idx", "wb").write(struct.pack(">4B3I", 0, 0, 8, 3, *pixels.shape) + pixels.tobytes())
 open("shorts-idx2-short.idx", "wb").write(struct.pack(">4B2I", 0, 0, 0x0b, 2, 5, 2) + Z.astype(">i2").tobytes())
+
+# What pandas and hasty scripts leave behind: arrays of objects, rows of zeros and a one,
+# labels of one part only, very long words, floats as labels, the index of a frame.
+words = {"split": ["train", "test", "train", "test", "test"], "id": list("vwxyz"),
+         "label": ["rose", "fern", None, "fern", "rose"], "classes": ["rose", "fern"]}
+for name, values in words.items():
+    np.savez(f"object_{name}.npz", **({"a": X, "label": y} | {name: np.array(values, dtype=object)}))
+np.savez("onehot.npz", a=X, label=np.eye(3, dtype="i4")[[0, 1, 2, 1, 0]])
+np.savez("parts_some.npz", x_train=X[:3], x_test=X[3:], y_train=y[:3])
+np.savez_compressed("long_word.npz", a=X, label=np.array(["a" * 20000, "b", "", "b", "b"]))
+save_file({"a": X.astype("f4"), "label": np.array([0, 1, np.nan, 1, 0], "f4")}, "float.safetensors")
+frame = {"f": pa.array(X[:, 0]), "class": ["rose", "fern", None, "fern", "rose"],
+         "__index_level_0__": pa.array([4, 2, 0, 1, 3]), "g": pa.array(X[:, 1])}
+pq.write_table(pa.table(frame), "frame.parquet", compression="none")

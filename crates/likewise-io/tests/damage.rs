@@ -18,7 +18,7 @@ const FORMS: [Form; 8] = [
 ];
 
 /// Small valid files of every form.
-const VALID: [(&str, Form); 13] = [
+const VALID: [(&str, Form); 16] = [
     ("x_le_f8.npy", Form::Npy),
     ("x_fortran.npy", Form::Npy),
     ("labels_U.npy", Form::Npy),
@@ -29,6 +29,9 @@ const VALID: [(&str, Form); 13] = [
     ("table_zstd.parquet", Form::Parquet),
     ("table_snappy.parquet", Form::Parquet),
     ("tensors.safetensors", Form::Safetensors),
+    ("parts_some.npz", Form::Npz),
+    ("frame.parquet", Form::Parquet),
+    ("float.safetensors", Form::Safetensors),
     ("pixels.idx", Form::Idx),
     ("mnist/train-images-idx3-ubyte.gz", Form::IdxGz),
     ("mnist/train-labels-idx1-ubyte.gz", Form::IdxGz),

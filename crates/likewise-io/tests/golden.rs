@@ -116,6 +116,124 @@ fn arrays_in_parts_are_stacked() {
 }
 
 #[test]
+fn lists_that_cannot_be_read_are_named() {
+    for name in ["split", "id", "label", "classes"] {
+        let e = message(&format!("object_{name}.npz"));
+        assert!(e.starts_with(&format!("array {name} (shape [")), "{e}");
+        assert!(
+            e.contains("Python objects") && e.contains(".astype(str)"),
+            "{e}"
+        );
+        let options = ReadOptions::default();
+        assert!(inspect(path(&format!("object_{name}.npz")), &options).is_err());
+    }
+    assert!(message("onehot.npz").contains("[5, 3] of whole numbers) is not a list"));
+    let long = message("long_word.npz");
+    assert!(long.contains("more than 16384 letters"), "{long}");
+    let ids = ["a", "b", "c", "d", "e"].map(str::to_owned);
+    for name in ["object_label.npz", "onehot.npz", "long_word.npz"] {
+        let e = read_labels(path(name), &ids).unwrap_err();
+        assert!(e.to_string().contains("array label (shape"), "{e}");
+        // Labels in a file of their own replace them.
+        let other = ReadOptions {
+            labels: Some(path("labels_S.npy")),
+            ..ReadOptions::default()
+        };
+        let all = read(path(name), &other, &Monitor::silent()).unwrap();
+        assert_eq!(all.labels.unwrap().n_known(), 4);
+    }
+}
+
+/// What is said while a file is read, warnings and notes.
+fn said(name: &str) -> (Collection, Vec<String>) {
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let listens = heard.clone();
+    let monitor = Monitor::new(move |event| {
+        if let likewise::Event::Warning(text) | likewise::Event::Note(text) = event {
+            listens.lock().unwrap().push(text.clone());
+        }
+    });
+    let all = read(path(name), &ReadOptions::default(), &monitor).unwrap();
+    let heard = heard.lock().unwrap().clone();
+    (all, heard)
+}
+
+#[test]
+fn labels_of_one_part_are_kept_and_the_other_is_unlabeled() {
+    let (all, said) = said("parts_some.npz");
+    let labels = all.labels.unwrap();
+    let unknown = Label::Unknown;
+    let expected = [Label::Known(0), Label::Known(1), unknown, unknown, unknown];
+    assert_eq!(labels.items(), expected);
+    assert_eq!(all.split.unwrap()[2..4], [Part::Train, Part::Test]);
+    assert!(said[0].contains("part test have no labels"), "{said:?}");
+}
+
+#[test]
+fn the_index_of_a_frame_is_no_feature_and_its_classes_are_labels() {
+    let (all, said) = said("frame.parquet");
+    assert_eq!(matrix(&all, "features"), x().slice(ndarray::s![.., ..2]));
+    assert_eq!(all.ids()[1], "1");
+    let labels = all.labels.unwrap();
+    assert_eq!((labels.classes().len(), labels.n_known()), (2, 4));
+    assert_eq!(
+        said,
+        [
+            "features are 2 columns: \"f\", \"g\"; labels are column \"class\"; \
+             left out, as numbers of rows: \"__index_level_0__\""
+        ]
+    );
+    let shape = inspect(path("frame.parquet"), &ReadOptions::default()).unwrap();
+    assert_eq!(shape.views, [("features".to_owned(), 2)]);
+}
+
+#[test]
+fn classes_beside_a_file_of_labels_are_no_feature_and_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, labels) = (folder.path().join("d.csv"), folder.path().join("l.csv"));
+    std::fs::write(&data, "id,class,w\na,1,5\nb,2,6\n").unwrap();
+    std::fs::write(&labels, "id,label\na,x\nb,y\n").unwrap();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let listens = heard.clone();
+    let monitor = Monitor::new(move |event| {
+        if let likewise::Event::Warning(text) = event {
+            listens.lock().unwrap().push(text.clone());
+        }
+    });
+    let options = ReadOptions {
+        labels: Some(labels),
+        ..ReadOptions::default()
+    };
+    let all = read(&data, &options, &monitor).unwrap();
+    assert_eq!(matrix(&all, "features"), array![[5.0], [6.0]]);
+    assert_eq!(all.labels.unwrap().classes(), ["x", "y"]);
+    let heard = heard.lock().unwrap();
+    assert_eq!(heard.len(), 1);
+    assert!(
+        heard[0].starts_with("column \"class\" is left out"),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn features_too_large_to_compute_with_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.npy");
+    let mut large = x();
+    large[[2, 1]] = -3.4e38;
+    likewise_io::write_npy(&file, large.view()).unwrap();
+    let e = read(&file, &ReadOptions::default(), &Monitor::silent()).unwrap_err();
+    assert!(
+        e.to_string()
+            .contains("row 2, column 1 is -3.4e38, too large"),
+        "{e}"
+    );
+    large[[2, 1]] = 3e37;
+    likewise_io::write_npy(&file, large.view()).unwrap();
+    assert!(read(&file, &ReadOptions::default(), &Monitor::silent()).is_ok());
+}
+
+#[test]
 fn graphs_of_scipy() {
     for name in ["graph_f64.npz", "graph_csc_f32.npz"] {
         let graph = likewise_io::graph::read(path(name)).unwrap();
@@ -190,6 +308,9 @@ fn tensors() {
     assert_eq!(matrix(&all, "b"), x());
     assert_eq!(matrix(&all, "z"), z());
     assert_eq!(all.labels.unwrap().n_known(), 4);
+    let floats = load("float.safetensors").labels.unwrap();
+    assert_eq!((floats.classes().len(), floats.n_known()), (2, 4));
+    assert_eq!(floats[2], Label::Unknown);
     assert_eq!(read_matrix(path("bf16.safetensors"), None).unwrap(), x());
     assert_eq!(
         read_matrix(path("tensors.safetensors"), Some("z")).unwrap(),

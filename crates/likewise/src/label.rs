@@ -1,6 +1,6 @@
 //! Labels: known, unknown, or known to be none of the classes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,58 @@ impl Label {
             Label::Known(class) => Some(class),
             Label::Unknown | Label::Outside => None,
         }
+    }
+}
+
+/// What tables are filled with where a value is missing: by R, pandas, spreadsheets and
+/// databases. Other capitals make other words: `na` and `none` are names of classes.
+const MISSING: [&str; 10] = [
+    "NA", "<NA>", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None",
+];
+
+/// Classes by their name, but some people write them for the lack of one.
+const DOUBTFUL: [&str; 5] = ["none", "other", "unknown", "na", "unlabelled"];
+
+/// What a written label means. The one place that decides it.
+enum Word<'a> {
+    Class(&'a str),
+    Unknown,
+    /// Unknown too, but perhaps a class of an unlucky name: worth a remark.
+    Missing,
+    Outside,
+}
+
+impl<'a> Word<'a> {
+    fn of(word: &'a str) -> Self {
+        let word = whole(word.trim());
+        if MISSING.contains(&word) {
+            return Word::Missing;
+        }
+        match word {
+            "" | "-1" => Word::Unknown,
+            "-2" => Word::Outside,
+            _ if word.eq_ignore_ascii_case("unlabeled") => Word::Unknown,
+            _ if word.eq_ignore_ascii_case("outside") => Word::Outside,
+            _ => Word::Class(word),
+        }
+    }
+}
+
+/// A whole number without its fraction of zeros, as programs write whole numbers in a column
+/// that also has gaps; any other word, and numbers such as 01.0, as they are.
+fn whole(word: &str) -> &str {
+    let Some((number, zeros)) = word.split_once('.') else {
+        return word;
+    };
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let plain = !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && (digits == "0" || !digits.starts_with('0'))
+        && number != "-0";
+    if plain && !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') {
+        number
+    } else {
+        word
     }
 }
 
@@ -62,25 +114,98 @@ impl Labels {
 
     /// Labels from their written form.
     ///
-    /// Empty, `-1`, `nan`, `null`, `none`, `unlabeled` and `unknown` (in any case)
-    /// mean unknown; `-2`, `outside` and `other` mean outside. All else is a class
-    /// name. Classes are ordered by number if all names are integers, else by name.
+    /// Empty, `-1` and `unlabeled` mean unknown, `-2` and `outside` mean outside. `NA`,
+    /// `<NA>`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null` and `None`, which tables
+    /// are filled with where a value is missing, mean unknown as well; say so with
+    /// [`Labels::remarks`]. All else is a class name, `none`, `other` and `unknown` too. A
+    /// whole number may have a fraction of zeros: `1.0` is class `1`; `01` is another class.
+    /// Classes are ordered by number if all names are integers, else by name.
     pub fn parse<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Self {
+        Self::collect(written, |word| match Word::of(word) {
+            Word::Unknown | Word::Missing => Err(Label::Unknown),
+            Word::Outside => Err(Label::Outside),
+            Word::Class(name) => Ok(name),
+        })
+    }
+
+    /// Labels from names of classes, each taken as it is; only the empty one means unknown.
+    ///
+    /// For names that no program filled in, such as those of folders.
+    ///
+    /// ```
+    /// use likewise::Labels;
+    /// let labels = Labels::named(["none", "", "-1"]);
+    /// assert_eq!(labels.classes(), ["-1", "none"]);
+    /// assert_eq!(labels.n_known(), 2);
+    /// ```
+    pub fn named<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self::collect(names, |name| match name {
+            "" => Err(Label::Unknown),
+            name => Ok(name),
+        })
+    }
+
+    /// What a person should know of the way [`parse`](Self::parse) reads these words: which
+    /// were taken for missing values, and which for classes though they may mean that there
+    /// is none. One sentence for each such spelling, in the order of their spelling.
+    ///
+    /// ```
+    /// use likewise::Labels;
+    /// let remarks = Labels::remarks(["cat", "NA", "dog", "NA"]);
+    /// assert!(remarks[0].starts_with("2 labels are written \"NA\" and read as unlabeled"));
+    /// assert!(Labels::remarks(["cat", "", "-1"]).is_empty());
+    /// ```
+    pub fn remarks<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Vec<String> {
+        let mut found: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+        for word in written {
+            let word = word.as_ref().trim();
+            let missing = match Word::of(word) {
+                Word::Missing => true,
+                Word::Class(name) if DOUBTFUL.contains(&name.to_lowercase().as_str()) => false,
+                _ => continue,
+            };
+            found.entry(word.to_owned()).or_insert((missing, 0)).1 += 1;
+        }
+        let remark = |(word, (missing, count)): (String, (bool, usize))| {
+            let (labels, are) = match count {
+                1 => ("label", "is"),
+                _ => ("labels", "are"),
+            };
+            if missing {
+                format!(
+                    "{count} {labels} {are} written \"{word}\" and read as unlabeled, as a \
+                     missing value; if that is a class, give it another name"
+                )
+            } else {
+                format!(
+                    "{count} {labels} {are} written \"{word}\" and read as a class of this name; \
+                     write -1 where nothing is known, -2 for what is none of the classes"
+                )
+            }
+        };
+        found.into_iter().map(remark).collect()
+    }
+
+    /// Numbers the names in their order; `read` gives the name in a word, or the label that
+    /// it is instead.
+    fn collect<S: AsRef<str>>(
+        written: impl IntoIterator<Item = S>,
+        read: impl Fn(&str) -> Result<&str, Label>,
+    ) -> Self {
         let mut order: HashMap<String, u32> = HashMap::new();
         let mut items: Vec<Label> = written
             .into_iter()
             .map(|word| {
-                let word = word.as_ref().trim();
-                match word.to_ascii_lowercase().as_str() {
-                    "" | "-1" | "-1.0" | "nan" | "null" | "none" | "unlabeled" | "unknown" => {
-                        Label::Unknown
-                    }
-                    "-2" | "-2.0" | "outside" | "other" => Label::Outside,
-                    _ => {
-                        let next = order.len() as u32;
-                        Label::Known(*order.entry(word.to_owned()).or_insert(next))
-                    }
+                let name = match read(word.as_ref()) {
+                    Ok(name) => name,
+                    Err(label) => return label,
+                };
+                if let Some(&class) = order.get(name) {
+                    return Label::Known(class);
                 }
+                let next = order.len() as u32;
+                order.insert(name.to_owned(), next);
+                Label::Known(next)
             })
             .collect();
         let mut names: Vec<(String, u32)> = order.into_iter().collect();
@@ -247,6 +372,39 @@ mod tests {
             ["9", "10"]
         );
         assert_eq!(Labels::parse(["b", "a", "10"]).classes(), ["10", "a", "b"]);
+    }
+
+    #[test]
+    fn class_names_are_neither_swallowed_nor_invented() {
+        let words = ["none", "other", "unknown", "Other", "na", "cat"];
+        let labels = Labels::parse(words);
+        assert_eq!((labels.n_classes(), labels.n_known()), (6, 6));
+        let missing = Labels::parse(MISSING.into_iter().chain(["", " ", "-1", "Unlabeled"]));
+        assert_eq!(missing, Labels::unknown(14));
+        assert_eq!(
+            Labels::parse(["-2", "Outside"]).items(),
+            [Label::Outside; 2]
+        );
+    }
+
+    #[test]
+    fn spellings_that_may_mean_something_else_are_counted() {
+        let remarks = Labels::remarks(["NA", "cat", "other", "NA", "", "-2", "None", "outside"]);
+        assert_eq!(remarks.len(), 3);
+        assert!(remarks[0].starts_with("2 labels are written \"NA\" and read as unlabeled"));
+        assert!(remarks[1].starts_with("1 label is written \"None\" and read as unlabeled"));
+        assert!(remarks[2].starts_with("1 label is written \"other\" and read as a class"));
+    }
+
+    #[test]
+    fn a_fraction_of_zeros_makes_no_other_class() {
+        let labels = Labels::parse(["1", "1.0", "01", "-1.0", "-2.0", "10.00", "0.0"]);
+        assert_eq!(labels.classes(), ["0", "01", "1", "10"]);
+        assert_eq!(labels[0], labels[1]);
+        assert_eq!(labels.items()[3..5], [Label::Unknown, Label::Outside]);
+        // Not whole, or not a number: each is a name of its own.
+        let names = ["1.5", "1.", ".0", "01.0", "-0.0", "a.0", "1.0.0"];
+        assert_eq!(Labels::parse(names).n_classes(), names.len());
     }
 
     #[test]

@@ -200,6 +200,21 @@ impl Header {
         }
     }
 
+    /// Shape and type of the elements, for messages.
+    pub(crate) fn described(&self) -> String {
+        let of = match &self.element {
+            Element::Number(number) if number.is_float() => "floats".to_owned(),
+            Element::Number(_) => "whole numbers".to_owned(),
+            Element::Text { .. } => "words".to_owned(),
+            Element::Other(descr) if descr.contains(['U', 'S']) => {
+                format!("words of more than 16384 letters, {descr}")
+            }
+            Element::Other(descr) if descr.contains('O') => format!("Python objects, {descr}"),
+            Element::Other(descr) => format!("type {descr}"),
+        };
+        format!("shape {:?} of {of}", self.shape)
+    }
+
     /// Fails unless `len`, the length of the whole file, is what the header says.
     pub(crate) fn check_len(&self, len: u64) -> Result<()> {
         let expected = self.start.saturating_add(self.payload());

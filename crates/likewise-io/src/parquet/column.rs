@@ -8,6 +8,7 @@ use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::page::{Checked, guarded};
+use crate::assemble::Role;
 use crate::npy::whole;
 use crate::{Error, Result};
 
@@ -19,6 +20,8 @@ const BATCH: usize = 4096;
 pub(super) struct Leaf {
     pub(super) index: usize,
     pub(super) name: String,
+    /// What its name says, among the columns of the table.
+    pub(super) role: Role,
     /// Text, as opposed to numbers.
     pub(super) text: bool,
     unsigned: bool,
@@ -57,6 +60,7 @@ impl Leaf {
         (list || plain).then(|| Self {
             index,
             name: root.name().to_owned(),
+            role: Role::Feature,
             text,
             unsigned,
             list,
