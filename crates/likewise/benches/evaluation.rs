@@ -14,8 +14,9 @@ use likewise::distance::{Metric, Searched};
 use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::ranking::{Measure, Protocol, evaluate};
-use likewise::eval::{kmeans, nmi};
-use likewise::{Labels, Monitor, seed};
+use likewise::eval::whitening::Spectrum;
+use likewise::eval::{kmeans, leak, nmi};
+use likewise::{Labels, Monitor, Part, seed};
 use ndarray::Array2;
 use rand::RngExt;
 
@@ -78,9 +79,13 @@ fn main() -> likewise::Result<()> {
     });
     let protocol = Protocol::new(x.view(), &labels, &items[..n_queries], &items);
     let (ranking, _) = timed("ranking, all metrics", Some(floor), || {
-        evaluate(&protocol, &[1, 2, 4, 8], &monitor)
+        evaluate(&protocol.all_queries(), &[1, 2, 4, 8], &monitor)
     });
     let ranking = ranking?;
+    let (usual, _) = timed("ranking, sample if many", None, || {
+        evaluate(&protocol, &[1, 2, 4, 8], &monitor)
+    });
+    println!("  {} queries", usual?.queries.len());
     for measure in [
         Measure::Recall(1),
         Measure::AveragePrecision,
@@ -104,12 +109,28 @@ fn main() -> likewise::Result<()> {
             .fit(x.view(), &monitor)
     });
     println!("  {} iterations", once?.iterations);
-    let (found, _) = timed("k-means 10 starts and NMI", None, || {
+    let (found, _) = timed("k-means and NMI", None, || {
         nmi::evaluate(&protocol, SEED, &monitor)
     });
     let found = found?;
     println!("  nmi = {:.6}", found.value);
-    timed("NMI bootstrap", None, || Bootstrap::new().nmi(&found)).0?;
+    timed("NMI interval", None, || Bootstrap::new().nmi(&found)).0?;
+    let part = |i: usize| {
+        if i % 10 < 7 { Part::Train } else { Part::Test }
+    };
+    let parts: Vec<Part> = (0..n).map(part).collect();
+    let (leaks, _) = timed("leak check", None, || {
+        leak::check(
+            x.view(),
+            &parts,
+            None,
+            None,
+            leak::Options::default(),
+            &monitor,
+        )
+    });
+    println!("  {} near-duplicates", leaks?.near_duplicates.count);
+    timed("spectrum", None, || Spectrum::fit(x.view())).0?;
     let (collapse, _) = timed("collapse", None, || Collapse::measure(x.view()));
     println!("  effective rank = {:.2}", collapse?.effective_rank);
     Ok(())

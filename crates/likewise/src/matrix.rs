@@ -1,6 +1,6 @@
 //! Small steps on row matrices (`items x dimensions`, `f32`) that every stage needs.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rayon::prelude::*;
 
 use crate::{Error, Result};
@@ -48,6 +48,43 @@ pub fn l2_normalize(mut x: Array2<f32>) -> Array2<f32> {
     x
 }
 
+/// Euclidean length of every row, accumulated in `f64`: a row of 1e-30 has its length, and no
+/// row but one of zeros has 0.
+pub fn lengths(x: ArrayView2<f32>) -> Vec<f64> {
+    let square = |row: ArrayView1<f32>| row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
+    let rows = x.axis_iter(Axis(0)).into_par_iter();
+    rows.map(|row| square(row).sqrt()).collect()
+}
+
+/// How many times as long as the middle one a row must be to be taken for broken.
+const OUTSIZE: f64 = 1e3;
+
+/// The rows that are more than a thousand times as long as the middle one: broken ones (a wrong
+/// unit, a damaged file), one of which makes the covariance of all that of its own direction.
+///
+/// The middle one is the median of the rows that are not zeros. No row of data that somebody
+/// scaled is like that, but sums over heavy tails (counts of words) may be: look before you
+/// remove. Ascending; O(n d).
+///
+/// ```
+/// let x = ndarray::array![[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [1e30, 0.0], [1.5, 1.0]];
+/// assert_eq!(likewise::matrix::outsized(x.view()), [3]);
+/// ```
+pub fn outsized(x: ArrayView2<f32>) -> Vec<usize> {
+    let lengths = lengths(x);
+    let mut ordered: Vec<f64> = lengths.iter().copied().filter(|&l| l > 0.0).collect();
+    if ordered.is_empty() {
+        return Vec::new();
+    }
+    // Of an even number the smaller of the two: of two rows one may still be broken.
+    let middle = (ordered.len() - 1) / 2;
+    let (_, &mut median, _) = ordered.select_nth_unstable_by(middle, f64::total_cmp);
+    let rows = lengths.iter().enumerate();
+    rows.filter(|&(_, &l)| l > OUTSIZE * median)
+        .map(|(row, _)| row)
+        .collect()
+}
+
 /// The mean of all rows, accumulated in `f64`. Zero for no rows.
 pub fn column_means(x: ArrayView2<f32>) -> Array1<f64> {
     let mut sum = Array1::<f64>::zeros(x.ncols());
@@ -62,4 +99,32 @@ pub fn column_means(x: ArrayView2<f32>) -> Array1<f64> {
 /// Copies the rows at `rows`, in that order.
 pub fn select_rows(x: ArrayView2<f32>, rows: &[usize]) -> Array2<f32> {
     x.select(Axis(0), rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiny_rows_have_a_length_and_are_not_outsized() {
+        let mut x = Array2::from_shape_fn((300, 8), |(i, j)| 1e-30 * (1.0 + ((i + j) % 5) as f32));
+        let tiny = lengths(x.view());
+        assert!(tiny.iter().all(|&l| l > 2e-30 && l < 2e-29));
+        assert!(outsized(x.view()).is_empty());
+        x.row_mut(7).fill(0.0);
+        x.row_mut(9).fill(1.0);
+        x.row_mut(11).fill(1e38);
+        assert_eq!(lengths(x.view())[7].to_bits(), 0);
+        assert_eq!(outsized(x.view()), [9, 11]);
+    }
+
+    #[test]
+    fn few_rows_and_zeros() {
+        assert!(outsized(Array2::zeros((0, 3)).view()).is_empty());
+        assert!(outsized(Array2::zeros((4, 3)).view()).is_empty());
+        assert!(outsized(ndarray::array![[5.0_f32]].view()).is_empty());
+        assert_eq!(outsized(ndarray::array![[5.0], [1e9]].view()), [1]);
+        let mostly_zeros = ndarray::array![[0.0], [0.0], [0.0], [1.0], [2.0]];
+        assert!(outsized(mostly_zeros.view()).is_empty());
+    }
 }

@@ -1,20 +1,23 @@
 //! `likewise eval`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 
 use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::nmi;
 use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
-use likewise::{Label, Labels, distance::Metric};
+use likewise::{Label, Labels, Part, distance::Metric};
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Context;
 use crate::args::{Eval, MetricName};
 use crate::data;
-use crate::estimate::Estimate;
+use crate::estimate::{self, Estimate};
 use crate::failure::Failure;
 use crate::output;
 use crate::run_folder::RunFolder;
@@ -24,12 +27,20 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         return of_run(args, at);
     }
     let losses = WholeSet::named(&args.loss)?;
-    let estimate = estimate(args, at)?;
+    let estimate = before_reading(args, at)?;
     if args.dry_run {
         return estimate.print(at);
     }
     estimate.check(at)?;
-    let (embeddings, labels, queries, gallery) = read(args, at)?;
+    let Asked {
+        embeddings,
+        labels,
+        queries,
+        gallery,
+        same_as,
+    } = read(args, at)?;
+    let d = embeddings.ncols();
+    after_reading(&queries, &gallery, d, &labels, args).check(at)?;
     let loss = measure(&losses, &embeddings, &labels)?;
     let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     let metric = match args.metric {
@@ -37,7 +48,10 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         MetricName::Euclidean => Metric::Euclidean,
         MetricName::InnerProduct => Metric::InnerProduct,
     };
-    let protocol = Protocol::new(embeddings.view(), &labels, &queries, &gallery).metric(metric);
+    let mut protocol = Protocol::new(embeddings.view(), &labels, &queries, &gallery).metric(metric);
+    if let Some(same_as) = &same_as {
+        protocol = protocol.same_as(same_as);
+    }
     let measured = Run {
         ranking: ranking::evaluate(&protocol, &ks, at.monitor)?,
         nmi: if args.no_nmi {
@@ -46,7 +60,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
             Some(nmi::evaluate(&protocol, at.common.seed, at.monitor)?)
         },
     };
-    let skipped = measured.ranking.skipped_queries + measured.ranking.skipped_gallery;
+    let skipped = unused(&labels, &queries, &gallery);
     if skipped > 0 {
         at.monitor.warn(format!(
             "{skipped} items without a known label were left out"
@@ -62,8 +76,11 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         output::json(&measured)?;
     } else {
         output::line(output::table(&[("embeddings", &summary)]))?;
+        let sample = summary.n_queries_drawn_from.map_or(String::new(), |all| {
+            format!(", a sample of {all} in the shares of the classes")
+        });
         output::line(format!(
-            "{} queries ({} without a relevant item), gallery of {}",
+            "{} queries{sample} ({} without a relevant item), gallery of {}",
             summary.n_queries, summary.n_lone, summary.n_gallery
         ))?;
         for (name, value) in &measured.loss {
@@ -80,6 +97,20 @@ struct Measured<'a> {
     summary: &'a Summary,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     loss: BTreeMap<&'static str, f64>,
+}
+
+/// Items that neither ask nor are searched, because their label does not allow it: each counts
+/// once, on whichever sides it stands.
+fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
+    let mut left_out = vec![false; labels.len()];
+    for &item in queries {
+        left_out[item] = labels[item].class().is_none();
+    }
+    for &item in gallery {
+        // An item known to be outside of all classes is searched, though it does not ask.
+        left_out[item] = labels[item] == Label::Unknown;
+    }
+    left_out.into_iter().filter(|&out| out).count()
 }
 
 /// The losses over all items with a known label.
@@ -102,8 +133,50 @@ fn measure(
     Ok(losses.measure(rows.view(), &classes)?)
 }
 
-fn gates(args: &Eval, summary: &serde_json::Value) -> Result<(), Failure> {
+fn gates(args: &Eval, summary: &Value) -> Result<(), Failure> {
     args.gate.iter().try_for_each(|gate| gate.check(summary))
+}
+
+/// What `--at` is where it is not given.
+const DEFAULT_AT: [usize; 4] = [1, 2, 4, 8];
+
+/// Keeps of R@k and P@k of a run, and of their intervals, those that `--at` asks for.
+fn only_at(metrics: &mut Value, args: &Eval) -> Result<(), Failure> {
+    let asked: Vec<String> = args.at.iter().map(ToString::to_string).collect();
+    let measured = metrics["recall"].as_object();
+    let mut measured: Vec<usize> = measured
+        .map(|of| of.keys().filter_map(|k| k.parse().ok()).collect())
+        .unwrap_or_default();
+    measured.sort_unstable();
+    let has = |k: &String| metrics["recall"].get(k).is_some();
+    if let Some(missing) = asked.iter().find(|k| !has(k)) {
+        let measured: Vec<String> = measured.iter().map(ToString::to_string).collect();
+        return Err(Failure::usage(format!(
+            "--at {missing}: the run was measured at {} when it was fitted; for others: likewise \
+             embed {} DATA -o e.npy, then likewise eval e.npy --labels FILE --at {}",
+            measured.join(","),
+            args.source.display(),
+            asked.join(",")
+        )));
+    }
+    keep_at(metrics, &asked);
+    let baselines = metrics.get_mut("baselines").and_then(Value::as_object_mut);
+    for (_, baseline) in baselines.into_iter().flatten() {
+        keep_at(baseline, &asked);
+    }
+    Ok(())
+}
+
+fn keep_at(summary: &mut Value, asked: &[String]) {
+    let is_asked = |k: &str| asked.iter().any(|asked| asked == k);
+    for family in ["recall", "precision"] {
+        if let Some(of) = summary.get_mut(family).and_then(Value::as_object_mut) {
+            of.retain(|k, _| is_asked(k));
+        }
+    }
+    if let Some(ci) = summary.get_mut("ci").and_then(Value::as_object_mut) {
+        ci.retain(|name, _| name.split_once('@').is_none_or(|(_, k)| is_asked(k)));
+    }
 }
 
 /// A run was measured when it was fitted: before its hidden labels could be looked at.
@@ -113,6 +186,9 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         ("--gallery", args.gallery.is_some()),
         ("--view", args.view.is_some()),
         ("--loss", !args.loss.is_empty()),
+        ("--metric", args.metric != MetricName::Cosine),
+        ("--no-nmi", args.no_nmi),
+        ("--dry-run", args.dry_run),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
@@ -121,11 +197,14 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
             args.source.display()
         )));
     }
-    let metrics = RunFolder::open(&args.source)?.metrics()?;
+    let mut metrics = RunFolder::open(&args.source)?.metrics()?;
+    if args.at.iter().map(|k| k.get()).ne(DEFAULT_AT) {
+        only_at(&mut metrics, args)?;
+    }
     if at.common.json {
         output::json(&metrics)?;
     } else {
-        let summary = |value: &serde_json::Value| {
+        let summary = |value: &Value| {
             serde_json::from_str::<Summary>(&value.to_string()).map_err(|e| {
                 let file = args.source.join("metrics.json");
                 Failure::failed(format!("{}: broken: {e}", file.display()))
@@ -151,8 +230,8 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
     gates(args, &metrics)
 }
 
-fn estimate(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
-    let size = |path| -> Result<(f64, f64), Failure> {
+fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
+    let size = |path: &Path| -> Result<(f64, f64), Failure> {
         let shape = data::inspect(path, args.view.as_deref(), &args.images, at)?;
         let columns = shape.views.iter().map(|&(_, d)| d).max().unwrap_or(0);
         Ok((shape.items as f64, columns as f64))
@@ -163,59 +242,242 @@ fn estimate(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
         None => 0.0,
     };
     let searched = if gallery > 0.0 { gallery } else { queries };
-    // The losses hold about eight matrices of all with all, in f64.
-    let of_losses = if args.loss.is_empty() {
-        0.0
+    let files = (args.source.as_path(), args.labels.as_deref());
+    let classes = if args.dry_run {
+        estimate::classes(files, args.view.as_deref(), &args.images, (queries, d), at)
     } else {
-        64.0 * queries.min(MOST_ITEMS as f64).powi(2)
+        // Looked at again once they are read.
+        None
     };
-    Ok(Estimate::new()
-        .resident(8.0 * (queries + gallery) * d + of_losses)
-        .evaluation(queries, searched, d, 100.0, !args.no_nmi))
+    let classes = classes.map_or(CLASSES, |c| c as f64);
+    let read = Estimate::new().resident(8.0 * (queries + gallery) * d);
+    Ok(with_losses(read, queries, args).evaluation(queries, searched, d, classes, !args.no_nmi))
 }
 
-type Asked = (Array2<f32>, Labels, Vec<usize>, Vec<usize>);
+/// Classes that are thought of before the labels are read.
+const CLASSES: f64 = 100.0;
+
+/// The same once it is known who asks, who is searched and how many classes there are.
+fn after_reading(
+    queries: &[usize],
+    gallery: &[usize],
+    d: usize,
+    labels: &Labels,
+    args: &Eval,
+) -> Estimate {
+    let (rows, d) = (labels.len() as f64, d as f64);
+    let (asked, searched) = (queries.len() as f64, gallery.len() as f64);
+    let classes = labels.n_classes() as f64;
+    let read = Estimate::new().resident(8.0 * rows * d);
+    with_losses(read, rows, args).evaluation(asked, searched, d, classes, !args.no_nmi)
+}
+
+/// The losses hold about eight matrices of all with all, in f64.
+fn with_losses(estimate: Estimate, items: f64, args: &Eval) -> Estimate {
+    if args.loss.is_empty() {
+        return estimate;
+    }
+    estimate.resident(64.0 * items.min(MOST_ITEMS as f64).powi(2))
+}
 
 /// All rows and labels, and which of them ask and are searched.
-fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
-    let one = |path: &std::path::Path, labels: Option<&std::path::Path>| {
+struct Asked {
+    embeddings: Array2<f32>,
+    labels: Labels,
+    queries: Vec<usize>,
+    gallery: Vec<usize>,
+    /// For each row the one that is the same item, where both sides have ids.
+    same_as: Option<Vec<usize>>,
+}
+
+/// One side of an evaluation as it was read.
+struct Side {
+    rows: Array2<f32>,
+    labels: Labels,
+    split: Option<Vec<Part>>,
+    /// If the data name their items: ids that are row numbers name nothing.
+    ids: Option<Vec<String>>,
+}
+
+impl Side {
+    fn read(
+        path: &Path,
+        labels: Option<&Path>,
+        args: &Eval,
+        at: &Context,
+    ) -> Result<Self, Failure> {
         let collection = data::load_path(path, labels, args.view.as_deref(), &args.images, at)?;
         let (collection, name) = data::with_view(collection, args.view.as_deref(), at)?;
-        let labels = data::labels(&collection)?.clone();
-        let split = collection.split.clone();
-        Ok::<_, Failure>((collection.into_view(Some(&name))?.matrix, labels, split))
-    };
-    let (queries, labels, split) = one(&args.source, args.labels.as_deref())?;
-    let n = queries.nrows();
+        let ids = collection.ids();
+        let numbered = ids
+            .iter()
+            .enumerate()
+            .all(|(row, id)| *id == row.to_string());
+        let ids = (!numbered).then(|| ids.to_vec());
+        Ok(Self {
+            labels: collection
+                .labels
+                .clone()
+                .unwrap_or_else(|| Labels::unknown(collection.len())),
+            split: collection.split.clone(),
+            ids,
+            rows: collection.into_view(Some(&name))?.matrix,
+        })
+    }
+
+    /// Fails unless there is a label; `flag` would give some.
+    fn labeled(self, what: &str, flag: &str) -> Result<Self, Failure> {
+        if self.labels.n_known() == 0 {
+            return Err(Failure::failed(format!(
+                "{what} no labels; give some with {flag} FILE (csv with id,label, or .npy)"
+            )));
+        }
+        Ok(self)
+    }
+}
+
+fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
+    let side = Side::read(&args.source, args.labels.as_deref(), args, at)?;
+    let queries = side.labeled("the data hold", "--labels")?;
+    let n = queries.rows.nrows();
     let Some(gallery) = &args.gallery else {
         // Data that say who asks and who is searched are taken at their word.
-        let (asked, searched) = match &split {
+        let (asked, searched) = match &queries.split {
             Some(parts) => likewise::eval::split::roles(parts),
             None => ((0..n).collect(), (0..n).collect()),
         };
-        if asked.is_empty() || searched.is_empty() {
-            return Ok((queries, labels, (0..n).collect(), (0..n).collect()));
-        }
-        return Ok((queries, labels, asked, searched));
+        let everyone = asked.is_empty() || searched.is_empty();
+        let chosen = |items: Vec<usize>| if everyone { (0..n).collect() } else { items };
+        return Ok(Asked {
+            embeddings: queries.rows,
+            labels: queries.labels,
+            queries: chosen(asked),
+            gallery: chosen(searched),
+            same_as: None,
+        });
     };
-    let (gallery, gallery_labels, _) = one(gallery, args.gallery_labels.as_deref())?;
-    if gallery.ncols() != queries.ncols() {
+    let side = Side::read(gallery, args.gallery_labels.as_deref(), args, at)?;
+    let gallery = side.labeled("the gallery has", "--gallery-labels")?;
+    if gallery.rows.ncols() != queries.rows.ncols() {
         return Err(Failure::failed(format!(
             "the queries have {} columns, the gallery {}",
-            queries.ncols(),
-            gallery.ncols()
+            queries.rows.ncols(),
+            gallery.rows.ncols()
         )));
     }
+    let same_as = same_items(&queries, &gallery);
+    if same_as.is_none() {
+        let both = equal_rows(queries.rows.view(), gallery.rows.view());
+        if both > 0 {
+            at.monitor.warn(format!(
+                "{both} of the {n} queries stand in the gallery with equal values, and find \
+                 themselves first; give both sides ids, or leave --gallery out if they are the \
+                 same items"
+            ));
+        }
+    }
     let names = |labels: &Labels| -> Vec<String> {
-        let name = |label: &likewise::Label| match label {
-            likewise::Label::Known(c) => labels.classes()[*c as usize].clone(),
-            likewise::Label::Outside => "-2".into(),
-            likewise::Label::Unknown => String::new(),
+        let name = |label: &Label| match label {
+            Label::Known(c) => labels.classes()[*c as usize].clone(),
+            Label::Outside => "-2".into(),
+            Label::Unknown => String::new(),
         };
         labels.items().iter().map(name).collect()
     };
-    let all = Labels::parse(names(&labels).into_iter().chain(names(&gallery_labels)));
-    let m = gallery.nrows();
-    let rows = concatenate![Axis(0), queries, gallery];
-    Ok((rows, all, (0..n).collect(), (n..n + m).collect()))
+    let labels = names(&queries.labels).into_iter();
+    let m = gallery.rows.nrows();
+    Ok(Asked {
+        labels: Labels::parse(labels.chain(names(&gallery.labels))),
+        embeddings: concatenate![Axis(0), queries.rows, gallery.rows],
+        queries: (0..n).collect(),
+        gallery: (n..n + m).collect(),
+        same_as,
+    })
+}
+
+/// For each row of both sides, one after the other, the row of the gallery that has its id, or
+/// itself; `None` unless both sides have ids.
+fn same_items(queries: &Side, gallery: &Side) -> Option<Vec<usize>> {
+    let (asked, searched) = (queries.ids.as_ref()?, gallery.ids.as_ref()?);
+    let n = asked.len();
+    let rows = searched.iter().zip(n..);
+    let row_of: HashMap<&String, usize> = rows.collect();
+    let own = (0..n).zip(asked);
+    let same = own.map(|(row, id)| row_of.get(id).copied().unwrap_or(row));
+    Some(same.chain(n..n + searched.len()).collect())
+}
+
+/// Number of rows of `a` that are rows of `b` to the last bit; rows of zeros count for nothing.
+fn equal_rows(a: ArrayView2<f32>, b: ArrayView2<f32>) -> usize {
+    let bits = |row: ArrayView1<f32>| -> Vec<u32> { row.iter().map(|v| v.to_bits()).collect() };
+    let hash = |row: ArrayView1<f32>| {
+        let mut hasher = DefaultHasher::new();
+        bits(row).hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut rows: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (i, row) in b.rows().into_iter().enumerate() {
+        rows.entry(hash(row)).or_default().push(i);
+    }
+    let stands = |row: &ArrayView1<f32>| {
+        let same = rows.get(&hash(*row)).into_iter().flatten();
+        row.iter().any(|&v| v != 0.0) && same.into_iter().any(|&i| bits(b.row(i)) == bits(*row))
+    };
+    a.rows().into_iter().filter(stands).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn side(ids: Option<&[&str]>, rows: Array2<f32>) -> Side {
+        Side {
+            labels: Labels::unknown(rows.nrows()),
+            split: None,
+            ids: ids.map(|ids| ids.iter().map(|&id| id.to_owned()).collect()),
+            rows,
+        }
+    }
+
+    #[test]
+    fn the_same_id_is_the_same_item() {
+        let rows = Array2::zeros((3, 1));
+        let queries = side(Some(&["a", "b", "c"]), rows.clone());
+        let gallery = side(Some(&["c", "x", "a"]), rows.clone());
+        let same = same_items(&queries, &gallery).unwrap();
+        assert_eq!(same, [5, 1, 3, 3, 4, 5]);
+        assert_eq!(same_items(&queries, &side(None, rows)), None);
+    }
+
+    #[test]
+    fn equal_rows_are_counted_but_not_zeros() {
+        let a = array![[1.0, 2.0], [0.0, 0.0], [3.0, 4.0], [1.0, 2.0]];
+        let b = array![[0.0, 0.0], [1.0, 2.0], [3.0, 4.5]];
+        assert_eq!(equal_rows(a.view(), b.view()), 2);
+    }
+
+    #[test]
+    fn an_item_that_is_not_used_counts_once() {
+        let labels = Labels::parse(["a", "", "-2", "a", ""]);
+        let all: Vec<usize> = (0..5).collect();
+        assert_eq!(unused(&labels, &all, &all), 2);
+        // An outside item can be searched, but not ask.
+        assert_eq!(unused(&labels, &[1, 2], &[0, 3]), 2);
+        assert_eq!(unused(&labels, &[0], &[2, 3]), 0);
+    }
+
+    #[test]
+    fn a_run_keeps_the_k_that_are_asked_for() {
+        let mut metrics = serde_json::json!({
+            "recall": {"1": 0.5, "8": 0.9}, "precision": {"1": 0.5, "8": 0.4}, "map": 0.3,
+            "ci": {"recall@1": [0.4, 0.6], "recall@8": [0.8, 1.0], "map": [0.2, 0.4]},
+        });
+        keep_at(&mut metrics, &["8".to_owned()]);
+        let expected = serde_json::json!({
+            "recall": {"8": 0.9}, "precision": {"8": 0.4}, "map": 0.3,
+            "ci": {"recall@8": [0.8, 1.0], "map": [0.2, 0.4]},
+        });
+        assert_eq!(metrics, expected);
+    }
 }

@@ -35,11 +35,11 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
             recipe.graph = recipe.graph.k(most);
         }
     }
-    let estimate = estimate(&shape, &recipe, args);
     if args.dry_run {
-        return estimate.print(at);
+        let classes = shape.classes(&args.data, at);
+        return estimate(&shape, &recipe, args, classes).print(at);
     }
-    estimate.check(at)?;
+    estimate(&shape, &recipe, args, None).check(at)?;
     let Some(out) = &args.out else {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     };
     let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
     let view = collection.view(Some(&name))?;
-    data::labels(&collection)?;
+    let classes = data::labels(&collection)?.n_classes();
+    estimate(&shape, &recipe, args, Some(classes)).check(at)?;
     let split = match args.split {
         Some(SplitName::ZeroShot) => SplitKind::ZeroShot,
         Some(SplitName::Given) => SplitKind::Given,
@@ -277,7 +278,12 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
     Ok(recipe)
 }
 
-fn estimate(shape: &graph::DataShape, recipe: &Recipe, args: &Fit) -> Estimate {
+fn estimate(
+    shape: &graph::DataShape,
+    recipe: &Recipe,
+    args: &Fit,
+    classes: Option<usize>,
+) -> Estimate {
     let (n, d) = (shape.items, shape.columns);
     let rank = d.min(recipe.head.rank as f64);
     let draws = match args.labels_per_class {
@@ -285,7 +291,7 @@ fn estimate(shape: &graph::DataShape, recipe: &Recipe, args: &Fit) -> Estimate {
         None => 1.0,
     };
     let k = recipe.graph.n_neighbors() as f64;
-    let classes = 20.0;
+    let classes = classes.map_or(20.0, |c| c as f64);
     let batches = (n / recipe.train.batch as f64).min(match recipe.train.steps {
         0 => f64::INFINITY,
         steps => steps as f64,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::{Graph, GraphFlags, PrecisionName, SymmetrizeName};
 use crate::data;
-use crate::estimate::Estimate;
+use crate::estimate::{self, Estimate};
 use crate::failure::Failure;
 use crate::output;
 
@@ -180,6 +180,13 @@ pub(super) fn shape(of: &crate::args::Data, at: &Context) -> Result<DataShape, F
 }
 
 impl DataShape {
+    /// Number of classes, where finding that out is cheap.
+    pub(super) fn classes(&self, of: &crate::args::Data, at: &Context) -> Option<usize> {
+        let files = (of.path(), of.labels.as_deref());
+        let size = (self.items, self.all_columns);
+        estimate::classes(files, of.view.as_deref(), &of.images, size, at)
+    }
+
     /// The features in memory, and a copy of the view that is worked on.
     pub(super) fn read(&self) -> Estimate {
         Estimate::new().resident(4.0 * self.items * (self.all_columns + self.columns))

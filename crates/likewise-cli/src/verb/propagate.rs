@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     check_files(args, &choice)?;
     let shape = graph::shape(&args.data, at)?;
     if args.dry_run {
-        return estimate(args, &shape, 10).print(at);
+        let classes = shape.classes(&args.data, at).unwrap_or(10);
+        return estimate(args, &shape, classes).print(at);
     }
     shape.read().check(at)?;
     let start = Instant::now();

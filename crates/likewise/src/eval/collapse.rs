@@ -10,13 +10,14 @@
 //! - **mean cosine** over all pairs of different items, from the sum of the unit rows in
 //!   O(n d): 0 for directions spread evenly, 1 if all are the same.
 //!
-//! Cost: O(n d^2 + d^3), see [`Spectrum`].
+//! Cost: O(n d m + m^3) with m the smaller of n and d: the eigenvalues alone, without their
+//! directions. Of many rows a [`sample`] tells as much.
 
 use ndarray::{Array1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::whitening::Spectrum;
-use crate::Result;
+use super::whitening;
+use crate::{Result, seed};
 
 /// What the numbers mean, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +57,9 @@ impl Collapse {
     /// # Ok::<(), likewise::Error>(())
     /// ```
     pub fn measure(x: ArrayView2<f32>) -> Result<Self> {
-        let spectrum = Spectrum::fit(x)?;
-        let total = spectrum.variances.sum();
-        let shares = spectrum.variances.iter().map(|v| v / total);
+        let variances = whitening::variances(x)?;
+        let total = variances.sum();
+        let shares = variances.iter().map(|v| v / total);
         let entropy: f64 = shares.filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum();
         Ok(Self {
             effective_rank: if total > 0.0 { entropy.exp() } else { 0.0 },
@@ -80,6 +81,26 @@ impl Collapse {
             Verdict::Healthy
         }
     }
+}
+
+/// At most `most` of `n` rows to [measure](Collapse::measure), ascending: drawn without
+/// replacement, because the first rows of sorted data are of one class. The same for the same
+/// `n`, `most` and `seed`.
+///
+/// ```
+/// use likewise::eval::collapse::sample;
+/// let rows = sample(1000, 10, 0);
+/// assert!(rows.len() == 10 && rows.is_sorted() && rows[9] > 10);
+/// assert_eq!(sample(3, 10, 0), [0, 1, 2]);
+/// ```
+pub fn sample(n: usize, most: usize, seed: u64) -> Vec<usize> {
+    if n <= most {
+        return (0..n).collect();
+    }
+    let mut rng = seed::stream(seed, "rows of the collapse meter");
+    let mut rows = rand::seq::index::sample(&mut rng, n, most).into_vec();
+    rows.sort_unstable();
+    rows
 }
 
 /// `(|sum u|^2 - sum |u|^2) / (n (n - 1))` for the unit rows u.
@@ -149,6 +170,39 @@ mod tests {
         let c = Collapse::measure(x.view()).unwrap();
         let entropy = -(0.75 * 0.75_f64.ln() + 0.25 * 0.25_f64.ln());
         assert!((c.effective_rank - entropy.exp()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_sample_of_sorted_rows_is_like_all_of_them() {
+        // Sorted by class: the first rows all lie on one axis.
+        let x = Array2::from_shape_fn((6000, 6), |(i, j)| {
+            let noise = ((i * 31 + j * 17) % 101) as f32 / 1000.0;
+            noise + f32::from(u8::from(i / 1000 == j))
+        });
+        let of = |rows: &[usize]| {
+            let x = crate::matrix::select_rows(x.view(), rows);
+            Collapse::measure(x.view()).unwrap()
+        };
+        let all = Collapse::measure(x.view()).unwrap();
+        let drawn = of(&sample(6000, 500, 3));
+        assert!((drawn.effective_rank - all.effective_rank).abs() < 0.1);
+        assert!((drawn.mean_cosine - all.mean_cosine).abs() < 0.02);
+        let first = of(&(0..500).collect::<Vec<_>>());
+        assert!((first.mean_cosine - all.mean_cosine).abs() > 0.5);
+        assert_ne!(sample(6000, 500, 3), sample(6000, 500, 4));
+    }
+
+    #[test]
+    fn variances_alone_are_those_of_the_spectrum() {
+        let mut rng = seed::stream(2, "collapse");
+        for (n, d) in [(300, 40), (30, 80)] {
+            let x = Array2::from_shape_fn((n, d), |_| rng.random_range(-1.0_f32..2.0));
+            let spectrum = crate::eval::whitening::Spectrum::fit(x.view()).unwrap();
+            let alone = whitening::variances(x.view()).unwrap();
+            assert_eq!(alone.len(), spectrum.variances.len());
+            let error = (&alone - &spectrum.variances).mapv(f64::abs);
+            assert!(error.iter().all(|&e| e < 1e-12 * alone[0]));
+        }
     }
 
     #[test]

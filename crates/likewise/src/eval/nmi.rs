@@ -59,7 +59,7 @@ fn entropy(mut parts: Vec<u64>) -> f64 {
 }
 
 /// Entropy in nats of counts that sum to `n`.
-pub(super) fn entropy_of_counts(counts: impl Iterator<Item = usize>, n: usize) -> f64 {
+fn entropy_of_counts(counts: impl Iterator<Item = usize>, n: usize) -> f64 {
     let shares = counts.filter(|&c| c > 0).map(|c| c as f64 / n as f64);
     -shares.map(|p| p * p.ln()).sum::<f64>()
 }

@@ -14,6 +14,10 @@
 //!   out too (a condensed list): they may be relevant or not, and counting them as wrong
 //!   would mostly measure how many labels are missing. Items known to be
 //!   [`Outside`](crate::Label::Outside) stay in the gallery as wrong answers. Both counts are reported.
+//! - Of more than [`MANY_QUERIES`] queries, [`SAMPLE`] ask: each class in its share, the same
+//!   ones for all embeddings of the same items. The gallery stays whole, so nothing is
+//!   biased; the interval of a share is then about 1.4 points in a hundred wide at most.
+//!   [`Ranking::drawn_from`] tells; [`Protocol::all_queries`] asks them all.
 //!
 //! # Cost
 //! O(queries x gallery x dimensions) time, all cores; one copy of the gallery and at
@@ -26,11 +30,18 @@
 use std::fmt;
 
 use ndarray::ArrayView2;
+use rand::RngExt;
+use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::rank_counter::RankCounter;
 use crate::distance::{Metric, Searched};
-use crate::{Error, Label, Labels, Monitor, Result};
+use crate::{Error, Label, Labels, Monitor, Result, seed};
+
+/// Queries of known class above which only a sample asks.
+pub const MANY_QUERIES: usize = 50_000;
+/// Number of queries of that sample.
+pub const SAMPLE: usize = 20_000;
 
 /// Who asks, who is searched, and how.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +56,11 @@ pub struct Protocol<'a> {
     pub gallery: &'a [usize],
     /// How items are compared.
     pub metric: Metric,
+    /// For each item the one that is not searched when it asks, because both are the same
+    /// thing. `None`: the item itself.
+    pub same_as: Option<&'a [usize]>,
+    /// How many of more than [`MANY_QUERIES`] queries ask; `None`: all, however many.
+    pub sample: Option<usize>,
 }
 
 impl<'a> Protocol<'a> {
@@ -61,6 +77,8 @@ impl<'a> Protocol<'a> {
             queries,
             gallery,
             metric: Metric::Cosine,
+            same_as: None,
+            sample: Some(SAMPLE),
         }
     }
 
@@ -76,7 +94,32 @@ impl<'a> Protocol<'a> {
         self
     }
 
+    /// Leaves out, when item `i` asks, item `same_as[i]` instead of item `i`: for queries that
+    /// stand in the gallery as rows of their own.
+    #[must_use]
+    pub fn same_as(mut self, same_as: &'a [usize]) -> Self {
+        self.same_as = Some(same_as);
+        self
+    }
+
+    /// Lets every query ask, however many there are.
+    #[must_use]
+    pub fn all_queries(mut self) -> Self {
+        self.sample = None;
+        self
+    }
+
     pub(super) fn check(&self) -> Result<()> {
+        if let Some(same_as) = self.same_as
+            && (same_as.len() != self.labels.len()
+                || same_as.iter().any(|&i| i >= self.labels.len()))
+        {
+            return Err(Error::data(format!(
+                "what is the same as what: {} entries for {} items; give one item of them for each",
+                same_as.len(),
+                self.labels.len()
+            )));
+        }
         if self.labels.len() != self.embeddings.nrows() {
             return Err(Error::data(format!(
                 "{} labels for {} embeddings; there must be one each",
@@ -170,6 +213,8 @@ impl fmt::Display for Measure {
 pub struct Ranking {
     /// The items that asked, in the order of the protocol, skipped ones left out.
     pub queries: Vec<usize>,
+    /// Number of queries of known class that these are a sample of, if they are one.
+    pub drawn_from: Option<usize>,
     /// Number of relevant items in the gallery, by query; 0 for a lone query.
     pub relevant: Vec<usize>,
     /// Queries left out because their class is not known.
@@ -285,6 +330,14 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
     queries.retain(|&q| class(q).is_some());
     let mut gallery: Vec<usize> = protocol.gallery.to_vec();
     gallery.retain(|&item| labels[item] != Label::Unknown);
+    let known = queries.len();
+    let drawn_from = match protocol.sample {
+        Some(sample) if known > MANY_QUERIES && known > sample => {
+            queries = draw(&queries, labels, sample);
+            Some(known)
+        }
+        _ => None,
+    };
     // Ties fall by item, whatever order the gallery was named in.
     gallery.sort_unstable();
     if queries.is_empty() {
@@ -324,11 +377,12 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         RankCounter::default,
         |counter, q, _, scores| {
             let item = queries[q];
-            if let Some(own) = scores.get_mut(place[item] as usize) {
-                *own = f32::NEG_INFINITY;
+            let own = place[protocol.same_as.map_or(item, |same_as| same_as[item])];
+            if let Some(score) = scores.get_mut(own as usize) {
+                *score = f32::NEG_INFINITY;
             }
             let relevant = class(item).map_or(&[][..], |c| &by_class[c as usize]);
-            let ranks = counter.ranks(scores, relevant, place[item]);
+            let ranks = counter.ranks(scores, relevant, own);
             let values: Box<[f64]> = measures.iter().map(|m| m.of(ranks)).collect();
             (ranks.len(), values)
         },
@@ -342,12 +396,29 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         .collect();
     Ok(Ranking {
         relevant: answers.iter().map(|a| a.0).collect(),
-        skipped_queries: protocol.queries.len() - queries.len(),
+        skipped_queries: protocol.queries.len() - known,
+        drawn_from,
         skipped_gallery: protocol.gallery.len() - gallery.len(),
         gallery: gallery.len(),
         queries,
         columns,
     })
+}
+
+/// `most` of `queries`, in their order: of each class its share, rounded up or down by chance.
+fn draw(queries: &[usize], labels: &Labels, most: usize) -> Vec<usize> {
+    let mut rng = seed::stream(0, "sample of queries");
+    let mut shuffled: Vec<usize> = (0..queries.len()).collect();
+    shuffled.shuffle(&mut rng);
+    shuffled.sort_by_key(|&q| labels[queries[q]].class());
+    // Every so many of the list in the order of the classes.
+    let step = queries.len() as f64 / most as f64;
+    let start = rng.random::<f64>();
+    let place = |i: usize| (((i as f64 + start) * step) as usize).min(queries.len() - 1);
+    let mut drawn: Vec<usize> = (0..most).map(|i| shuffled[place(i)]).collect();
+    drawn.sort_unstable();
+    drawn.dedup();
+    drawn.into_iter().map(|q| queries[q]).collect()
 }
 
 #[cfg(test)]
@@ -554,6 +625,71 @@ mod tests {
         };
         assert_eq!(run(1, &items), run(2, &items));
         assert_eq!(run(1, &items), run(2, &reversed));
+    }
+
+    #[test]
+    fn of_very_many_queries_a_sample_asks_each_class_in_its_share() {
+        // Class 0 has half of the items, class 1 to 9 what is left, and 2 items are lone.
+        let n = MANY_QUERIES + 1000;
+        let class = |i: usize| match i {
+            0 | 1 => 100 + i,
+            _ if i % 2 == 0 => 0,
+            _ => 1 + i / 2 % 9,
+        };
+        let labels = Labels::from_integers((0..n).map(|i| class(i) as i64));
+        let x = Array2::from_shape_fn((n, 2), |(i, j)| {
+            let angle = (i * 7919 % 1000) as f32 + 300.0 * class(i) as f32;
+            if j == 0 { angle.cos() } else { angle.sin() }
+        });
+        let items: Vec<usize> = (0..n).collect();
+        let gallery: Vec<usize> = (0..400).collect();
+        let protocol = Protocol::new(x.view(), &labels, &items, &gallery);
+        let sampled = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        assert_eq!(sampled.drawn_from, Some(n));
+        assert!(sampled.queries.len().abs_diff(SAMPLE) <= 1);
+        assert!(sampled.queries.is_sorted());
+        assert_eq!(sampled.skipped_queries, 0);
+        let share = |class: u32| {
+            let of = |items: &[usize]| {
+                let members = items.iter().filter(|&&i| labels[i].class() == Some(class));
+                members.count() as f64 / items.len() as f64
+            };
+            (of(&sampled.queries), of(&items))
+        };
+        for c in 0..10 {
+            let (drawn, all) = share(c);
+            assert!((drawn - all).abs() < 1e-3, "class {c}: {drawn} {all}");
+        }
+        // The sampled queries have the values that they have where all ask.
+        let whole = evaluate(&protocol.all_queries(), &[1], &Monitor::silent()).unwrap();
+        assert_eq!((whole.drawn_from, whole.queries.len()), (None, n));
+        for measure in sampled.measures() {
+            let (some, all) = (sampled.values(measure), whole.values(measure));
+            let pairs = sampled.queries.iter().zip(some.unwrap());
+            assert!(pairs.into_iter().all(|(&q, v)| *v == all.unwrap()[q]));
+            let (a, b) = (sampled.mean(measure), whole.mean(measure));
+            assert!((a.unwrap() - b.unwrap()).abs() < 0.02, "{measure}");
+        }
+        let few = Protocol::new(x.view(), &labels, &items[..MANY_QUERIES], &gallery);
+        let few = evaluate(&few, &[1], &Monitor::silent()).unwrap();
+        assert_eq!(few.drawn_from, None);
+    }
+
+    #[test]
+    fn a_query_does_not_find_the_row_that_is_the_same_thing() {
+        // Items 2 and 3 are the rows 0 and 1 as the gallery has them.
+        let x = angles(&[0.0, 50.0, 1.0, 51.0, 3.0]);
+        let labels = Labels::parse(["a", "b", "a", "b", "a"]);
+        let protocol = Protocol::new(x.view(), &labels, &[0, 1], &[2, 3, 4]);
+        let run = |p: &Protocol| evaluate(p, &[1], &Monitor::silent()).unwrap();
+        assert_eq!(run(&protocol).relevant, [2, 1]);
+        let apart = run(&protocol.same_as(&[2, 3, 2, 3, 4]));
+        assert_eq!(apart.relevant, [1, 0]);
+        assert_eq!(apart.values(Measure::Recall(1)).unwrap(), [1.0, 0.0]);
+        for wrong in [&[0, 1, 2][..], &[0, 1, 2, 3, 5]] {
+            let wrong = protocol.same_as(wrong);
+            assert!(evaluate(&wrong, &[1], &Monitor::silent()).is_err());
+        }
     }
 
     #[test]

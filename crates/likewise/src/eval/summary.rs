@@ -35,8 +35,12 @@ pub struct Summary {
     pub r_precision: Option<f64>,
     /// NMI of k-means clusters with the classes.
     pub nmi: Option<f64>,
-    /// Number of queries.
+    /// Number of queries that asked.
     pub n_queries: usize,
+    /// Number of queries that these are a sample of, if they are one: the intervals are as wide
+    /// as so many queries make them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_queries_drawn_from: Option<usize>,
     /// Queries without any relevant item: 0 in R@k and P@k, left out of the others.
     pub n_lone: usize,
     /// Items that were searched.
@@ -64,6 +68,7 @@ impl Summary {
         let mean = mean_ranking(runs)?;
         let mut summary = Self {
             n_queries: mean.queries.len(),
+            n_queries_drawn_from: mean.drawn_from,
             n_lone: mean.lone(),
             n_gallery: mean.gallery,
             draws: runs.len(),
@@ -86,15 +91,22 @@ impl Summary {
             summary.interval(&measure.to_string(), estimate);
         }
         let nmis: Vec<&Nmi> = runs.iter().filter_map(|r| r.nmi.as_ref()).collect();
-        if let (Some(_), [one, ..]) = (&first.nmi, nmis.as_slice()) {
+        if first.nmi.is_some() {
+            // All runs are over the same items: luck with these does not average out.
+            let intervals: Vec<Estimate> = nmis
+                .iter()
+                .map(|nmi| bootstrap.nmi(nmi))
+                .collect::<Result<_>>()?;
+            let mean = |of: fn(&Estimate) -> f64| {
+                intervals.iter().map(of).sum::<f64>() / intervals.len() as f64
+            };
+            let over_items = Estimate {
+                value: mean(|e| e.value),
+                low: mean(|e| e.low),
+                high: mean(|e| e.high),
+            };
             let values: Vec<f64> = nmis.iter().map(|n| n.value).collect();
-            let mut estimate = bootstrap.nmi(one)?;
-            // The bootstrap of the first run stands for all: its width is what matters.
-            let shift = values.iter().sum::<f64>() / values.len() as f64 - estimate.value;
-            estimate.value += shift;
-            estimate.low += shift;
-            estimate.high += shift;
-            let estimate = joined(estimate, &values);
+            let estimate = joined(over_items, &values);
             summary.nmi = Some(estimate.value);
             summary.interval("nmi", estimate);
         }
@@ -201,6 +213,40 @@ mod tests {
         assert!((two.map.unwrap() - expected).abs() < 1e-12);
         let width = |s: &Summary| s.ci["map"][1] - s.ci["map"][0];
         assert!(width(&two) > width(&one));
+    }
+
+    #[test]
+    fn the_interval_of_nmi_holds_it_for_one_run_and_for_several() {
+        // 98 classes of 42 items, half of them in the cluster of another class.
+        let with = |shift: usize| {
+            let classes: Vec<u32> = (0..98 * 42).map(|i| i % 98).collect();
+            let clusters: Vec<u32> = (0..98 * 42_u32)
+                .map(|i| {
+                    let far = (i as usize * 7919 + shift) % 10;
+                    if far < 5 {
+                        i % 98
+                    } else {
+                        (i + far as u32) % 98
+                    }
+                })
+                .collect();
+            Run {
+                nmi: Some(Nmi {
+                    value: crate::eval::nmi::nmi(&classes, &clusters).unwrap(),
+                    classes,
+                    clusters,
+                    skipped: 0,
+                }),
+                ..run(30.0)
+            }
+        };
+        let runs = [with(0), with(3), with(6)];
+        for runs in [&runs[..1], &runs[..]] {
+            let summary = Summary::of(runs, &Bootstrap::new()).unwrap();
+            let (value, [low, high]) = (summary.nmi.unwrap(), summary.ci["nmi"]);
+            assert!(low < value && value < high, "{low} {value} {high}");
+            assert!(high - low < 0.05, "{low} {high}");
+        }
     }
 
     #[test]

@@ -19,13 +19,15 @@
 //! With m the smaller of n and d: O(n d m + m^3) in `f64`, once for any number of `eps`; memory
 //! O(d m + block x d).
 
+use std::num::NonZeroUsize;
+
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rayon::prelude::*;
 
-use crate::matrix::{check_finite, column_means};
+use crate::matrix::{check_finite, column_means, outsized, select_rows};
 use crate::{Error, ErrorKind, Result};
 
 /// Rows that are centred in `f64` at a time.
@@ -97,6 +99,38 @@ impl Spectrum {
         Self::of_covariance(&covariance, mean, scale)
     }
 
+    /// As [`fit`](Self::fit) or, with `standardized`, [`fit_standardized`](Self::fit_standardized),
+    /// of the rows that are not [outsized](crate::matrix::outsized), and which rows were left out
+    /// for that.
+    ///
+    /// A single row of 1e30 is otherwise the first direction, the mean and the scale of all. The
+    /// same to the last bit as those two where no row is left out. Fails as they do.
+    ///
+    /// ```
+    /// use likewise::eval::whitening::Spectrum;
+    /// let x = ndarray::array![[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0], [1e30, 1e30]];
+    /// let (spectrum, left_out) = Spectrum::fit_sound(x.view(), false)?;
+    /// assert_eq!(left_out, [4]);
+    /// assert_eq!(spectrum.mean.to_vec(), [0.0, 0.0]);
+    /// assert!((spectrum.variances[0] - 2.0).abs() < 1e-12);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn fit_sound(x: ArrayView2<f32>, standardized: bool) -> Result<(Self, Vec<usize>)> {
+        let fit = if standardized {
+            Self::fit_standardized
+        } else {
+            Self::fit
+        };
+        let left_out = outsized(x);
+        if left_out.is_empty() {
+            return Ok((fit(x)?, left_out));
+        }
+        check(x)?;
+        let sound = |row: &usize| left_out.binary_search(row).is_err();
+        let rows: Vec<usize> = (0..x.nrows()).filter(sound).collect();
+        Ok((fit(select_rows(x, &rows).view())?, left_out))
+    }
+
     /// The spectrum of the mean of `r r^T` over the `n` rows of `d` that `row` writes, which are
     /// taken as centred.
     pub(crate) fn of_centred(
@@ -132,10 +166,7 @@ impl Spectrum {
     fn of_rows(rows: Array2<f64>, mean: Array1<f64>, scale: Array1<f64>) -> Result<Self> {
         let n = rows.nrows();
         let (variances, combinations) = eigen(&products(&rows))?;
-        let largest = variances[n - 1].max(0.0);
-        // What is below is the rounding of zeros, of which centring alone makes one.
-        let least = largest * n as f64 * f64::EPSILON;
-        let kept: Vec<usize> = (0..n).rev().filter(|&i| variances[i] > least).collect();
+        let kept = above_rounding(&variances);
         let weights = Array2::from_shape_fn((kept.len(), n), |(j, i)| {
             combinations[(i, kept[j])] / (n as f64 * variances[kept[j]]).sqrt()
         });
@@ -349,22 +380,66 @@ fn check(x: ArrayView2<f32>) -> Result<()> {
     check_finite(x, "covariance")
 }
 
+/// The variances of [`Spectrum::fit`] without the directions, which take most of its time.
+pub(super) fn variances(x: ArrayView2<f32>) -> Result<Array1<f64>> {
+    check(x)?;
+    let mean = column_means(x);
+    if x.nrows() < x.ncols() {
+        let variances = decompose(&products(&centred(x, &mean)), None)?;
+        let kept = above_rounding(&variances);
+        return Ok(kept.iter().map(|&i| variances[i]).collect());
+    }
+    let variances = decompose(&covariance(x, &mean), None)?;
+    Ok(variances.iter().rev().map(|v| v.max(0.0)).collect())
+}
+
+/// Which eigenvalues (ascending) of the products of rows are not the rounding of zeros, of which
+/// centring alone makes one; the largest first.
+fn above_rounding(variances: &[f64]) -> Vec<usize> {
+    let n = variances.len();
+    let largest = variances.last().map_or(0.0, |v| v.max(0.0));
+    let least = largest * n as f64 * f64::EPSILON;
+    (0..n).rev().filter(|&i| variances[i] > least).collect()
+}
+
 /// Eigenvalues of a symmetric matrix by its lower triangle, ascending, and unit eigenvectors,
 /// one a column.
 fn eigen(of: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
+    let mut vectors = Mat::<f64>::zeros(of.nrows(), of.nrows());
+    let values = decompose(of, Some(vectors.as_mut()))?;
+    Ok((values, vectors))
+}
+
+/// The parts that a decomposition of `d` rows is cut into. Their number follows from the size
+/// alone: the bits of the result depend on it, and must not depend on the number of threads.
+fn parts(d: usize) -> Par {
+    const LEAST: usize = 512;
+    const PARTS: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
+    if d < LEAST {
+        Par::Seq
+    } else {
+        Par::Rayon(PARTS)
+    }
+}
+
+/// Eigenvalues of a symmetric matrix by its lower triangle, ascending, and where asked for its
+/// unit eigenvectors, one a column.
+fn decompose(of: &Mat<f64>, vectors: Option<MatMut<f64>>) -> Result<Vec<f64>> {
     let d = of.nrows();
-    let mut vectors = Mat::<f64>::zeros(d, d);
     let mut values = faer::diag::Diag::<f64>::zeros(d);
     let params = faer::Spec::default();
-    let need = self_adjoint_evd_scratch::<f64>(d, ComputeEigenvectors::Yes, Par::Seq, params);
+    let wanted = match vectors {
+        Some(_) => ComputeEigenvectors::Yes,
+        None => ComputeEigenvectors::No,
+    };
+    let need = self_adjoint_evd_scratch::<f64>(d, wanted, parts(d), params);
     let mut memory = faer::dyn_stack::MemBuffer::try_new(need)
         .map_err(|_| Error::new(ErrorKind::Memory, "no memory for the eigenvectors"))?;
-    // One thread: the split of the work over threads would change the last bits.
     self_adjoint_evd(
         of.as_ref(),
         values.as_mut(),
-        Some(vectors.as_mut()),
-        Par::Seq,
+        vectors,
+        parts(d),
         faer::dyn_stack::MemStack::new(&mut memory),
         params,
     )
@@ -373,7 +448,7 @@ fn eigen(of: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
         Error::new(ErrorKind::Internal, message)
     })?;
     let values = values.column_vector();
-    Ok(((0..d).map(|i| values[i]).collect(), vectors))
+    Ok((0..d).map(|i| values[i]).collect())
 }
 
 /// The lower triangle of the products of rows, over their number; each panel of columns is one
@@ -578,6 +653,43 @@ mod tests {
             })
         };
         assert_eq!(run(1), run(2));
+    }
+
+    #[test]
+    fn large_decompositions_have_the_same_bytes_for_any_thread_count() {
+        let x = data(700, 600);
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().unwrap();
+            pool.install(|| {
+                let s = Spectrum::fit(x.view()).unwrap();
+                (s, variances(x.view()).unwrap())
+            })
+        };
+        let one = run(1);
+        assert!(one == run(2) && one == run(3) && one == run(5));
+    }
+
+    #[test]
+    fn one_broken_row_does_not_change_the_spectrum_of_the_others() {
+        let sound = data(300, 5);
+        let mut x = ndarray::concatenate(ndarray::Axis(0), &[sound.view(), sound.view()]).unwrap();
+        x.row_mut(17).fill(1e30);
+        x.row_mut(317).fill(0.0);
+        let rows: Vec<usize> = (0..600).filter(|&i| i != 17).collect();
+        let rest = select_rows(x.view(), &rows);
+        for standardized in [false, true] {
+            let (s, left_out) = Spectrum::fit_sound(x.view(), standardized).unwrap();
+            assert_eq!(left_out, [17]);
+            let (expected, none) = Spectrum::fit_sound(rest.view(), standardized).unwrap();
+            assert_eq!((s, none), (expected, vec![]));
+        }
+        // What the broken row does where it is not left out.
+        let spoilt = Spectrum::fit(x.view()).unwrap();
+        assert!(spoilt.variances[1] < 1e-9 * spoilt.variances[0]);
+        let fit = Spectrum::fit(rest.view()).unwrap();
+        assert_eq!(Spectrum::fit_sound(rest.view(), false).unwrap().0, fit);
+        assert!(Spectrum::fit_sound(Array2::zeros((0, 3)).view(), false).is_err());
     }
 
     #[test]
