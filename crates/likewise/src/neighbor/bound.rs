@@ -54,6 +54,9 @@ pub(super) fn of_bias(metric: Metric, product: f64, longest: f64) -> f64 {
 
 /// The window of a first pass that is off by `error` at most.
 pub(super) fn window(error: f64) -> f32 {
+    if error.is_nan() {
+        return f32::INFINITY;
+    }
     // A little more than 2 for the roundings of the bound itself.
     ((2.001 * error) as f32).next_up()
 }

@@ -24,7 +24,7 @@ const LONGEST: f64 = 46340.0;
 
 /// Whether sixteen bits are worth the preparation.
 pub(super) fn pays(rows: &Rows) -> bool {
-    rows.n() >= 4096 && rows.dimension() >= 24
+    rows.n() >= 8192 && rows.dimension() >= 48
 }
 
 /// What a first pass found.
