@@ -213,12 +213,13 @@ pub(crate) struct GraphFlags {
 /// First pass of the exact search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PrecisionName {
-    /// Eight bits where that is faster and finds the same, as a sample shows.
+    /// Sixteen bits where that is faster; the neighbours are the same.
     Auto,
     /// Full precision at once.
     F32,
-    /// Eight bits, then full precision for the candidates.
-    I8,
+    /// Sixteen bits, then full precision for all candidates that these cannot rule out.
+    #[value(alias = "i8")]
+    I16,
 }
 
 /// What an edge weighs.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use likewise::index::{Flat, Hnsw, HnswOptions, Index, measured_recall};
+use likewise::index::{Flat, Hit, Hnsw, HnswOptions, Index, measured_recall, nearest};
 use likewise::{Collection, Monitor, distance::Metric, seed};
 use likewise_io::atomic;
 use likewise_io::items::ItemRow;
@@ -58,12 +58,21 @@ pub(crate) struct IndexCard {
     pub(crate) k: usize,
     /// Share of the true neighbours that it finds.
     pub(crate) recall: f64,
+    /// Candidates that a search looks at (ef), chosen for a recall of .99; none for `flat`.
+    #[serde(default)]
+    pub(crate) effort: Option<usize>,
     /// Digest of the index file; none for `flat`, which has no file.
     pub(crate) sha256: Option<String>,
 }
 
-/// From this many items on, `fit` builds an approximate index.
-const APPROXIMATE_FROM: usize = 10_000;
+/// From this many items on, `fit` builds an approximate index. Below, comparing with every
+/// item takes about ten milliseconds a query, and nothing need be built nor read.
+const APPROXIMATE_FROM: usize = 200_000;
+/// Share of the true neighbours that an approximate index should find.
+const RECALL: f64 = 0.99;
+/// Most queries that are compared with every item rather than asked of an index that must be
+/// read first.
+const FEW_QUERIES: usize = 16;
 
 const HNSW_FILE: &str = "hnsw.usearch";
 
@@ -218,15 +227,65 @@ impl RunFolder {
         self.write_json("metrics.json", &study.results)
     }
 
-    /// The index in this folder and what it is.
-    pub(crate) fn index(&self, exact: bool) -> Result<Box<dyn Index>, Failure> {
-        let card: Option<IndexCard> = if self.file("index/index.json").exists() {
-            Some(self.read_json("index/index.json")?)
-        } else {
-            None
+    /// The embedding of one item, of which no others are read.
+    pub(crate) fn embedding(&self, row: usize) -> Result<Array2<f32>, Failure> {
+        let row = match self.mapped()? {
+            Some(mapped) if row < mapped.view().nrows() => mapped.view().select(Axis(0), &[row]),
+            _ => self.embeddings()?.select(Axis(0), &[row]),
         };
+        Ok(row)
+    }
+
+    fn mapped(&self) -> Result<Option<likewise_io::Mapped>, Failure> {
+        Ok(likewise_io::Mapped::npy(self.file("embeddings.npy"))?)
+    }
+
+    /// The nearest of the `items` of this run to each query. A few queries compare with every
+    /// item where it lies in its file: reading the index would take longer. Many are asked of
+    /// the index, unless `exact`.
+    pub(crate) fn search(
+        &self,
+        queries: ArrayView2<f32>,
+        k: usize,
+        items: usize,
+        exact: bool,
+        monitor: &Monitor,
+    ) -> Result<Vec<Vec<Hit>>, Failure> {
+        let card = self.index_card()?;
+        let check = |held: usize| {
+            if held == items {
+                return Ok(());
+            }
+            Err(Failure::failed(format!(
+                "{}: the index holds {held} items, the run {items}; build it anew with \
+                 `likewise index {0}`",
+                self.0.display(),
+            )))
+        };
+        check(card.as_ref().map_or(items, |card| card.items))?;
+        if queries.nrows() <= FEW_QUERIES
+            && let Some(mapped) = self.mapped()?
+        {
+            check(mapped.view().nrows())?;
+            return Ok(nearest(mapped.view(), queries, k, monitor)?);
+        }
+        let index = self.index(card.filter(|_| !exact))?;
+        check(index.len())?;
+        Ok(index.search(queries, k, monitor)?)
+    }
+
+    fn index_card(&self) -> Result<Option<IndexCard>, Failure> {
+        if self.file("index/index.json").exists() {
+            Ok(Some(self.read_json("index/index.json")?))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The index that this card describes, checked byte for byte; the exact one without.
+    fn index(&self, card: Option<IndexCard>) -> Result<Box<dyn Index>, Failure> {
         match card {
-            Some(card) if card.kind == "hnsw" && !exact => {
+            Some(card) if card.kind == "hnsw" => {
                 let path = self.file("index").join(HNSW_FILE);
                 if Some(likewise_io::digest(&path)?) != card.sha256 {
                     return Err(Failure::failed(format!(
@@ -274,15 +333,25 @@ pub(crate) fn write_index(
         dimensions: embeddings.ncols(),
         k,
         recall: 1.0,
+        effort: None,
         sha256: None,
     };
     if kind == IndexName::Hnsw {
-        let index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
+        let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
         let mut rng = seed::stream(seed, "recall sample");
-        let mut asked = sample(&mut rng, n, n.min(500)).into_vec();
+        let mut asked = sample(&mut rng, n, n.min(1000)).into_vec();
         asked.sort_unstable();
-        let queries = embeddings.select(Axis(0), &asked);
+        // Some choose the effort of a search, the others measure the recall.
+        let every_other =
+            |first: usize| -> Vec<usize> { asked.iter().copied().skip(first).step_by(2).collect() };
+        let (choose, measure) = (every_other(usize::from(n > 1)), every_other(0));
         let exact = Flat::new(embeddings, Metric::Cosine)?;
+        let queries = embeddings.select(Axis(0), &choose);
+        // A little more than is asked for: another sample may do worse.
+        let wanted = RECALL + (1.0 - RECALL) / 4.0;
+        index.tune(&exact, queries.view(), k, wanted, monitor)?;
+        card.effort = Some(index.search_effort());
+        let queries = embeddings.select(Axis(0), &measure);
         card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
         card.kind = "hnsw".into();
         let bytes = index.to_bytes()?;

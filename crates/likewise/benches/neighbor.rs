@@ -2,6 +2,7 @@
 //!
 //!     cargo bench -p likewise --bench neighbor -- exact [N] [D] [K] [PEER...]
 //!     cargo bench -p likewise --bench neighbor -- ivf [N] [D] [K] [RECALL] [PEER...]
+//!     cargo bench -p likewise --features hnsw --bench neighbor -- index [N] [D]
 //!     cargo bench -p likewise --bench neighbor -- table [LARGEST] [D] [K] [LARGEST_EXACT]
 //!
 //! N may be a file of little-endian `f32` rows of D values. Peers (`flat ivf hnsw usearch`)
@@ -44,6 +45,7 @@ fn main() {
             let recall = args.get(4).and_then(|a| a.parse().ok()).unwrap_or(0.95);
             approximate(&rows(), k, recall, args.get(5..).unwrap_or_default());
         }
+        "index" => index(&rows()),
         "table" => table(number(1, 300_000), number(4, 300_000), d, k),
         _ => exact(&rows(), k, args.get(4..).unwrap_or_default()),
     }
@@ -70,7 +72,7 @@ fn exact(x: &Array2<f32>, k: usize, peers: &[String]) {
     let (n, d) = x.dim();
     let work = 2.0 * (n as f64).powi(2) * d as f64 / 1e9;
     let mut best = f64::INFINITY;
-    for precision in [Precision::F32, Precision::I8, Precision::Auto] {
+    for precision in [Precision::F32, Precision::I16, Precision::Auto] {
         for _ in 0..2 {
             let begin = (Instant::now(), cpu_seconds());
             let (neighbors, searched) = Exact::new()
@@ -113,6 +115,74 @@ fn approximate(x: &Array2<f32>, k: usize, recall: f64, peers: &[String]) {
         peak_gib()
     );
     compare(x, k, recall, peers, core);
+}
+
+/// Building the approximate index, and queries one by one of each index.
+#[cfg(feature = "hnsw")]
+fn index(x: &Array2<f32>) {
+    use likewise::distance::Metric;
+    use likewise::index::{Flat, Hnsw, HnswOptions, Index, measured_recall, nearest};
+    use ndarray::s;
+
+    let (monitor, n) = (Monitor::silent(), x.nrows());
+    let timed = |what: &str, work: &mut dyn FnMut() -> String| {
+        let begin = (Instant::now(), cpu_seconds());
+        let said = work();
+        let (wall, core) = (begin.0.elapsed().as_secs_f64(), cpu_seconds() - begin.1);
+        println!("n {n} {what}: {wall:.3} s wall, {core:.2} core-s; {said}");
+    };
+    let (mut built, mut flat) = (None, None);
+    timed("hnsw build", &mut || {
+        let index = Hnsw::build(x.view(), HnswOptions::default(), &monitor).expect("valid rows");
+        let bytes = index.to_bytes().expect("room");
+        let sum = bytes.iter().fold(0_u64, |h, &b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        });
+        built = Some(index);
+        format!("{} bytes, sum {sum:x}", bytes.len())
+    });
+    timed("flat build", &mut || {
+        flat = Some(Flat::new(x.view(), Metric::Cosine).expect("valid rows"));
+        String::new()
+    });
+    let (Some(mut hnsw), Some(flat)) = (built, flat) else {
+        return;
+    };
+    let (choose, measure) = (x.slice(s![..500, ..]), x.slice(s![500..1000, ..]));
+    let recall =
+        |index: &dyn Index| measured_recall(index, &flat, measure, 10, &monitor).expect("queries");
+    println!(
+        "recall@10 {:.4} at effort {}",
+        recall(&hnsw),
+        hnsw.search_effort()
+    );
+    timed("hnsw tune", &mut || {
+        hnsw.tune(&flat, choose, 10, 0.9925, &monitor)
+            .expect("queries");
+        format!(
+            "recall@10 {:.4} at effort {}",
+            recall(&hnsw),
+            hnsw.search_effort()
+        )
+    });
+    let ask = |search: &dyn Fn(ndarray::ArrayView2<f32>)| {
+        (0..200).for_each(|q| search(x.slice(s![q..=q, ..])));
+        "200 queries one by one".to_owned()
+    };
+    timed("hnsw", &mut || {
+        ask(&|q| drop(hnsw.search(q, 10, &monitor).expect("a query")))
+    });
+    timed("flat", &mut || {
+        ask(&|q| drop(flat.search(q, 10, &monitor).expect("a query")))
+    });
+    timed("rows as they lie", &mut || {
+        ask(&|q| drop(nearest(x.view(), q, 10, &monitor).expect("a query")))
+    });
+}
+
+#[cfg(not(feature = "hnsw"))]
+fn index(_: &Array2<f32>) {
+    println!("build with --features hnsw");
 }
 
 /// Time by size, and the exponent of the growth.

@@ -4,6 +4,7 @@
 //! [`crate::index::Flat`]) goes through one engine, [`Searched`], so they all agree on
 //! what a similarity is and how ties fall.
 
+pub(crate) mod grid;
 mod searched;
 pub(crate) mod tile;
 

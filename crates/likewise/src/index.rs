@@ -1,12 +1,13 @@
 //! Indexes: answer k-nearest queries.
 //!
 //! [`Flat`] is exact and needs no building; up to some hundred thousand items it is the
-//! right choice. `Hnsw` (cargo feature `hnsw`) is approximate and answers a single query
+//! right choice. [`nearest`] answers a few queries without even preparing the rows. `Hnsw` (cargo feature `hnsw`) is approximate and answers a single query
 //! in a fraction of the time; say what it costs with [`measured_recall`].
 
 mod flat;
 #[cfg(feature = "hnsw")]
 mod hnsw;
+mod nearest;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use flat::Flat;
 #[cfg(feature = "hnsw")]
 pub use hnsw::{Hnsw, HnswOptions};
+pub use nearest::nearest;
 
 use crate::{Error, Monitor, Result};
 
@@ -96,8 +98,7 @@ fn check_k(k: usize) -> Result<()> {
 
 /// Best first, ties by item.
 fn order(a: &Hit, b: &Hit) -> Ordering {
-    let by_similarity = b.similarity.partial_cmp(&a.similarity);
-    by_similarity
-        .unwrap_or(Ordering::Equal)
-        .then(a.item.cmp(&b.item))
+    // Adding 0 turns -0 into 0, which would otherwise be ordered apart.
+    let by_similarity = (b.similarity + 0.0).total_cmp(&(a.similarity + 0.0));
+    by_similarity.then(a.item.cmp(&b.item))
 }

@@ -5,14 +5,15 @@
 //! propagation works on.
 
 pub mod affinity;
+mod bound;
 mod candidate;
 pub mod exact;
 pub mod hamming;
 pub mod ivf;
 mod panel;
-mod quantize;
 mod rows;
 mod sample;
+mod sixteen;
 mod update;
 
 use ndarray::{Array2, Axis, s};
@@ -20,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-pub use affinity::{KnnGraph, Symmetrize};
+pub use affinity::{KnnGraph, Neighborhood, Search, Symmetrize};
 pub use candidate::Partial;
 pub use exact::{Exact, ExactSearch, Precision, exact};
 pub use hamming::hamming;

@@ -103,10 +103,9 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
 impl How {
     fn in_words(&self) -> String {
         match self {
-            Self::Exact(s) if s.precision == Precision::I8 => format!(
-                "exact in 8 bits and f32 (recall {:.5} on {} items)",
-                s.recall, s.sampled
-            ),
+            Self::Exact(s) if s.precision == Precision::I16 => {
+                "exact (candidates in 16 bits, then f32)".into()
+            }
             Self::Exact(_) => "exact".into(),
             Self::Approximate(p) => format!(
                 "approximate: {} of {} cells, recall {:.3} on {} items",
@@ -148,7 +147,7 @@ pub(super) fn build(
         let search = Exact::new().precision(match flags.precision {
             PrecisionName::Auto => Precision::Auto,
             PrecisionName::F32 => Precision::F32,
-            PrecisionName::I8 => Precision::I8,
+            PrecisionName::I16 => Precision::I16,
         });
         let (neighbors, searched) = search.search(x, flags.k, monitor)?;
         (neighbors, How::Exact(searched))

@@ -2,7 +2,7 @@
 
 use likewise::index::Hit;
 use likewise_io::items::ItemRow;
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use serde::Serialize;
 
 use super::Context;
@@ -10,6 +10,9 @@ use crate::args::Search;
 use crate::failure::Failure;
 use crate::output;
 use crate::run_folder::RunFolder;
+
+/// How the files of a run call items that are known to be none of the classes.
+const OUTSIDE: &str = "outside";
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -28,24 +31,14 @@ struct Found<'a> {
 }
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
+    if args.k == 0 {
+        return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
+    }
     let run = RunFolder::open(&args.run)?;
     let items = run.items()?;
     let (names, queries, own) = queries(args, &run, &items, at)?;
-    let index = run.index(args.exact)?;
-    if index.len() != items.len() {
-        return Err(Failure::failed(format!(
-            "{}: the index holds {} items, the run {}; build it anew with `likewise index {0}`",
-            args.run.display(),
-            index.len(),
-            items.len()
-        )));
-    }
-    // An item that asks finds itself first; one more answer makes up for it.
-    let hits = index.search(
-        queries.view(),
-        args.k + usize::from(own.is_some()),
-        at.monitor,
-    )?;
+    let k = asked(args.k, items.len(), own);
+    let hits = run.search(queries.view(), k, items.len(), args.exact, at.monitor)?;
     let answers: Vec<Answer> = names
         .into_iter()
         .zip(hits)
@@ -73,15 +66,12 @@ fn queries(
     items: &[ItemRow],
     at: &Context,
 ) -> Result<Queries, Failure> {
-    if args.k == 0 {
-        return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
-    }
     if let Some(id) = &args.id {
         let row = items
             .iter()
             .position(|item| item.id == *id)
             .ok_or_else(|| Failure::failed(format!("the run has no item with id \"{id}\"")))?;
-        let query = run.embeddings()?.select(Axis(0), &[row]);
+        let query = run.embedding(row)?;
         return Ok((vec![id.clone()], query, Some(row)));
     }
     let Some(path) = &args.query else {
@@ -92,19 +82,27 @@ fn queries(
     Ok((ids, embedded, None))
 }
 
+/// How many hits are asked for. No answer has more than there are items. An item that asks
+/// finds itself first; one more makes up for it.
+fn asked(k: usize, items: usize, own: Option<usize>) -> usize {
+    k.min(items) + usize::from(own.is_some())
+}
+
 fn found<'a>(hits: &[Hit], items: &'a [ItemRow], own: Option<usize>, k: usize) -> Vec<Found<'a>> {
     let others = hits.iter().filter(|hit| Some(hit.item) != own).take(k);
     others
         .zip(1..)
         .map(|(hit, rank)| {
             let item = &items[hit.item];
+            // What is known to be none of the classes is not believed to be one.
+            let outside = item.label.as_deref() == Some(OUTSIDE);
             Found {
                 rank,
                 id: &item.id,
                 similarity: hit.similarity,
                 label: item.label.as_deref(),
-                pseudo_label: item.pseudo_label.as_deref(),
-                confidence: item.confidence,
+                pseudo_label: item.pseudo_label.as_deref().filter(|_| !outside),
+                confidence: item.confidence.filter(|_| !outside),
             }
         })
         .collect()
@@ -131,4 +129,42 @@ fn print(answer: &Answer) -> Result<(), Failure> {
         ]);
     }
     output::line(output::aligned(&lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_hits_may_be_asked_for() {
+        assert_eq!(asked(usize::MAX, 7, Some(3)), 8);
+        assert_eq!((asked(5, 7, None), asked(5, 7, Some(0))), (5, 6));
+    }
+
+    #[test]
+    fn items_outside_are_not_believed_to_be_anything() {
+        let item = |label: &str| ItemRow {
+            id: label.into(),
+            label: Some(label.into()),
+            pseudo_label: Some("cat".into()),
+            confidence: Some(0.5),
+            ..ItemRow::default()
+        };
+        let items = [item("cat"), item("outside"), item("dog")];
+        let hits = [1, 0, 2].map(|item| Hit {
+            item,
+            similarity: 1.0,
+        });
+        let found = found(&hits, &items, Some(2), 5);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            (found[0].label, found[0].pseudo_label),
+            (Some("outside"), None)
+        );
+        assert_eq!(
+            (found[0].confidence, found[1].confidence),
+            (None, Some(0.5))
+        );
+        assert_eq!(found[1].pseudo_label, Some("cat"));
+    }
 }

@@ -8,6 +8,7 @@ use ndarray::{Array1, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::Metric;
+use super::grid::{self, Grid};
 use crate::matrix::check_finite;
 use crate::{Error, Monitor, Result};
 
@@ -24,7 +25,12 @@ const LONGEST: f64 = 1e18;
 /// matrix products of one fixed shape per call, so that equal rows get equal bits
 /// wherever they stand and however many threads run: duplicates tie exactly.
 ///
-/// Euclidean similarities come from `2 q.g - |g|^2 - |q|^2` after moving the origin to
+/// Where rows and queries are small whole numbers (counts, pixels, binary features; or
+/// multiples of a power of two) no product rounds, and all that is equal ties exactly: equal
+/// distances, and equal cosines of rows in different directions. The rows are then held
+/// twice for the cosine.
+///
+/// Euclidean similarities come from `2 q.g - |g|^2 - |q|^2` after moving the origin near
 /// the mean of the searched rows. This is exact to about `1e-6` of the squared spread
 /// of the data, not of the single distance; use it for ranking, not for tiny distances.
 #[derive(Debug, Clone)]
@@ -39,6 +45,29 @@ pub struct Searched {
     /// Searched rows and padding.
     columns: usize,
     centre: Option<Array1<f64>>,
+    whole: Option<Whole>,
+}
+
+/// Rows of small whole numbers as they are, for the cosine.
+#[derive(Debug, Clone)]
+struct Whole {
+    rows: Vec<f32>,
+    /// Squared length of each row.
+    squares: Vec<f64>,
+    grid: Grid,
+}
+
+impl Whole {
+    /// Turns the products of a query of this squared length into cosines. Root and
+    /// quotient of whole numbers: equal cosines come out equal.
+    fn cosines(&self, scores: &mut [f32], square: f64) {
+        for (score, own) in scores.iter_mut().zip(&self.squares) {
+            let product = f64::from(*score);
+            let both = own * square;
+            let cosine = (product * product / both).sqrt().copysign(product);
+            *score = if both > 0.0 { cosine as f32 } else { 0.0 };
+        }
+    }
 }
 
 impl Searched {
@@ -56,7 +85,14 @@ impl Searched {
             for &row in rows {
                 sum.zip_mut_with(&x.row(row), |s, &v| *s += f64::from(v));
             }
-            sum / n.max(1) as f64
+            let mean = sum / n.max(1) as f64;
+            let mut spread = Array1::<f64>::zeros(dimensions);
+            for &row in rows {
+                let values = spread.iter_mut().zip(x.row(row)).zip(&mean);
+                values.for_each(|((s, &v), m)| *s += (f64::from(v) - m).powi(2));
+            }
+            let near = |(&m, s): (&f64, f64)| f64::from(grid::near(m, s / n.max(1) as f64));
+            mean.iter().zip(spread).map(near).collect()
         });
         let width = dimensions + usize::from(metric == Metric::Euclidean);
         let tiles = n.div_ceil(TILE).max(1);
@@ -70,6 +106,7 @@ impl Searched {
             tile,
             columns: tiles * tile,
             centre,
+            whole: None,
         };
         let mut prepared = std::mem::take(&mut this.rows);
         if width > 0 {
@@ -85,7 +122,25 @@ impl Searched {
                 })?;
         }
         this.rows = prepared;
+        if metric == Metric::Cosine {
+            this.whole = this.whole_numbers(x, rows);
+        }
         Ok(this)
+    }
+
+    /// The rows as they are, if none of their products rounds.
+    fn whole_numbers(&self, x: ArrayView2<f32>, rows: &[usize]) -> Option<Whole> {
+        let grid = common_grid(x, rows).filter(|grid| grid.is_exact())?;
+        let mut whole = vec![0.0; self.rows.len()];
+        for (out, &row) in whole.chunks_mut(self.width.max(1)).zip(rows) {
+            out.iter_mut().zip(x.row(row)).for_each(|(o, &v)| *o = v);
+        }
+        let square = |&row: &usize| x.row(row).iter().map(|&v| f64::from(v).powi(2)).sum();
+        Some(Whole {
+            rows: whole,
+            squares: rows.iter().map(square).collect(),
+            grid,
+        })
     }
 
     /// All rows of `x`.
@@ -139,6 +194,9 @@ impl Searched {
         }
         check_rows(x, queries)?;
         check_finite(x, "queries")?;
+        let whole = self.whole.as_ref().filter(|whole| {
+            common_grid(x, queries).is_some_and(|grid| grid.and(whole.grid).is_exact())
+        });
         let largest = (BLOCK / self.columns / 16 * 16).clamp(16, 128);
         let block = queries.len().next_multiple_of(16).clamp(16, largest);
         let done = AtomicU64::new(0);
@@ -157,8 +215,14 @@ impl Searched {
                     monitor.check()?;
                     asked.fill(0.0);
                     let mut offsets = vec![0.0; chunk.len()];
+                    let mut squares = vec![0.0; chunk.len()];
                     for (i, &query) in chunk.iter().enumerate() {
                         let out = &mut asked[i * self.width..(i + 1) * self.width];
+                        if whole.is_some() {
+                            out.iter_mut().zip(x.row(query)).for_each(|(o, &v)| *o = v);
+                            squares[i] = out.iter().map(|&v| f64::from(v).powi(2)).sum();
+                            continue;
+                        }
                         let square = self.prepare(x.row(query), query, out)?;
                         if self.metric == Metric::Euclidean {
                             out[..self.dimensions].iter_mut().for_each(|v| *v *= 2.0);
@@ -166,13 +230,17 @@ impl Searched {
                             offsets[i] = -square as f32;
                         }
                     }
-                    self.multiply(asked, scores, block);
+                    self.multiply(whole.map_or(&self.rows, |w| &w.rows), asked, scores, block);
                     let answers: Vec<T> = scores
                         .chunks_mut(self.columns)
-                        .zip(offsets)
+                        .zip(offsets.into_iter().zip(squares))
                         .enumerate()
-                        .map(|(i, (row, offset))| {
-                            work(scratch, number * block + i, offset, &mut row[..self.n])
+                        .map(|(i, (row, (offset, square)))| {
+                            let row = &mut row[..self.n];
+                            if let Some(whole) = whole {
+                                whole.cosines(row, square);
+                            }
+                            work(scratch, number * block + i, offset, row)
                         })
                         .collect();
                     let before = done.fetch_add(chunk.len() as u64, Ordering::Relaxed);
@@ -186,13 +254,13 @@ impl Searched {
 
     /// `block x columns` scores, row by row. Every product has the same shape, because a
     /// kernel may round differently for another one.
-    fn multiply(&self, asked: &[f32], scores: &mut [f32], block: usize) {
+    fn multiply(&self, rows: &[f32], asked: &[f32], scores: &mut [f32], block: usize) {
         if self.width == 0 {
             return scores.fill(0.0);
         }
         let asked = MatRef::from_row_major_slice(asked, block, self.width);
         let mut scores = MatMut::from_row_major_slice_mut(scores, block, self.columns);
-        for (t, tile) in self.rows.chunks(self.tile * self.width).enumerate() {
+        for (t, tile) in rows.chunks(self.tile * self.width).enumerate() {
             let tile = MatRef::from_row_major_slice(tile, self.tile, self.width);
             let out = scores.as_mut().subcols_mut(t * self.tile, self.tile);
             matmul(out, Accum::Replace, asked, tile.transpose(), 1.0, Par::Seq);
@@ -226,6 +294,21 @@ impl Searched {
         }
         Ok(square(out))
     }
+}
+
+/// What the values of some rows have in common; `None` at once where the first of them
+/// tell that they are no whole numbers.
+fn common_grid(x: ArrayView2<f32>, rows: &[usize]) -> Option<Grid> {
+    const FIRST: usize = 16;
+    let of = |rows: &[usize]| {
+        let grids = rows
+            .par_iter()
+            .map(|&row| Grid::of(x.row(row).iter().copied()));
+        grids.reduce(|| Grid::NOTHING, Grid::and)
+    };
+    let (first, rest) = rows.split_at(rows.len().min(FIRST));
+    let first = of(first);
+    first.is_exact().then(|| first.and(of(rest)))
 }
 
 fn check_rows(x: ArrayView2<f32>, rows: &[usize]) -> Result<()> {
@@ -313,6 +396,59 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_is_equal_among_whole_numbers_ties_exactly() {
+        for (seed, scale) in [(1, 1.0), (2, 0.125), (3, 1024.0)] {
+            let mut rng = seed::stream(seed, "whole numbers");
+            let value = |_| f32::from(rng.random_range(-2_i8..=2)) * scale;
+            let x = Array2::from_shape_fn((120, 4), value);
+            // The products of a pair in whole numbers.
+            let whole = |i: usize, j: usize| -> (i64, i64, i64) {
+                let dot = |i: usize, j: usize| -> i64 {
+                    let values = x.row(i).into_iter().zip(x.row(j));
+                    values
+                        .map(|(a, b)| (a / scale) as i64 * (b / scale) as i64)
+                        .sum()
+                };
+                (dot(i, j), dot(i, i), dot(j, j))
+            };
+            for (i, row) in similarities(&x, Metric::Cosine).iter().enumerate() {
+                for j in 0..120 {
+                    for l in 0..120 {
+                        let ((p, _, g), (q, _, h)) = (whole(i, j), whole(i, l));
+                        // p / root(g) against q / root(h), with signs.
+                        let (left, right) = (p * p.abs() * h.max(1), q * q.abs() * g.max(1));
+                        let expected = left.cmp(&right);
+                        assert_eq!(row[j].partial_cmp(&row[l]), Some(expected), "{i} {j} {l}");
+                    }
+                }
+            }
+            for (i, row) in similarities(&x, Metric::Euclidean).iter().enumerate() {
+                for (j, s) in row.iter().enumerate() {
+                    let (dot, own, other) = whole(i, j);
+                    let distance = (own + other - 2 * dot) as f32 * scale * scale;
+                    assert_eq!(*s, -distance, "{i} {j}");
+                }
+            }
+        }
+        // Queries that are no whole numbers are compared as ever.
+        let x = ndarray::array![[1.0, 0.0], [2.0, 1.0], [0.3, 0.1]];
+        let searched = Searched::new(x.view(), &[0, 1], Metric::Cosine).unwrap();
+        let found = searched
+            .for_each_query(
+                x.view(),
+                &[2],
+                &Monitor::silent(),
+                || (),
+                |(), _, _, s| s.to_vec(),
+            )
+            .unwrap();
+        for (j, s) in found[0].iter().enumerate() {
+            let expected = Metric::Cosine.similarity(x.row(2), x.row(j));
+            assert!((f64::from(*s) - expected).abs() < 1e-6);
         }
     }
 

@@ -8,12 +8,13 @@
 //! columns are queries among the rows ([`Limits`] on both sides). When all items are
 //! compared with each other this halves the work.
 //!
-//! Two precisions: `f32`, one fused multiply-add after the other along the dimensions, so
+//! Three precisions: `f32`, one fused multiply-add after the other along the dimensions, so
 //! that a pair has the same bits wherever it stands and whichever of the two is the query;
-//! and `i8`, exact integers (queries shifted by 128 to be unsigned).
+//! and `i16` and `i8`, exact integers (in `i8` the queries are shifted by 128 to be
+//! unsigned).
 //!
 //! Which instructions are used is decided at run time: AVX-512 with VNNI, AVX2 with FMA, or
-//! portable code. The portable `i8` kernel gives the same
+//! portable code. The portable integer kernels give the same
 //! numbers; the portable `f32` kernel rounds after the multiplication and agrees to about
 //! `d` units in the last place.
 
@@ -29,6 +30,8 @@ pub(crate) const ROWS: usize = 12;
 pub(crate) const COLUMNS: usize = 32;
 /// Dimensions that one step of the `i8` kernel takes.
 pub(crate) const QUAD: usize = 4;
+/// Dimensions that one step of the `i16` kernel takes.
+pub(crate) const PAIR: usize = 2;
 /// What is added to a query's `i8` to make it unsigned.
 pub(crate) const SHIFT: i32 = 128;
 
@@ -68,6 +71,12 @@ pub(crate) struct Quantized<'a> {
     pub(crate) steps: &'a [[[i8; QUAD]; COLUMNS]],
     /// `-128` times the sum of each item: takes the shift of the queries out again.
     pub(crate) correction: &'a [i32; COLUMNS],
+}
+
+/// The two numbers of a step as one, the first in the lower half.
+#[cfg(target_arch = "x86_64")]
+fn both([low, high]: [i16; PAIR]) -> i32 {
+    i32::from(high) << 16 | i32::from(low.cast_unsigned())
 }
 
 /// The instructions that are used.
@@ -112,8 +121,8 @@ impl Kernel {
         }
     }
 
-    /// Whether the `i8` kernel is faster than the `f32` kernel.
-    pub(crate) fn prefers_i8(self) -> bool {
+    /// Whether the `i16` kernel is faster than the `f32` kernel.
+    pub(crate) fn prefers_i16(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => true,
@@ -163,6 +172,26 @@ impl Kernel {
         }
     }
 
+    /// As [`f32`](Self::f32) in sixteen bits, two dimensions a step. The lengths of a query
+    /// and an item must have a product below 2^31: then no sum overflows, nor does a part
+    /// of one.
+    pub(crate) fn i16(
+        self,
+        queries: &[[[i16; PAIR]; ROWS]],
+        items: &[[[i16; PAIR]; COLUMNS]],
+        rows: Limits<ROWS>,
+        columns: Limits<COLUMNS>,
+        tile: &mut Tile,
+    ) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(it) => it.i16(queries, items, rows, columns, tile),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(it) => it.i16(queries, items, rows, columns, tile),
+            Self::Portable => portable::i16(queries, items, rows, columns, tile),
+        }
+    }
+
     /// As [`f32`](Self::f32) in eight bits.
     pub(crate) fn i8(
         self,
@@ -196,6 +225,8 @@ mod tests {
         queries8: Vec<[[u8; QUAD]; ROWS]>,
         items8: Vec<[[i8; QUAD]; COLUMNS]>,
         correction: [i32; COLUMNS],
+        queries16: Vec<[[i16; PAIR]; ROWS]>,
+        items16: Vec<[[i16; PAIR]; COLUMNS]>,
         row: ([f32; ROWS], [f32; ROWS]),
         column: ([f32; COLUMNS], [f32; COLUMNS]),
     }
@@ -230,12 +261,22 @@ mod tests {
         let correction = std::array::from_fn(|c| {
             -SHIFT * items8.iter().flat_map(|s| s[c]).map(i32::from).sum::<i32>()
         });
+        // The largest values at which 70 dimensions do not overflow.
+        let mut value16 = || rng.random_range(-5000_i16..=5000);
+        let queries16 = (0..d.div_ceil(PAIR))
+            .map(|_| std::array::from_fn(|_| std::array::from_fn(|_| value16())))
+            .collect();
+        let items16 = (0..d.div_ceil(PAIR))
+            .map(|_| std::array::from_fn(|_| std::array::from_fn(|_| value16())))
+            .collect();
         Case {
             queries,
             items,
             queries8,
             items8,
             correction,
+            queries16,
+            items16,
             row,
             column,
         }
@@ -262,6 +303,13 @@ mod tests {
                 kernel.f32(&self.queries, &self.items, rows, columns, &mut tile),
                 tile,
             )
+        }
+
+        fn i16(&self, kernel: Kernel) -> (bool, Tile) {
+            let mut tile = Tile::new();
+            let (rows, columns) = self.limits();
+            let found = kernel.i16(&self.queries16, &self.items16, rows, columns, &mut tile);
+            (found, tile)
         }
 
         fn i8(&self, kernel: Kernel) -> (bool, Tile) {
@@ -313,7 +361,13 @@ mod tests {
             let rounded = case(d, false, seed);
             let (hit, tile) = exact.f32(Kernel::Portable);
             let (hit8, tile8) = exact.i8(Kernel::Portable);
+            let (hit16, tile16) = exact.i16(Kernel::Portable);
             for kernel in Kernel::all() {
+                let (found16, got16) = exact.i16(kernel);
+                prop_assert_eq!(found16, hit16);
+                if hit16 {
+                    prop_assert_eq!((got16.values, got16.rows, got16.columns), (tile16.values, tile16.rows, tile16.columns));
+                }
                 let (found, got) = exact.f32(kernel);
                 prop_assert_eq!(found, hit);
                 let (found8, got8) = exact.i8(kernel);
@@ -339,15 +393,24 @@ mod tests {
             let case = case(d, true, seed);
             let (hit, tile) = case.f32(Kernel::Portable);
             let (hit8, tile8) = case.i8(Kernel::Portable);
+            let (hit16, tile16) = case.i16(Kernel::Portable);
             let (rows, columns) = case.limits();
-            let (mut any, mut any8) = (false, false);
+            let (mut any, mut any8, mut any16) = (false, false, false);
             for r in 0..ROWS {
                 for c in 0..COLUMNS {
                     let dot: f32 = case.queries.iter().zip(&case.items).map(|(q, x)| q[r] * x[c]).sum();
                     let dot8: i32 = case.queries8.iter().zip(&case.items8)
                         .flat_map(|(q, x)| (0..QUAD).map(move |e| (i32::from(q[r][e]) - SHIFT) * i32::from(x[c][e])))
                         .sum();
-                    for (hit, tile, dot, any) in [(hit, &tile, dot, &mut any), (hit8, &tile8, dot8 as f32, &mut any8)] {
+                    let dot16: i32 = case.queries16.iter().zip(&case.items16)
+                        .flat_map(|(q, x)| (0..PAIR).map(move |e| i32::from(q[r][e]) * i32::from(x[c][e])))
+                        .sum();
+                    let of_each = [
+                        (hit, &tile, dot, &mut any),
+                        (hit8, &tile8, dot8 as f32, &mut any8),
+                        (hit16, &tile16, dot16 as f32, &mut any16),
+                    ];
+                    for (hit, tile, dot, any) in of_each {
                         let row = dot + columns.bias[c] > rows.threshold[r];
                         let column = dot + rows.bias[r] > columns.threshold[c];
                         *any |= row || column;
@@ -359,7 +422,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!((hit, hit8), (any, any8));
+            prop_assert_eq!((hit, hit8, hit16), (any, any8, any16));
         }
     }
 }

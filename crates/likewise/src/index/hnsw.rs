@@ -1,12 +1,13 @@
-//! The approximate index: a hierarchical navigable small-world graph (usearch).
+//! The approximate index: hierarchical navigable small-world graphs (usearch).
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use ndarray::ArrayView2;
 use rayon::prelude::*;
 use usearch::{IndexOptions, MetricKind, ScalarKind};
 
-use super::{Hit, Index, check_k, order};
+use super::{Flat, Hit, Index, check_k, measured_recall, order};
 use crate::matrix::{check_finite, l2_normalize};
 use crate::{Error, ErrorKind, Monitor, Result};
 
@@ -34,17 +35,20 @@ impl Default for HnswOptions {
 
 /// An approximate cosine index for single queries over many items.
 ///
-/// Use it beyond about a hundred thousand items where one query must be answered in
+/// Use it beyond some hundred thousand items where one query must be answered in
 /// well under a millisecond. For a batch of queries, for a kNN graph, or for fewer items,
 /// [`Flat`](super::Flat) is exact and often faster. Data with very many exact duplicates
-/// make poor small-world graphs: check with [`measured_recall`](super::measured_recall).
+/// make poor small-world graphs: check with [`measured_recall`](super::measured_recall), or
+/// let [`tune`](Self::tune) choose the effort.
 /// Answers are ordered as those of `Flat`, but which of several equal items is found at
 /// the end of the list is not defined.
 ///
-/// Items are inserted one after the other on one thread, so that the same rows give the
-/// same graph. Building costs about O(n log n x effort x d), memory `4 d + 8 M` bytes an
-/// item. Rows of zeros have similarity 0 to everything, as in the exact index; they are
-/// kept beside the graph.
+/// The items are dealt out to parts, as many as their number says (one to eight, of at least
+/// 25,000). Each part is a graph of its own, into which items are inserted one after the
+/// other; the parts are built beside each other, so the same rows give the same bytes on any
+/// number of threads. A query is asked in all parts. Building costs about
+/// O(n log n x effort x d), memory `4 d + 8 M` bytes an item. Rows of zeros have similarity 0 to
+/// everything, as in the exact index; they are kept beside the graphs.
 ///
 /// Source: Malkov & Yashunin 2018, by the library usearch.
 ///
@@ -58,14 +62,28 @@ impl Default for HnswOptions {
 /// # Ok::<(), likewise::Error>(())
 /// ```
 pub struct Hnsw {
-    graph: usearch::Index,
+    parts: Vec<Part>,
     /// Number of rows, those of zeros included.
     n: usize,
+    dimensions: usize,
     /// Rows of zeros, ascending.
     zeros: Vec<u64>,
+    /// Candidates looked at in a search of a part.
+    effort: usize,
+}
+
+/// A graph of some of the items.
+struct Part {
+    graph: usearch::Index,
     /// How many threads may search at a time; the library refuses more.
     seats: Seats,
 }
+
+/// Least items of a part, and most parts.
+const PART: usize = 25_000;
+const PARTS: usize = 8;
+/// Efforts that [`Hnsw::tune`] tries.
+const EFFORTS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 
 impl std::fmt::Debug for Hnsw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,93 +114,168 @@ impl Hnsw {
             let rule = "must be from 2 to 512";
             return Err(Error::parameter("connectivity", options.connectivity, rule));
         }
-        let graph = usearch::Index::new(&IndexOptions {
-            dimensions: x.ncols(),
-            metric: MetricKind::IP,
-            quantization: ScalarKind::F32,
-            connectivity: options.connectivity,
-            expansion_add: options.build_effort,
-            expansion_search: options.search_effort,
-            multi: false,
-        })
-        .map_err(failed)?;
-        // One seat while building: the levels are drawn by seat.
-        graph
-            .reserve_capacity_and_threads(x.nrows(), 1)
-            .map_err(failed)?;
+        let unit = l2_normalize(x.to_owned());
+        let is_zero = |item: usize| unit.row(item).iter().all(|&v| v == 0.0);
+        let zeros = (0..x.nrows()).filter(|&item| is_zero(item));
+        let zeros: Vec<u64> = zeros.map(|item| item as u64).collect();
+        let count = (x.nrows() / PART).clamp(1, PARTS);
         monitor.start("building the index", x.nrows() as u64);
-        let mut zeros = Vec::new();
-        for (item, row) in l2_normalize(x.to_owned()).rows().into_iter().enumerate() {
-            if row.iter().all(|&v| v == 0.0) {
-                zeros.push(item as u64);
-            } else {
-                graph.add(item as u64, &row.to_vec()).map_err(failed)?;
+        let done = AtomicU64::new(0);
+        let parts = (0..count).into_par_iter().map(|part| {
+            // Dealt out in turn, so that every part is like the whole.
+            let items = (part..x.nrows()).step_by(count);
+            let graph = usearch::Index::new(&IndexOptions {
+                dimensions: x.ncols(),
+                metric: MetricKind::IP,
+                quantization: ScalarKind::F32,
+                connectivity: options.connectivity,
+                expansion_add: options.build_effort,
+                expansion_search: options.search_effort,
+                multi: false,
+            })
+            .map_err(failed)?;
+            // One seat while building: the levels are drawn by seat.
+            graph
+                .reserve_capacity_and_threads(items.len(), 1)
+                .map_err(failed)?;
+            for item in items {
+                if !is_zero(item) {
+                    graph
+                        .add(item as u64, &unit.row(item).to_vec())
+                        .map_err(failed)?;
+                }
+                let done = done.fetch_add(1, Relaxed) + 1;
+                if done % 1024 == 0 {
+                    monitor.step(done)?;
+                }
             }
-            if item % 1024 == 1023 {
-                monitor.step(item as u64 + 1)?;
-            }
-        }
+            Part::ready(graph, options.search_effort)
+        });
+        let parts = parts.collect::<Result<Vec<_>>>()?;
         monitor.end();
-        Self::ready(graph, x.nrows(), zeros)
+        Ok(Self {
+            parts,
+            n: x.nrows(),
+            dimensions: x.ncols(),
+            zeros,
+            effort: options.search_effort,
+        })
     }
 
-    fn ready(graph: usearch::Index, n: usize, zeros: Vec<u64>) -> Result<Self> {
-        let seats = std::thread::available_parallelism().map_or(1, usize::from);
-        graph
-            .reserve_capacity_and_threads(graph.size(), seats)
-            .map_err(failed)?;
-        let seats = Seats::new(seats);
-        Ok(Self {
-            graph,
-            n,
-            zeros,
-            seats,
-        })
+    /// Candidates looked at in a search of a part (ef).
+    pub fn search_effort(&self) -> usize {
+        self.effort
+    }
+
+    /// Chooses the least effort with which at least this share of the true `k` nearest is
+    /// found for the rows of `queries`, and keeps it, also in [`to_bytes`](Self::to_bytes).
+    /// Where none suffices it is the largest, 1024. Measure the recall on other queries.
+    ///
+    /// Fails as [`measured_recall`](super::measured_recall), which it calls up to seven times.
+    pub fn tune(
+        &mut self,
+        exact: &Flat,
+        queries: ArrayView2<f32>,
+        k: usize,
+        recall: f64,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        for effort in EFFORTS {
+            self.effort = effort;
+            for part in &self.parts {
+                part.graph.change_expansion_search(effort);
+            }
+            if measured_recall(self, exact, queries, k, monitor)? >= recall {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The index as bytes, for [`from_bytes`](Self::from_bytes).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut graph = vec![0; self.graph.serialized_length()];
-        self.graph.save_to_buffer(&mut graph).map_err(failed)?;
-        let numbers = [self.n as u64, self.zeros.len() as u64];
-        let mut body: Vec<u8> = numbers
+        let mut body = Vec::new();
+        let mut numbers = vec![
+            self.n as u64,
+            self.dimensions as u64,
+            self.effort as u64,
+            self.parts.len() as u64,
+            self.zeros.len() as u64,
+        ];
+        numbers.extend(&self.zeros);
+        let lengths = self
+            .parts
             .iter()
-            .chain(&self.zeros)
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
-        body.extend(graph);
+            .map(|part| part.graph.serialized_length() as u64);
+        numbers.extend(lengths);
+        body.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+        for part in &self.parts {
+            let start = body.len();
+            body.resize(start + part.graph.serialized_length(), 0);
+            part.graph
+                .save_to_buffer(&mut body[start..])
+                .map_err(failed)?;
+        }
         let mut bytes = MAGIC.to_vec();
         bytes.extend(checksum(&body).to_le_bytes());
         bytes.extend(body);
         Ok(bytes)
     }
 
-    /// An index from the bytes that [`to_bytes`](Self::to_bytes) gave.
+    /// An index from the bytes that [`to_bytes`](Self::to_bytes) gave, also those of the
+    /// first version, which had one part.
     ///
     /// Fails on bytes that are cut short or damaged; a checksum tells. It does not
     /// protect against bytes that were forged: load only what you trust.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let broken = || {
-            Error::data("not an HNSW index, or a damaged one; build it again from the embeddings")
-        };
-        let number = |from: usize| -> Result<u64> {
-            let eight = bytes.get(from..from + 8).ok_or_else(broken)?;
-            Ok(u64::from_le_bytes(eight.try_into().map_err(|_| broken())?))
-        };
-        let body = bytes.get(16..).ok_or_else(broken)?;
-        if !bytes.starts_with(MAGIC) || number(8)? != checksum(body) {
+        let mut reader = Reader { bytes, at: 0 };
+        let magic = reader.take(MAGIC.len() as u64)?;
+        let first_version = magic == FIRST_MAGIC;
+        let sum = reader.number()?;
+        if !(first_version || magic == MAGIC) || sum != checksum(&bytes[reader.at..]) {
             return Err(broken());
         }
-        let (n, n_zeros) = (number(16)? as usize, number(24)? as usize);
-        if n_zeros > n || n_zeros > bytes.len() / 8 {
+        let n = reader.number()?;
+        let (effort, parts) = if first_version {
+            (HnswOptions::default().search_effort as u64, 1)
+        } else {
+            reader.number()?; // Dimensions: the graphs know them.
+            (reader.number()?, reader.number()?)
+        };
+        let n_zeros = reader.number()?;
+        if n_zeros > n || parts == 0 || parts > PARTS as u64 || effort == 0 {
             return Err(broken());
         }
-        let zeros = (0..n_zeros)
-            .map(|i| number(32 + 8 * i))
+        let zeros: Vec<u64> = (0..n_zeros)
+            .map(|_| reader.number())
             .collect::<Result<_>>()?;
-        let graph = bytes.get(32 + 8 * n_zeros..).ok_or_else(broken)?;
-        let graph = usearch::Index::restore_from_buffer(graph).map_err(failed)?;
-        Self::ready(graph, n, zeros)
+        let lengths: Vec<u64> = if first_version {
+            vec![reader.left()]
+        } else {
+            (0..parts).map(|_| reader.number()).collect::<Result<_>>()?
+        };
+        let graphs = lengths.into_iter().map(|length| reader.take(length));
+        let graphs: Vec<&[u8]> = graphs.collect::<Result<_>>()?;
+        let parts = graphs.into_par_iter().map(|graph| {
+            let graph = usearch::Index::restore_from_buffer(graph).map_err(failed)?;
+            Part::ready(graph, effort as usize)
+        });
+        let parts: Vec<Part> = parts.collect::<Result<_>>()?;
+        let dimensions = parts[0].graph.dimensions();
+        let held: usize = parts.iter().map(|part| part.graph.size()).sum();
+        if parts.iter().any(|p| p.graph.dimensions() != dimensions)
+            || held as u64 + n_zeros != n
+            || zeros.iter().any(|&item| item >= n)
+        {
+            return Err(broken());
+        }
+        Ok(Self {
+            parts,
+            n: n as usize,
+            dimensions,
+            zeros,
+            effort: effort as usize,
+        })
     }
 
     /// The `k` nearest of one unit row, or what comes first where the row is zeros.
@@ -194,17 +287,70 @@ impl Hnsw {
         if query.iter().all(|&v| v == 0.0) {
             return Ok((0..k as u64).map(|item| hit(item, 0.0)).collect());
         }
-        let found = {
-            let _seat = self.seats.take();
-            self.graph.search(query, k).map_err(failed)?
-        };
-        let pairs = found.keys.into_iter().zip(found.distances);
-        let mut hits: Vec<Hit> = pairs.map(|(item, d)| hit(item, 1.0 - d)).collect();
+        let found = self.parts.par_iter().map(|part| part.search(query, k));
+        let mut hits = Vec::new();
+        for found in found.collect::<Result<Vec<_>>>()? {
+            let pairs = found.keys.into_iter().zip(found.distances);
+            hits.extend(pairs.map(|(item, d)| hit(item, 1.0 - d)));
+        }
+        if hits.iter().any(|hit| hit.item >= self.n) {
+            return Err(broken());
+        }
         hits.extend(self.zeros.iter().take(k).map(|&item| hit(item, 0.0)));
         hits.sort_unstable_by(order);
         hits.truncate(k);
         Ok(hits)
     }
+}
+
+impl Part {
+    fn ready(graph: usearch::Index, effort: usize) -> Result<Self> {
+        let seats = std::thread::available_parallelism().map_or(1, usize::from);
+        graph
+            .reserve_capacity_and_threads(graph.size(), seats)
+            .map_err(failed)?;
+        // Bytes do not hold it.
+        graph.change_expansion_search(effort);
+        Ok(Self {
+            graph,
+            seats: Seats::new(seats),
+        })
+    }
+
+    fn search(&self, query: &[f32], k: usize) -> Result<usearch::ffi::Matches> {
+        let _seat = self.seats.take();
+        self.graph.search(query, k).map_err(failed)
+    }
+}
+
+/// Reads bytes from front to back.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn left(&self) -> u64 {
+        (self.bytes.len() - self.at) as u64
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+        if length > self.left() {
+            return Err(broken());
+        }
+        let from = self.at;
+        self.at += length as usize;
+        Ok(&self.bytes[from..self.at])
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        let eight = self.take(8)?;
+        Ok(u64::from_le_bytes(eight.try_into().map_err(|_| broken())?))
+    }
+}
+
+fn broken() -> Error {
+    Error::data("not an HNSW index, or a damaged one; build it again from the embeddings")
 }
 
 impl Index for Hnsw {
@@ -213,7 +359,7 @@ impl Index for Hnsw {
     }
 
     fn dimensions(&self) -> usize {
-        self.graph.dimensions()
+        self.dimensions
     }
 
     fn search(
@@ -274,7 +420,8 @@ impl Drop for Seat<'_> {
     }
 }
 
-const MAGIC: &[u8; 8] = b"lw-hnsw1";
+const MAGIC: &[u8; 8] = b"lw-hnsw2";
+const FIRST_MAGIC: &[u8; 8] = b"lw-hnsw1";
 
 /// FNV-1a over the bytes.
 fn checksum(bytes: &[u8]) -> u64 {
@@ -292,7 +439,6 @@ fn failed(error: impl std::fmt::Display) -> Error {
 mod tests {
     use super::*;
     use crate::distance::Metric;
-    use crate::index::{Flat, measured_recall};
     use crate::seed;
     use ndarray::{Array2, array};
     use rand::RngExt;
@@ -344,6 +490,80 @@ mod tests {
         let restored = Hnsw::from_bytes(&bytes).unwrap();
         assert_eq!((restored.len(), restored.dimensions()), (800, 8));
         assert_eq!(search(&restored, &x, 5), search(&build(&x), &x, 5));
+    }
+
+    #[test]
+    fn the_same_bytes_on_any_number_of_threads() {
+        // Three parts.
+        let x = random(3 * PART + 10, 2, "many items");
+        let few = HnswOptions {
+            connectivity: 4,
+            build_effort: 4,
+            search_effort: 16,
+        };
+        let bytes = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build().unwrap().install(|| {
+                let index = Hnsw::build(x.view(), few, &Monitor::silent()).unwrap();
+                assert_eq!(index.parts.len(), 3);
+                index.to_bytes().unwrap()
+            })
+        };
+        let one = bytes(1);
+        assert!(one == bytes(2) && one == bytes(3));
+        let restored = Hnsw::from_bytes(&one).unwrap();
+        assert_eq!((restored.len(), restored.search_effort()), (x.nrows(), 16));
+        let hits = search(&restored, &x.slice(ndarray::s![..50, ..]).to_owned(), 5);
+        // Each finds itself, whatever part it is in.
+        let own = hits.iter().filter(|hits| hits[0].similarity > 0.999_999);
+        assert!(own.count() >= 45);
+        assert!(hits.iter().all(|hits| hits.len() == 5));
+    }
+
+    #[test]
+    fn the_effort_is_the_least_that_reaches_the_recall_and_is_stored() {
+        let x = random(3000, 24, "items");
+        let queries = random(200, 24, "queries");
+        let flat = Flat::new(x.view(), Metric::Cosine).unwrap();
+        let monitor = Monitor::silent();
+        let mut index = build(&x);
+        let mut efforts = vec![];
+        for wanted in [0.5, 0.99, 2.0] {
+            index
+                .tune(&flat, queries.view(), 10, wanted, &monitor)
+                .unwrap();
+            let restored = Hnsw::from_bytes(&index.to_bytes().unwrap()).unwrap();
+            assert_eq!(restored.search_effort(), index.search_effort());
+            let recall = measured_recall(&restored, &flat, queries.view(), 10, &monitor).unwrap();
+            assert!(recall >= wanted.min(0.999), "{recall}");
+            efforts.push(index.search_effort());
+        }
+        assert!(
+            efforts.is_sorted_by(|a, b| a < b) && efforts[2] == 1024,
+            "{efforts:?}"
+        );
+    }
+
+    #[test]
+    fn bytes_of_the_first_version_are_read() {
+        let index = build(&random(300, 4, "items"));
+        let graph = {
+            let graph = &index.parts[0].graph;
+            let mut bytes = vec![0; graph.serialized_length()];
+            graph.save_to_buffer(&mut bytes).unwrap();
+            bytes
+        };
+        let mut body: Vec<u8> = [300_u64, 0]
+            .into_iter()
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        body.extend(graph);
+        let mut bytes = FIRST_MAGIC.to_vec();
+        bytes.extend(checksum(&body).to_le_bytes());
+        bytes.extend(body);
+        let restored = Hnsw::from_bytes(&bytes).unwrap();
+        let x = random(20, 4, "queries");
+        assert_eq!(search(&restored, &x, 5), search(&index, &x, 5));
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! gives weight 0, and such an edge is not stored. An item without similar neighbours
 //! becomes an isolated node.
 //!
+//! Up to 300,000 items the neighbours are exact; above, they are approximate with a measured
+//! recall of .95 at least ([`Neighborhood`] chooses otherwise).
+//!
 //! Cost: that of the neighbour search and O(nk log k) for the graph, in parallel; memory, beside
 //! the lists: 12 bytes for each of the nk arcs, and the graph itself (at most 16 an arc).
 //!
@@ -16,7 +19,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, Neighbors, exact};
+use super::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors};
 use crate::{Error, Graph, Monitor, Result};
 
 /// Parameters of the affinity graph.
@@ -37,6 +40,52 @@ pub struct KnnGraph {
     k: usize,
     gamma: f64,
     symmetrize: Symmetrize,
+    #[serde(skip_serializing_if = "Neighborhood::is_auto")]
+    search: Neighborhood,
+}
+
+/// How the neighbours of a graph are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Neighborhood {
+    /// Exactly up to 300,000 items, approximately with recall .95 above: there the exact
+    /// search, whose time grows with n², takes minutes.
+    #[default]
+    Auto,
+    /// Exactly, however many there are.
+    Exact,
+    /// Approximately ([`Ivf`]), with at least this share of the true neighbours, above 0 and
+    /// below 1, measured on a sample.
+    Approximate(f64),
+}
+
+/// How the neighbours of a graph were found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Search {
+    /// By comparing all.
+    Exact(ExactSearch),
+    /// By looking where they are likely, with a measured recall.
+    Approximate(ApproximateSearch),
+}
+
+/// Most items that are searched exactly unless the search is chosen.
+const EXACT_UP_TO: usize = 300_000;
+
+impl Neighborhood {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+
+    /// The recall of the approximate search among `n` items; `None` for the exact one.
+    fn recall(self, n: usize) -> Option<f64> {
+        match self {
+            Self::Approximate(recall) => Some(recall),
+            Self::Auto if n > EXACT_UP_TO => Some(0.95),
+            Self::Auto | Self::Exact => None,
+        }
+    }
 }
 
 /// What becomes of the two arcs between two items, where `a` is what one listing the other
@@ -67,6 +116,7 @@ impl Default for KnnGraph {
             k: 50,
             gamma: 3.0,
             symmetrize: Symmetrize::Sum,
+            search: Neighborhood::Auto,
         }
     }
 }
@@ -103,14 +153,38 @@ impl KnnGraph {
         self
     }
 
-    /// The graph of the rows of `x` (`n x d`), which need not have unit length.
+    /// How the neighbours are searched.
+    #[must_use]
+    pub fn search(mut self, search: Neighborhood) -> Self {
+        self.search = search;
+        self
+    }
+
+    /// The graph of the rows of `x` (`n x d`), which need not have unit length. Where the
+    /// search was approximate, a note of `monitor` says what recall was measured.
     ///
-    /// Fails on NaN and infinite values, if `k` is not below `n`, on a `gamma` out of
-    /// its range, and when cancelled. Costs O(n² d): see [`exact()`].
+    /// Fails on NaN and infinite values, if `k` is not below `n`, on a `gamma` or recall out
+    /// of its range, and when cancelled. Costs O(n² d) up to 300,000 items and O(n sqrt(n) d)
+    /// above: see [`Exact`] and [`Ivf`].
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Graph> {
         self.check_gamma()?;
-        let neighbors = exact(x, self.k, Metric::Cosine, monitor)?;
+        let (neighbors, _) = self.neighbors(x, monitor)?;
         Ok(self.symmetrise(&neighbors))
+    }
+
+    /// The neighbours that [`build`](Self::build) makes the graph of, by cosine, and how
+    /// they were found.
+    pub fn neighbors(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<(Neighbors, Search)> {
+        let Some(recall) = self.search.recall(x.nrows()) else {
+            let (neighbors, searched) = Exact::new().search(x, self.k, monitor)?;
+            return Ok((neighbors, Search::Exact(searched)));
+        };
+        let (neighbors, searched) = Ivf::new().recall(recall).search(x, self.k, monitor)?;
+        monitor.note(format!(
+            "approximate neighbours: {:.4} of the true ones were found, measured on {} items",
+            searched.recall, searched.sampled
+        ));
+        Ok((neighbors, Search::Approximate(searched)))
     }
 
     /// The graph of neighbours found by any search; their similarities must be cosines.
@@ -225,6 +299,7 @@ impl Incoming {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Metric, exact};
     use super::*;
     use crate::reference::in_one_and_two_threads;
     use crate::seed;
@@ -286,6 +361,63 @@ mod tests {
         let x = Array2::from_shape_fn((3001, 3), |_| rng.random::<f32>() - 0.5);
         let (one, two) = in_one_and_two_threads(|| build(&x, 9));
         assert_eq!(one, two);
+    }
+
+    #[test]
+    fn many_items_are_searched_approximately_and_the_recall_is_told() {
+        assert_eq!(Neighborhood::Auto.recall(300_000), None);
+        assert_eq!(Neighborhood::Auto.recall(300_001), Some(0.95));
+        assert_eq!(Neighborhood::Exact.recall(10_000_000), None);
+
+        let mut rng = seed::stream(6, "test features");
+        let x = Array2::from_shape_fn((4000, 6), |_| rng.random::<f32>() - 0.5);
+        let settings = KnnGraph::new().k(10);
+        let approximate = settings.clone().search(Neighborhood::Approximate(0.9));
+        let notes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let heard = notes.clone();
+        let monitor = Monitor::new(move |event| heard.lock().unwrap().push(format!("{event:?}")));
+        let (found, searched) = approximate.neighbors(x.view(), &monitor).unwrap();
+        let Search::Approximate(searched) = searched else {
+            panic!("{searched:?}")
+        };
+        assert!(searched.recall >= 0.9 && searched.sampled > 0);
+        assert!(
+            notes
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|e| e.contains("measured on 256 items"))
+        );
+        let graph = approximate.build(x.view(), &monitor).unwrap();
+        assert_eq!(graph, settings.from_neighbors(&found).unwrap());
+        let (_, searched) = settings.neighbors(x.view(), &monitor).unwrap();
+        assert!(matches!(searched, Search::Exact(_)));
+        let bad = settings.search(Neighborhood::Approximate(1.0));
+        assert!(
+            bad.build(x.view(), &monitor)
+                .unwrap_err()
+                .to_string()
+                .contains("recall = 1")
+        );
+    }
+
+    #[test]
+    fn the_search_is_a_word_in_a_recipe() {
+        let read = |text| serde_json::from_str::<KnnGraph>(text).unwrap();
+        assert_eq!(read(r#"{"search": "auto"}"#), KnnGraph::new());
+        let chosen = [
+            (r#"{"search": "exact"}"#, Neighborhood::Exact),
+            (
+                r#"{"search": {"approximate": 0.9}}"#,
+                Neighborhood::Approximate(0.9),
+            ),
+        ];
+        for (text, search) in chosen {
+            assert_eq!(read(text), KnnGraph::new().search(search));
+        }
+        // What was not chosen is not written: older readers still understand it.
+        let written = serde_json::to_string(&KnnGraph::new()).unwrap();
+        assert!(!written.contains("search"), "{written}");
     }
 
     #[test]

@@ -51,14 +51,20 @@ pub(crate) fn best_of(
     best
 }
 
-/// The best `keep` candidates of each of a range of queries, in any order of arrival.
+/// The best `keep` candidates of each of a range of queries, in any order of arrival; or
+/// these and all that are nearly as good ([`within`](Self::within)).
 pub(crate) struct Lists {
     keep: usize,
+    /// Most candidates after a selection.
+    most: usize,
     room: usize,
     found: Vec<Candidate>,
     length: Vec<u32>,
     /// The last of the best after a selection; what is not better is not kept.
     worst: Vec<Candidate>,
+    /// How far below the last of the best a value still counts, query by query; empty where
+    /// it does not.
+    window: Vec<f32>,
     /// A value must exceed this to matter. Padding never finds anything.
     pub(crate) threshold: Vec<f32>,
 }
@@ -67,15 +73,29 @@ impl Lists {
     /// For `n` queries, and `padded - n` rows that are none.
     pub(crate) fn new(keep: usize, n: usize, padded: usize) -> Self {
         // Room for more than `keep`: the best are selected once in a while, not each time.
-        let room = keep + keep / 2 + 32;
+        Self::with_room(keep, keep, keep + keep / 2 + 32, n, padded)
+    }
+
+    /// For `window.len()` queries and padding: the best `keep`, and whatever lies at most
+    /// `window` below the last of them. A list of more than `keep + spare` is given up.
+    pub(crate) fn within(keep: usize, spare: usize, window: &[f32], padded: usize) -> Self {
+        let most = keep + spare;
+        let mut lists = Self::with_room(keep, most, most + keep / 2 + 32, window.len(), padded);
+        lists.window = window.to_vec();
+        lists
+    }
+
+    fn with_room(keep: usize, most: usize, room: usize, n: usize, padded: usize) -> Self {
         let mut threshold = vec![f32::NEG_INFINITY; n];
         threshold.resize(padded, f32::INFINITY);
         Self {
             keep,
+            most,
             room,
             found: vec![Candidate(0); n * room],
             length: vec![0; n],
             worst: vec![Candidate(0); n],
+            window: Vec::new(),
             threshold,
         }
     }
@@ -99,12 +119,41 @@ impl Lists {
     fn shrink(&mut self, query: usize) {
         let start = query * self.room;
         let found = &mut self.found[start..start + self.length[query] as usize];
-        if found.len() > self.keep {
-            let (_, worst, _) = found.select_nth_unstable_by(self.keep - 1, |a, b| b.cmp(a));
+        if found.len() <= self.keep {
+            return;
+        }
+        let (_, worst, _) = found.select_nth_unstable_by(self.keep - 1, |a, b| b.cmp(a));
+        let Some(window) = self.window.get(query) else {
             self.worst[query] = *worst;
             self.threshold[query] = worst.similarity().next_down();
             self.length[query] = self.keep as u32;
+            return;
+        };
+        let least = (worst.similarity() - window).next_down();
+        let mut kept = self.keep;
+        for at in self.keep..found.len() {
+            if found[at].similarity() > least {
+                found.swap(kept, at);
+                kept += 1;
+            }
         }
+        self.length[query] = kept as u32;
+        self.threshold[query] = least;
+        if kept > self.most {
+            // Nothing is better than this, so nothing more is kept.
+            self.worst[query] = Candidate(u64::MAX);
+            self.threshold[query] = f32::INFINITY;
+        }
+    }
+
+    /// The candidates of a query, in no order; `None` where there were too many.
+    pub(crate) fn all(&mut self, query: usize) -> Option<&[Candidate]> {
+        if self.worst[query] != Candidate(u64::MAX) {
+            self.shrink(query);
+        }
+        let start = query * self.room;
+        let found = &self.found[start..start + self.length[query] as usize];
+        (self.worst[query] != Candidate(u64::MAX)).then_some(found)
     }
 
     /// The best candidates of a query, nearest first.
@@ -204,6 +253,38 @@ mod tests {
             }
         }
         assert_eq!(Candidate::new(3, -0.0), Candidate::new(3, 0.0));
+    }
+
+    #[test]
+    fn lists_with_a_window_keep_what_is_nearly_as_good_or_give_up() {
+        // 500 values 0, 1, ... 499 in disorder; the third best is 497.
+        for (window, count) in [
+            (0.0, Some(3)),
+            (1.5, Some(4)),
+            (40.0, Some(43)),
+            (90.0, None),
+        ] {
+            let mut lists = Lists::within(3, 50, &[window], 2);
+            for p in 0..500_u32 {
+                let index = p * 7919 % 500;
+                if index as f32 > lists.threshold[0] {
+                    lists.push(0, index, index as f32);
+                }
+            }
+            let found = lists.all(0).map(|found| {
+                let mut found: Vec<u32> = found.iter().map(|c| c.index()).collect();
+                found.sort_unstable();
+                found
+            });
+            let expected = count.map(|c| (500 - c..500).collect::<Vec<u32>>());
+            assert_eq!(found, expected, "{window}");
+        }
+        // Without an end, all count while there is room.
+        let mut lists = Lists::within(1, 9, &[f32::INFINITY], 1);
+        (0..10).for_each(|p| lists.push(0, p, -(p as f32)));
+        assert_eq!(lists.all(0).map(<[_]>::len), Some(10));
+        lists.push(0, 10, -3e38);
+        assert_eq!(lists.all(0), None);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Approximate nearest neighbours of all items: cells of similar items (an inverted file),
 //! searched with the tile kernels.
 //!
-//! 1. The rows are rounded to eight bits after a random rotation, as in
-//!    [`Exact`](super::Exact).
+//! 1. The rows are rounded to eight bits after a random rotation.
 //! 2. k-means on a sample divides the items into about `2 sqrt(n)` cells (fewer where they
 //!    would hold less than `4 k` items).
 //! 3. For a sample of items the true neighbours are computed. They tell how many of the
@@ -28,9 +27,10 @@
 
 mod centers;
 mod features;
+mod quantize;
 mod search;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use self::centers::Centers;
@@ -150,8 +150,18 @@ impl Ivf {
         monitor: &Monitor,
     ) -> Result<(Neighbors, ApproximateSearch)> {
         self.check(x.nrows())?;
+        if x.ncols() > quantize::WIDEST {
+            return Err(Error::data(format!(
+                "features: {} columns; the approximate search takes {} at most: search exactly",
+                x.ncols(),
+                quantize::WIDEST
+            )));
+        }
         check_k(k, x.nrows())?;
         check_finite(x, "features")?;
+        // Without columns all similarities are 0, as with one column of zeros.
+        let zeros = Array2::zeros((x.nrows(), 1));
+        let x = if x.ncols() == 0 { zeros.view() } else { x };
         let copy;
         let mut features = Features::new(x, self.metric);
         if features.too_long_or_short() || features.rows.is_none() {
@@ -284,7 +294,7 @@ mod tests {
     use crate::neighbor::Exact;
     use crate::reference::in_one_and_two_threads;
     use crate::seed;
-    use ndarray::{Array2, Axis, array};
+    use ndarray::{Axis, array};
     use rand::RngExt;
 
     /// Points about the surface of a few dimensions, in many.
@@ -407,6 +417,18 @@ mod tests {
         let (found, _) = run(&Ivf::new(), &same, 5);
         assert_eq!(found.indices.row(0).to_vec(), [1, 2, 3, 4, 5]);
         assert_eq!(found.indices.row(299).to_vec(), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn rows_without_columns_and_very_wide_ones() {
+        let (found, _) = run(&Ivf::new(), &Array2::zeros((60, 0)), 3);
+        assert_eq!(found.indices.row(0).to_vec(), [1, 2, 3]);
+        assert!(found.similarities.iter().all(|&s| s == 0.0));
+        // All values of one sign, which adds up to the most.
+        let x = surface(60, 100_000, 8).mapv(f32::abs);
+        let exact = Exact::new().search(x.view(), 3, &Monitor::silent());
+        let (found, _) = run(&Ivf::new().recall(0.9), &x, 3);
+        assert!(recall(&found, &exact.unwrap().0) > 0.9);
     }
 
     #[test]

@@ -11,13 +11,27 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::candidate::Lists;
-use crate::distance::tile::{COLUMNS, Kernel, Limits, QUAD, Quantized, ROWS, SHIFT, Tile};
+use crate::distance::tile::{COLUMNS, Kernel, Limits, PAIR, QUAD, Quantized, ROWS, SHIFT, Tile};
 use crate::{Monitor, Result};
 
 /// Rows are padded to a multiple of this: whole panels of both kinds.
 pub(super) const PADDING: usize = 96;
 /// Stands for a row that is padding.
 pub(super) const NOBODY: u32 = u32::MAX;
+
+/// What the list of a query holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Keep<'a> {
+    /// The best so many.
+    Best(usize),
+    /// The best `k` and all that lie within the window of their query below the last of
+    /// them: see [`Lists::within`].
+    Within {
+        k: usize,
+        spare: usize,
+        window: &'a [f32],
+    },
+}
 
 /// Products of packed queries and items.
 pub(super) trait Products: Sync {
@@ -125,6 +139,75 @@ impl Products for (&Queries, &Items) {
     }
 }
 
+/// Queries in sixteen bits.
+pub(super) struct Queries16 {
+    values: Vec<[[i16; PAIR]; ROWS]>,
+    steps: usize,
+}
+
+/// Items in sixteen bits.
+pub(super) struct Items16 {
+    values: Vec<[[i16; PAIR]; COLUMNS]>,
+}
+
+/// As [`pack`], two dimensions a step.
+fn pack16<const LANES: usize>(
+    n: usize,
+    d: usize,
+    write: impl Fn(usize, &mut [i16]) + Sync,
+) -> Vec<[[i16; PAIR]; LANES]> {
+    let (panels, steps) = (n.next_multiple_of(PADDING) / LANES, d.div_ceil(PAIR));
+    let mut packed = vec![[[0; PAIR]; LANES]; panels * steps];
+    (packed.par_chunks_mut(steps.max(1)).enumerate()).for_each_init(
+        || vec![0; d],
+        |row, (panel, packed)| {
+            for lane in 0..LANES {
+                let i = panel * LANES + lane;
+                if i < n {
+                    write(i, row);
+                    for (values, pair) in packed.iter_mut().zip(row.chunks(PAIR)) {
+                        values[lane][..pair.len()].copy_from_slice(pair);
+                    }
+                }
+            }
+        },
+    );
+    packed
+}
+
+impl Queries16 {
+    pub(super) fn pack(n: usize, d: usize, write: impl Fn(usize, &mut [i16]) + Sync) -> Self {
+        Self {
+            values: pack16(n, d, write),
+            steps: d.div_ceil(PAIR),
+        }
+    }
+}
+
+impl Items16 {
+    pub(super) fn pack(n: usize, d: usize, write: impl Fn(usize, &mut [i16]) + Sync) -> Self {
+        Self {
+            values: pack16(n, d, write),
+        }
+    }
+}
+
+impl Products for (&Queries16, &Items16) {
+    fn tile(
+        &self,
+        kernel: Kernel,
+        (q, p): (usize, usize),
+        rows: Limits<ROWS>,
+        columns: Limits<COLUMNS>,
+        tile: &mut Tile,
+    ) -> bool {
+        let steps = self.0.steps;
+        let queries = &self.0.values[q * steps..(q + 1) * steps];
+        let items = &self.1.values[p * steps..(p + 1) * steps];
+        kernel.i16(queries, items, rows, columns, tile)
+    }
+}
+
 /// Queries in eight bits.
 pub(super) struct Queries8 {
     values: Vec<[[u8; QUAD]; ROWS]>,
@@ -209,7 +292,9 @@ impl Items8 {
                 for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
                     to[lane][..from.len()].copy_from_slice(from);
                 }
-                *correction = -SHIFT * row.iter().map(|&v| i32::from(v)).sum::<i32>();
+                // Modulo 2^32, as the sums of the kernel: only the whole need be in range.
+                let sum = row.iter().map(|&v| i64::from(v)).sum::<i64>();
+                *correction = (-i64::from(SHIFT) * sum) as i32;
             }
         });
         Self {
@@ -312,7 +397,7 @@ pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The best `keep` of `items` for each of `queries`, by position in `items`; the item with
+/// The best of `items` for each of `queries`, as `keep` says, by position in `items`; the item with
 /// the query's own id is left out. One element of the answer a block of queries; `finish`
 /// makes it of the block's first query and its lists.
 pub(super) fn search<T: Send>(
@@ -320,7 +405,7 @@ pub(super) fn search<T: Send>(
     products: &impl Products,
     queries: &Side,
     items: &Side,
-    keep: usize,
+    keep: Keep,
     monitor: &Monitor,
     finish: impl Fn(usize, Lists) -> T + Sync,
 ) -> Result<Vec<T>> {
@@ -348,7 +433,7 @@ pub(super) fn self_join<T: Send>(
     kernel: Kernel,
     products: &impl Products,
     side: &Side,
-    keep: usize,
+    keep: Keep,
     monitor: &Monitor,
     finish: impl Fn(usize, Lists) -> T + Sync,
 ) -> Result<Vec<T>> {
@@ -409,12 +494,14 @@ fn blocks(side: &Side, size: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-fn empty(side: &Side, rows: &Range<usize>, keep: usize) -> Lists {
-    Lists::new(
-        keep,
-        rows.end.min(side.n).saturating_sub(rows.start),
-        rows.len(),
-    )
+fn empty(side: &Side, rows: &Range<usize>, keep: Keep) -> Lists {
+    let end = rows.end.min(side.n).max(rows.start);
+    match keep {
+        Keep::Best(keep) => Lists::new(keep, end - rows.start, rows.len()),
+        Keep::Within { k, spare, window } => {
+            Lists::within(k, spare, &window[rows.start..end], rows.len())
+        }
+    }
 }
 
 /// Every pair of `n` blocks, itself included, once, in rounds in which no block occurs

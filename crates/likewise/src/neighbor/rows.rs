@@ -3,15 +3,20 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
+use super::bound;
 use super::candidate::{Candidate, Lists, Partial, best_of};
-use super::panel::{self, Items, Queries, Side};
+use super::panel::{self, Items, Keep, Queries, Side};
 use crate::distance::Metric;
+use crate::distance::grid::{self, Grid};
 use crate::distance::tile::Kernel;
 use crate::matrix::{check_finite, l2_normalize};
 use crate::{Error, Monitor, Result};
 
-/// Candidates beyond `k` where the first pass rounds differently from the result.
-pub(super) const SPARE: usize = 14;
+/// Most candidates beyond `k` where the first pass rounds differently from the result.
+pub(super) const SPARE: usize = 64;
+/// Most candidates beyond `k` that are held for a query that has more: beyond, it is
+/// compared with all.
+const SPARE_LARGEST: usize = 1 << 14;
 
 /// A range of rows, made ready for comparison.
 ///
@@ -103,6 +108,48 @@ impl Rows {
         }
     }
 
+    /// Length of each row from `centre`.
+    pub(super) fn lengths(&self, centre: &[f32]) -> Vec<f64> {
+        let length = |i: usize| {
+            let values = self.row(i).iter().zip(centre);
+            let squares = values.map(|(v, c)| f64::from(v - c).powi(2));
+            squares.sum::<f64>().sqrt()
+        };
+        (0..self.n()).into_par_iter().map(length).collect()
+    }
+
+    /// The largest value from `centre`, without its sign.
+    pub(super) fn largest(&self, centre: &[f32]) -> f64 {
+        let largest = |i: usize| {
+            let values = self.row(i).iter().zip(centre);
+            values.fold(0.0_f32, |most, (v, c)| most.max((v - c).abs()))
+        };
+        let rows = (0..self.n()).into_par_iter().map(largest);
+        f64::from(rows.reduce(|| 0.0, f32::max))
+    }
+
+    /// Whether no product with a row from `centre`, nor the shift to it, rounds.
+    fn grid(&self, centre: &[f32]) -> Option<Grid> {
+        let grid = |i: usize| {
+            let values = || self.row(i).iter().zip(centre);
+            let shifted = values().all(|(&v, &c)| {
+                let exact = f64::from(v) - f64::from(c);
+                f64::from(v - c).total_cmp(&exact).is_eq() || exact == 0.0
+            });
+            shifted.then(|| Grid::of(values().map(|(v, c)| v - c)))
+        };
+        let rows = (0..self.n()).into_par_iter().map(grid);
+        rows.try_reduce(|| Grid::NOTHING, |a, b| Some(a.and(b)))
+    }
+
+    /// Whether a first pass in `f32` of these queries orders as the result does.
+    pub(super) fn first_pass_is_final(&self, queries: &Self, centre: &[f32]) -> bool {
+        self.metric != Metric::Euclidean
+            || (self.grid(centre))
+                .and_then(|grid| Some(grid.and(queries.grid(centre)?)))
+                .is_some_and(Grid::is_exact)
+    }
+
     /// The rows as candidates: `q . x - |x|² / 2` orders by Euclidean distance.
     pub(super) fn side(&self, centre: &[f32]) -> Side {
         let bias = match self.metric {
@@ -130,11 +177,6 @@ impl Rows {
         })
     }
 
-    /// Whether the first pass in `f32` gives the similarities to their last bit.
-    pub(super) fn products_are_final(&self) -> bool {
-        self.metric != Metric::Euclidean
-    }
-
     /// The best `k` of the candidates (positions in these rows), with their similarities
     /// computed in `f32` one after the other along the dimensions.
     pub(super) fn rescore(
@@ -159,6 +201,23 @@ impl Rows {
         best_of(candidates, scores, k)
     }
 
+    /// The final list of the query at `at` in `lists`, or `None` where that has too many
+    /// candidates.
+    pub(super) fn finished(
+        &self,
+        kernel: Kernel,
+        query: &[f32],
+        lists: &mut Lists,
+        at: usize,
+        keep: Keep,
+    ) -> Option<Vec<Candidate>> {
+        match keep {
+            Keep::Best(_) if self.metric != Metric::Euclidean => Some(lists.best(at).to_vec()),
+            Keep::Best(k) => Some(self.rescore(kernel, query, lists.best(at), k)),
+            Keep::Within { k, .. } => Some(self.rescore(kernel, query, lists.all(at)?, k)),
+        }
+    }
+
     /// Positions turned into indices.
     fn named(&self, list: &[Candidate]) -> Vec<Candidate> {
         list.iter()
@@ -177,12 +236,7 @@ pub(super) fn centre(values: ArrayView1<f32>) -> f32 {
         .map(|&v| (f64::from(v) - mean).powi(2))
         .sum::<f64>()
         / n;
-    if variance > 0.0 {
-        let step = variance.sqrt().log2().floor().exp2();
-        ((mean / step).round() * step) as f32
-    } else {
-        mean as f32
-    }
+    grid::near(mean, variance)
 }
 
 fn check_lengths(x: ArrayView2<f32>) -> Result<()> {
@@ -231,37 +285,102 @@ pub(super) fn block_with(
         return Err(Error::parameter("k", k, "must be at least 1"));
     }
     let centre = items.centre();
-    let (packed, others) = (queries.queries(&centre), items.items(&centre));
-    let (asked, side) = (queries.side(&centre), items.side(&centre));
-    let keep = if items.products_are_final() {
-        k
+    let others = items.items(&centre);
+    let side = items.side(&centre);
+    let lists = if items.first_pass_is_final(queries, &centre) {
+        let keep = Keep::Best(k);
+        let found = first_pass(
+            kernel,
+            queries,
+            (items, &others, &side),
+            &centre,
+            keep,
+            monitor,
+        )?;
+        found.into_iter().flatten().collect()
     } else {
-        k + SPARE
+        within_bounds(
+            kernel,
+            queries,
+            (items, &others, &side),
+            &centre,
+            k,
+            monitor,
+        )?
     };
-    let finish = |first: usize, mut lists: Lists| -> Vec<Vec<Candidate>> {
-        (first..(first + lists.threshold.len()).min(queries.n()))
-            .map(|i| {
-                let best = lists.best(i - first);
-                if items.products_are_final() {
-                    items.named(best)
-                } else {
-                    items.named(&items.rescore(kernel, queries.row(i), best, k))
-                }
-            })
-            .collect()
-    };
-    let lists = panel::search(
-        kernel,
-        &(&packed, &others),
-        &asked,
-        &side,
-        keep,
-        monitor,
-        finish,
-    )?;
     Ok(Partial {
         queries: queries.ids.clone(),
         k,
-        lists: lists.into_iter().flatten().collect(),
+        lists: lists.iter().map(|list| items.named(list)).collect(),
     })
+}
+
+/// Items as rows, packed, and as candidates.
+type Prepared<'a> = (&'a Rows, &'a Items, &'a Side);
+
+/// The lists of all queries by position, computed again in `f32`; `None` where there were
+/// too many candidates.
+fn first_pass(
+    kernel: Kernel,
+    queries: &Rows,
+    (items, packed, side): Prepared,
+    centre: &[f32],
+    keep: Keep,
+    monitor: &Monitor,
+) -> Result<Vec<Option<Vec<Candidate>>>> {
+    let (asked, own) = (queries.queries(centre), queries.side(centre));
+    let finish = |first: usize, mut lists: Lists| -> Vec<Option<Vec<Candidate>>> {
+        (first..(first + lists.threshold.len()).min(queries.n()))
+            .map(|i| items.finished(kernel, queries.row(i), &mut lists, i - first, keep))
+            .collect()
+    };
+    let lists = panel::search(kernel, &(&asked, packed), &own, side, keep, monitor, finish)?;
+    Ok(lists.into_iter().flatten().collect())
+}
+
+/// As [`first_pass`] with a window, and again with more room for queries that had too many
+/// candidates.
+fn within_bounds(
+    kernel: Kernel,
+    queries: &Rows,
+    items: Prepared,
+    centre: &[f32],
+    k: usize,
+    monitor: &Monitor,
+) -> Result<Vec<Vec<Candidate>>> {
+    let mut lists = vec![Vec::new(); queries.n()];
+    let mut pending: Vec<usize> = (0..queries.n()).collect();
+    let mut spare = SPARE;
+    while !pending.is_empty() && spare <= SPARE_LARGEST {
+        let asked = queries.select(&pending);
+        let window = bound::of_f32(&asked, items.0, centre);
+        let keep = Keep::Within {
+            k,
+            spare,
+            window: &window,
+        };
+        let found = first_pass(kernel, &asked, items, centre, keep, monitor)?;
+        let mut crowded = Vec::new();
+        for (&i, list) in pending.iter().zip(found) {
+            match list {
+                Some(list) => lists[i] = list,
+                None => crowded.push(i),
+            }
+        }
+        pending = crowded;
+        spare *= 16;
+    }
+    let all = items.0;
+    let compared: Vec<Vec<Candidate>> = (pending.par_iter())
+        .map(|&i| {
+            monitor.check()?;
+            let others = (0..all.n()).filter(|&j| all.ids[j] != queries.ids[i]);
+            let others: Vec<Candidate> = others.map(|j| Candidate::new(j as u32, 0.0)).collect();
+            Ok(all.rescore(kernel, queries.row(i), &others, k))
+        })
+        .collect::<Result<_>>()?;
+    for (&i, list) in pending.iter().zip(compared) {
+        lists[i] = list;
+    }
+    Ok(lists)
 }

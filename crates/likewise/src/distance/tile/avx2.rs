@@ -9,11 +9,11 @@ use std::arch::x86_64::{
     __m256, __m256i, _CMP_GT_OQ, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_set1_epi32,
     _mm256_add_epi32, _mm256_add_ps, _mm256_cmp_ps, _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps,
     _mm256_cvtepu8_epi16, _mm256_fmadd_ps, _mm256_hadd_epi32, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_movemask_ps, _mm256_permute4x64_epi64, _mm256_set1_ps,
-    _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_ps,
+    _mm256_madd_epi16, _mm256_movemask_ps, _mm256_permute4x64_epi64, _mm256_set1_epi32,
+    _mm256_set1_ps, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_ps,
 };
 
-use super::{COLUMNS, Limits, QUAD, Quantized, ROWS, Tile};
+use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
 
 /// Lanes of a register.
 const LANES: usize = 8;
@@ -47,6 +47,18 @@ impl Available {
     ) -> bool {
         // SAFETY: `self` exists, so the machine has the features of the function.
         unsafe { f32(queries, items, rows, columns, tile) }
+    }
+
+    pub(super) fn i16(
+        self,
+        queries: &[[[i16; PAIR]; ROWS]],
+        items: &[[[i16; PAIR]; COLUMNS]],
+        rows: Limits<ROWS>,
+        columns: Limits<COLUMNS>,
+        tile: &mut Tile,
+    ) -> bool {
+        // SAFETY: `self` exists, so the machine has the features of the function.
+        unsafe { i16(queries, items, rows, columns, tile) }
     }
 
     pub(super) fn i8(
@@ -154,6 +166,44 @@ fn f32(
                 let (parts, _) = tile.values[down + r].as_chunks_mut::<LANES>();
                 for (part, sum) in parts[across..].iter_mut().zip(sum) {
                     store(part, sum);
+                }
+            }
+        }
+    }
+    compare(rows, columns, tile)
+}
+
+/// Eight items of two dimensions.
+#[target_feature(enable = "avx2,fma")]
+fn load_i16(x: &[[i16; PAIR]; LANES]) -> __m256i {
+    // SAFETY: the reference guarantees 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn i16(
+    queries: &[[[i16; PAIR]; ROWS]],
+    items: &[[[i16; PAIR]; COLUMNS]],
+    rows: Limits<ROWS>,
+    columns: Limits<COLUMNS>,
+    tile: &mut Tile,
+) -> bool {
+    for down in [0, DOWN] {
+        for across in [0, PART] {
+            let mut sums = [[_mm256_setzero_si256(); PART]; DOWN];
+            for (query, item) in queries.iter().zip(items) {
+                let (eights, _) = item.as_chunks::<LANES>();
+                let (left, right) = (load_i16(&eights[across]), load_i16(&eights[across + 1]));
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    let q = _mm256_set1_epi32(both(query[down + r]));
+                    sum[0] = _mm256_add_epi32(sum[0], _mm256_madd_epi16(q, left));
+                    sum[1] = _mm256_add_epi32(sum[1], _mm256_madd_epi16(q, right));
+                }
+            }
+            for (r, sum) in sums.into_iter().enumerate() {
+                let (parts, _) = tile.values[down + r].as_chunks_mut::<LANES>();
+                for (part, sum) in parts[across..].iter_mut().zip(sum) {
+                    store(part, _mm256_cvtepi32_ps(sum));
                 }
             }
         }

@@ -7,12 +7,12 @@
 
 use std::arch::x86_64::{
     __m512, __m512i, __mmask16, _CMP_GT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_ps,
-    _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
+    _mm512_dpbusd_epi32, _mm512_dpwssd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_storeu_ps,
 };
 
 use super::avx2;
-use super::{COLUMNS, Limits, QUAD, Quantized, ROWS, Tile};
+use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
 
 /// Lanes of a register.
 const LANES: usize = 16;
@@ -53,6 +53,18 @@ impl Available {
         unsafe { f32(queries, items, rows, columns, tile) }
     }
 
+    pub(super) fn i16(
+        self,
+        queries: &[[[i16; PAIR]; ROWS]],
+        items: &[[[i16; PAIR]; COLUMNS]],
+        rows: Limits<ROWS>,
+        columns: Limits<COLUMNS>,
+        tile: &mut Tile,
+    ) -> bool {
+        // SAFETY: `self` exists, so the machine has the features of the function.
+        unsafe { i16(queries, items, rows, columns, tile) }
+    }
+
     pub(super) fn i8(
         self,
         queries: &[[[u8; QUAD]; ROWS]],
@@ -80,6 +92,12 @@ fn load_i32(x: &[i32; LANES]) -> __m512i {
 
 #[target_feature(enable = "avx512f")]
 fn load_i8(x: &[[i8; QUAD]; LANES]) -> __m512i {
+    // SAFETY: the reference guarantees 64 readable bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn load_i16(x: &[[i16; PAIR]; LANES]) -> __m512i {
     // SAFETY: the reference guarantees 64 readable bytes; the load needs no alignment.
     unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
 }
@@ -115,6 +133,31 @@ fn f32(
         }
     }
     compare(&sums, rows, columns, tile)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn i16(
+    queries: &[[[i16; PAIR]; ROWS]],
+    items: &[[[i16; PAIR]; COLUMNS]],
+    rows: Limits<ROWS>,
+    columns: Limits<COLUMNS>,
+    tile: &mut Tile,
+) -> bool {
+    let mut sums = [[_mm512_setzero_si512(); ACROSS]; ROWS];
+    for (query, item) in queries.iter().zip(items) {
+        let [left, right] = halves(item);
+        let (left, right) = (load_i16(left), load_i16(right));
+        for (sum, &q) in sums.iter_mut().zip(query) {
+            let q = _mm512_set1_epi32(both(q));
+            sum[0] = _mm512_dpwssd_epi32(sum[0], q, left);
+            sum[1] = _mm512_dpwssd_epi32(sum[1], q, right);
+        }
+    }
+    let mut values = [[_mm512_setzero_ps(); ACROSS]; ROWS];
+    for (value, sum) in values.iter_mut().zip(sums) {
+        *value = [_mm512_cvtepi32_ps(sum[0]), _mm512_cvtepi32_ps(sum[1])];
+    }
+    compare(&values, rows, columns, tile)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]

@@ -1,7 +1,7 @@
 //! The kernels in plain code: what the others are tested against, and what runs on
 //! machines without their instructions.
 
-use super::{COLUMNS, Limits, QUAD, Quantized, ROWS, SHIFT, Tile};
+use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, SHIFT, Tile};
 
 pub(super) fn f32(
     queries: &[[f32; ROWS]],
@@ -16,6 +16,28 @@ pub(super) fn f32(
             for (sum, x) in sums.iter_mut().zip(item) {
                 *sum += q * x;
             }
+        }
+    }
+    compare(rows, columns, tile)
+}
+
+pub(super) fn i16(
+    queries: &[[[i16; PAIR]; ROWS]],
+    items: &[[[i16; PAIR]; COLUMNS]],
+    rows: Limits<ROWS>,
+    columns: Limits<COLUMNS>,
+    tile: &mut Tile,
+) -> bool {
+    for (r, values) in tile.values.iter_mut().enumerate() {
+        let mut sums = [0_i32; COLUMNS];
+        for (query, item) in queries.iter().zip(items) {
+            let query = query[r].map(i32::from);
+            for (sum, x) in sums.iter_mut().zip(item) {
+                *sum += query[0] * i32::from(x[0]) + query[1] * i32::from(x[1]);
+            }
+        }
+        for (value, sum) in values.iter_mut().zip(sums) {
+            *value = sum as f32;
         }
     }
     compare(rows, columns, tile)

@@ -4,7 +4,7 @@ use rand::seq::index;
 
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
-use crate::neighbor::panel::{self, Items8, NOBODY, Queries8, Side};
+use crate::neighbor::panel::{self, Items8, Keep, NOBODY, Queries8, Side};
 use crate::{Monitor, Result, seed};
 
 use super::Ivf;
@@ -44,7 +44,7 @@ impl Centers {
                 &(&queries, &items),
                 &asked,
                 &side,
-                most,
+                Keep::Best(most),
                 &Monitor::silent(),
                 |first, mut lists| -> Vec<u16> {
                     (first..(first + lists.threshold.len()).min(n))

@@ -8,13 +8,13 @@ use rayon::prelude::*;
 
 use super::centers::{ROUNDS, half_square, train};
 use super::features::Features;
+use super::quantize::Quantizer;
 use super::{Ivf, probes, same};
 use crate::distance::Metric;
 use crate::distance::tile::{COLUMNS, Kernel, Limits, ROWS, Tile};
 use crate::neighbor::Neighbors;
 use crate::neighbor::candidate::{Candidate, Lists};
 use crate::neighbor::panel::{Items8, NOBODY, PADDING, Products, Queries8, Side, bits, chunk};
-use crate::neighbor::quantize::Quantizer;
 use crate::{Monitor, Result};
 
 /// Most cells: their numbers are stored in 16 bits.
