@@ -276,6 +276,7 @@ mod tests {
             pseudo_label_accuracy: Some(0.75),
             labels_only_epoch: 1,
             epoch: 2,
+            why: likewise_nn::Why::Validated,
             validation: vec![Some(0.5), Some(0.6), Some(0.7), None],
             training: (0..4).map(epoch).collect(),
             propagation: Convergence::default(),

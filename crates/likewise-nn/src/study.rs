@@ -19,7 +19,7 @@ use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-pub use draw::DrawLog;
+pub use draw::{DrawLog, Measured};
 pub use results::{Finding, Results, row_title};
 
 use crate::net::{EmbeddingConfig, Model, Weights};
@@ -382,12 +382,7 @@ impl<'p> Bench<'p> {
     }
 
     /// How a recipe does in draw number `draw`, and what happened.
-    pub fn run(
-        &mut self,
-        recipe: &'p Recipe,
-        draw: u64,
-        monitor: &Monitor,
-    ) -> Result<(Run, DrawLog)> {
+    pub fn run(&mut self, recipe: &'p Recipe, draw: u64, monitor: &Monitor) -> Result<Measured> {
         recipe.validate()?;
         self.choose(recipe)?;
         self.0.measure(draw, monitor)

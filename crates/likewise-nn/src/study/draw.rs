@@ -18,7 +18,7 @@ use crate::net::{Deep, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
-    Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, no_images, train,
+    Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, Why, no_images, train,
 };
 use crate::{Error, Recipe, Result};
 
@@ -43,12 +43,25 @@ pub struct DrawLog {
     pub labels_only_epoch: usize,
     /// Epoch chosen for the recipe's head; 0 is the start.
     pub epoch: usize,
+    /// Why that epoch.
+    pub why: Why,
     /// Validation score by epoch, from which the recipe's epoch was chosen.
     pub validation: Vec<Option<f64>>,
     /// Log of the recipe's final training.
     pub training: Vec<Epoch>,
     /// How the propagation went.
     pub propagation: likewise::Convergence,
+}
+
+/// How a recipe did in one draw.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// At the epoch that was kept.
+    pub kept: Run,
+    /// As it was trained to the end, where validation kept another epoch.
+    pub last: Option<Run>,
+    /// What happened.
+    pub log: DrawLog,
 }
 
 /// A finished draw.
@@ -89,7 +102,10 @@ struct Drawn {
 /// A model and how it was chosen.
 struct Chosen {
     model: Model,
+    /// That after the last epoch, where another one was chosen.
+    last: Option<Model>,
     epoch: usize,
+    why: Why,
     /// The scores that the choice was made by.
     curve: Vec<Option<Score>>,
     log: Vec<Epoch>,
@@ -105,6 +121,10 @@ impl Ground<'_> {
     ) -> Result<Draw> {
         let plan = self.plan;
         let drawn = self.drawn(draw as u64)?;
+        let idle = self.recipe.idle(self.plan.features.ncols());
+        if let Some(why) = idle.filter(|_| draw == 0) {
+            monitor.warn(why);
+        }
         let known = &drawn.known;
         self.build_graph(drawn.whiten, monitor)?;
         rows.entry("whitened")
@@ -131,8 +151,11 @@ impl Ground<'_> {
     }
 
     /// The recipe alone in draw number `draw`: how it did, and its log.
-    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<(Run, DrawLog)> {
+    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<Measured> {
         let drawn = self.drawn(draw)?;
+        if let Some(why) = self.recipe.idle(self.plan.features.ncols()) {
+            monitor.warn(why);
+        }
         if self.spreads() {
             self.build_graph(drawn.whiten, monitor)?;
         }
@@ -146,9 +169,15 @@ impl Ground<'_> {
         };
         let beliefs = beliefs.as_ref();
         let chosen = self.choose(&start, Source::Beliefs, &drawn.known, beliefs, monitor)?;
-        let embedded = self.embed_tested(&chosen.model, &start.whitening, monitor)?;
-        let run = self.plan.ask(self, embedded.view(), monitor)?;
-        Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, 0)))
+        let ask = |model: &Model| -> Result<Run> {
+            let embedded = self.embed_tested(model, &start.whitening, monitor)?;
+            self.plan.ask(self, embedded.view(), monitor)
+        };
+        Ok(Measured {
+            kept: ask(&chosen.model)?,
+            last: chosen.last.as_ref().map(ask).transpose()?,
+            log: self.log(draw as usize, &drawn, &chosen, beliefs, 0),
+        })
     }
 
     /// How the whitened features do, with the shrinkage that draw number `draw` chooses.
@@ -204,6 +233,7 @@ impl Ground<'_> {
             pseudo_label_accuracy: beliefs.and_then(accurate),
             labels_only_epoch,
             epoch: chosen.epoch,
+            why: chosen.why,
             validation: validation
                 .map(|score| score.map(|s| s.precision.value))
                 .collect(),
@@ -236,7 +266,7 @@ impl Ground<'_> {
             monitor,
         )?;
         let epoch = match start.validation {
-            Some(_) => Score::choose(&trained.scores),
+            Some(_) => Score::choose(&trained.scores, self.recipe.train.keep).epoch,
             None => trained.models.len() - 1,
         };
         let embedded = self.embed_tested(&trained.models[epoch], &start.whitening, monitor)?;
@@ -303,10 +333,17 @@ impl Ground<'_> {
             };
             (0..trained.scores.len()).map(pooled).collect()
         };
-        let epoch = Score::choose(&curve);
+        let choice = Score::choose(&curve, recipe.train.keep);
+        let epoch = choice.epoch;
+        let last = trained
+            .models
+            .last()
+            .filter(|_| epoch < trained.models.len() - 1);
         Ok(Chosen {
             model: trained.models[epoch].clone(),
+            last: last.cloned(),
             epoch,
+            why: choice.why,
             curve,
             log: trained.log,
         })
