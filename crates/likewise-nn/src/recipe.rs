@@ -251,6 +251,7 @@ impl Recipe {
     pub fn rca() -> Self {
         Self {
             pseudo_labels: PseudoLabels::None,
+            graph_on: GraphOn::Feature,
             train: TrainConfig {
                 epochs: 1,
                 ..TrainConfig::default()

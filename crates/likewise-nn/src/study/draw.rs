@@ -54,7 +54,7 @@ pub struct DrawLog {
 }
 
 /// How a recipe did in one draw.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// At the epoch that was kept.
     pub kept: Run,
