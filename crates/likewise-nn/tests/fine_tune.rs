@@ -216,11 +216,7 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
 
     // The first triplets are those of the network that the labels gave.
     let own = recipe(Some(2), 1, embedding);
-    let likewise_nn::study::Measured {
-        kept: measured,
-        log,
-        ..
-    } = run(&own, true);
+    let measured = run(&own, true);
     let other = run(&recipe(Some(2), 1, GraphOn::Feature), false).log;
     assert_ne!(measured.log.training[1].loss, other.training[1].loss);
 
