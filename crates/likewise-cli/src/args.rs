@@ -292,6 +292,8 @@ impl MethodName {
 pub(crate) enum ScaleName {
     /// As printed in the paper.
     Literal,
+    /// Scores as probabilities: a reading of the paper.
+    Probability,
     /// Divided by mu.
     Unscaled,
     /// z-score of each class.
@@ -316,8 +318,8 @@ pub(crate) enum MassName {
 pub(crate) struct Propagate {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The method. Default: lgc with --mass uniform, the strongest simple one; mixed if a
-    /// flag of it is given. See `likewise explain mixed` for what did best on most sets.
+    /// The method. Default: lgc, the strongest simple one; mixed if a flag of it is given. See
+    /// `likewise explain mixed` for what did best on most sets.
     #[arg(long, value_enum)]
     method: Option<MethodName>,
     #[command(flatten)]
@@ -343,7 +345,8 @@ pub(crate) struct Propagate {
     /// 2 counts each pair twice as printed, 1 once (mixed).
     #[arg(long, value_name = "F")]
     pub(crate) pair_factor: Option<f64>,
-    /// Class-mass normalisation.
+    /// Class-mass normalisation. Default: uniform with lgc, none with all others; lgc as
+    /// published is --mass none.
     #[arg(long, value_enum)]
     mass: Option<MassName>,
     /// Relative residual at which the solver stops.
@@ -392,9 +395,10 @@ impl Propagate {
         }
     }
 
-    /// The class-mass normalisation that was asked for.
+    /// The class-mass normalisation that was asked for, or that goes with the method: the same
+    /// whether the method was named or not.
     pub(crate) fn mass(&self) -> Option<MassName> {
-        let default = self.method.is_none() && self.method() == MethodName::Lgc;
+        let default = self.method() == MethodName::Lgc;
         self.mass.or(default.then_some(MassName::Uniform))
     }
 }
@@ -408,6 +412,8 @@ pub(crate) enum SplitName {
     ZeroShot,
     /// As the data say.
     Given,
+    /// No test part: all labels are fitted, and rounds that keep some back measure.
+    Folds,
 }
 
 /// `likewise fit`
@@ -415,19 +421,20 @@ pub(crate) enum SplitName {
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The recipe: a name (mixed-lp, mixed-rca, rca, dssml, affinity-triplet, contextual, or a loss), or a .toml
-    /// file that says what differs from one; a recipe table in --config changes single choices.
+    /// The recipe: a name (mixed-lp, mixed-lp-paper, mixed-rca, rca, dssml, affinity-triplet, contextual, or a
+    /// loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
     /// Keep this many labels a class for fitting and hide the others (they only measure).
     #[arg(long, value_name = "M")]
     pub(crate) labels_per_class: Option<NonZeroUsize>,
-    /// How items are divided. Default: as the data say, else within each class.
+    /// How items are divided. Default: as the data say; within each class where labels are
+    /// hidden by --labels-per-class or most items are labeled; else folds.
     #[arg(long, value_enum)]
     pub(crate) split: Option<SplitName>,
-    /// Label draws that the numbers are a mean of (with --labels-per-class).
-    #[arg(long, default_value_t = NonZeroUsize::new(5).expect("5 is not 0"), value_name = "N")]
-    pub(crate) draws: NonZeroUsize,
+    /// Label draws that the numbers are a mean of (with --labels-per-class). Default: 5.
+    #[arg(long, value_name = "N")]
+    pub(crate) draws: Option<NonZeroUsize>,
     /// Most epochs.
     #[arg(long, value_name = "N")]
     pub(crate) epochs: Option<usize>,

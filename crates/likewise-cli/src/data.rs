@@ -86,6 +86,11 @@ impl FromStr for Gate {
 }
 
 impl Gate {
+    /// The metric, as it was written.
+    pub(crate) fn metric(&self) -> &str {
+        &self.metric
+    }
+
     /// Fails with exit code 3 if the metric is below the gate, 2 if there is none such.
     pub(crate) fn check(&self, summary: &serde_json::Value) -> Result<(), Failure> {
         let value = match self.metric.split_once('@') {

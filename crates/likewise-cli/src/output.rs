@@ -21,14 +21,24 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     line(serde_json::to_string_pretty(value)?)
 }
 
-/// A table of metrics: one row a system.
+/// A table of metrics: one row a system, one column for each metric that any row has.
 pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
-    let ks: Vec<usize> = rows
-        .first()
-        .map_or(vec![], |(_, s)| s.recall.keys().copied().collect());
+    let mut ks: Vec<usize> = rows.iter().flat_map(|(_, s)| s.recall.keys().copied()).collect();
+    ks.sort_unstable();
+    ks.dedup();
+    type Column = (String, String, fn(&Summary) -> Option<f64>);
+    let others: [Column; 3] = [
+        ("MAP@R".into(), "map_at_r".into(), |s| s.map_at_r),
+        ("R-precision".into(), "r_precision".into(), |s| s.r_precision),
+        ("NMI".into(), "nmi".into(), |s| s.nmi),
+    ];
+    let any = |of: fn(&Summary) -> Option<f64>| rows.iter().any(|(_, s)| of(s).is_some());
+    // Where MAP@R can be measured it says what R-precision says, and more.
+    let shown = |(_, key, of): &&Column| any(*of) && (key != "r_precision" || !any(|s| s.map_at_r));
+    let others: Vec<&Column> = others.iter().filter(shown).collect();
     let mut header = vec![String::new()];
     header.extend(ks.iter().map(|k| format!("R@{k}")));
-    header.extend(["MAP@R".to_owned(), "NMI".to_owned()]);
+    header.extend(others.iter().map(|(title, ..)| title.clone()));
     let mut lines = vec![header];
     for (name, summary) in rows {
         let mut cells = vec![(*name).to_owned()];
@@ -36,8 +46,9 @@ pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
             let value = summary.recall.get(k).copied();
             cells.push(cell(value, summary.ci.get(&format!("recall@{k}"))));
         }
-        cells.push(cell(summary.map_at_r, summary.ci.get("map_at_r")));
-        cells.push(cell(summary.nmi, summary.ci.get("nmi")));
+        for (_, key, of) in &others {
+            cells.push(cell(of(summary), summary.ci.get(key)));
+        }
         lines.push(cells);
     }
     aligned(&lines)

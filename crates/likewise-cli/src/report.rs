@@ -16,8 +16,8 @@ mod training;
 
 use likewise::eval::split;
 use likewise::eval::summary::Summary;
-use likewise::{Collection, Labels};
-use likewise_nn::study::{Results, Study, row_title};
+use likewise::{Collection, Label, Labels};
+use likewise_nn::study::{Results, SplitKind, Study, row_title};
 use likewise_nn::{Error, Result};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ndarray::ArrayView2;
@@ -34,7 +34,11 @@ struct Ground<'a> {
     study: &'a Study,
     results: &'a Results,
     collection: &'a Collection,
+    /// Labels, and where nothing was set aside for a test, classes that spread to the other
+    /// items.
     labels: &'a Labels,
+    /// Whose class is only believed; empty where nobody's is.
+    believed: Vec<bool>,
     features: ArrayView2<'a, f32>,
     /// Items of known class that ask, that are searched, and both together, ascending.
     queries: Vec<usize>,
@@ -45,6 +49,10 @@ struct Ground<'a> {
 impl Ground<'_> {
     fn same_class(&self, a: usize, b: usize) -> bool {
         self.labels[a].class().is_some() && self.labels[a] == self.labels[b]
+    }
+
+    fn is_believed(&self, item: usize) -> bool {
+        self.believed.get(item).is_some_and(|believed| *believed)
     }
 
     fn class_name(&self, item: usize) -> &str {
@@ -92,12 +100,24 @@ pub(crate) fn html<'a>(
         Some(of) => Some(Pictures::new(of, collection.ids())?),
         None => None,
     };
-    let (queries, gallery) = split::roles(&study.parts);
-    let known = |mut items: Vec<usize>| {
-        items.retain(|&item| labels[item].class().is_some());
-        items
+    let everything = results.split == SplitKind::Folds;
+    let spread;
+    let (labels, queries, gallery) = if everything {
+        spread = spread_labels(study)?;
+        let labeled = (0..n).filter(|&item| study.beliefs.labeled[item]);
+        (&spread, labeled.collect(), (0..n).collect())
+    } else {
+        let (mut queries, mut gallery) = split::roles(&study.parts);
+        let known = |&item: &usize| labels[item].class().is_some();
+        queries.retain(known);
+        gallery.retain(known);
+        (labels, queries, gallery)
     };
-    let (queries, gallery) = (known(queries), known(gallery));
+    let believed = if everything {
+        study.beliefs.labeled.iter().map(|labeled| !labeled).collect()
+    } else {
+        vec![]
+    };
     let mut tested = [queries.as_slice(), gallery.as_slice()].concat();
     tested.sort_unstable();
     tested.dedup();
@@ -106,12 +126,20 @@ pub(crate) fn html<'a>(
         results,
         collection,
         labels,
+        believed,
         features,
         queries,
         gallery,
         tested,
     };
     Ok(page(&ground, pictures.as_ref(), command, second)?.into_string())
+}
+
+/// The labels, and the class that spread to every other item.
+fn spread_labels(study: &Study) -> Result<Labels> {
+    let of = |class: &Option<u32>| class.map_or(Label::Unknown, Label::Known);
+    let items = study.beliefs.pseudo_label.iter().map(of).collect();
+    Ok(Labels::new(study.classes.clone(), items)?)
 }
 
 fn page(
@@ -167,49 +195,27 @@ fn section(id: &str, title: &str, content: &Markup) -> Markup {
     html! { section id=(id) { h2 { (title) } (content) } }
 }
 
-/// One sentence, the numbers it rests on, and the comparisons.
+/// The answers: the first large, the others as a list.
 fn verdict(results: &Results) -> Markup {
-    // The sentence says it already, and in place.
-    let lines = results.verdict.iter();
-    let lines = lines.filter(|line| !line.starts_with("Learning "));
+    let mut lines = results.verdict.iter();
+    let first = lines.next();
     html! {
         p.verdict.good[results.learning_helped] {
-            b {
-                @if results.learning_helped {
-                    "Learning helped: better MAP@R than every baseline, beyond the 95 % interval."
-                } @else {
-                    "Learning did not clearly help here: it does not beat every baseline \
-                    beyond the 95 % interval."
-                }
-            }
+            @if let Some(first) = first { b { (first) } }
             (numbers(results))
         }
         ul.verdicts { @for line in lines { li { (line) } } }
     }
 }
 
-/// R@1 and MAP@R beside those of the raw features, and the baseline to take instead.
+/// R@1 beside that of the raw features.
 fn numbers(results: &Results) -> Markup {
-    let row = |key: &'static str| Some((key, results.baselines.get(key)?));
-    let few = ["raw", "whitened", "labels_only"]
-        .into_iter()
-        .filter_map(row);
-    let best = table::best(few.clone().map(|(_, row)| row));
-    let mut best = few.filter(|(_, row)| best.is_some_and(|best| std::ptr::eq(best, *row)));
     let recall = |row: &Summary| row.recall.get(&1).copied();
+    let raw = results.baselines.get("raw").and_then(recall);
     html! {
-        @if let Some(raw) = results.baselines.get("raw") {
-            @if let (Some(after), Some(before)) = (recall(&results.summary), recall(raw)) {
-                " The nearest neighbour is of the right class for " (percent(after))
-                " of the queries (" (row_title("raw")) ": " (percent(before)) ")."
-            }
-            @if let (Some(after), Some(before)) = (results.summary.map_at_r, raw.map_at_r) {
-                " MAP@R is " (format!("{after:.3}")) " (" (row_title("raw")) ": "
-                (format!("{before:.3}")) ")."
-            }
-        }
-        @if let Some((key, _)) = best.next() && !results.learning_helped {
-            " The best baseline: " (row_title(key)) "."
+        @if let (Some(after), Some(before)) = (recall(&results.summary), raw) {
+            " The nearest neighbour is of the right class for " (percent(after))
+            " of the queries (" (row_title("raw")) ": " (percent(before)) ")."
         }
     }
 }
@@ -226,7 +232,7 @@ mod tests {
     use likewise::eval::collapse::Collapse;
     use likewise::eval::whitening::Whitening;
     use likewise::{Beliefs, Convergence, Part, View};
-    use likewise_nn::study::{DrawLog, Finding, SplitKind};
+    use likewise_nn::study::{Delivered, DrawLog, Finding, Next, Verdict};
     use likewise_nn::{Epoch, Head, HeadConfig, Model};
     use ndarray::{Array1, Array2};
 
@@ -274,8 +280,9 @@ mod tests {
             shrinkage: (draw > 0).then_some(0.3),
             standardized: false,
             pseudo_label_accuracy: Some(0.75),
-            labels_only_epoch: 1,
+            labels_only_epoch: Some(1),
             epoch: 2,
+            why: likewise_nn::Why::Validated,
             validation: vec![Some(0.5), Some(0.6), Some(0.7), None],
             training: (0..4).map(epoch).collect(),
             propagation: Convergence::default(),
@@ -330,7 +337,20 @@ mod tests {
                 ("all_labels", summary(0.95)),
             ]),
             differences: BTreeMap::new(),
-            verdict: vec!["mixed-lp against raw features: MAP@R better".into()],
+            verdict: vec![
+                "Did the labels help? Yes: MAP@R 0.500 -> 0.700.".into(),
+                "Did spreading them to other items add to that? Not clearly.".into(),
+            ],
+            answers: Verdict {
+                labels: None,
+                spreading: None,
+                falls: vec![],
+                sure: None,
+                not_measured: None,
+                validation: None,
+                delivered: Delivered::Learned,
+                next: Next::Nothing,
+            },
             learning_helped: true,
             recipe: "mixed-lp".into(),
             split: SplitKind::Item,
@@ -414,10 +434,10 @@ mod tests {
         assert!(places.is_sorted());
         assert!(balanced(&page));
         for text in [
-            "<p class=\"verdict good\"><b>Learning helped: better MAP@R than every baseline, \
-             beyond the 95 % interval.</b> The nearest neighbour is of the right class for 80.0 % of the \
-             queries (raw features: 60.0 %). MAP@R is 0.700 (raw features: 0.500).</p>",
-            "mixed-lp against raw features: MAP@R better",
+            "<p class=\"verdict good\"><b>Did the labels help? Yes: MAP@R 0.500 -&gt; 0.700.</b> The \
+             nearest neighbour is of the right class for 80.0 % of the queries (raw features: \
+             60.0 %).</p>",
+            "<li>Did spreading them to other items add to that? Not clearly.</li>",
             "<th scope=\"row\">mixed-lp <span class=\"star\" title=\"best row\">★</span>",
             "0.790–0.810",
             "0.800–1.000",
@@ -520,8 +540,6 @@ mod tests {
             balanced(&page) && !page.contains("NaN") && !page.contains("<th scope=\"col\">NMI")
         );
         assert!(page.contains("there is nothing to compare the confidence with"));
-        assert!(page.contains("Learning did not clearly help here"));
-        assert!(page.contains("The best baseline: labels only."));
         assert!(page.contains("no duplicates and no leaks found"));
         assert_eq!(page.matches("not measured in this run").count(), 2);
 
@@ -529,7 +547,7 @@ mod tests {
         collection.labels = None;
         let page = render(&study, &collection);
         assert!(
-            page.contains("there is nothing to show") && page.contains("there is nothing to ask")
+            page.matches("there is nothing to show").count() == 2
         );
         study.parts = vec![Part::Train; 24];
         study.results.per_draw.clear();
@@ -541,6 +559,38 @@ mod tests {
                 .all(|id| page.contains(&format!("<section id=\"{id}\"")))
         );
         assert!(balanced(&page));
+    }
+
+    #[test]
+    fn without_a_test_part_what_is_only_believed_is_never_called_wrong() {
+        let (mut study, collection) = case(["a", "b", "c"]);
+        study.results.split = SplitKind::Folds;
+        study.results.summary = Summary {
+            r_precision: Some(0.5),
+            n_queries: 6,
+            ..Summary::default()
+        };
+        study.results.baselines.clear();
+        study.parts = vec![Part::Train; 24];
+        study.train = (0..24).collect();
+        study.beliefs = Beliefs {
+            scores: Array2::zeros((24, 3)),
+            pseudo_label: (0..24).map(|i| Some((i / 8) as u32)).collect(),
+            confidence: vec![0.5; 24],
+            labeled: (0..24).map(|i| i < 6).collect(),
+            convergence: Convergence::default(),
+        };
+        let page = render(&study, &collection);
+        assert!(balanced(&page) && page.contains("24 items.") && page.contains("R-precision"));
+        assert!(page.contains("Of 6 queries,") && page.contains("b?"));
+        // Signs stand at labeled answers only: items 0 to 5.
+        for (sign, next) in [("title=\"right\"", "✓"), ("title=\"wrong\"", "✗")] {
+            for part in page.split(sign).skip(1) {
+                let class = part.split("</span> ").nth(1).unwrap_or_default();
+                assert!(part.contains(next) && !class.starts_with("b?"), "{class}");
+            }
+        }
+        assert!(!page.contains("R@1"));
     }
 
     #[test]

@@ -22,4 +22,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use images::{Images, PixelRows};
 pub use net::{Head, HeadConfig, Model, Residual};
 pub use recipe::{AffinityLabels, GraphOn, Pretraining, PseudoLabels, Recipe};
-pub use train::{Epoch, Optimizer, Schedule, TrainConfig};
+pub use train::{Confidence, Epoch, Keep, NoEvidence, Optimizer, Schedule, TrainConfig, Why};

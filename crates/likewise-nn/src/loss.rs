@@ -47,7 +47,7 @@ mod soft_triple;
 mod triplet;
 mod whole;
 
-use burn::tensor::{Distribution, Tensor};
+use burn::tensor::Tensor;
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
@@ -237,25 +237,6 @@ impl Loss {
             | Self::ConfidenceProxy(_)
             | Self::Center(_) => 1,
             _ => 0,
-        }
-    }
-
-    /// How the source of the loss draws the first proxies of `classes` classes, if it says.
-    pub fn proxy_init(&self, classes: usize) -> Option<Distribution> {
-        let classes = classes.max(1) as f64;
-        match self {
-            Self::NormalizedSoftmax(_) => Some(Distribution::Normal(0.0, 1.0)),
-            Self::ProxyNcaPlusPlus(_) => Some(Distribution::Normal(0.0, 0.125)),
-            // Kaiming normal over the fan-out.
-            Self::ProxyAnchor(_) | Self::ConfidenceProxy(_) => {
-                Some(Distribution::Normal(0.0, (2.0 / classes).sqrt()))
-            }
-            // Kaiming uniform with a = sqrt 5 over the fan-in.
-            Self::SoftTriple(loss) => {
-                let bound = (1.0 / (classes * loss.centers as f64)).sqrt();
-                Some(Distribution::Uniform(-bound, bound))
-            }
-            _ => None,
         }
     }
 

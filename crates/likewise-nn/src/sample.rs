@@ -3,14 +3,13 @@
 //! | sampler | promise | for |
 //! |---|---|---|
 //! | `plain` | every item once an epoch | proxy losses |
-//! | `per-class` | `m` items of each class in a batch | pair losses, average precision, contextual |
+//! | `per-class` | `m` items of each class in a batch, or all there are | pair losses, average precision, contextual |
 //! | `labeled` | a share of known labels in each batch | few labels among many pseudo-labels |
 //! | `hierarchical` | batches within a few super-classes, `m` of each class | many classes that form groups |
 
 use std::collections::BTreeMap;
 
 use likewise::seed::Rng;
-use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +19,8 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use likewise_nn::sample::{Items, Sampler};
-/// let items = Items { class: &[0, 0, 1, 1, 1], weight: &[1.0; 5], labeled: &[true; 5], group: &[] };
+/// let (class, weight, labeled) = ([0, 0, 1, 1, 1], [1.0; 5], [true; 5]);
+/// let items = Items { class: &class, weight: &weight, labeled: &labeled, group: &[], views: false };
 /// let mut rng = likewise::seed::stream(1, "batches");
 /// let batches = Sampler::PerClass { per_class: 2 }.epoch(&items, 4, 3, &mut rng);
 /// assert_eq!(batches.len(), 3);
@@ -33,7 +33,9 @@ pub enum Sampler {
     #[default]
     Plain,
     /// `batch / per_class` random classes (all, if there are fewer), `per_class` items of
-    /// each: without replacement where the class has as many, with it where not.
+    /// each. Of a class with fewer all come, once, since an item says nothing as its own
+    /// positive; only where images are moved at random, so that it would look different, do
+    /// some come again.
     PerClass {
         /// Items of each class, at least 2.
         #[serde(default = "per_class")]
@@ -72,6 +74,8 @@ pub struct Items<'a> {
     pub labeled: &'a [bool],
     /// Super-class of each class; empty: each class its own.
     pub group: &'a [u32],
+    /// Whether an item that is drawn twice is seen in two random views.
+    pub views: bool,
 }
 
 impl Items<'_> {
@@ -163,7 +167,7 @@ impl Sampler {
                 (0..steps)
                     .map(|_| {
                         let classes = cycle.distinct(wanted, rng);
-                        some_of_each(&classes, &members, per_class, rng)
+                        some_of_each(&classes, &members, (per_class, items.views), rng)
                     })
                     .collect()
             }
@@ -202,7 +206,7 @@ impl Sampler {
                             .collect();
                         classes.shuffle(rng);
                         classes.truncate((batch / per_class).max(1));
-                        some_of_each(&classes, &members, per_class, rng)
+                        some_of_each(&classes, &members, (per_class, items.views), rng)
                     })
                     .collect()
             }
@@ -213,17 +217,18 @@ impl Sampler {
 fn some_of_each(
     classes: &[u32],
     members: &BTreeMap<u32, Vec<usize>>,
-    per_class: usize,
+    (per_class, views): (usize, bool),
     rng: &mut Rng,
 ) -> Vec<usize> {
     let mut batch = Vec::with_capacity(classes.len() * per_class);
     for class in classes {
         let mut members = members[class].clone();
-        if members.len() >= per_class {
-            members.shuffle(rng);
-            batch.extend(&members[..per_class]);
+        members.shuffle(rng);
+        if views {
+            // Every item once before one comes again.
+            batch.extend(members.iter().cycle().take(per_class));
         } else {
-            batch.extend((0..per_class).map(|_| members[rng.random_range(0..members.len())]));
+            batch.extend(members.iter().take(per_class));
         }
     }
     batch
@@ -288,13 +293,14 @@ mod tests {
         fn every_sampler_keeps_its_promise(
             classes in prop::collection::vec(0_u32..6, 1..40),
             batch in 2_usize..20, steps in 0_usize..6, per_class in 2_usize..5,
+            views in prop::bool::ANY,
         ) {
             let n = classes.len();
             // Every seventh item is absent, every third is labeled.
             let weight: Vec<f32> = (0..n).map(|i| f32::from(u8::from(i % 7 != 6))).collect();
             let labeled: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
             let group = [0, 0, 1, 1, 2, 2];
-            let items = Items { class: &classes, weight: &weight, labeled: &labeled, group: &group };
+            let items = Items { class: &classes, weight: &weight, labeled: &labeled, group: &group, views };
             let present: Vec<usize> = items.drawn().collect();
             let distinct = items.by_class().len();
             for sampler in [
@@ -327,7 +333,16 @@ mod tests {
                             for &i in drawn {
                                 *of_class.entry(classes[i]).or_default() += 1;
                             }
-                            prop_assert!(of_class.values().all(|&count| count == per_class));
+                            let members = items.by_class();
+                            for (class, &count) in &of_class {
+                                let own = members[class].len();
+                                let wanted = if views { per_class } else { per_class.min(own) };
+                                prop_assert_eq!(count, wanted);
+                            }
+                            let mut once = drawn.clone();
+                            once.sort_unstable();
+                            once.dedup();
+                            prop_assert!(views || once.len() == drawn.len());
                             if let Sampler::PerClass { .. } = sampler {
                                 let wanted = (batch / per_class).max(1).min(distinct);
                                 prop_assert_eq!(of_class.len(), wanted);
@@ -361,6 +376,7 @@ mod tests {
             weight: &[0.0; 2],
             labeled: &[true; 2],
             group: &[],
+            views: false,
         };
         assert!(Sampler::Plain.epoch(&items, 4, 5, &mut rng()).is_empty());
         let said = |sampler: Sampler| sampler.validate().unwrap_err().to_string();

@@ -22,12 +22,13 @@ use likewise::{Beliefs, Collection, Graph, Labels, Monitor, Part, matrix};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-pub use draw::{ChosenBy, DrawLog};
+pub use draw::{DrawLog, Measured};
 pub use results::{Finding, Results, row_title};
 pub use verdict::{Answer, Delivered, Finding as Found, Next, Sureness, Verdict};
 
 use crate::net::{EmbeddingConfig, Model, Weights};
 use crate::recipe::Recipe;
+use crate::train::Why;
 use crate::{Error, Images, PixelRows, Result};
 
 /// How the items are divided.
@@ -224,8 +225,8 @@ impl<'p> Plan<'p> {
             labels: fitted,
             weakest: results::weakest(&by_class, labels.classes()),
             disjoint,
-            delivered: match logs.first().map(|log| log.chosen_by) {
-                Some(ChosenBy::RawFeatures) => Delivered::RawFeatures,
+            delivered: match logs.first().map(|log| log.why) {
+                Some(Why::RawFeatures) => Delivered::RawFeatures,
                 Some(_) if logs[0].epoch == 0 => Delivered::Start,
                 _ => Delivered::Learned,
             },
@@ -384,7 +385,17 @@ impl<'p> Plan<'p> {
             ..leak::Options::default()
         };
         let report = leak::check(self.features, parts, labels, None, options, monitor)?;
-        let findings = results::findings(&report, self.collection);
+        let mut findings = results::findings(&report, self.collection);
+        let outsized = matrix::outsized(self.features);
+        if let Some(&first) = outsized.first() {
+            let id = self.collection.ids()[first].clone();
+            findings.push(Finding {
+                what: "items over 1,000 times as long as others (check them; mean and whitening \
+                       leave them out)",
+                count: outsized.len(),
+                examples: vec![(id.clone(), id)],
+            });
+        }
         for finding in &findings {
             monitor.warn(finding.to_string());
         }
@@ -486,12 +497,7 @@ impl<'p> Bench<'p> {
     }
 
     /// How a recipe does in draw number `draw`, and what happened.
-    pub fn run(
-        &mut self,
-        recipe: &'p Recipe,
-        draw: u64,
-        monitor: &Monitor,
-    ) -> Result<(Run, DrawLog)> {
+    pub fn run(&mut self, recipe: &'p Recipe, draw: u64, monitor: &Monitor) -> Result<Measured> {
         recipe.validate()?;
         self.choose(recipe)?;
         self.0.measure(draw, monitor)

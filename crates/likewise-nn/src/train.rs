@@ -24,12 +24,14 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use checkpoint::Checkpoint;
-pub use config::{Optimizer, Schedule, TrainConfig};
+pub use config::{Confidence, Keep, Optimizer, Schedule, TrainConfig};
 pub(crate) use log::Log;
-pub(crate) use selection::{Mean, Score, Validation};
+pub use selection::{NoEvidence, Why};
+pub(crate) use selection::{ENOUGH, Mean, Score, Validation};
 pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};
+use self::targets::Draw;
 use crate::memory::Memory;
 use crate::net::{Deep, EmbeddingConfig, Head, Model, Residual, Weights};
 use crate::{Error, ErrorKind, Images, Recipe, Result};
@@ -235,8 +237,16 @@ fn learn(
     let (recipe, train) = (task.recipe, &task.recipe.train);
     let mut rng = seed::stream(task.seed, &format!("epoch {epoch}"));
     let tuples = recipe.loss.proxies_per_class() == 0;
-    let size = (train.batch, train.steps);
-    let steps = targets.steps(&recipe.sampler, tuples, task.groups, size, &mut rng);
+    let draw = Draw {
+        sampler: &recipe.sampler,
+        tuples,
+        groups: task.groups,
+        batch: train.batch,
+        steps: train.steps,
+        labeled_passes: train.labeled_passes,
+        views: train.augment && task.images.is_some(),
+    };
+    let steps = targets.steps(&draw, &mut rng);
     let mut gathered = Gathered::new();
     // Empty at the start of each epoch, so that a resumed training repeats an undisturbed one.
     let mut memory = Memory::new(train.memory);

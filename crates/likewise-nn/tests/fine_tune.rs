@@ -209,23 +209,23 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
     let recall = |run: &Run| run.ranking.mean(Measure::Recall(1)).unwrap();
     let embedding = GraphOn::Embedding;
 
-    let (random, _) = run(&recipe(None, 0, embedding), false);
-    let (taught, _) = run(&recipe(Some(8), 0, embedding), false);
+    let random = run(&recipe(None, 0, embedding), false).kept;
+    let taught = run(&recipe(Some(8), 0, embedding), false).kept;
     let gain = recall(&taught) - recall(&random);
     assert!(gain > 0.1, "{} after {}", recall(&taught), recall(&random));
 
     // The first triplets are those of the network that the labels gave.
     let own = recipe(Some(2), 1, embedding);
-    let (measured, log) = run(&own, true);
-    let (_, other) = run(&recipe(Some(2), 1, GraphOn::Feature), false);
-    assert_ne!(log.training[1].loss, other.training[1].loss);
+    let measured = run(&own, true);
+    let other = run(&recipe(Some(2), 1, GraphOn::Feature), false).log;
+    assert_ne!(measured.log.training[1].loss, other.training[1].loss);
 
     // Kept, like all of a training.
     let first = "draw-0-recipe-final-pretraining.safetensors";
     let first = folder.path().join(first);
     let changed = || std::fs::metadata(&first).unwrap().modified().unwrap();
     let before = changed();
-    assert_eq!(run(&own, true), (measured, log));
+    assert_eq!(run(&own, true), measured);
     assert_eq!(before, changed());
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Lgc`] | `((1 + mu) I - S) F = mu Y` | the usual reference |
 //! | [`Harmonic`] | `(L + U) F = U Y` | the base of the mixed method |
-//! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | default: finds and uses negative edges |
+//! | [`Mixed`] | `(L + U + f beta (D_S + S)) G = U Y` | finds and uses negative edges |
 //! | [`Control`] | the same, `S` without cutting edges | comparison |
 //! | [`Manifold`] | the same, `S = 1` on one-sided neighbours | comparison; needs the neighbours |
 //! | [`Lpdr`] | `(L + gamma E_L - f lambda (D_S - S)) F = gamma E_L Y` | comparison |
@@ -13,17 +13,22 @@
 //! | [`NegativeLabels`] | the same with labels "not of class c" | where people say what an item is not |
 //! | [`TongJinExact`], [`GongExact`], `GoldbergExact` | dense, a few thousand nodes | comparison |
 //!
+//! **Which one.** [`Mixed`] is the default of [`Method`], and so of recipes of training; the
+//! command `likewise propagate` takes [`Lgc`] with [`Mass::Uniform`], the strongest simple one.
+//! [`mixed`] says which did best where.
+//!
 //! `GoldbergExact` needs the feature `exact` (a solver of quadratic programs). Apart from these,
 //! [`Affinity`] spreads what is known of pairs, for the mining of [tuples](crate::tuple).
 //!
 //! What holds for all of them:
 //! - The pseudo-label is the class with the highest score, ties to the smaller class, and the
 //!   confidence is how peaked the scores are. Where classes have different numbers of
-//!   labels in a component of the graph, each score is first divided by the number of its
+//!   labels in the whole graph, each score is first divided by the number of its
 //!   class: else the class with the most labels wins nearly everywhere, since all scores
 //!   are close to the label proportions. (This is our choice; with equal numbers, as in
-//!   the papers, nothing changes.) With class-mass normalisation, [`Mass`] does this instead,
-//!   and [`Iscen`] and [`Dssml`] have it in their equation.
+//!   the papers, nothing changes, also where a graph falls apart and a component has more
+//!   labels of one class than of another.) With class-mass normalisation, [`Mass`] does this
+//!   instead, and [`Iscen`] and [`Dssml`] have it in their equation.
 //! - Only classes with a label in the component of an item can be its pseudo-label.
 //! - A class without any labeled item is left out of the computation: its scores are 0
 //!   and it is never a pseudo-label.

@@ -217,12 +217,12 @@ fn measure<'p>(
     at: &Context,
 ) -> Result<Cell, Failure> {
     let clock = Instant::now();
-    let (run, log) = match &method.how {
-        How::Raw => (starts.raw.clone(), None),
-        How::Whitened => (starts.whitened.clone(), None),
+    let (run, last, log) = match &method.how {
+        How::Raw => (starts.raw.clone(), None, None),
+        How::Whitened => (starts.whitened.clone(), None, None),
         How::Recipe(recipe) => {
-            let (run, log) = bench.run(recipe, draw, &at.monitor.quiet())?;
-            (run, Some(log))
+            let measured = bench.run(recipe, draw, &at.monitor.quiet())?;
+            (measured.kept, measured.last, Some(measured.log))
         }
     };
     let seconds = clock.elapsed().as_secs_f64();
@@ -236,10 +236,11 @@ fn measure<'p>(
         )?)
     };
     let (over_raw, over_whitened) = (against(&starts.raw)?, against(&starts.whitened)?);
+    let last = last.map(|last| Summary::of(&[last], &bootstrap));
     Ok(Cell::new(
         draw,
         seconds,
-        &Summary::of(&run, &bootstrap)?,
+        (&Summary::of(&run, &bootstrap)?, last.transpose()?.as_ref()),
         [("raw", over_raw), ("whitened", over_whitened)],
         log.as_ref(),
     ))

@@ -1,7 +1,7 @@
 //! What was fitted on: parts, labels, choices of each draw, and leaks.
 
 use likewise::Collection;
-use likewise_nn::study::{DrawLog, Results};
+use likewise_nn::study::{DrawLog, Results, SplitKind};
 use maud::{Markup, html};
 
 use super::percent;
@@ -28,9 +28,10 @@ pub(super) fn facts(results: &Results, collection: &Collection) -> Markup {
             dd {
                 @match results.labels_per_class {
                     Some(m) => {
-                        (m) " for each class of the training part; the others were hidden and \
-                        used for scoring only"
+                        (m) " for each class that is fitted, and as many for each class that \
+                        validates; the others were hidden and used for scoring only"
                     }
+                    None if results.split == SplitKind::Folds => { "all that are known" }
                     None => { "all that are known in the training part" }
                 }
             }
@@ -60,14 +61,14 @@ pub(super) fn facts(results: &Results, collection: &Collection) -> Markup {
                         th scope="col" { "shrinkage" }
                         th scope="col" { "pseudo-labels right" }
                         th scope="col" { "epoch kept" }
-                        th scope="col" { "same, labels only" }
+                        th scope="col" { "epoch kept by labels only" }
                     }
                 }
                 tbody { @for log in &results.per_draw { (draw(log)) } }
             }
         }
         p.note {
-            "Epoch 0 is the start: nothing learned did better on validation. Shrinkage: how far \
+            "Epoch 0 is the start: before anything is learned. Shrinkage: how far \
             the whitening of the start was held back. The head, the pseudo-labels, the maps and \
             the neighbours below are those of the first draw."
         }
@@ -101,7 +102,7 @@ fn draw(log: &DrawLog) -> Markup {
             }
             td { (log.pseudo_label_accuracy.map_or("unknown".into(), percent)) }
             td { (log.epoch) " of " (log.training.len().saturating_sub(1)) }
-            td { (log.labels_only_epoch) }
+            td { (log.labels_only_epoch.map_or("–".into(), |epoch| epoch.to_string())) }
         }
     }
 }

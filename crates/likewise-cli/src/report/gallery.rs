@@ -50,7 +50,7 @@ impl Asked {
 pub(super) fn neighbours(ground: &Ground, pictures: Option<&Pictures>) -> Result<Markup> {
     let asked = ask(ground)?;
     if asked.is_empty() {
-        return Ok(html! { p { "No tested item has a known class: there is nothing to ask." } });
+        return Ok(html! { p { "No item that could ask has a known class: there is nothing to show." } });
     }
     let count = |order: Ordering| asked.iter().filter(|a| a.compare() == order).count();
     let [better, worse, same] = MIX.map(|(order, _)| count(order));
@@ -67,6 +67,11 @@ pub(super) fn neighbours(ground: &Ground, pictures: Option<&Pictures>) -> Result
             features for " b { (better) } ", fewer for " b { (worse) } " and as many for "
             b { (same) } ". Shown below are some of each, drawn at random within their group: \
             they say what changes, not how often."
+            @if !ground.believed.is_empty() {
+                " A question mark stands where an item has no label: its class is the one that \
+                spread to it, and is counted as if it were right, so this is a look and no \
+                measurement."
+            }
         }
         @for card in &cards { (card) }
     })
@@ -149,7 +154,7 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
     for (title, items, right) in spaces {
         let mut tiles = Vec::new();
         for &item in items {
-            let right = Some(ground.same_class(asked.query, item));
+            let right = (!ground.is_believed(item)).then(|| ground.same_class(asked.query, item));
             tiles.push(tile(ground, pictures, item, right)?);
         }
         rows.push(html! {
@@ -194,7 +199,7 @@ fn tile(
                     Some(false) => { span.sign title="wrong" { "✗" } " " }
                     None => {}
                 }
-                (class)
+                (class) @if ground.is_believed(item) && !class.is_empty() { "?" }
             }
         }
     })

@@ -27,11 +27,19 @@ pub(super) fn maps(ground: &Ground) -> Result<Markup> {
     items.truncate(MOST);
     Ok(html! {
         p {
-            (items.len()) " tested items"
+            (items.len()) @if ground.believed.is_empty() { " tested items" } @else { " items" }
             @if items.len() < ground.tested.len() {
                 ", drawn at random from " (ground.tested.len())
             }
-            ". None of them was fitted on. Classes that lie apart here are apart; classes that \
+            @if ground.believed.is_empty() {
+                ". None of them was fitted on. "
+            } @else if ground.queries.is_empty() {
+                ". None is labeled. "
+            } @else {
+                ". The signs are those of the labels and, for items without one, of the class \
+                that spread to them; the embedding has learned from both. "
+            }
+            "Classes that lie apart here are apart; classes that \
             overlap may still be apart in the directions that a map leaves out."
         }
         div.charts {

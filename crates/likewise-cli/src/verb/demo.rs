@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         },
         data: format!("built-in digits, view {}", view.name),
         digest: "built-in".into(),
+        read_as: format!("view {}", view.name),
         trained: None,
         pretrained: None,
         resumes: false,

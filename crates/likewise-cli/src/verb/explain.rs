@@ -1,4 +1,7 @@
-//! `likewise explain`: the doc comment of a method, as it stands in its source.
+//! `likewise explain`: the doc comment of a method, as it stands in its source, and recipes with
+//! their settings.
+
+use likewise_nn::Recipe;
 
 use super::Context;
 use crate::args::Explain;
@@ -87,7 +90,6 @@ topics! {
     "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/memory.rs";
-    "mixed-lp", "the recipe of fit", "likewise-nn/src/recipe.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-nn/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
@@ -97,32 +99,203 @@ topics! {
 
 pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
     let Some(name) = &args.name else {
+        let topics = TOPICS.iter().map(|topic| (topic.name, topic.what));
+        let own = |recipe: &&(&str, &str, &str)| TOPICS.iter().all(|t| t.name != recipe.0);
+        let recipes = RECIPES
+            .iter()
+            .filter(own)
+            .map(|recipe| (recipe.0, recipe.1));
+        let all: Vec<(&str, &str)> = topics.chain(recipes).collect();
         if at.common.json {
-            let names: Vec<&str> = TOPICS.iter().map(|t| t.name).collect();
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             return output::json(&names);
         }
-        let lines: Vec<Vec<String>> = TOPICS
-            .iter()
-            .map(|t| vec![t.name.to_owned(), String::new(), t.what.to_owned()])
-            .collect();
-        for line in lines {
-            output::line(format!("{:26}{}", line[0], line[2]))?;
+        for (name, what) in all {
+            output::line(format!("{name:26}{what}"))?;
         }
         return Ok(());
     };
-    let topic = TOPICS.iter().find(|t| t.name == *name).ok_or_else(|| {
-        let names: Vec<&str> = TOPICS.iter().map(|t| t.name).collect();
-        Failure::usage(format!(
-            "no method \"{name}\"; there are: {}",
-            names.join(", ")
-        ))
-    })?;
-    let text = explanation(topic.source);
+    let topic = TOPICS.iter().find(|topic| topic.name == name);
+    let recipe = Recipe::named(name).ok();
+    let (Some(what), text) = (what(name, topic), text(topic, recipe.as_ref())?) else {
+        return Err(unknown(name));
+    };
     if at.common.json {
-        let text = serde_json::json!({"name": topic.name, "what": topic.what, "text": text});
+        let text = serde_json::json!({"name": name, "what": what, "text": text});
         return output::json(&text);
     }
-    output::line(format!("{} - {}\n\n{text}", topic.name, topic.what))
+    output::line(format!("{name} - {what}\n\n{text}"))
+}
+
+/// Recipes that are no topic of their own, and where [`Recipe`] makes them.
+const RECIPES: [(&str, &str, &str); 6] = [
+    ("mixed-lp", "the recipe of fit", "mixed_lp"),
+    (
+        "mixed-lp-paper",
+        "the recipe as its paper prints it",
+        "paper",
+    ),
+    (
+        "mixed-rca",
+        "the recipe for classes without labels",
+        "mixed_rca",
+    ),
+    ("rca", "the recipe of labels alone, in closed form", "rca"),
+    ("dssml", "the recipe with mutual neighbours", "dssml"),
+    (
+        "affinity-triplet",
+        "the recipe of affinity triplets",
+        "affinity_triplet",
+    ),
+];
+
+const RECIPE_SOURCE: &str = include_str!("../../../likewise-nn/src/recipe.rs");
+
+/// A topic or a recipe in a few words.
+fn what(name: &str, topic: Option<&Topic>) -> Option<&'static str> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.0 == name);
+    topic
+        .map(|topic| topic.what)
+        .or(recipe.map(|recipe| recipe.1))
+}
+
+/// What is to be said of a topic, and of the recipe of the same name.
+fn text(topic: Option<&Topic>, recipe: Option<&Recipe>) -> Result<String, Failure> {
+    let mut parts = Vec::new();
+    if let Some(topic) = topic {
+        parts.push(match topic.name {
+            // The file has one constructor a recipe; these are of all of them.
+            "recipes" => format!(
+                "{}\n\n{}\n\nThere are: {}.",
+                of_item(topic.source, "pub struct Recipe {"),
+                of_item(topic.source, "pub fn read("),
+                Recipe::names().join(", ")
+            ),
+            _ => explanation(topic.source),
+        });
+    }
+    if let Some(recipe) = recipe {
+        let made = RECIPES.iter().find(|made| made.0 == recipe.name);
+        let made = made.map_or("supervised", |made| made.2);
+        if topic.is_some() {
+            parts.push(format!("## The recipe {}", recipe.name));
+        }
+        parts.push(of_item(RECIPE_SOURCE, &format!("pub fn {made}(")));
+        parts.push(settings(recipe)?);
+    }
+    Ok(parts.join("\n\n"))
+}
+
+/// The fields of a recipe that differ from those of `mixed-lp`; of that itself, all.
+fn settings(recipe: &Recipe) -> Result<String, Failure> {
+    let table = |recipe: &Recipe| {
+        toml::Table::try_from(recipe).map_err(|e| Failure::failed(format!("recipe: {e}")))
+    };
+    let (mut own, base) = (table(recipe)?, table(&Recipe::mixed_lp())?);
+    let mut head = "Its settings, as a file of a recipe has them:".to_owned();
+    if recipe.name != "mixed-lp" {
+        own = differing(&own, &base);
+        head = "Its settings, where they differ from those of mixed-lp:".into();
+    }
+    own.remove("name");
+    let text = toml::to_string(&own).map_err(|e| Failure::failed(format!("recipe: {e}")))?;
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
+    Ok(format!("{head}\n\n{}", lines.join("\n")))
+}
+
+/// What of `own` is not in `base`. A table of another kind stays whole.
+fn differing(own: &toml::Table, base: &toml::Table) -> toml::Table {
+    let mut differing = toml::Table::new();
+    for (key, value) in own {
+        match (value, base.get(key)) {
+            (value, Some(other)) if value == other => {}
+            (toml::Value::Table(own), Some(toml::Value::Table(base)))
+                if ["name", "kind", "method"]
+                    .iter()
+                    .all(|tag| own.get(*tag) == base.get(*tag)) =>
+            {
+                differing.insert(key.clone(), self::differing(own, base).into());
+            }
+            (value, _) => {
+                differing.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    differing
+}
+
+/// The doc comment of one item of a source, without the example code.
+fn of_item(source: &str, item: &str) -> String {
+    let before = source.find(item).map_or("", |at| &source[..at]);
+    let lines: Vec<&str> = before.lines().collect();
+    let mark = |line: &&&str| {
+        let line = line.trim_start();
+        line.is_empty() || line.starts_with("///") || line.starts_with("#[")
+    };
+    let count = lines.iter().rev().take_while(mark).count();
+    let doc = lines[lines.len() - count..].iter();
+    let doc: Vec<&str> = doc.copied().filter(|line| line.contains("///")).collect();
+    blocks(&doc.join("\n"), "///").join("\n\n")
+}
+
+/// That nothing is called so, with what is called nearly so or is about it.
+fn unknown(name: &str) -> Failure {
+    let near = nearest(name);
+    if near.is_empty() {
+        return Failure::usage(format!(
+            "nothing is called \"{name}\"; `likewise explain` lists all names"
+        ));
+    }
+    Failure::usage(format!(
+        "nothing is called \"{name}\"; near it: {}",
+        near.join(", ")
+    ))
+}
+
+/// Names like this one, the likest first: those that begin with it or hold it, whose few words
+/// hold it, and those that a few letters tell from it.
+fn nearest(name: &str) -> Vec<&'static str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let wanted = plain(name);
+    let topics = TOPICS.iter().map(|topic| (topic.name, topic.what));
+    let recipes = RECIPES.iter().map(|recipe| (recipe.0, recipe.1));
+    let mut found: Vec<(usize, &'static str)> = topics
+        .chain(recipes)
+        .filter_map(|(name, what)| {
+            let letters = distance(&wanted, name);
+            let words = plain(what);
+            let near = if name.starts_with(&wanted) || wanted.starts_with(name) {
+                0
+            } else if wanted.len() > 2 && (name.contains(&wanted) || words.contains(&wanted)) {
+                1
+            } else if letters <= (wanted.len() / 3).max(1) {
+                1 + letters
+            } else {
+                return None;
+            };
+            Some((near, name))
+        })
+        .collect();
+    found.sort();
+    found.dedup_by_key(|(_, name)| *name);
+    found.into_iter().take(5).map(|(_, name)| name).collect()
+}
+
+/// Letters to put in, take out or change to make `a` of `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, b) in b.iter().enumerate() {
+            let change = before + usize::from(a != *b);
+            before = row[j + 1];
+            row[j + 1] = change.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// The module's doc comment and the longest of its items', without the example code.
@@ -207,6 +380,46 @@ mod tests {
                 topic.name
             );
         }
+    }
+
+    #[test]
+    fn every_recipe_is_explained_by_its_own_words_and_settings() {
+        let mut seen = Vec::new();
+        for name in Recipe::names() {
+            let topic = TOPICS.iter().find(|topic| topic.name == name);
+            assert!(what(&name, topic).is_some(), "{name}");
+            let text = text(topic, Recipe::named(&name).ok().as_ref()).unwrap();
+            assert!(text.contains("Its settings"), "{name}: {text}");
+            assert!(text.len() > 200 && !text.contains("```"), "{name}: {text}");
+            assert!(!seen.contains(&text), "{name}");
+            seen.push(text);
+        }
+        let of = |name: &str| {
+            let topic = TOPICS.iter().find(|topic| topic.name == name);
+            text(topic, Recipe::named(name).ok().as_ref()).unwrap()
+        };
+        let default = of("mixed-lp").replace('\n', " ");
+        assert!(default.contains("keeps what the features know") && !default.contains("Dutta"));
+        let triplets = of("affinity-triplet");
+        assert!(triplets.contains("Dutta") && triplets.contains("epochs = 50"));
+        assert!(of("mixed-lp-paper").contains("labeled_epochs = 5"));
+        let dssml = of("dssml");
+        assert!(dssml.contains("Diffusion of class-balanced") && dssml.contains("\"mutual\""));
+        let recipes = of("recipes");
+        assert!(recipes.contains("All choices of a run") && recipes.contains("mixed-rca"));
+        assert!(!recipes.contains("Dutta"));
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        assert_eq!(nearest("mixd-lp")[0], "mixed-lp");
+        assert!(nearest("triplets").contains(&"triplet"));
+        assert_eq!(nearest("MAP@R"), ["ranking"]);
+        assert!(nearest("zero-shot").contains(&"split"));
+        assert!(nearest("proxy").contains(&"proxy-anchor"));
+        assert!(nearest("qqqqqqqq").is_empty());
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", "abc")), (3, 0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use likewise::{Collection, View};
+use likewise::{Collection, Label, Labels, Part, View};
 use likewise_nn::net::{EmbeddingConfig, Weights};
 use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
 use likewise_nn::{Recipe, Residual};
@@ -56,31 +56,22 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     };
     let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
     let view = collection.view(Some(&name))?;
-    let classes = data::labels(&collection)?.n_classes();
+    let known = collection.labels.as_ref();
+    let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, args, Some(classes)).check(at)?;
-    let split = match args.split {
-        Some(SplitName::ZeroShot) => SplitKind::ZeroShot,
-        Some(SplitName::Given) => SplitKind::Given,
-        None if collection.split.is_some() => SplitKind::Given,
-        Some(SplitName::Item) | None => SplitKind::Item,
-    };
-    let protocol = Protocol {
-        split,
-        labels_per_class: args.labels_per_class.map(std::num::NonZeroUsize::get),
-        draws: args.draws.get(),
-        seed: at.common.seed,
-        ..Protocol::default()
-    };
+    let protocol = protocol(args, &collection, at)?;
     let mut digest = likewise_io::digest(args.data.path())?;
     let beside = [&args.data.labels, &args.data.images.encoder];
     for file in beside.into_iter().flatten() {
         digest = format!("{digest}+{}", likewise_io::digest(file)?);
     }
+    let read_as = format!("view {name}; side {:?}; squeeze {}", flags.side, flags.squeeze);
     let mut job = Job {
         recipe,
         protocol,
         data: args.data.path().display().to_string(),
         digest,
+        read_as,
         trained,
         pretrained,
         resumes: args.resume,
@@ -121,6 +112,8 @@ pub(super) struct Job {
     pub(super) protocol: Protocol,
     pub(super) data: String,
     pub(super) digest: String,
+    /// What was taken of them, and how: the same files read in another way are other data.
+    pub(super) read_as: String,
     /// Images for a network that is trained, where they come from a folder.
     pub(super) trained: Option<images::Trained>,
     /// Weights that it starts from.
@@ -226,7 +219,12 @@ impl Job {
             pretrained: self.pretrained.clone(),
             checkpoints: folder.map(RunFolder::checkpoints),
             events: folder.map(|folder| folder.file("events")),
-            data_digest: self.digest.clone(),
+            data_digest: format!(
+                "{}; {}; likewise {}",
+                self.digest,
+                self.read_as,
+                env!("CARGO_PKG_VERSION")
+            ),
             device: at.device.clone(),
         }
     }
@@ -234,12 +232,85 @@ impl Job {
 
 /// The table and the verdict.
 pub(super) fn print(results: &Results) -> Result<(), Failure> {
-    output::line(output::table(&results.rows()))?;
-    output::line("")?;
+    if results.summary.n_queries > 0 {
+        output::line(output::table(&results.rows()))?;
+        output::line("")?;
+    }
     for line in &results.verdict {
         output::line(line)?;
     }
     Ok(())
+}
+
+/// How the study goes.
+///
+/// Labels are set aside for a test only where that is asked for, or where most items are
+/// labeled and a class can spare some.
+fn protocol(args: &Fit, collection: &Collection, at: &Context) -> Result<Protocol, Failure> {
+    let labels_per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
+    let labels = collection.labels.as_ref();
+    let plenty = labels.is_some_and(|labels| {
+        let known = labels.n_known();
+        2 * known >= labels.len() && known >= PLENTY * labels.n_classes()
+    });
+    let mut refit = false;
+    let split = match args.split {
+        Some(SplitName::Item) => SplitKind::Item,
+        Some(SplitName::ZeroShot) => SplitKind::ZeroShot,
+        Some(SplitName::Given) => SplitKind::Given,
+        Some(SplitName::Folds) => SplitKind::Folds,
+        None if tests(collection) => SplitKind::Given,
+        None if labels_per_class.is_some() => SplitKind::Item,
+        None if plenty && collection.split.is_none() => {
+            refit = true;
+            SplitKind::Item
+        }
+        None => SplitKind::Folds,
+    };
+    if split != SplitKind::Folds {
+        data::labels(collection)?;
+    }
+    if args.draws.is_some() && (split == SplitKind::Folds || labels_per_class.is_none()) {
+        return Err(Failure::usage(
+            "--draws goes with --labels-per-class and a test part: without them there is one set \
+             of labels, and nothing to draw",
+        ));
+    }
+    if split == SplitKind::Folds {
+        let cannot = |gate: &&data::Gate| gate.metric() != "r_precision";
+        if let Some(gate) = args.gate.iter().find(cannot) {
+            return Err(Failure::usage(format!(
+                "--gate {}: with a handful of labels only r_precision can be measured; for \
+                 others give --split item",
+                gate.metric()
+            )));
+        }
+    }
+    Ok(Protocol {
+        split,
+        labels_per_class,
+        draws: args.draws.map_or(DRAWS, std::num::NonZeroUsize::get),
+        seed: at.common.seed,
+        refit,
+        ..Protocol::default()
+    })
+}
+
+/// Label draws, unless another number is asked for.
+const DRAWS: usize = 5;
+
+/// Labels a class of which some can be spared for a test.
+const PLENTY: usize = 20;
+
+/// Whether the split of the data leaves labeled items to test on.
+fn tests(collection: &Collection) -> bool {
+    let (Some(parts), Some(labels)) = (&collection.split, &collection.labels) else {
+        return false;
+    };
+    let asks = |&(part, label): &(&Part, &Label)| {
+        matches!(part, Part::Test | Part::Query) && label.class().is_some()
+    };
+    parts.iter().zip(labels.items()).any(|at| asks(&at))
 }
 
 /// The recipe by name or file, with the choices of the config file's `[recipe]` table.
@@ -286,9 +357,12 @@ fn estimate(
 ) -> Estimate {
     let (n, d) = (shape.items, shape.columns);
     let rank = d.min(recipe.head.rank as f64);
-    let draws = match args.labels_per_class {
-        Some(_) => args.draws.get() as f64,
-        None => 1.0,
+    let draws = match (args.labels_per_class, args.split) {
+        (Some(_), split) if split != Some(SplitName::Folds) => {
+            args.draws.map_or(DRAWS, std::num::NonZeroUsize::get) as f64
+        }
+        // One fit, and rounds that keep labels back.
+        _ => 4.0,
     };
     let k = recipe.graph.n_neighbors() as f64;
     let classes = classes.map_or(20.0, |c| c as f64);

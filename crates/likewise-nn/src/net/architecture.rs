@@ -42,7 +42,7 @@ const FIFTY: [usize; 4] = [3, 4, 6, 3];
 /// weights they give the outputs and gradients of the models named above (of a plain
 /// description in `PyTorch` for `mnist` and `cifar`).
 ///
-/// **Source.** Liu et al., AAAI 2021 (`mnist`, `cifar`); He et al., CVPR 2016; Ioffe &
+/// **Source.** Dutta et al., AAAI 2021 (`mnist`, `cifar`); He et al., CVPR 2016; Ioffe &
 /// Szegedy, ICML 2015; Szegedy et al., CVPR 2015; Tan & Le, ICML 2019; Iandola et al., 2016.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

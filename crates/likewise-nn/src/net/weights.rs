@@ -18,14 +18,11 @@ use crate::{Error, ErrorKind, Result};
 /// Names of an error message; more are counted.
 const SHOWN: usize = 6;
 
-/// Under what trainers put the weights of the network.
-const WRAPPERS: [&str; 5] = [
-    "state_dict.",
-    "model_state_dict.",
-    "model.",
-    "module.",
-    "net.",
-];
+/// Under what trainers put the weights of the network, beside the state of their optimizers.
+const CONTAINERS: [&str; 2] = ["state_dict.", "model_state_dict."];
+
+/// What wrappers of networks put before the names of their weights.
+const WRAPPERS: [&str; 3] = ["model.", "module.", "net."];
 
 #[derive(Debug, Clone, PartialEq)]
 struct Weight {
@@ -49,7 +46,8 @@ pub(super) struct Folded {
 /// tensor are left out.
 ///
 /// Half, brain and double floats become f32. A wrapper that trainers put around all names
-/// (`state_dict.`, `model.`, `module.` ...) is taken off. Convolutions that numpy wrote to
+/// (`state_dict.`, `model.`, `module.` ...) is taken off; what stands beside `state_dict.`, which
+/// is not of the network, is left out. Convolutions that numpy wrote to
 /// safetensors in the order height, width, in, out, under another shape, are put in order: their
 /// filters are noise as declared and smooth in that order. A number that is not finite, and a
 /// file that is cut short, are refused.
@@ -263,11 +261,19 @@ impl Weights {
         Some((weight, bias))
     }
 
-    /// Without the wrappers around the names, and what stands beside them.
+    /// Without the containers and wrappers around the names. What stands beside a container is
+    /// no weight and goes; what stands beside a wrapper may be one, and stays. Where both have
+    /// the same name nothing is taken off.
     fn unwrapped(mut self) -> Self {
+        for container in CONTAINERS {
+            if self.tensors.keys().any(|name| name.starts_with(container)) {
+                self.tensors.retain(|name, _| name.starts_with(container));
+                self = self.rename([(container, "")]);
+            }
+        }
         for wrapper in WRAPPERS {
-            if self.tensors.keys().any(|name| name.starts_with(wrapper)) {
-                self.tensors.retain(|name, _| name.starts_with(wrapper));
+            let mut inner = (self.tensors.keys()).filter_map(|name| name.strip_prefix(wrapper));
+            if !inner.any(|name| self.tensors.contains_key(name)) {
                 self = self.rename([(wrapper, "")]);
             }
         }
@@ -399,5 +405,32 @@ impl Source {
             return Ok(());
         }
         Err(Error::data(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(written: &[&str]) -> Vec<String> {
+        let mut weights = Weights::default();
+        for name in written {
+            weights.insert(name, vec![1], vec![1.0]).unwrap();
+        }
+        let read = Weights::from_safetensors(&weights.to_safetensors().unwrap()).unwrap();
+        read.shapes().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_stands_beside_a_wrapper_stays() {
+        assert_eq!(
+            names(&["model.conv.weight", "head.weight"]),
+            ["conv.weight", "head.weight"]
+        );
+        assert_eq!(names(&["module.net.a", "module.b"]), ["a", "b"]);
+        // What stands beside a container is of the optimizer.
+        assert_eq!(names(&["state_dict.model.a", "moments.b"]), ["a"]);
+        // Two of one name: none of them may be lost.
+        assert_eq!(names(&["model.a", "a"]), ["a", "model.a"]);
     }
 }

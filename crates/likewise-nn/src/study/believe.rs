@@ -1,18 +1,15 @@
 //! What an epoch learns: from the labels, from what spreads from them, or from the truth.
 
 use likewise::neighbor::Exact;
+use likewise::propagate::{confidence, iscen::class_weights};
 use likewise::tuple::{self, Triplets};
 use likewise::{Beliefs, Label, Labels, Monitor, seed};
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
 use crate::recipe::AffinityLabels;
-use crate::train::Targets;
+use crate::train::{Confidence, Targets};
 use crate::{Error, Recipe, Result};
-
-/// An epoch on the labels alone goes through them this often: a handful of labels makes
-/// one batch, and one step an epoch would teach nothing.
-const LABELED_PASSES: usize = 10;
 
 /// The known labels, and nothing else.
 pub(super) fn labeled(known: &Labels) -> Targets {
@@ -25,7 +22,7 @@ pub(super) fn labeled(known: &Labels) -> Targets {
             .collect(),
         class: classes.map(Option::unwrap_or_default).collect(),
         labeled,
-        passes: LABELED_PASSES,
+        passes: 0,
         triplets: None,
     }
 }
@@ -56,10 +53,26 @@ pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
     }
 }
 
-/// Pseudo-labels weighted by their confidence relative to the largest; known labels
-/// weigh 1, items that no label reaches nothing.
+/// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
+/// weigh nothing.
 pub(super) fn believed(beliefs: &Beliefs, known: &Labels, recipe: &Recipe) -> Targets {
-    weighted(&beliefs.pseudo_label, &beliefs.confidence, known, recipe)
+    let mut confidence = beliefs.confidence.clone();
+    if recipe.train.confidence == Confidence::Plain {
+        // Beliefs are certain of labeled items; what the scores say of them is asked here.
+        let own = confidence::confidence(beliefs.scores.view());
+        let labeled = confidence.iter_mut().zip(own).zip(&beliefs.labeled);
+        for ((confidence, own), _) in labeled.filter(|(_, labeled)| **labeled) {
+            *confidence = own;
+        }
+    }
+    let mut targets = weighted(&beliefs.pseudo_label, &confidence, known, recipe);
+    if recipe.train.class_weights {
+        let of_class = class_weights(beliefs);
+        for (weight, &class) in targets.weight.iter_mut().zip(&targets.class) {
+            *weight *= of_class[class as usize] as f32;
+        }
+    }
+    targets
 }
 
 fn weighted(
@@ -69,12 +82,14 @@ fn weighted(
     recipe: &Recipe,
 ) -> Targets {
     let power = recipe.train.confidence_power as f32;
+    let plain = recipe.train.confidence == Confidence::Plain;
     let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
     let largest = (0..known.len())
         .filter(|&i| !labeled[i])
         .map(|i| confidence[i])
         .fold(0.0_f32, f32::max);
     let weight = |i: usize| match (known[i], pseudo_label[i]) {
+        (_, Some(_)) if plain => confidence[i].powf(power),
         (Label::Known(_), _) => 1.0,
         (_, Some(_)) if largest > 0.0 => (confidence[i] / largest).powf(power),
         _ => 0.0,
@@ -183,6 +198,32 @@ mod tests {
             (Some(0), (None, 0.0), Some(0))
         );
         assert!((found[0].1 - 0.5).abs() < 1e-6 && found[2].1 == 0.0);
+    }
+
+    #[test]
+    fn confidences_weigh_as_the_recipe_says() {
+        let known = Labels::parse(["a", "b", "", ""]);
+        let beliefs = Beliefs {
+            scores: array![[3.0, 1.0], [0.0, 1.0], [1.0, 0.0], [3.0, 1.0]],
+            pseudo_label: vec![Some(0), Some(1), Some(0), Some(0)],
+            confidence: vec![1.0, 1.0, 0.5, 0.25],
+            labeled: vec![true, true, false, false],
+            convergence: likewise::Convergence::default(),
+        };
+        let weights = |text: &str| {
+            let recipe = Recipe::from_toml(&format!("train = {{ {text} }}")).unwrap();
+            believed(&beliefs, &known, &recipe).weight
+        };
+        assert_eq!(weights("confidence_power = 1"), [1.0, 1.0, 1.0, 0.5]);
+        assert_eq!(weights(""), [1.0, 1.0, 1.0, 0.25]);
+        // Of the first item the scores say what they say of the last: 3 to 1.
+        let plain = weights("confidence_power = 1, confidence = 'plain'");
+        assert!((plain[0] - 0.188_721_9).abs() < 1e-6 && plain[1] == 1.0);
+        assert_eq!(plain[2..], [0.5, 0.25]);
+        // Three of four items are of class a: even shares are two.
+        let rare = weights("confidence_power = 1, class_weights = true");
+        let expected = [2.0 / 3.0, 2.0, 2.0 / 3.0, 1.0 / 3.0];
+        assert!(rare.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6));
     }
 
     #[test]

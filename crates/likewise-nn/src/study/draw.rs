@@ -19,7 +19,8 @@ use crate::net::{Deep, Head, HeadConfig, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
-    Checkpoint, Epoch, Rotated, Score, Targets, Task, Trained, Validation, no_images, train,
+    Checkpoint, Epoch, Keep, Rotated, Score, Targets, Task, Trained, Validation, Why, no_images,
+    train,
 };
 use crate::{Error, Recipe, Result};
 
@@ -45,8 +46,8 @@ pub struct DrawLog {
     pub labels_only_epoch: Option<usize>,
     /// Epoch chosen for the recipe's head; 0 is the start.
     pub epoch: usize,
-    /// Why that one.
-    pub chosen_by: ChosenBy,
+    /// Why that epoch.
+    pub why: Why,
     /// Validation score by epoch, from which the recipe's epoch was chosen.
     pub validation: Vec<Option<f64>>,
     /// Log of the recipe's final training.
@@ -55,21 +56,15 @@ pub struct DrawLog {
     pub propagation: likewise::Convergence,
 }
 
-/// What an epoch was chosen by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChosenBy {
-    /// Validation: it is clearly better than the start.
-    Validation,
-    /// Validation: nothing learned was clearly better than the start.
-    NothingBetter,
-    /// Validation put the features as they are above all that was learned from them.
-    RawFeatures,
-    /// Validation could not tell: too few queries, or all epochs alike. Learning went on to
-    /// its end where the classes that ask were fitted, and stays at the start where not.
-    CannotTell,
-    /// There is nothing to validate by.
-    NoValidation,
+/// How a recipe did in one draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// At the epoch that was kept.
+    pub kept: Run,
+    /// As it was trained to the end, where validation kept another epoch.
+    pub last: Option<Run>,
+    /// What happened.
+    pub log: DrawLog,
 }
 
 /// A finished draw.
@@ -125,8 +120,10 @@ pub(super) struct Drawn {
 /// A model and how it was chosen.
 pub(super) struct Chosen {
     pub(super) model: Model,
+    /// That after the last epoch, where another one was chosen.
+    last: Option<Model>,
     pub(super) epoch: usize,
-    by: ChosenBy,
+    why: Why,
     /// The scores that the choice was made by.
     curve: Vec<Option<Score>>,
     log: Vec<Epoch>,
@@ -142,6 +139,10 @@ impl Ground<'_> {
     ) -> Result<Draw> {
         let plan = self.plan;
         let drawn = self.drawn(draw as u64)?;
+        let idle = self.recipe.idle(self.plan.features.ncols());
+        if let Some(why) = idle.filter(|_| draw == 0) {
+            monitor.warn(why);
+        }
         let known = &drawn.known;
         self.build_graph(drawn.whiten, monitor)?;
 
@@ -218,8 +219,11 @@ impl Ground<'_> {
     }
 
     /// The recipe alone in draw number `draw`: how it did, and its log.
-    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<(Run, DrawLog)> {
+    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<Measured> {
         let drawn = self.drawn(draw)?;
+        if let Some(why) = self.recipe.idle(self.plan.features.ncols()) {
+            monitor.warn(why);
+        }
         if self.spreads() {
             self.build_graph(drawn.whiten, monitor)?;
         }
@@ -234,9 +238,15 @@ impl Ground<'_> {
         };
         let beliefs = beliefs.as_ref();
         let chosen = self.choose(&start, Source::Beliefs, &drawn.known, beliefs, monitor)?;
-        let embedded = self.embed_tested_by(&chosen.model, &start.whitening, monitor)?;
-        let run = self.plan.ask(self, embedded.view(), monitor)?;
-        Ok((run, self.log(draw as usize, &drawn, &chosen, beliefs, None)))
+        let ask = |model: &Model| -> Result<Run> {
+            let embedded = self.embed_tested_by(model, &start.whitening, monitor)?;
+            self.plan.ask(self, embedded.view(), monitor)
+        };
+        Ok(Measured {
+            kept: ask(&chosen.model)?,
+            last: chosen.last.as_ref().map(ask).transpose()?,
+            log: self.log(draw as usize, &drawn, &chosen, beliefs, None),
+        })
     }
 
     fn drawn(&self, draw: u64) -> Result<Drawn> {
@@ -298,7 +308,7 @@ impl Ground<'_> {
             pseudo_label_accuracy: beliefs.and_then(accurate),
             labels_only_epoch,
             epoch: chosen.epoch,
-            chosen_by: chosen.by,
+            why: chosen.why,
             validation: validation
                 .map(|score| score.map(|s| s.precision.value))
                 .collect(),
@@ -396,19 +406,22 @@ impl Ground<'_> {
             };
             (0..trained.scores.len()).map(pooled).collect()
         };
-        let (epoch, mut by) = self.settle(&curve);
+        let (epoch, mut why) = self.settle(&curve);
         let mut model = trained.models[epoch].clone();
+        let judges = recipe.train.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
         if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
-            && by != ChosenBy::CannotTell
+            && judges
             && raw.clearly_above(kept)
             && let Some(as_they_are) = self.as_they_are()
         {
-            (model, by) = (as_they_are, ChosenBy::RawFeatures);
+            (model, why) = (as_they_are, Why::RawFeatures);
         }
+        let end = epoch + 1 == trained.models.len() && why != Why::RawFeatures;
         Ok(Chosen {
             model,
+            last: trained.models.last().filter(|_| !end).cloned(),
             epoch,
-            by,
+            why,
             curve,
             log: trained.log,
         })
@@ -433,19 +446,16 @@ impl Ground<'_> {
     }
 
     /// The epoch to keep, and why.
-    fn settle(&self, curve: &[Option<Score>]) -> (usize, ChosenBy) {
-        let last = curve.len().saturating_sub(1);
-        if curve.iter().any(Option::is_none) {
-            return (last, ChosenBy::NoValidation);
-        }
-        if !Score::can_tell(curve) {
-            // On classes without labels a head is as likely to harm as to help.
-            let epoch = if self.disjoint { 0 } else { last };
-            return (epoch, ChosenBy::CannotTell);
-        }
-        match Score::choose(curve) {
-            0 => (0, ChosenBy::NothingBetter),
-            epoch => (epoch, ChosenBy::Validation),
+    ///
+    /// Where validation cannot tell, training has run to its end; but a head that gradients
+    /// move is as likely to harm classes without labels as to help them, so that for these the
+    /// start is kept.
+    fn settle(&self, curve: &[Option<Score>]) -> (usize, Why) {
+        let choice = Score::choose(curve, self.recipe.train.keep);
+        let moved = !matches!(self.recipe.head.residual, Residual::Rca(_));
+        match choice.why {
+            Why::NoEvidence(_) if self.disjoint && moved => (0, choice.why),
+            why => (choice.epoch, why),
         }
     }
 
@@ -640,7 +650,7 @@ impl Ground<'_> {
     }
 
     /// The same by any model; `whitening` is that of its start.
-    fn embed_tested_by(
+    pub(super) fn embed_tested_by(
         &self,
         model: &Model,
         whitening: &Whitening,

@@ -11,12 +11,12 @@ use likewise::eval::summary::{Difference, Run, Summary};
 use likewise::{Collection, Labels};
 use serde::Serialize;
 
-use super::draw::ChosenBy;
 use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
 use super::{DrawLog, Plan, SplitKind};
 use crate::loss::Loss;
 use crate::net::Residual;
 use crate::recipe::PseudoLabels;
+use crate::train::Why;
 use crate::{Recipe, Result};
 
 /// Everything measured. The first keys are those of `likewise eval --json`.
@@ -69,10 +69,11 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.count)?;
-        if let Some((a, b)) = self.examples.first() {
-            write!(f, " (first: {a} and {b})")?;
+        match self.examples.first() {
+            Some((a, b)) if a == b => write!(f, " (first: {a})"),
+            Some((a, b)) => write!(f, " (first: {a} and {b})"),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -281,46 +282,35 @@ fn labels_only(recipe: &Recipe) -> Option<&'static str> {
 
 /// What must be said of the choice of epochs.
 fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
-    let of = per_draw.len();
-    let (by, count) = [
-        ChosenBy::RawFeatures,
-        ChosenBy::CannotTell,
-        ChosenBy::NothingBetter,
-    ]
-    .map(|by| {
-        (
-            by,
-            per_draw.iter().filter(|log| log.chosen_by == by).count(),
-        )
-    })
-    .into_iter()
-    .max_by_key(|(_, count)| *count)?;
-    if count == 0 {
-        return None;
-    }
-    let first = per_draw.iter().find(|log| log.chosen_by == by)?;
-    let best = (first.validation.iter().flatten()).fold(0.0_f64, |best, &v| best.max(v));
-    let start = first.validation.first().copied().flatten().unwrap_or(0.0);
-    let said = match by {
-        ChosenBy::RawFeatures => {
-            "On validation the features as they are were above all that was learned".to_owned()
-        }
-        ChosenBy::CannotTell if first.epoch == 0 => "Validation could not tell (too few queries, \
-            or all epochs alike), so the start was kept: on classes without labels that is the \
-            safe choice"
-            .to_owned(),
-        ChosenBy::CannotTell => "Validation could not tell (too few queries, or all epochs \
-            alike), so training ran to its end"
-            .to_owned(),
-        _ => format!(
-            "On validation nothing learned was clearly above the start ({start:.3}; best \
-             {best:.3}), so the start was kept"
-        ),
+    let said = |log: &DrawLog| {
+        let best = (log.validation.iter().flatten()).fold(0.0_f64, |best, &v| best.max(v));
+        let start = log.validation.first().copied().flatten().unwrap_or(0.0);
+        Some(match log.why {
+            Why::Validated | Why::Last => return None,
+            Why::RawFeatures => {
+                "On validation the features as they are were above all that was learned".to_owned()
+            }
+            Why::KeptStart => format!(
+                "On validation nothing learned was clearly above the start ({start:.3}; best \
+                 {best:.3}), so the start was kept"
+            ),
+            Why::NoEvidence(why) if log.epoch == 0 && log.training.len() > 1 => format!(
+                "Validation could not tell: {why}. The start was kept, which is the safe choice \
+                 on classes without labels"
+            ),
+            Why::NoEvidence(why) => {
+                format!("Validation could not tell: {why}. Training ran to its end")
+            }
+        })
     };
+    let first = per_draw.iter().find_map(|log| Some((log.why, said(log)?)));
+    let (why, said) = first?;
+    let alike = |log: &&DrawLog| std::mem::discriminant(&log.why) == std::mem::discriminant(&why);
+    let (count, of) = (per_draw.iter().filter(alike).count(), per_draw.len());
     Some(if of == 1 {
         said
     } else {
-        format!("{said} (in {count} of {of} draws)")
+        format!("{said} ({count} of {of} draws)")
     })
 }
 

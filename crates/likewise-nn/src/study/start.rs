@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::{Ground, Whiten};
 use crate::net::{EmbeddingConfig, Residual};
-use crate::train::{Mean, Validation};
+use crate::train::{ENOUGH, Mean, Validation};
 use crate::{Error, Result};
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
@@ -15,9 +15,6 @@ const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
 /// Shrinkage of the baseline row, which no label may choose. Where features of networks gain
 /// by whitening they do so from 3 to .3, and tables lose less by 1 than by stronger ones.
 const BASELINE_SHRINKAGE: f64 = 1.0;
-
-/// Queries without which validation tells nothing.
-pub(super) const ENOUGH_QUERIES: usize = 30;
 
 /// What the trainings of one draw share.
 pub(super) struct Start<'a> {
@@ -61,8 +58,9 @@ impl Ground<'_> {
         let power = self.recipe.head.power;
         if self.analysed(power).is_none() {
             let fitted = self.features(&self.train);
-            let plain = Spectrum::fit(fitted.view())?;
-            let standardized = Spectrum::fit_standardized(fitted.view())?;
+            // One row of enormous length would turn all directions to itself.
+            let (plain, _) = Spectrum::fit_sound(fitted.view(), false)?;
+            let (standardized, _) = Spectrum::fit_sound(fitted.view(), true)?;
             self.spectra.push((power, [plain, standardized]));
         }
         Ok(())
@@ -124,7 +122,7 @@ impl Ground<'_> {
     /// another clearly above it.
     ///
     /// Clearly: by more than a standard error of the difference, query by query, over at
-    /// least [`ENOUGH_QUERIES`]. Fewer have chosen heavy shrinkage on a handful of accidents.
+    /// least [`ENOUGH`]. Fewer have chosen heavy shrinkage on a handful of accidents.
     pub(super) fn whiten(&self, known: &Labels, validation: &[usize]) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = self.plain_start()?;
@@ -143,7 +141,7 @@ impl Ground<'_> {
             let mut rotated = spectrum.rotated(features.view(), &[start.eps])?;
             judge.precisions(&matrix::l2_normalize(rotated.remove(0)))
         };
-        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= ENOUGH_QUERIES)
+        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= ENOUGH)
         else {
             return Ok(plain);
         };

@@ -78,14 +78,49 @@ impl Schedule {
     }
 }
 
+/// Which epoch is kept, where validation can tell epochs apart; else all of them run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// The last one within one standard error of the best; the untrained start where nothing is
+    /// better than it by more than that. For few labels, whose highest point is an accident.
+    #[default]
+    NearBest,
+    /// The one with the highest score, the first of several, and never the start, as papers
+    /// print it.
+    Best,
+    /// The last one, whatever validation says: what was trained, as it was trained.
+    Last,
+}
+
+/// What a confidence weighs in the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// That of a pseudo-label divided by the largest of all; known labels weigh 1.
+    #[default]
+    Relative,
+    /// As it is, also of known labels, which weigh what the spread scores say of them: eq. (27)
+    /// of Zhuang & Moulin (CVPR 2023). **Not** for scores that are nearly alike in all classes,
+    /// such as those of harmonic propagation: all weights are next to 0 then, and an optimizer
+    /// that has learned from labels of weight 1 before hardly moves.
+    Plain,
+}
+
 /// Settings of the training loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
     /// Most epochs; validation may choose an earlier one. 0: an encoder stays as it begins.
     pub epochs: usize,
-    /// Epochs on the labeled items alone before pseudo-labels join.
+    /// Epochs on the labeled items alone before pseudo-labels join; below `epochs`, of which
+    /// they are a part.
     pub labeled_epochs: usize,
+    /// How often an epoch on known labels alone goes through them, at least 1: a handful of
+    /// labels makes one batch, and one step an epoch teaches little. Papers go through once.
+    pub labeled_passes: usize,
+    /// Which epoch is kept.
+    pub keep: Keep,
     /// Items a step; triplets a step where there are explicit ones.
     pub batch: usize,
     /// Most steps an epoch; 0 means that an epoch goes through all items. Large
@@ -123,8 +158,13 @@ pub struct TrainConfig {
     pub augment: bool,
     /// How an orthonormal map is fitted at each step.
     pub map: Stiefel,
-    /// Weight of a pseudo-label = (confidence / largest confidence) to this power.
+    /// What a confidence weighs.
+    pub confidence: Confidence,
+    /// Weight of a pseudo-label: its confidence, as `confidence` says, to this power.
     pub confidence_power: f64,
+    /// Whether each item also weighs by how rare its class is among labels and pseudo-labels:
+    /// Iscen et al. (CVPR 2019), eq. (12)-(13).
+    pub class_weights: bool,
     /// Folds of the cross-validation over the known labels, used where the split has no
     /// validation part. 0 or 1: none, all epochs are run.
     pub folds: usize,
@@ -135,6 +175,8 @@ impl Default for TrainConfig {
         Self {
             epochs: 10,
             labeled_epochs: 0,
+            labeled_passes: 10,
+            keep: Keep::NearBest,
             batch: 64,
             steps: 200,
             optimizer: Optimizer::AdamW,
@@ -152,7 +194,9 @@ impl Default for TrainConfig {
             collapse: 0.0,
             augment: false,
             map: Stiefel::new(),
+            confidence: Confidence::Relative,
             confidence_power: 2.0,
+            class_weights: false,
             folds: 3,
         }
     }
@@ -176,6 +220,7 @@ impl TrainConfig {
             ("proxy_factor", self.proxy_factor),
             ("batch", self.batch as f64),
             ("accumulate", self.accumulate as f64),
+            ("labeled_passes", self.labeled_passes as f64),
         ] {
             check(field, value, value > 0.0, "must be above 0")?;
         }

@@ -5,6 +5,7 @@ use likewise::{Labels, Monitor};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::Keep;
 use crate::Result;
 
 /// A mean over queries and its standard error.
@@ -22,7 +23,75 @@ pub(crate) struct Score {
     /// MAP@R: decides where P@k cannot tell epochs apart.
     pub(crate) map_at_r: Mean,
     pub(crate) queries: usize,
+    /// Queries with two or more right answers to find. With one alone, the score of a query is
+    /// whether the nearest item of a class is the only one shown of it: luck of the draw.
+    #[serde(default)]
+    pub(crate) informed: usize,
 }
+
+/// An epoch, and how it was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) epoch: usize,
+    pub(crate) why: Why,
+}
+
+/// Why an epoch was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Validation put it above the start, or above the others where the start is no choice.
+    Validated,
+    /// Validation found no epoch clearly better than the start, which was kept.
+    KeptStart,
+    /// Validation could not tell: all epochs ran.
+    NoEvidence(NoEvidence),
+    /// The recipe keeps the last epoch, whatever validation says.
+    Last,
+    /// Validation put the features as they are above all that was learned from them.
+    RawFeatures,
+}
+
+/// Why validation could not tell epochs apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoEvidence {
+    /// There was none: no validation part, and labels too few for folds.
+    NoValidation,
+    /// Too few queries had two or more right answers.
+    FewQueries {
+        /// So many had them.
+        queries: usize,
+    },
+    /// The start already answers every query, and no epoch is clearly worse.
+    Saturated,
+    /// All epochs score the same.
+    NoSpread,
+}
+
+impl std::fmt::Display for NoEvidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoValidation => f.write_str("there were no labels to validate with"),
+            Self::FewQueries { queries } => write!(
+                f,
+                "only {queries} labeled items had two or more others of their class to find; \
+                 {ENOUGH} are needed"
+            ),
+            Self::Saturated => f.write_str("the start already finds everything"),
+            Self::NoSpread => f.write_str("all epochs score the same"),
+        }
+    }
+}
+
+/// Queries with two or more right answers from which on validation is believed.
+///
+/// Measured on 20 simulated sets of 3 to 20 classes, of one cloud or several, with 1 to 10 labels
+/// a class, learned with and without pseudo-labels. With 0 to 30 such queries the epoch by
+/// validation was in the mean up to 4 of 100 in MAP@R below the last one, since it kept the
+/// start, and never clearly above it; with 50 and more it was level with the last one, or kept
+/// the start where that was right.
+pub(crate) const ENOUGH: usize = 50;
 
 /// Items whose labels are known and that judge a model: P@8, as in the protocol of
 /// Zhuang & Moulin (CVPR 2023, 4.1), or P@k with the largest k that the labels fill.
@@ -68,6 +137,9 @@ impl Validation {
                 precision: mean(Measure::Precision(k))?,
                 map_at_r: mean(Measure::MapAtR)?,
                 queries: answered.len(),
+                informed: (answered.iter())
+                    .filter(|&&q| ranking.relevant[q] > 1)
+                    .count(),
             })
         };
         Ok(score())
@@ -174,12 +246,8 @@ impl Score {
             precision: pool(|s| s.precision),
             map_at_r: pool(|s| s.map_at_r),
             queries: scores.iter().map(|s| s.queries).sum(),
+            informed: scores.iter().map(|s| s.informed).sum(),
         })
-    }
-
-    /// Whether a curve is evidence at all.
-    pub(crate) fn can_tell(curve: &[Option<Self>]) -> bool {
-        curve.iter().flatten().all(|score| score.queries >= 30)
     }
 
     /// Whether this is above `other` by more than the standard errors of both, in either
@@ -193,26 +261,80 @@ impl Score {
         parts.iter().any(|&(a, b)| above(a, b)) && !parts.iter().any(|&(a, b)| above(b, a))
     }
 
-    /// The epoch to keep: the last one that is within one standard error of the best; the
-    /// start (0) where the best is not above it by more than one standard error.
+    /// The epoch to keep. By [`Keep::NearBest`]: the last one that is within one standard error
+    /// of the best; the start (0) where the best is not above it by more than one standard
+    /// error.
     ///
     /// Few labels make a noisy curve. Its single highest point would be an accident; the
     /// last point that is not clearly worse is where learning has gone furthest unharmed.
     ///
     /// Judged by P@k. Few validation classes are told apart by any model, and then P@k is
     /// near 1 for all epochs: where it cannot tell the best from the start, MAP@R decides.
-    pub(crate) fn choose(curve: &[Option<Self>]) -> usize {
-        let of = |measure: fn(&Self) -> Mean| -> Option<Vec<Mean>> {
-            curve.iter().map(|s| s.as_ref().map(measure)).collect()
+    ///
+    /// A curve that cannot tell epochs apart is no evidence for any of them, the start
+    /// included: all epochs run then, as they do with one label a class.
+    pub(crate) fn choose(curve: &[Option<Self>], keep: Keep) -> Choice {
+        let last = curve.len().saturating_sub(1);
+        let all = |why| Choice { epoch: last, why };
+        if keep == Keep::Last {
+            return all(Why::Last);
+        }
+        let Some(curve) = curve.iter().copied().collect::<Option<Vec<Self>>>() else {
+            return all(Why::NoEvidence(NoEvidence::NoValidation));
         };
-        let (Some(precision), Some(map)) = (of(|s| s.precision), of(|s| s.map_at_r)) else {
-            // Nothing to judge by: all epochs run.
-            return curve.len().saturating_sub(1);
-        };
-        last_near_best(&precision)
-            .or_else(|| last_near_best(&map))
-            .unwrap_or(0)
+        if let Some(nothing) = no_evidence(&curve) {
+            return all(Why::NoEvidence(nothing));
+        }
+        let of = |measure: fn(&Self) -> Mean| curve.iter().map(measure).collect::<Vec<Mean>>();
+        let (precision, map) = (of(|s| s.precision), of(|s| s.map_at_r));
+        if keep == Keep::Best {
+            let why = Why::Validated;
+            return highest(&precision, &map).map_or(all(why), |epoch| Choice { epoch, why });
+        }
+        match last_near_best(&precision).or_else(|| last_near_best(&map)) {
+            Some(epoch) => Choice {
+                epoch,
+                why: Why::Validated,
+            },
+            None => Choice {
+                epoch: 0,
+                why: Why::KeptStart,
+            },
+        }
     }
+}
+
+/// Why a whole curve says nothing, if it does not.
+fn no_evidence(curve: &[Score]) -> Option<NoEvidence> {
+    let Some(start) = curve.first() else {
+        return Some(NoEvidence::NoValidation);
+    };
+    let queries = curve.iter().map(|s| s.informed).min().unwrap_or_default();
+    if queries < ENOUGH {
+        return Some(NoEvidence::FewQueries { queries });
+    }
+    let means = |s: &Score| [s.precision, s.map_at_r];
+    let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    let everywhere = |holds: &dyn Fn(Mean, Mean) -> bool| {
+        curve.iter().all(|score| {
+            let pairs = means(score).into_iter().zip(means(start));
+            pairs.into_iter().all(|(now, before)| holds(now, before))
+        })
+    };
+    let perfect = means(start).iter().all(|mean| same(mean.value, 1.0));
+    if perfect && everywhere(&|now, before| now.value + now.error >= before.value - 1e-9) {
+        return Some(NoEvidence::Saturated);
+    }
+    // The start alone is a curve of its own: there is nothing to choose.
+    let flat = curve.len() > 1 && everywhere(&|now, before| same(now.value, before.value));
+    flat.then_some(NoEvidence::NoSpread)
+}
+
+/// The first epoch after the start of the highest precision; of those that share it, the one
+/// of the highest MAP@R. `None` where there is none but the start.
+fn highest(precision: &[Mean], map: &[Mean]) -> Option<usize> {
+    let at = |epoch: usize| (precision[epoch].value, map[epoch].value);
+    (1..precision.len()).reduce(|best, epoch| if at(epoch) > at(best) { epoch } else { best })
 }
 
 /// The last point within one standard error of the best, if the best is above the first
@@ -237,12 +359,13 @@ fn last_near_best(curve: &[Mean]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn curve(precision: &[f64], error: f64, map: &[f64]) -> Vec<Option<Score>> {
+    fn curve_of(precision: &[f64], error: f64, map: &[f64], informed: usize) -> Curve {
         let mean = |value| Mean { value, error };
         let score = |(&p, &m): (&f64, &f64)| Score {
             precision: mean(p),
             map_at_r: mean(m),
-            queries: 50,
+            queries: 80,
+            informed,
         };
         precision
             .iter()
@@ -251,37 +374,107 @@ mod tests {
             .collect()
     }
 
+    type Curve = Vec<Option<Score>>;
+
+    fn curve(precision: &[f64], error: f64, map: &[f64]) -> Curve {
+        curve_of(precision, error, map, 80)
+    }
+
+    fn chosen(curve: &Curve) -> (usize, Why) {
+        let choice = Score::choose(curve, Keep::NearBest);
+        (choice.epoch, choice.why)
+    }
+
     const FLAT: [f64; 5] = [0.5; 5];
 
     #[test]
     fn the_last_epoch_near_the_best_is_kept() {
         let rising = [0.5, 0.7, 0.8, 0.79, 0.6];
-        assert_eq!(Score::choose(&curve(&rising, 0.02, &FLAT)), 3);
-        assert_eq!(Score::choose(&curve(&rising, 0.0, &FLAT)), 2);
+        assert_eq!(chosen(&curve(&rising, 0.02, &FLAT)), (3, Why::Validated));
+        assert_eq!(chosen(&curve(&rising, 0.0, &FLAT)), (2, Why::Validated));
     }
 
     #[test]
     fn learning_that_does_not_clearly_beat_the_start_is_dropped() {
-        assert_eq!(Score::choose(&curve(&[0.8, 0.7, 0.79], 0.1, &FLAT)), 0);
-        assert_eq!(Score::choose(&curve(&[0.8, 0.85, 0.8], 0.1, &FLAT)), 0);
-        assert_eq!(Score::choose(&curve(&[0.8, 0.8, 0.8], 0.0, &FLAT)), 0);
+        let kept = (0, Why::KeptStart);
+        assert_eq!(chosen(&curve(&[0.8, 0.7, 0.79], 0.1, &FLAT)), kept);
+        assert_eq!(chosen(&curve(&[0.8, 0.85, 0.8], 0.1, &FLAT)), kept);
     }
 
     #[test]
     fn map_at_r_decides_where_precision_cannot() {
         let perfect = [1.0; 5];
         let rising = [0.5, 0.6, 0.7, 0.8, 0.6];
-        assert_eq!(Score::choose(&curve(&perfect, 0.01, &rising)), 3);
+        assert_eq!(chosen(&curve(&perfect, 0.01, &rising)).0, 3);
+        let falling = [0.5, 0.4, 0.3, 0.2, 0.1];
         assert_eq!(
-            Score::choose(&curve(&perfect, 0.01, &[0.5, 0.4, 0.3, 0.2, 0.1])),
-            0
+            chosen(&curve(&perfect, 0.01, &falling)),
+            (0, Why::KeptStart)
         );
     }
 
     #[test]
-    fn without_validation_all_epochs_run() {
-        assert_eq!(Score::choose(&[None, None, None]), 2);
-        assert_eq!(Score::choose(&[]), 0);
+    fn what_cannot_tell_epochs_apart_lets_all_of_them_run() {
+        let all = |why| (2, Why::NoEvidence(why));
+        assert_eq!(chosen(&vec![None; 3]), all(NoEvidence::NoValidation));
+        assert_eq!(
+            chosen(&curve(&[0.8, 0.8, 0.8], 0.0, &FLAT)),
+            all(NoEvidence::NoSpread)
+        );
+        let perfect = [1.0; 3];
+        assert_eq!(
+            chosen(&curve(&perfect, 0.0, &perfect)),
+            all(NoEvidence::Saturated)
+        );
+        assert_eq!(
+            chosen(&curve(&[1.0, 0.99, 1.0], 0.02, &perfect)),
+            all(NoEvidence::Saturated)
+        );
+        // Clearly worse than a perfect start is evidence.
+        assert_eq!(
+            chosen(&curve(&[1.0, 0.8, 0.7], 0.02, &perfect)),
+            (0, Why::KeptStart)
+        );
+        // As with two labels a class: one item to find, luck of the draw.
+        let lucky = curve_of(&[0.8, 0.5, 0.6], 0.05, &[0.8, 0.5, 0.6], 0);
+        let few = all(NoEvidence::FewQueries { queries: 0 });
+        assert_eq!(chosen(&lucky), few);
+        let few = |queries| curve_of(&[0.8, 0.5, 0.6], 0.05, &FLAT, queries);
+        assert_eq!(
+            chosen(&few(ENOUGH - 1)),
+            all(NoEvidence::FewQueries {
+                queries: ENOUGH - 1
+            })
+        );
+        assert_eq!(chosen(&few(ENOUGH)), (0, Why::KeptStart));
+        assert_eq!(chosen(&Vec::new()).0, 0);
+    }
+
+    #[test]
+    fn the_best_epoch_is_never_the_start_and_the_last_is_the_last() {
+        let choose = |curve: &Curve, keep| Score::choose(curve, keep).epoch;
+        let falling = curve(&[0.9, 0.5, 0.7, 0.7, 0.6], 0.01, &FLAT);
+        assert_eq!(choose(&falling, Keep::NearBest), 0);
+        assert_eq!(choose(&falling, Keep::Best), 2);
+        assert_eq!(choose(&falling, Keep::Last), 4);
+        let tie = curve(&[0.9, 0.7, 0.7], 0.01, &[0.5, 0.3, 0.4]);
+        assert_eq!(choose(&tie, Keep::Best), 2);
+        let start = curve(&[0.9], 0.01, &FLAT);
+        assert_eq!(choose(&start, Keep::Best), 0);
+    }
+
+    #[test]
+    fn queries_with_one_right_answer_are_not_counted_as_informed() {
+        // Two of a, three of b, each asking all others.
+        let labels = Labels::from_integers([0, 0, 1, 1, 1]);
+        let x = Array2::from_shape_fn((5, 2), |(i, c)| {
+            f32::from(u8::from(usize::from(i > 1) == c))
+        });
+        let score = Validation::within((0..5).collect(), &labels).score(&x);
+        let score = score.unwrap().unwrap();
+        assert_eq!((score.queries, score.informed), (5, 3));
+        let pooled = Score::pool(&[score, score]).unwrap();
+        assert_eq!(pooled.informed, 6);
     }
 
     #[test]

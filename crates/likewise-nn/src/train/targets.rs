@@ -17,10 +17,27 @@ pub(crate) struct Targets {
     pub(crate) weight: Vec<f32>,
     /// Whether the label of an item is known.
     pub(crate) labeled: Vec<bool>,
-    /// How often an epoch goes through the items.
+    /// How often an epoch goes through the items; 0: as often as an epoch on known labels alone.
     pub(crate) passes: usize,
     /// Losses of pairs and triplets take these in place of classes.
     pub(crate) triplets: Option<Triplets>,
+}
+
+/// How the steps of an epoch are drawn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw<'a> {
+    pub(super) sampler: &'a Sampler,
+    /// Whether the loss looks at pairs or triplets.
+    pub(super) tuples: bool,
+    /// Super-class of each class.
+    pub(super) groups: &'a [u32],
+    pub(super) batch: usize,
+    /// Most steps; 0: no limit.
+    pub(super) steps: usize,
+    /// How often an epoch on known labels alone goes through them.
+    pub(super) labeled_passes: usize,
+    /// Whether an item that is drawn twice is seen in two random views.
+    pub(super) views: bool,
 }
 
 /// The items of a step and what the loss is told of them.
@@ -33,17 +50,14 @@ pub(super) struct Step {
 }
 
 impl Targets {
-    /// The steps of an epoch: batches of items, or of triplets where the loss takes `tuples`
+    /// The steps of an epoch: batches of items, or of triplets where the loss takes tuples
     /// and there are some.
-    pub(super) fn steps(
-        &self,
-        sampler: &Sampler,
-        tuples: bool,
-        groups: &[u32],
-        (batch, most): (usize, usize),
-        rng: &mut Rng,
-    ) -> Vec<Step> {
-        let limit = |steps: usize| if most > 0 { steps.min(most) } else { steps };
+    pub(super) fn steps(&self, draw: &Draw, rng: &mut Rng) -> Vec<Step> {
+        let &Draw { tuples, batch, .. } = draw;
+        let limit = |steps: usize| match draw.steps {
+            0 => steps,
+            most => steps.min(most),
+        };
         if let (Some(triplets), true) = (&self.triplets, tuples) {
             let mut order: Vec<usize> = (0..triplets.len()).collect();
             order.shuffle(rng);
@@ -55,11 +69,16 @@ impl Targets {
             class: &self.class,
             weight: &self.weight,
             labeled: &self.labeled,
-            group: groups,
+            group: draw.groups,
+            views: draw.views,
         };
         let drawn = self.weight.iter().filter(|&&w| w > 0.0).count();
-        let steps = limit(self.passes * drawn.div_ceil(batch));
-        let batches = sampler.epoch(&items, batch, steps, rng);
+        let passes = match self.passes {
+            0 => draw.labeled_passes,
+            passes => passes,
+        };
+        let steps = limit(passes * drawn.div_ceil(batch));
+        let batches = draw.sampler.epoch(&items, batch, steps, rng);
         let step = |items| Step {
             items,
             triplets: None,
@@ -125,7 +144,16 @@ mod tests {
             triplets: Some(triplets.clone()),
         };
         let mut rng = likewise::seed::stream(1, "test");
-        let steps = targets.steps(&Sampler::Plain, true, &[], (2, 0), &mut rng);
+        let draw = Draw {
+            sampler: &Sampler::Plain,
+            tuples: true,
+            groups: &[],
+            batch: 2,
+            steps: 0,
+            labeled_passes: 10,
+            views: false,
+        };
+        let steps = targets.steps(&draw, &mut rng);
         assert_eq!(steps.len(), 2);
         let mut seen = Vec::new();
         for step in &steps {
@@ -136,7 +164,28 @@ mod tests {
         seen.sort_by_key(|t| t.0);
         assert_eq!(seen, [(4, 9, 2, 4.0), (7, 2, 4, 7.0), (9, 4, 7, 9.0)]);
         // A loss of classes looks at items.
-        let steps = targets.steps(&Sampler::Plain, false, &[], (4, 2), &mut rng);
+        let draw = Draw {
+            tuples: false,
+            batch: 4,
+            steps: 2,
+            ..draw
+        };
+        let steps = targets.steps(&draw, &mut rng);
         assert!(steps.len() == 2 && steps.iter().all(|s| s.triplets.is_none()));
+        // Ten items in batches of four: three batches a pass.
+        let passes = |passes: usize, labeled_passes: usize| {
+            let targets = Targets {
+                passes,
+                ..targets.clone()
+            };
+            let draw = Draw {
+                steps: 0,
+                labeled_passes,
+                ..draw
+            };
+            let mut rng = likewise::seed::stream(1, "test");
+            targets.steps(&draw, &mut rng).len()
+        };
+        assert_eq!([passes(1, 10), passes(0, 10), passes(0, 1)], [3, 30, 3]);
     }
 }

@@ -241,16 +241,21 @@ impl<'a> Known<'a> {
 
     /// What the scores are multiplied by before they are compared, per labeled component:
     /// without class-mass normalisation, the largest number of labels of a class divided by
-    /// that of the class: exactly 1 where all are equal.
+    /// that of the class, and 0 where the component has none of it. The numbers are those of
+    /// the whole graph: where they are equal, the scores are compared as they are, however the
+    /// labels fall into components.
     pub(super) fn factors(&self, mass: Mass) -> Array2<f64> {
+        let totals = self.counts.sum_axis(Axis(0));
+        let most = totals.iter().copied().fold(0.0, f64::max);
         let mut factors = self.counts.clone();
         for mut row in factors.rows_mut() {
-            let most = row.iter().copied().fold(0.0, f64::max);
-            row.mapv_inplace(|count| match mass {
-                Mass::None if count > 0.0 => most / count,
-                Mass::None => 0.0,
-                Mass::Uniform | Mass::Labeled | Mass::Estimated => 1.0,
-            });
+            for (factor, total) in row.iter_mut().zip(&totals) {
+                *factor = match mass {
+                    Mass::None if *factor > 0.0 => most / total,
+                    Mass::None => 0.0,
+                    Mass::Uniform | Mass::Labeled | Mass::Estimated => 1.0,
+                };
+            }
         }
         factors
     }
@@ -358,4 +363,64 @@ pub(super) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMu
     (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
         .with_min_len(256)
         .for_each(|(i, row)| work(i, row));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::propagate::{Control, Harmonic, Lgc, Mixed, Propagate};
+
+    /// Item 0 hangs on two labels of a and, harder, on one of b; the other label of b is far
+    /// away, with item 5 beside it.
+    fn two_parts() -> Graph {
+        let edges = [(0, 1, 1.0), (0, 2, 1.0), (0, 3, 1.5), (4, 5, 1.0)];
+        let mut indptr = vec![0];
+        let (mut indices, mut weights) = (Vec::new(), Vec::new());
+        for i in 0..6_u32 {
+            let mut row: Vec<(u32, f32)> = (edges.iter())
+                .filter_map(|&(a, b, w)| match i {
+                    _ if i == a => Some((b, w)),
+                    _ if i == b => Some((a, w)),
+                    _ => None,
+                })
+                .collect();
+            row.sort_by_key(|&(j, _)| j);
+            indices.extend(row.iter().map(|&(j, _)| j));
+            weights.extend(row.iter().map(|&(_, w)| w));
+            indptr.push(indices.len());
+        }
+        Graph::new(indptr, indices, weights).unwrap()
+    }
+
+    #[test]
+    fn with_equal_numbers_in_all_the_highest_score_wins_in_every_component() {
+        let graph = two_parts();
+        let labels = Labels::parse(["", "a", "a", "b", "b", ""]);
+        let methods: [Box<dyn Propagate>; 4] = [
+            Box::new(Lgc::new()),
+            Box::new(Harmonic::new()),
+            Box::new(Mixed::paper()),
+            Box::new(Control::new()),
+        ];
+        for (number, method) in methods.into_iter().enumerate() {
+            let beliefs = method
+                .propagate(&graph, &labels, &Monitor::silent())
+                .unwrap();
+            let scores = beliefs.scores.row(0);
+            assert!(scores[0] > scores[1], "{number}: {scores}");
+            assert_eq!(beliefs.pseudo_label[0], Some(0), "{number}");
+            assert_eq!(beliefs.pseudo_label[5], Some(1), "{number}");
+        }
+    }
+
+    #[test]
+    fn with_unequal_numbers_each_score_is_divided_by_the_labels_of_its_class() {
+        // The second component has no label now: two of a to one of b.
+        let labels = Labels::parse(["", "a", "a", "b", "", ""]);
+        let lgc = Lgc::new().propagate(&two_parts(), &labels, &Monitor::silent());
+        let beliefs = lgc.unwrap();
+        let scores = beliefs.scores.row(0);
+        assert!(scores[0] > scores[1] && scores[0] / 2.0 < scores[1]);
+        assert_eq!(beliefs.pseudo_label[0], Some(1));
+    }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::known::{Known, for_each_row};
 use super::parameter::setters;
 use super::{Mass, Propagate};
-use crate::solve::{ConjugateGradient, Sparse};
+use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
 /// Parameters of local and global consistency.
@@ -84,20 +84,29 @@ impl Propagate for Lgc {
             max_iterations: self.max_iterations,
         };
         let known = Known::new(graph, labels, monitor)?;
-        let degrees = graph.divisors();
-        let diagonal = degrees.iter().map(|d| (1.0 + self.mu) * d).collect();
-        let operator = Sparse::new(graph, diagonal, graph.weights());
-        let rhs = known.one_hot_rows(|i| self.mu * degrees[i].sqrt());
-
-        monitor.start("local and global consistency", None);
-        let mut solution =
-            solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
-        monitor.end();
-        let mut scores = std::mem::take(&mut solution.x);
-        for_each_row(&mut scores, |i, mut row| row *= degrees[i].sqrt());
+        let mut solution = solve(&known, self.mu, &solver, monitor)?;
+        let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
         Ok(known.beliefs(scores, self.mass, convergence))
     }
+}
+
+/// The solution, whose `x` is `F` (`n x C`).
+pub(super) fn solve(
+    known: &Known,
+    mu: f64,
+    solver: &ConjugateGradient,
+    monitor: &Monitor,
+) -> Result<Solution> {
+    let degrees = known.graph.divisors();
+    let diagonal = degrees.iter().map(|d| (1.0 + mu) * d).collect();
+    let operator = Sparse::new(known.graph, diagonal, known.graph.weights());
+    let rhs = known.one_hot_rows(|i| mu * degrees[i].sqrt());
+    monitor.start("local and global consistency", None);
+    let mut solution = solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
+    monitor.end();
+    for_each_row(&mut solution.x, |i, mut row| row *= degrees[i].sqrt());
+    Ok(solution)
 }
 
 /// Fails unless `value` is a finite number above 0.

@@ -62,6 +62,9 @@ pub(super) struct Cell {
     #[serde(skip)]
     pub(super) seconds: f64,
     pub(super) metrics: BTreeMap<String, Interval>,
+    /// As it was trained to the end, where validation kept another epoch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    last: BTreeMap<String, Interval>,
     /// Start -> what was gained over it, paired by query.
     pub(super) over: BTreeMap<String, BTreeMap<String, Interval>>,
     /// Labels that were fitted on, and that validated alone.
@@ -70,6 +73,9 @@ pub(super) struct Cell {
     /// The epoch that was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<usize>,
+    /// Epochs that it was trained for; absent where an earlier version did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    epochs: Option<usize>,
     /// What it was chosen by, epoch by epoch, the start first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) validation: Vec<f64>,
@@ -84,24 +90,10 @@ impl Cell {
     pub(super) fn new(
         draw: u64,
         seconds: f64,
-        summary: &Summary,
+        (summary, last): (&Summary, Option<&Summary>),
         over: [(&str, BTreeMap<String, Estimate>); 2],
         log: Option<&DrawLog>,
     ) -> Self {
-        let value = |name: &str| match name.split_once('@') {
-            Some(("recall", k)) => summary.recall.get(&k.parse().ok()?).copied(),
-            Some((_, k)) => summary.precision.get(&k.parse().ok()?).copied(),
-            None => match name {
-                "map" => summary.map,
-                "map_at_r" => summary.map_at_r,
-                "r_precision" => summary.r_precision,
-                _ => summary.nmi,
-            },
-        };
-        let metrics = summary.ci.iter().filter_map(|(name, ends)| {
-            let interval = [value(name)?, ends[0], ends[1]].map(rounded);
-            Some((name.clone(), interval))
-        });
         let over = over.map(|(start, differences)| {
             let of = |(name, d): (String, Estimate)| (name, [d.value, d.low, d.high].map(rounded));
             (start.to_owned(), differences.into_iter().map(of).collect())
@@ -109,10 +101,12 @@ impl Cell {
         Self {
             draw,
             seconds,
-            metrics: metrics.collect(),
+            metrics: metrics_of(summary),
+            last: last.map(metrics_of).unwrap_or_default(),
             over: over.into_iter().collect(),
             labels: log.map(|log| [log.labels, log.validation_labels]),
             epoch: log.map(|log| log.epoch),
+            epochs: log.and_then(|log| Some(log.training.last()?.epoch)),
             validation: log.map_or_else(Vec::new, |log| {
                 let scores = log.validation.iter().flatten();
                 scores.map(|&score| rounded(score)).collect()
@@ -125,10 +119,42 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// The metrics after the last epoch, if they are known.
+    fn as_trained(&self) -> Option<&BTreeMap<String, Interval>> {
+        let same = self.epochs.is_some() && self.epochs == self.epoch;
+        let last = (!self.last.is_empty()).then_some(&self.last);
+        last.or(same.then_some(&self.metrics))
+    }
+}
+
+fn metrics_of(summary: &Summary) -> BTreeMap<String, Interval> {
+    let value = |name: &str| match name.split_once('@') {
+        Some(("recall", k)) => summary.recall.get(&k.parse().ok()?).copied(),
+        Some((_, k)) => summary.precision.get(&k.parse().ok()?).copied(),
+        None => match name {
+            "map" => summary.map,
+            "map_at_r" => summary.map_at_r,
+            "r_precision" => summary.r_precision,
+            _ => summary.nmi,
+        },
+    };
+    let metrics = summary.ci.iter().filter_map(|(name, ends)| {
+        let interval = [value(name)?, ends[0], ends[1]].map(rounded);
+        Some((name.clone(), interval))
+    });
+    metrics.collect()
+}
+
 /// Means over draws. The interval over queries and the t interval over draws are joined, half
 /// widths added in quadrature: luck with queries and luck with labels both count.
 pub(super) fn means(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
     joined(cells.iter().map(|cell| &cell.metrics))
+}
+
+/// As [`means`], after the last epoch; of the draws of which that is known.
+pub(super) fn means_as_trained(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
+    joined(cells.iter().filter_map(|cell| cell.as_trained()))
 }
 
 /// As [`means`], of what was gained over a start.

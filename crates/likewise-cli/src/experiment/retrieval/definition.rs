@@ -315,7 +315,8 @@ fn method(mut table: toml::Table, common: &toml::Table) -> Result<Method, String
                 Some(toml::Value::String(base)) => Recipe::named(&base).map_err(|e| within(&e))?,
                 Some(other) => return Err(within(&format!("base = {other}: name a recipe"))),
             };
-            let recipe = base.with(common.clone()).and_then(|r| r.with(table));
+            let shared = base.with_shared(common.clone());
+            let recipe = shared.and_then(|recipe| recipe.with(table));
             let mut recipe = recipe.map_err(|e| within(&e))?;
             recipe.name.clone_from(&name);
             How::Recipe(Box::new(recipe))
@@ -374,6 +375,47 @@ mod tests {
         let raw = |draw| (draw, "Raw".to_owned());
         assert_eq!(wanted(None), [raw(0), (0, "T".into()), raw(1), raw(2)]);
         assert_eq!(wanted(Some(1)).len(), 2);
+    }
+
+    #[test]
+    fn what_all_share_need_not_suit_every_recipe_but_its_own_fields_must() {
+        let read = |own: &str| {
+            read(&format!(
+                "recipe = {{ affinity = {{ k = 7 }}, train = {{ epochs = 4 }} }}\n{DATA}\
+                 [[method]]\nname = \"p\"\nbase = \"mixed-lp-paper\"\n{own}"
+            ))
+        };
+        let said = read("").unwrap_err();
+        assert!(said.contains("train.epochs = 4: must be above"), "{said}");
+        assert!(read("train = { epochs = 25 }\n").is_ok());
+        let said = read("train = { epochs = 25 }\naffinity = { k = 8 }\n").unwrap_err();
+        assert!(said.contains("affinity: has no effect"), "{said}");
+    }
+
+    #[test]
+    fn every_experiment_of_this_repository_can_be_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut read = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            if !crate::experiment::retrieval::is_kind(&text) {
+                continue;
+            }
+            let experiment = Experiment::read(&path).unwrap_or_else(|e| panic!("{e:?}"));
+            read += 1;
+            for method in &experiment.methods {
+                let How::Recipe(recipe) = &method.how else {
+                    continue;
+                };
+                // The method of the paper needs its second stage, and its 64 dimensions.
+                if recipe.train.labeled_epochs > 0 && recipe.encoder.is_none() {
+                    assert!(recipe.train.epochs > recipe.train.labeled_epochs);
+                    assert_eq!(recipe.head.rank, 64, "{}", method.name);
+                }
+            }
+        }
+        assert!(read > 3);
     }
 
     #[test]

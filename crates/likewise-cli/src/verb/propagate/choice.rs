@@ -42,11 +42,10 @@ impl Choice {
         match args.method() {
             MethodName::Mixed => {
                 // The paper's own scales go with the paper's own values.
-                let printed = matches!(args.scale, Some(ScaleName::Literal | ScaleName::Unscaled));
-                let base = if printed {
-                    Mixed::paper()
-                } else {
-                    Mixed::new()
+                let base = match args.scale {
+                    Some(ScaleName::Literal | ScaleName::Unscaled) => Mixed::paper(),
+                    Some(ScaleName::Probability) => Mixed::as_read(),
+                    Some(ScaleName::Standardised) | None => Mixed::new(),
                 };
                 with(Method::Mixed(base))
             }
@@ -176,6 +175,7 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     if let Some(scale) = args.scale {
         let name = match scale {
             ScaleName::Literal => "literal",
+            ScaleName::Probability => "probability",
             ScaleName::Unscaled => "unscaled",
             ScaleName::Standardised => "standardised",
         };
@@ -246,5 +246,54 @@ impl likewise::propagate::Propagate for Prepared<'_> {
     ) -> likewise::Result<Beliefs> {
         let (beliefs, _) = self.choice.spread(graph, labels, self.given, monitor)?;
         Ok(beliefs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Verb};
+
+    fn method(flags: &[&str]) -> Value {
+        let words = ["likewise", "propagate", "x.npy", "-o", "b.npz"];
+        let cli = Cli::try_parse_from([&words, flags].concat()).unwrap();
+        let Verb::Propagate(args) = cli.verb else {
+            panic!("propagate");
+        };
+        let Choice::Plain(method) = Choice::new(&args).unwrap() else {
+            panic!("a plain method");
+        };
+        serde_json::to_value(method).unwrap()
+    }
+
+    #[test]
+    fn naming_the_default_changes_nothing() {
+        let default = method(&[]);
+        assert_eq!(default["method"], "lgc");
+        assert_eq!(default["mass"], "uniform");
+        assert_eq!(default, method(&["--method", "lgc"]));
+        let printed = method(&["--method", "lgc", "--mass", "none"]);
+        assert_eq!(printed["mass"], "none");
+        assert_eq!(printed, method(&["--mass", "none"]));
+        assert_eq!(method(&["--method", "harmonic"])["mass"], "none");
+    }
+
+    #[test]
+    fn a_scale_of_the_paper_comes_with_its_values() {
+        for (scale, lambda, pair_factor) in [
+            ("literal", 4.0, 2.0),
+            ("probability", 4.0, 1.0),
+            ("unscaled", 4.0, 2.0),
+            ("standardised", 3.0, 1.0),
+        ] {
+            let found = method(&["--scale", scale]);
+            assert_eq!(found["scale"], scale);
+            assert_eq!(
+                (&found["lambda"], &found["pair_factor"]),
+                (&lambda.into(), &pair_factor.into())
+            );
+        }
     }
 }
