@@ -24,6 +24,10 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         return of_run(args, at);
     }
     let losses = WholeSet::named(&args.loss)?;
+    let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
+    for gate in &args.gate {
+        gate.measured(&ks, !args.no_nmi, &args.loss)?;
+    }
     let estimate = estimate(args, at)?;
     if args.dry_run {
         return estimate.print(at);
@@ -31,7 +35,6 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     estimate.check(at)?;
     let (embeddings, labels, queries, gallery) = read(args, at)?;
     let loss = measure(&losses, &embeddings, &labels)?;
-    let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
         MetricName::Euclidean => Metric::Euclidean,
@@ -122,6 +125,9 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         )));
     }
     let metrics = RunFolder::open(&args.source)?.metrics()?;
+    for gate in &args.gate {
+        gate.value(&metrics)?;
+    }
     if at.common.json {
         output::json(&metrics)?;
     } else {
