@@ -2,7 +2,8 @@
 //!
 //! Keys are the long names of flags, at the top for all verbs or in a table named after
 //! one verb. They are put in front of the flags of the command line, where the last one
-//! wins. A `[recipe]` table is read by `fit` itself.
+//! wins; `--json=false` there switches a flag off that takes no value. A `[recipe]` table is
+//! read by `fit` itself.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,6 +15,7 @@ pub(crate) fn arguments(
     args: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Failure> {
     let mut args: Vec<OsString> = args.into_iter().collect();
+    let off = switched_off(&mut args);
     let Some(path) = named(&args) else {
         return Ok(args);
     };
@@ -37,8 +39,51 @@ pub(crate) fn arguments(
             _ => flag(key, value, &mut flags, &path)?,
         }
     }
+    flags.retain(|flag| !off.iter().any(|name| name == flag));
     args.splice(at + 1..=at, flags);
     Ok(args)
+}
+
+/// Takes `--flag=false` and `--flag=true` of flags without a value out of the command line:
+/// the one means no flag, the other the flag. Returns the flags that are off, long and short.
+fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
+    let cli = <crate::args::Cli as clap::CommandFactory>::command();
+    let verbs = || cli.get_subcommands();
+    let verb = args
+        .iter()
+        .find_map(|a| verbs().find(|v| *a == *v.get_name()));
+    let of_verb = verb.into_iter().flat_map(clap::Command::get_arguments);
+    let switches: Vec<&clap::Arg> = cli
+        .get_arguments()
+        .chain(of_verb)
+        .filter(|arg| matches!(arg.get_action(), clap::ArgAction::SetTrue))
+        .collect();
+    let mut off: Vec<OsString> = Vec::new();
+    let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
+    let mut rest = args.split_off(end);
+    args.retain_mut(|arg| {
+        let Some((name, value)) = arg
+            .to_str()
+            .and_then(|a| a.strip_prefix("--")?.split_once('='))
+        else {
+            return true;
+        };
+        let (Some(switch), "true" | "false") =
+            (switches.iter().find(|s| s.get_long() == Some(name)), value)
+        else {
+            return true;
+        };
+        let on = value == "true";
+        if !on {
+            off.push(format!("--{name}").into());
+            off.extend(switch.get_short().map(|short| format!("-{short}").into()));
+            return false;
+        }
+        *arg = format!("--{name}").into();
+        true
+    });
+    args.append(&mut rest);
+    off
 }
 
 /// The config file's table.
@@ -96,4 +141,50 @@ fn flag(
         flags.push(value.into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_of_the_file_can_be_switched_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.toml");
+        std::fs::write(
+            &file,
+            "json = true\nseed = 3\n[doctor]\nskip-bad = true\nq = true\n",
+        )
+        .unwrap();
+        let config = format!("--config={}", file.display());
+        let read = |more: &[&str]| -> Vec<String> {
+            let line = ["likewise", "doctor", "x.npy", &config];
+            let line = line.into_iter().chain(more.iter().copied());
+            let read = arguments(line.map(OsString::from)).unwrap();
+            read.into_iter()
+                .skip(2)
+                .map(|a| a.into_string().unwrap())
+                .collect()
+        };
+        let flags = |more: &[&str]| {
+            let mut flags = read(more);
+            flags.retain(|a| *a != config && *a != "x.npy");
+            flags
+        };
+        assert_eq!(flags(&[]), ["--json", "--seed", "3", "--skip-bad", "-q"]);
+        let none = ["--json=false", "--skip-bad=false", "--quiet=false"];
+        assert_eq!(flags(&none), ["--seed", "3"]);
+        // What takes a value, or is no flag at all, is left to the parser.
+        let others = [
+            "--labels=false",
+            "--magic=false",
+            "--verbose=true",
+            "--",
+            "--json=false",
+        ];
+        let left = flags(&others);
+        assert_eq!(left[..5], ["--json", "--seed", "3", "--skip-bad", "-q"]);
+        assert_eq!(left[5..7], others[..2]);
+        assert_eq!(left[7..], ["--verbose", "--", "--json=false"]);
+    }
 }

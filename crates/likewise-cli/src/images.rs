@@ -309,6 +309,9 @@ fn features(
             path.display()
         ));
     }
+    for remark in folder.remarks() {
+        at.monitor.warn(remark);
+    }
     let encoder = chosen(images, square, at.device)?;
     // Pixels are as quickly made as found again.
     let cache = images.encoder.as_ref().and_then(|_| cache_folder());

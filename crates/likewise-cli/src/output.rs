@@ -1,17 +1,29 @@
 //! Results on stdout.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use likewise::eval::summary::Summary;
 use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Writes one line; a closed pipe ends the program quietly, as is usual.
+/// Whether nobody reads stdout any more.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Writes one line. Into a closed pipe nothing is written and nothing is said, as is usual,
+/// but the work goes on: what comes after the output, such as a quality gate, still decides
+/// the exit code.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), Failure> {
+    if CLOSED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{}", text.as_ref()) {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => Ok(other?),
     }
 }

@@ -27,6 +27,10 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         return of_run(args, at);
     }
     let losses = WholeSet::named(&args.loss)?;
+    let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
+    for gate in &args.gate {
+        gate.measured(&ks, !args.no_nmi, &args.loss)?;
+    }
     let estimate = before_reading(args, at)?;
     if args.dry_run {
         return estimate.print(at);
@@ -42,7 +46,6 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     let d = embeddings.ncols();
     after_reading(&queries, &gallery, d, &labels, args).check(at)?;
     let loss = measure(&losses, &embeddings, &labels)?;
-    let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
         MetricName::Euclidean => Metric::Euclidean,
@@ -198,6 +201,9 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         )));
     }
     let mut metrics = RunFolder::open(&args.source)?.metrics()?;
+    for gate in &args.gate {
+        gate.value(&metrics)?;
+    }
     if args.at.iter().map(|k| k.get()).ne(DEFAULT_AT) {
         only_at(&mut metrics, args)?;
     }

@@ -21,6 +21,9 @@ use crate::{config, data, images, output};
 const INDEX_RECALL_AT: usize = 10;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
+    for gate in &args.gate {
+        gate.measured(&Protocol::default().ks, true, &[])?;
+    }
     let shape = graph::shape(&args.data, at)?;
     let mut recipe = recipe(args, at)?;
     if args.k.is_none() {

@@ -1,0 +1,73 @@
+//! Quality gates decide the exit code, whoever reads the output; what cannot be measured is
+//! refused before any work.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ndarray::Array2;
+
+/// 40 items of two classes in `x.npy`, their labels in `l.csv`.
+fn scene() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let x = Array2::from_shape_fn((40, 4), |(i, j)| ((i * 7 + j * 3) % 11) as f32 - 5.0);
+    likewise_io::write_npy(folder.path().join("x.npy"), x.view()).unwrap();
+    let rows: String = (0..40).map(|i| format!("{i},{}\n", i % 2)).collect();
+    fs::write(folder.path().join("l.csv"), format!("id,label\n{rows}")).unwrap();
+    folder
+}
+
+fn likewise(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+#[test]
+fn a_gate_decides_although_nobody_reads_the_output() {
+    let folder = scene();
+    for (gate, code) in [("recall@1=1.1", 3), ("recall@1=0", 0)] {
+        let arguments = [
+            "eval", "x.npy", "--labels", "l.csv", "--no-nmi", "--gate", gate,
+        ];
+        let mut child = likewise(folder.path(), &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The reading end is closed before anything is printed.
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{gate}");
+    }
+}
+
+#[test]
+fn gates_without_an_answer_are_refused_before_any_work() {
+    let folder = scene();
+    // The data do not exist: only what comes before reading them can speak.
+    let eval = ["eval", "none.npy", "--labels", "l.csv", "--gate"];
+    let fit = [
+        "fit", "none.npy", "--labels", "l.csv", "-o", "run", "--gate",
+    ];
+    for verb in [&eval[..], &fit[..]] {
+        for gate in ["recal@1=0.5", "recall@3=0.5", "loss@triplet=1", "speed=1"] {
+            let output = likewise(folder.path(), &[verb, &[gate]].concat())
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{gate}: {said}");
+            let name = gate.split('=').next().unwrap();
+            assert!(
+                said.contains(name) && said.contains("map_at_r"),
+                "{gate}: {said}"
+            );
+        }
+        let output = likewise(folder.path(), &[verb, &["recall@2=0.5"]].concat()).output();
+        assert_eq!(
+            output.unwrap().status.code(),
+            Some(1),
+            "there is no such file"
+        );
+    }
+    assert!(!folder.path().join("run").exists());
+}
