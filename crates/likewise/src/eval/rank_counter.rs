@@ -47,6 +47,7 @@ impl Default for RankCounter {
     }
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "too large for the stack")]
 fn table<T: Copy>(value: T) -> Box<[T; TABLE]> {
     let Ok(table) = vec![value; TABLE].into_boxed_slice().try_into() else {
         unreachable!("the length is that of the table")

@@ -650,7 +650,7 @@ mod tests {
         let n = MANY_QUERIES + 1000;
         let class = |i: usize| match i {
             0 | 1 => 100 + i,
-            _ if i % 2 == 0 => 0,
+            _ if i.is_multiple_of(2) => 0,
             _ => 1 + i / 2 % 9,
         };
         let labels = Labels::from_integers((0..n).map(|i| class(i) as i64));
