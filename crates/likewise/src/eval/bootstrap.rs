@@ -392,9 +392,12 @@ mod tests {
     /// class, the others in one of the five next to it.
     fn noisy(classes: u32, each: u32, right: u32, rng: &mut seed::Rng) -> Nmi {
         let of: Vec<u32> = (0..classes * each).map(|i| i % classes).collect();
-        let cluster = |&c: &u32| match rng.random_range(0..100) < right {
-            true => c,
-            false => (c + rng.random_range(1..6)) % classes,
+        let cluster = |&c: &u32| {
+            if rng.random_range(0..100) < right {
+                c
+            } else {
+                (c + rng.random_range(1..6)) % classes
+            }
         };
         let clusters: Vec<u32> = of.iter().map(cluster).collect();
         Nmi {

@@ -2,11 +2,15 @@
 //!
 //! Tested with its only user, [`ranking`](super::ranking).
 
-/// Most bins of the similarity axis: a bin is 16 bits, and the table of them stays in the
-/// second-level cache.
+use std::ops::Range;
+
+/// What 16 bits can number: no look into an array of so many is checked, and the arrays stay in
+/// the second-level cache.
+const TABLE: usize = 1 << 16;
+/// Most bins of the similarity axis, and most relevant items that are placed at a time.
 const BINS: usize = 65_000;
 /// Bins for each relevant item: few of them then share one.
-const BINS_EACH: usize = 16;
+const BINS_EACH: usize = 8;
 /// Scores whose bins are computed together.
 const CHUNK: usize = 512;
 
@@ -15,42 +19,48 @@ const CHUNK: usize = 512;
 /// A relevant item's rank follows from how many scores have at most as many relevant items
 /// ahead of them as it has itself. The range of the relevant scores is cut into bins, and a
 /// table says how many relevant items lie before each. So one look into the table and one
-/// comparison with the next relevant item place a score, without a branch; only where a bin
-/// holds several relevant items, these are searched. The bin of a score is a monotone
-/// function of it, so the result is exact however the rounding falls.
+/// comparison with the next relevant score place a score, without a branch; only where that
+/// does not decide (several relevant items in a bin, or equal scores) these are searched. The
+/// bin of a score is a monotone function of it, so the result is exact however the rounding
+/// falls.
 pub(super) struct RankCounter {
-    /// Keys of the relevant items, best first, and a last one below all.
-    relevant: Vec<u64>,
+    /// Keys of the relevant items, best first.
+    keys: Vec<u64>,
+    /// Scores of those that are placed now, and minus infinity behind them.
+    relevant: Box<[f32; TABLE]>,
     /// Number of relevant items in the bins before each.
-    before: Vec<u32>,
-    /// How many scores have so many relevant items ahead. Each number is kept in two parts,
-    /// for scores at even and at odd places: adding to one number again and again waits.
-    behind: Vec<[u32; 2]>,
+    before: Box<[u16; TABLE]>,
+    /// How many scores have so many relevant items ahead.
+    behind: Box<[u32; TABLE]>,
     ranks: Vec<u32>,
 }
 
 impl Default for RankCounter {
     fn default() -> Self {
         Self {
-            relevant: Vec::new(),
-            // Any bin of 16 bits is inside, so no look into the table is checked.
-            before: vec![0; 1 << 16],
-            behind: Vec::new(),
+            keys: Vec::new(),
+            relevant: table(0.0),
+            before: table(0),
+            behind: table(0),
             ranks: Vec::new(),
         }
     }
 }
 
-/// The bits of a score as a number that is larger for a larger score.
-fn ordered(score: f32) -> u32 {
-    // Adding 0 turns -0 into 0, which is the same similarity.
-    let bits = (score + 0.0).to_bits();
-    let negative = ((bits as i32) >> 31) as u32;
-    bits ^ (negative | 0x8000_0000)
+#[expect(clippy::unnecessary_box_returns, reason = "too large for the stack")]
+fn table<T: Copy>(value: T) -> Box<[T; TABLE]> {
+    let Ok(table) = vec![value; TABLE].into_boxed_slice().try_into() else {
+        unreachable!("the length is that of the table")
+    };
+    table
 }
 
 /// A number that is larger for what comes first: by score descending, then by position.
-fn key(ordered: u32, position: u32) -> u64 {
+fn key(score: f32, position: u32) -> u64 {
+    // Adding 0 turns -0 into 0, which is the same similarity.
+    let bits = (score + 0.0).to_bits();
+    let negative = ((bits as i32) >> 31) as u32;
+    let ordered = bits ^ (negative | 0x8000_0000);
     u64::from(ordered) << 32 | u64::from(!position)
 }
 
@@ -64,16 +74,28 @@ impl RankCounter {
     /// (score descending, position ascending). The score at `own` must be minus infinity.
     pub(super) fn ranks(&mut self, scores: &[f32], relevant: &[u32], own: u32) -> &[u32] {
         self.ranks.clear();
-        self.relevant.clear();
+        self.keys.clear();
         let others = relevant.iter().filter(|&&p| p != own);
-        self.relevant
-            .extend(others.map(|&p| key(ordered(scores[p as usize]), p)));
-        self.relevant.sort_unstable_by(|a, b| b.cmp(a));
-        let (Some(&first), Some(&last)) = (self.relevant.first(), self.relevant.last()) else {
-            return &self.ranks;
-        };
-        let (best, worst) = (scores[position(first)], scores[position(last)]);
-        let n_bins = (BINS_EACH * self.relevant.len()).clamp(64, BINS);
+        self.keys
+            .extend(others.map(|&p| key(scores[p as usize], p)));
+        self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        for start in (0..self.keys.len()).step_by(BINS) {
+            self.place(scores, start..self.keys.len().min(start + BINS));
+        }
+        &self.ranks
+    }
+
+    /// Adds the ranks of some of the relevant items.
+    fn place(&mut self, scores: &[f32], group: Range<usize>) {
+        let keys = &self.keys[group];
+        let all = keys.len();
+        for (score, &key) in self.relevant.iter_mut().zip(keys) {
+            *score = scores[position(key)];
+        }
+        let (best, worst) = (self.relevant[0], self.relevant[all - 1]);
+        self.relevant[all] = f32::NEG_INFINITY;
+        self.behind[..=all].fill(0);
+        let n_bins = (BINS_EACH * all).clamp(64, BINS);
         // Bin 0 is ahead of all relevant items, bin n_bins + 1 behind them.
         // Adding 0 keeps the range of -0 and 0 from being -0, which would turn the sign.
         let scale = ((n_bins - 1) as f32 / (best - worst + 0.0)).min(f32::MAX);
@@ -88,47 +110,40 @@ impl RankCounter {
         };
 
         let mut next = 0;
-        for (ahead, &key) in self.relevant.iter().enumerate() {
-            let b = usize::from(bin(scores[position(key)]));
+        for (ahead, &score) in self.relevant[..all].iter().enumerate() {
+            let b = usize::from(bin(score));
             if b >= next {
-                self.before[next..=b].fill(ahead as u32);
+                self.before[next..=b].fill(ahead as u16);
                 next = b + 1;
             }
         }
-        let all = self.relevant.len();
-        self.before[next..n_bins + 3].fill(all as u32);
-        self.relevant.push(0);
-        self.behind.clear();
-        self.behind.resize(all + 1, [0; 2]);
+        self.before[next..n_bins + 3].fill(all as u16);
 
-        let (mut bins, mut keys) = ([0; CHUNK], [0; CHUNK]);
+        let mut bins = [0; CHUNK];
         let simd = pulp::Arch::new();
         for (chunk, scores) in scores.chunks(CHUNK).enumerate() {
             simd.dispatch(|| {
-                for ((b, k), &s) in bins.iter_mut().zip(&mut keys).zip(scores) {
+                for (b, &s) in bins.iter_mut().zip(scores) {
                     *b = bin(s);
-                    *k = ordered(s);
                 }
             });
-            let start = (chunk * CHUNK) as u32;
-            let placed = bins.iter().zip(&keys).take(scores.len());
-            for (position, (&b, &k)) in (start..).zip(placed) {
-                let key = key(k, position);
-                let mut ahead = self.before[usize::from(b)] as usize;
-                ahead += usize::from(self.relevant[ahead] > key);
-                if self.relevant[ahead] > key {
-                    let to = ahead.max(self.before[usize::from(b) + 1] as usize);
-                    ahead += self.relevant[ahead..to].partition_point(|&other| other > key);
+            for (place, (&b, &s)) in bins.iter().zip(scores).enumerate() {
+                let mut ahead = self.before[usize::from(b)];
+                ahead += u16::from(self.relevant[usize::from(ahead)] > s);
+                if self.relevant[usize::from(ahead)] >= s {
+                    let to = ahead.max(self.before[usize::from(b) + 1]);
+                    let key = key(s, (chunk * CHUNK + place) as u32);
+                    let rest = &keys[usize::from(ahead)..usize::from(to)];
+                    ahead += rest.partition_point(|&other| other > key) as u16;
                 }
-                self.behind[ahead][(position & 1) as usize] += 1;
+                self.behind[usize::from(ahead)] += 1;
             }
         }
 
         let mut rank = 0;
-        for [even, odd] in &self.behind[..all] {
-            rank += even + odd;
+        for count in &self.behind[..all] {
+            rank += count;
             self.ranks.push(rank);
         }
-        &self.ranks
     }
 }

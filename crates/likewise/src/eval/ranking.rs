@@ -498,6 +498,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn more_relevant_items_than_the_table_has_places_are_ranked_too() {
+        // 70,000 relevant items with many equal scores, every third item is none.
+        let n = 105_000;
+        let scores: Vec<f32> = (0..n).map(|i| (i * 7919 % 30_011) as f32 / 7.0).collect();
+        let relevant: Vec<u32> = (0..n as u32).filter(|i| i % 3 > 0).collect();
+        let mut counter = RankCounter::default();
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        let expected: Vec<u32> = (1..)
+            .zip(&order)
+            .filter(|(_, item)| *item % 3 > 0)
+            .map(|(rank, _)| rank)
+            .collect();
+        assert_eq!(counter.ranks(&scores, &relevant, u32::MAX), expected);
+    }
+
     fn angles(degrees: &[f32]) -> Array2<f32> {
         Array2::from_shape_fn((degrees.len(), 2), |(i, j)| {
             let a = degrees[i].to_radians();
@@ -633,7 +650,7 @@ mod tests {
         let n = MANY_QUERIES + 1000;
         let class = |i: usize| match i {
             0 | 1 => 100 + i,
-            _ if i % 2 == 0 => 0,
+            _ if i.is_multiple_of(2) => 0,
             _ => 1 + i / 2 % 9,
         };
         let labels = Labels::from_integers((0..n).map(|i| class(i) as i64));
