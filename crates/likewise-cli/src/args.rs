@@ -200,6 +200,10 @@ pub(crate) struct GraphFlags {
     /// Least share of the true neighbours to find (with --approx), measured on a sample.
     #[arg(long, default_value_t = 0.95, value_name = "R")]
     pub(crate) recall: f64,
+    /// Take the mean of the columns off first, as fit does: where all items point the same way
+    /// (see doctor), their cosines tell little apart.
+    #[arg(long)]
+    pub(crate) center: bool,
     /// First pass of the exact search.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) precision: PrecisionName,

@@ -269,14 +269,14 @@ pub(crate) fn visible(collection: &Collection, per_class: Option<usize>, seed: u
     let Some(labels) = &collection.labels else {
         return Labels::unknown(collection.len());
     };
-    let Some(per_class) = per_class else {
-        return labels.clone();
-    };
-    match &collection.split {
-        Some(parts) => labels.masked(|i| parts[i] == Part::Train),
-        None => labels.clone(),
+    let tests = |part: Part| matches!(part, Part::Test | Part::Query | Part::Gallery);
+    match (&collection.split, per_class) {
+        (Some(parts), Some(m)) => labels.masked(|i| parts[i] == Part::Train).draw(m, seed),
+        // The labels of a test part only measure.
+        (Some(parts), None) => labels.masked(|i| !tests(parts[i])),
+        (None, Some(m)) => labels.draw(m, seed),
+        (None, None) => labels.clone(),
     }
-    .draw(per_class, seed)
 }
 
 #[cfg(test)]

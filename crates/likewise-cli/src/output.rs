@@ -35,13 +35,18 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// A table of metrics: one row a system, one column for each metric that any row has.
 pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
-    let mut ks: Vec<usize> = rows.iter().flat_map(|(_, s)| s.recall.keys().copied()).collect();
+    let mut ks: Vec<usize> = rows
+        .iter()
+        .flat_map(|(_, s)| s.recall.keys().copied())
+        .collect();
     ks.sort_unstable();
     ks.dedup();
     type Column = (String, String, fn(&Summary) -> Option<f64>);
     let others: [Column; 3] = [
         ("MAP@R".into(), "map_at_r".into(), |s| s.map_at_r),
-        ("R-precision".into(), "r_precision".into(), |s| s.r_precision),
+        ("R-precision".into(), "r_precision".into(), |s| {
+            s.r_precision
+        }),
         ("NMI".into(), "nmi".into(), |s| s.nmi),
     ];
     let any = |of: fn(&Summary) -> Option<f64>| rows.iter().any(|(_, s)| of(s).is_some());

@@ -114,7 +114,12 @@ pub(crate) fn html<'a>(
         (labels, queries, gallery)
     };
     let believed = if everything {
-        study.beliefs.labeled.iter().map(|labeled| !labeled).collect()
+        study
+            .beliefs
+            .labeled
+            .iter()
+            .map(|labeled| !labeled)
+            .collect()
     } else {
         vec![]
     };
@@ -546,9 +551,7 @@ mod tests {
         // No label at all, and no test part.
         collection.labels = None;
         let page = render(&study, &collection);
-        assert!(
-            page.matches("there is nothing to show").count() == 2
-        );
+        assert!(page.matches("there is nothing to show").count() == 2);
         study.parts = vec![Part::Train; 24];
         study.results.per_draw.clear();
         study.results.baselines.clear();

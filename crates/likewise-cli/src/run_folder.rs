@@ -100,7 +100,14 @@ impl RunFolder {
             std::fs::remove_dir_all(folder.checkpoints()).map_err(cannot)?;
             std::fs::create_dir_all(folder.checkpoints()).map_err(cannot)?;
         }
-        // Results of an older run must not stand beside those of this one.
+        // Results of an older run must not stand beside those of this one, nor its events,
+        // which TensorBoard would show as if they were of this one.
+        if !resume && folder.config().is_ok() {
+            match std::fs::remove_dir_all(folder.file("events")) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(cannot(e)),
+                _ => {}
+            }
+        }
         for file in ["run.json", "metrics.json", "report.html"] {
             match std::fs::remove_file(path.join(file)) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(cannot(e)),

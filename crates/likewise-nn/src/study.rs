@@ -152,6 +152,8 @@ pub(crate) struct Ground<'a> {
     validation: Vec<usize>,
     /// Whether the classes that ask have no label to fit on.
     disjoint: bool,
+    /// Items that would ask, but have nothing to find.
+    lone: usize,
     /// The items that ask or are searched, their features and labels: no other row needs to
     /// be embedded to measure.
     tested_items: Vec<usize>,
@@ -214,7 +216,7 @@ impl<'p> Plan<'p> {
             let embedded = ground.embed_tested(&kept, monitor)?;
             collapse(&ground, embedded.view())?
         };
-        let (fitted, disjoint) = (kept.labels.clone(), ground.disjoint);
+        let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
         if self.protocol.refit && self.protocol.labels_per_class.is_none() {
             ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
             kept = ground.refit(&kept, monitor)?;
@@ -225,6 +227,7 @@ impl<'p> Plan<'p> {
             labels: fitted,
             weakest: results::weakest(&by_class, labels.classes()),
             disjoint,
+            lone,
             delivered: match logs.first().map(|log| log.why) {
                 Some(Why::RawFeatures) => Delivered::RawFeatures,
                 Some(_) if logs[0].epoch == 0 => Delivered::Start,
@@ -360,6 +363,7 @@ impl<'p> Plan<'p> {
             images: self.images(self.recipe)?,
             train: at.train,
             validation: at.validation,
+            lone: at.lone,
             disjoint,
             tested: matrix::select_rows(self.features, &tested),
             tested_labels: labels.select(&tested),
@@ -427,6 +431,8 @@ struct Places {
     validation: Vec<usize>,
     queries: Vec<usize>,
     gallery: Vec<usize>,
+    /// Items of known class that would ask, but have no other one of it to find.
+    lone: usize,
 }
 
 impl Places {
@@ -442,6 +448,8 @@ impl Places {
         for class in gallery.iter().filter_map(|&i| labels[i].class()) {
             answers[class as usize] += 1;
         }
+        queries.retain(known);
+        let asking = queries.len();
         queries.retain(|&i| {
             let own = usize::from(gallery.binary_search(&i).is_ok());
             (labels[i].class()).is_some_and(|class| answers[class as usize] > own)
@@ -451,6 +459,7 @@ impl Places {
         Self {
             train: of(Part::Train),
             validation,
+            lone: asking - queries.len(),
             queries,
             gallery,
         }
@@ -463,6 +472,7 @@ impl Places {
             validation: vec![],
             queries: vec![],
             gallery: (0..labels.len()).collect(),
+            lone: 0,
         }
     }
 }
@@ -528,10 +538,8 @@ const METER_SAMPLE: usize = 4096;
 /// The collapse meter on the items that are searched, or on some of them drawn at random.
 fn collapse(ground: &Ground, tested: ArrayView2<f32>) -> Result<Collapse> {
     let gallery = &ground.gallery;
-    let mut rng = likewise::seed::stream(ground.plan.protocol.seed, "collapse meter");
-    let most = gallery.len().min(METER_SAMPLE);
-    let mut drawn = rand::seq::index::sample(&mut rng, gallery.len(), most).into_vec();
-    drawn.sort_unstable();
+    let drawn =
+        likewise::eval::collapse::sample(gallery.len(), METER_SAMPLE, ground.plan.protocol.seed);
     let rows: Vec<usize> = drawn.into_iter().map(|place| gallery[place]).collect();
     let tested = matrix::select_rows(tested, &rows);
     Ok(Collapse::measure(tested.view())?)

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use checkpoint::Checkpoint;
 pub use config::{Confidence, Keep, Optimizer, Schedule, TrainConfig};
 pub(crate) use log::Log;
-pub use selection::{NoEvidence, Why};
 pub(crate) use selection::{ENOUGH, Mean, Score, Validation};
+pub use selection::{NoEvidence, Why};
 pub(crate) use targets::Targets;
 
 use self::state::{Gathered, State};

@@ -9,7 +9,11 @@ use likewise_nn::study::{Delivered, Found, Next, Plan, Protocol, SplitKind, Stud
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
 
-fn run(collection: &Collection, recipe: &Recipe, protocol: &Protocol) -> likewise_nn::Result<Study> {
+fn run(
+    collection: &Collection,
+    recipe: &Recipe,
+    protocol: &Protocol,
+) -> likewise_nn::Result<Study> {
     Plan {
         collection,
         features: collection.views()[0].matrix.view(),
@@ -59,7 +63,10 @@ fn clouds(n: usize, classes: usize, noise: f32, seed: u64) -> (Array2<f32>, Labe
     let x = Array2::from_shape_fn((n, 32), |(i, j)| {
         centres[(i % classes, j)] + noise * normal()
     });
-    (x, Labels::from_integers((0..n).map(|i| (i % classes) as i64)))
+    (
+        x,
+        Labels::from_integers((0..n).map(|i| (i % classes) as i64)),
+    )
 }
 
 /// R-precision of all items among all.
@@ -83,15 +90,24 @@ fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
         assert_eq!(study.beliefs.labeled.iter().filter(|l| **l).count(), 36);
         assert_eq!(study.embeddings.nrows(), 600);
         let answer = results.answers.labels.as_ref().unwrap();
-        assert_eq!((answer.metric, answer.finding), ("r_precision", Found::Better));
-        assert!(results.summary.recall.is_empty(), "R@k cannot be measured so");
+        assert_eq!(
+            (answer.metric, answer.finding),
+            ("r_precision", Found::Better)
+        );
+        assert!(
+            results.summary.recall.is_empty(),
+            "R@k cannot be measured so"
+        );
         assert!(results.summary.n_queries >= 36 && results.summary.n_gallery == 600);
         let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
         let raw = &results.differences["raw"]["r_precision"];
         inside += usize::from(raw.low <= gain && gain <= raw.high);
         runs += 1;
     }
-    assert!(inside + 1 >= runs, "{inside} of {runs} intervals hold the truth");
+    assert!(
+        inside + 1 >= runs,
+        "{inside} of {runs} intervals hold the truth"
+    );
 }
 
 #[test]
@@ -102,7 +118,13 @@ fn one_or_two_labels_a_class_learn_and_say_that_nothing_can_be_measured() {
         let study = run(&collection, &quick(), &folds()).unwrap();
         let answers = &study.results.answers;
         assert!(answers.labels.is_none() && !study.results.learning_helped);
-        assert!(answers.not_measured.as_ref().unwrap().contains("three labels"));
+        assert!(
+            answers
+                .not_measured
+                .as_ref()
+                .unwrap()
+                .contains("three labels")
+        );
         assert!(matches!(answers.next, Next::LabelClass { more, .. } if more >= 2));
         assert!(study.results.verdict[0].starts_with("Did the labels help? Not measured"));
         assert!(truth(study.embeddings.view(), &all) > truth(x.view(), &all) + 0.05);
@@ -179,7 +201,10 @@ fn validation_has_no_more_labels_a_class_than_fitting() {
     // Six queries are no evidence, and the classes that ask have no labels.
     assert_eq!(log.epoch, 0);
     let said = study.results.answers.validation.as_ref().unwrap();
-    assert!(said.contains("could not tell") && said.contains("start was kept"), "{said}");
+    assert!(
+        said.contains("could not tell") && said.contains("start was kept"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -192,7 +217,12 @@ fn labels_never_make_the_delivered_model_worse() {
             labels_per_class: Some(m),
             ..folds()
         };
-        let study = run(&collection(x.clone(), Some(all.clone())), &quick(), &protocol).unwrap();
+        let study = run(
+            &collection(x.clone(), Some(all.clone())),
+            &quick(),
+            &protocol,
+        )
+        .unwrap();
         let now = truth(study.embeddings.view(), &all);
         assert!(now > last - 0.02, "{m} labels a class: {now} after {last}");
         last = now;
@@ -213,9 +243,18 @@ fn one_broken_row_does_not_ruin_the_model() {
     let study = |x| run(&collection(x, Some(labels.clone())), &quick(), &protocol).unwrap();
     let (sound, broken) = (study(x), study(broken));
     let map = |study: &Study| study.results.summary.map_at_r.unwrap();
-    assert!(map(&broken) > map(&sound) - 0.02, "{} {}", map(&broken), map(&sound));
+    assert!(
+        map(&broken) > map(&sound) - 0.02,
+        "{} {}",
+        map(&broken),
+        map(&sound)
+    );
     let found = broken.results.leaks.iter();
-    assert!(found.map(ToString::to_string).any(|f| f.contains("1,000 times as long")));
+    assert!(
+        found
+            .map(ToString::to_string)
+            .any(|f| f.contains("1,000 times as long"))
+    );
 }
 
 #[test]
@@ -248,5 +287,13 @@ fn real_digits_with_five_labels_a_class() {
     let said = study.results.differences["raw"]["r_precision"];
     assert!(said.low <= gain && gain <= said.high, "{said:?} {gain}");
     assert!(study.results.learning_helped, "{:?}", study.results.verdict);
-    assert!(collection.labels.as_ref().unwrap().items().iter().any(|l| *l == Label::Unknown));
+    assert!(
+        collection
+            .labels
+            .as_ref()
+            .unwrap()
+            .items()
+            .iter()
+            .any(|l| *l == Label::Unknown)
+    );
 }

@@ -96,6 +96,17 @@ pub fn column_means(x: ArrayView2<f32>) -> Array1<f64> {
     sum / (x.nrows().max(1) as f64)
 }
 
+/// `x` with the mean of every column taken off. O(n d).
+///
+/// ```
+/// let x = ndarray::array![[1.0, 5.0], [3.0, 5.0]];
+/// assert_eq!(likewise::matrix::centered(x.view()), ndarray::array![[-1.0, 0.0], [1.0, 0.0]]);
+/// ```
+pub fn centered(x: ArrayView2<f32>) -> Array2<f32> {
+    let mean = column_means(x);
+    Array2::from_shape_fn(x.dim(), |(i, j)| (f64::from(x[[i, j]]) - mean[j]) as f32)
+}
+
 /// Copies the rows at `rows`, in that order.
 pub fn select_rows(x: ArrayView2<f32>, rows: &[usize]) -> Array2<f32> {
     x.select(Axis(0), rows)

@@ -185,7 +185,7 @@ fn cells_of(
                 Some((_, Starts { raw, .. })) => raw,
                 None => bench.raw(&quiet)?,
             };
-            let whitened = bench.whitened(draw, &quiet)?;
+            let whitened = bench.whitened(&quiet)?;
             starts = Some((draw, Starts { raw, whitened }));
         }
         let Some((_, starts)) = &starts else { continue };

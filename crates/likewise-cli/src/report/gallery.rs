@@ -50,7 +50,9 @@ impl Asked {
 pub(super) fn neighbours(ground: &Ground, pictures: Option<&Pictures>) -> Result<Markup> {
     let asked = ask(ground)?;
     if asked.is_empty() {
-        return Ok(html! { p { "No item that could ask has a known class: there is nothing to show." } });
+        return Ok(
+            html! { p { "No item that could ask has a known class: there is nothing to show." } },
+        );
     }
     let count = |order: Ordering| asked.iter().filter(|a| a.compare() == order).count();
     let [better, worse, same] = MIX.map(|(order, _)| count(order));

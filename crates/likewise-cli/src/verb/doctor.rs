@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use likewise::eval::{collapse::Collapse, leak};
 use likewise::neighbor::KnnGraph;
-use likewise::{Label, Part};
+use likewise::{Label, Part, matrix};
 use serde::Serialize;
 
 use super::{Context, graph};
@@ -74,16 +74,17 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
         } else {
             (part.len(), part.len())
         };
-        let norms = || x.rows().into_iter().map(|row| row.dot(&row));
+        // In f64: squares of tiny numbers are none in f32.
+        let lengths = matrix::lengths(x);
         let constant = |column: ndarray::ArrayView1<f32>| {
             column.iter().all(|v| v.to_bits() == column[0].to_bits())
         };
         let card = ViewCard {
             dimensions: x.ncols(),
             missing: collection.len() - part.len(),
-            zero_rows: norms().filter(|&n| n == 0.0).count(),
+            zero_rows: lengths.iter().filter(|&&l| l == 0.0).count(),
             constant_columns: x.columns().into_iter().filter(|c| constant(*c)).count(),
-            unit_length: norms().all(|n| (n - 1.0).abs() < 1e-3),
+            unit_length: lengths.iter().all(|l| (l - 1.0).abs() < 5e-4),
             duplicates: leaks.duplicates_within.count,
             duplicates_across_split: leaks.duplicates_across.count,
             near_duplicates_across_split: leaks.near_duplicates.count,
@@ -94,6 +95,15 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
             name,
         };
         remarks(&card, &mut warnings);
+        let outsized = matrix::outsized(x);
+        if let Some(&first) = outsized.first() {
+            warnings.push(format!(
+                "view {}: {} items are over 1,000 times as long as others (first: {}); check them",
+                card.name,
+                outsized.len(),
+                part.ids()[first]
+            ));
+        }
         views.push(card);
     }
     let labels = collection.labels.as_ref();
@@ -161,13 +171,18 @@ fn remarks(card: &ViewCard, warnings: &mut Vec<String>) {
             warnings.push(format!("view {name}: {count} {what}"));
         }
     }
-    if card.mean_cosine > 0.95 {
+    if card.mean_cosine > SAME_WAY {
         warnings.push(format!(
-            "view {name}: all items point the same way (mean cosine {:.3}); whitening will matter",
+            "view {name}: all items point the same way (mean cosine {:.3}), so that their cosines \
+             tell little apart; fit takes the mean off by itself, graph and propagate do with \
+             --center",
             card.mean_cosine
         ));
     }
 }
+
+/// Mean cosine from which on a warning is due: at .75, labels have piled up on one class.
+const SAME_WAY: f64 = 0.6;
 
 fn print(answer: &Answer) -> Result<(), Failure> {
     output::line(format!(

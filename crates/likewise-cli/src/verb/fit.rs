@@ -68,7 +68,10 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     for file in beside.into_iter().flatten() {
         digest = format!("{digest}+{}", likewise_io::digest(file)?);
     }
-    let read_as = format!("view {name}; side {:?}; squeeze {}", flags.side, flags.squeeze);
+    let read_as = format!(
+        "view {name}; side {:?}; squeeze {}",
+        flags.side, flags.squeeze
+    );
     let mut job = Job {
         recipe,
         protocol,

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use likewise::Monitor;
 use likewise::graph::Report;
+use likewise::matrix;
 use likewise::neighbor::{
     ApproximateSearch, Exact, ExactSearch, Ivf, KnnGraph, Neighbors, Precision, Symmetrize,
 };
@@ -139,6 +140,13 @@ pub(super) fn build(
                 Some(SymmetrizeName::Max) => Symmetrize::Max,
                 Some(SymmetrizeName::Mean) => Symmetrize::Mean,
             });
+    let centered;
+    let x = if flags.center {
+        centered = matrix::centered(x);
+        centered.view()
+    } else {
+        x
+    };
     let (neighbors, how) = if flags.approx {
         let search = Ivf::new().recall(flags.recall).seed(seed);
         let (neighbors, probed) = search.search(x, flags.k, monitor)?;

@@ -114,6 +114,8 @@ pub(super) struct Rows {
     pub(super) first: Vec<String>,
     /// Whether the classes that ask have no labels.
     pub(super) disjoint: bool,
+    /// Labeled items that do not ask, since there is no other one of their class to find.
+    pub(super) lone: usize,
     pub(super) delivered: Delivered,
 }
 
@@ -198,6 +200,8 @@ impl Rows {
         let few_labels = plan.protocol.split == SplitKind::Folds;
         let sure = self.summaries.get("recipe").map(|recipe| Sureness {
             queries: recipe.n_queries,
+            drawn_from: recipe.n_queries_drawn_from,
+            lone: self.lone,
             gallery: recipe.n_gallery,
             rounds: recipe.draws,
             few_labels,
@@ -383,7 +387,10 @@ pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Find
             &report.duplicates_across,
         ),
         (
-            "nearly identical items on both sides of the split",
+            match report.near_sampled {
+                None => "nearly identical items on both sides of the split",
+                Some(_) => "nearly identical items on both sides of the split, in a sample",
+            },
             &report.near_duplicates,
         ),
         ("identical items within a part", &report.duplicates_within),

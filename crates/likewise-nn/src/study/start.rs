@@ -141,8 +141,7 @@ impl Ground<'_> {
             let mut rotated = spectrum.rotated(features.view(), &[start.eps])?;
             judge.precisions(&matrix::l2_normalize(rotated.remove(0)))
         };
-        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= ENOUGH)
-        else {
+        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= ENOUGH) else {
             return Ok(plain);
         };
         let mut best = (0.0, plain);

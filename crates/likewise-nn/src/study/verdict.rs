@@ -89,6 +89,10 @@ pub struct Fall {
 pub struct Sureness {
     /// Queries that were asked.
     pub queries: usize,
+    /// How many these are a sample of, if they are one.
+    pub drawn_from: Option<usize>,
+    /// Test items that did not ask, since there is no other item of their class to find.
+    pub lone: usize,
     /// Items that each searched.
     pub gallery: usize,
     /// Label draws, or rounds that kept labels back.
@@ -245,9 +249,7 @@ impl Verdict {
 
 impl Sureness {
     fn in_words(self) -> String {
-        let Self {
-            queries, gallery, ..
-        } = self;
+        let (queries, gallery) = (self.queries, self.gallery);
         if self.few_labels {
             format!(
                 "How sure: {queries} labels were kept back and asked among all {gallery} items, in {} \
@@ -259,7 +261,16 @@ impl Sureness {
                 1 => String::new(),
                 n => format!(", {n} draws of the labels"),
             };
-            format!("How sure: {queries} queries over {gallery} items{draws}; 95 % intervals.")
+            let sample =
+                (self.drawn_from).map_or(String::new(), |of| format!(", a sample of {of}"));
+            let lone = match self.lone {
+                0 => String::new(),
+                n => format!(" Left out: {n} test items that have no other one of their class."),
+            };
+            format!(
+                "How sure: {queries} queries{sample} over {gallery} items{draws}; 95 % \
+                 intervals.{lone}"
+            )
         }
     }
 }
@@ -352,6 +363,8 @@ mod tests {
             }],
             sure: Some(Sureness {
                 queries: 100,
+                drawn_from: None,
+                lone: 0,
                 gallery: 600,
                 rounds: 5,
                 few_labels: false,
