@@ -276,7 +276,7 @@ impl RunFolder {
             check(mapped.view().nrows())?;
             return Ok(nearest(mapped.view(), queries, k, monitor)?);
         }
-        let index = self.index(card.filter(|_| !exact))?;
+        let index = self.index(card.as_ref().filter(|_| !exact))?;
         check(index.len())?;
         Ok(index.search(queries, k, monitor)?)
     }
@@ -290,7 +290,7 @@ impl RunFolder {
     }
 
     /// The index that this card describes, checked byte for byte; the exact one without.
-    fn index(&self, card: Option<IndexCard>) -> Result<Box<dyn Index>, Failure> {
+    fn index(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index>, Failure> {
         match card {
             Some(card) if card.kind == "hnsw" => {
                 let path = self.file("index").join(HNSW_FILE);

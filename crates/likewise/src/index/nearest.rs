@@ -183,8 +183,8 @@ mod tests {
                 assert!((a.similarity - b.similarity).abs() < 1e-6);
             }
         }
-        let items: Vec<usize> = once[0][..3].iter().map(|hit| hit.item / 3).collect();
-        assert_eq!(items, [0, 0, 0]);
+        // Every eleventh group of three has the direction of the first, at any length.
+        assert!(once[0].iter().all(|hit| hit.item / 3 % 11 == 0));
         let zeros = Array2::zeros((1, 7));
         let [once, flat] = both(&x, &zeros, 4);
         assert_eq!(once, flat);

@@ -73,7 +73,6 @@ pub enum Search {
 const EXACT_UP_TO: usize = 300_000;
 
 impl Neighborhood {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
