@@ -57,7 +57,8 @@ pub enum Scale {
     /// `F`, eq. (20) to the letter. With `mu = 1/99` all its rows are nearly equal, the
     /// negative weights are about 1e-12, and the result is that of plain propagation.
     Literal,
-    /// The rows of [`Lgc`](super::Lgc) divided by their sums, in place of `F` in eq. (20). A
+    /// The scores of [`Lgc`](super::Lgc), each divided by the labels of its class (which changes
+    /// nothing where these are equal) and each row by its sum, in place of `F` in eq. (20). A
     /// reading, not the letter: the paper calls what enters the softmax an estimate of
     /// probabilities, and divides its scores by their sum wherever it needs these (3.3,
     /// Control). Rows of `Lgc` differ from item to item where those of eq. (17) do not, so that
@@ -297,9 +298,12 @@ impl Mixed {
     ) -> Result<(Solution, Array2<f64>, NegativeEdges)> {
         let mut plain = lgc::solve(known, self.mu, &self.solver(), monitor)?;
         let mut f = std::mem::take(&mut plain.x);
+        let prior = known.prior();
         for_each_row(&mut f, |_, mut row| {
-            // Rounding may leave something below 0.
-            row.mapv_inplace(|score| score.max(0.0));
+            for (score, share) in row.iter_mut().zip(&prior) {
+                // Rounding may leave something below 0.
+                *score = score.max(0.0) / share;
+            }
             let sum = row.sum();
             if sum > 0.0 {
                 row /= sum;
@@ -581,6 +585,7 @@ mod tests {
                     f64::from(u8::from(i == j)) - alpha * w[[i, j]] / (root(i) * root(j))
                 });
                 let mut f = reference::solve(&m, &(&y * (1.0 - alpha)), &vec![true; n]);
+                f /= &y.sum_axis(Axis(0));
                 for mut row in f.rows_mut() {
                     let sum = row.sum();
                     row.mapv_inplace(|v| if sum > 1e-300 { v / sum } else { 0.0 });
