@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use burn::tensor::{Device, Tensor};
 use likewise::Monitor;
-use likewise::eval::collapse::Collapse;
+use likewise::eval::collapse::{self, Collapse};
 use likewise::eval::whitening::Whitening;
 use likewise::matrix::select_rows;
 use likewise::seed::{self, Rng};
@@ -356,20 +356,23 @@ fn record(
 ) -> Result<()> {
     let epoch = done.log.len();
     let validation = score((epoch > 0).then_some(&model))?;
-    let sample = task.start.nrows().min(METER_SAMPLE);
-    let start = || task.start.slice(ndarray::s![..sample, ..]).to_owned();
+    // Data are often sorted by class: the first rows would be one class's.
+    let drawn = |most: usize| collapse::sample(task.start.nrows(), most, task.seed);
+    let sample = drawn(METER_SAMPLE);
+    let items_of = |rows: &[usize]| -> Vec<usize> { rows.iter().map(|&r| task.items[r]).collect() };
+    let start = || task.start.select(Axis(0), &sample);
     let learned = match (&model, task.images) {
         (Model::Head(head), _) => match task.rotated {
             Some(rotated) if epoch > 0 => {
-                head.embed(select_rows(rotated.features, &task.items[..sample]).view())?
+                head.embed(select_rows(rotated.features, &items_of(&sample)).view())?
             }
             _ => head.learned(start()),
         },
         // The start is known already.
         (Model::Deep(_), _) if epoch == 0 && task.begins_whitened() => start(),
         (Model::Deep(deep), Some(images)) => {
-            let items = &task.items[..sample.min(DEEP_SAMPLE)];
-            deep.learned(images, items, task.device, monitor)?
+            let items = items_of(&drawn(DEEP_SAMPLE.min(METER_SAMPLE)));
+            deep.learned(images, &items, task.device, monitor)?
         }
         (Model::Deep(_), None) => return Err(no_images()),
     };

@@ -236,6 +236,9 @@ impl Rows {
                 ids: self.first.clone(),
             };
         }
+        if labels.is_some_and(|answer| answer.from >= PERFECT) {
+            return Next::Nothing;
+        }
         let finds_directions = matches!(recipe.head.residual, Residual::Rca(_));
         match (labels.map(|answer| answer.finding), spreading) {
             (None | Some(TooFew), _) => match fewest() {
@@ -273,6 +276,9 @@ impl Rows {
         }
     }
 }
+
+/// What needs no labels to be found right.
+const PERFECT: f64 = 0.995;
 
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.

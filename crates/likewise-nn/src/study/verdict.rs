@@ -252,8 +252,9 @@ impl Sureness {
         let (queries, gallery) = (self.queries, self.gallery);
         if self.few_labels {
             format!(
-                "How sure: {queries} labels were kept back and asked among all {gallery} items, in {} \
-                 rounds that fitted the other labels; the model in the run has learned from all.",
+                "How sure: labels that were kept back asked {queries} times among all {gallery} items, \
+                 in {} rounds that fitted the other labels; the model in the run has learned from \
+                 all.",
                 self.rounds
             )
         } else {

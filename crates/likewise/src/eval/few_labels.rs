@@ -173,11 +173,14 @@ pub fn estimate(rounds: &[Vec<(u32, f64)>]) -> Option<Estimate> {
     })
 }
 
+/// Most rounds.
+const ROUNDS: usize = 5;
+
 /// Which labels are kept from fitting, round by round, ascending in each.
 ///
 /// A class of `m` labels gives a fifth of them, at least two (one alone has no known answer),
-/// until each was kept once or five rounds are over. Classes of fewer than three labels give
-/// none, since what is fitted needs one.
+/// in each of five rounds; one of three labels in each of three, after which pairs would
+/// repeat. Classes of fewer give none, since what is fitted needs one.
 pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
     use rand::seq::SliceRandom;
     let mut rng = crate::seed::stream(seed, "labels kept from fitting");
@@ -189,7 +192,7 @@ pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
             continue;
         }
         let kept = m.div_ceil(5).max(2);
-        for round in 0..m.div_ceil(kept).clamp(2, 5) {
+        for round in 0..m.min(ROUNDS) {
             if rounds.len() <= round {
                 rounds.push(Vec::new());
             }
@@ -280,7 +283,7 @@ mod tests {
     fn labels_are_kept_in_turn_and_some_are_always_left() {
         let labels = Labels::from_integers([0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, -1]);
         let rounds = rounds(&labels, 3);
-        assert_eq!(rounds.len(), 3);
+        assert_eq!(rounds.len(), 5);
         let mut kept: Vec<usize> = rounds.concat();
         kept.sort_unstable();
         kept.dedup();
