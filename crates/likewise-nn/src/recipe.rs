@@ -774,9 +774,10 @@ fn only_known(given: &toml::Table, read: &toml::Table, path: &str) -> Result<()>
                 let has: Vec<&str> = (read.keys().map(String::as_str))
                     .filter(|key| !TAGS.contains(key))
                     .collect();
-                let has = match has.is_empty() {
-                    true => "none".to_owned(),
-                    false => has.join(", "),
+                let has = if has.is_empty() {
+                    "none".to_owned()
+                } else {
+                    has.join(", ")
                 };
                 let of = of.map_or(String::new(), |kind| format!(" of {kind}"));
                 return Err(Error::data(format!(

@@ -277,7 +277,7 @@ fn nearest(name: &str) -> Vec<&'static str> {
             Some((near, name))
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.dedup_by_key(|(_, name)| *name);
     found.into_iter().take(5).map(|(_, name)| name).collect()
 }

@@ -369,12 +369,14 @@ mod tests {
             draw,
             seconds: 0.0,
             metrics: BTreeMap::from([("map".to_owned(), interval)]),
+            last: BTreeMap::new(),
             over: BTreeMap::from([(
                 "raw".to_owned(),
                 BTreeMap::from([("map".to_owned(), interval)]),
             )]),
             labels: None,
             epoch: None,
+            epochs: None,
             validation: vec![],
             pseudo_label_accuracy: None,
             effective_rank: None,
@@ -396,5 +398,30 @@ mod tests {
         // The t interval of two values with mean .6 has half a width of 12.706 x .1.
         assert!((both.high - both.value - 0.1_f64.hypot(1.270_6)).abs() < 1e-3);
         assert!(gains(&[&one], "whitened").is_empty());
+    }
+
+    #[test]
+    fn what_was_sent_back_to_the_start_still_shows_what_it_learned() {
+        let kept = [0.5, 0.4, 0.6];
+        let back = Cell {
+            epoch: Some(0),
+            epochs: Some(4),
+            last: BTreeMap::from([("map".to_owned(), [0.3, 0.2, 0.4])]),
+            ..cell(0, kept)
+        };
+        let value = |cell: &Cell| means_as_trained(&[cell]).get("map").map(|mean| mean.value);
+        assert_eq!(value(&back), Some(0.3));
+        let to_the_end = Cell {
+            epoch: Some(4),
+            epochs: Some(4),
+            ..cell(0, kept)
+        };
+        assert_eq!(value(&to_the_end), Some(0.5));
+        // Of an earlier version, which did not note it.
+        let unknown = Cell {
+            epoch: Some(4),
+            ..cell(0, kept)
+        };
+        assert_eq!(value(&unknown), None);
     }
 }

@@ -117,9 +117,10 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
     let mut lines = vec![head];
     for ((method, cells), metrics) in rows.iter().zip(&found) {
         let bound = bound(method);
-        let name = match bound {
-            true => format!("{} (bound)", method.name),
-            false => method.name.clone(),
+        let name = if bound {
+            format!("{} (bound)", method.name)
+        } else {
+            method.name.clone()
         };
         let mut line = vec![name, cells.len().to_string()];
         for ((metric, _), highest) in METRICS.iter().zip(highest) {
@@ -233,10 +234,7 @@ fn recipes(page: &mut Page, experiment: &Experiment) {
                 part(&["train", "batch"]),
             )
         };
-        let of = match bound(method) {
-            true => " (bound)",
-            false => "",
-        };
+        let of = if bound(method) { " (bound)" } else { "" };
         let _ = writeln!(text, "- {}{of}: {what}", method.name);
     }
     page.line(&text);
