@@ -30,13 +30,14 @@ pub(crate) fn arguments(
     let mut flags = Vec::new();
     for (key, value) in &table {
         match value {
-            toml::Value::Table(own) if *key == verb => {
-                for (key, value) in own {
-                    flag(key, value, &mut flags, &path)?;
-                }
-            }
             toml::Value::Table(_) if key == "recipe" || verbs.contains(key) => {}
             _ => flag(key, value, &mut flags, &path)?,
+        }
+    }
+    // Last, so that what is said of this verb wins over what is said of all.
+    if let Some(toml::Value::Table(own)) = table.get(&verb) {
+        for (key, value) in own {
+            flag(key, value, &mut flags, &path)?;
         }
     }
     flags.retain(|flag| !off.iter().any(|name| name == flag));
@@ -171,7 +172,7 @@ mod tests {
             flags.retain(|a| *a != config && *a != "x.npy");
             flags
         };
-        assert_eq!(flags(&[]), ["--json", "--seed", "3", "--skip-bad", "-q"]);
+        assert_eq!(flags(&[]), ["--json", "--seed", "3", "-q", "--skip-bad"]);
         let none = ["--json=false", "--skip-bad=false", "--quiet=false"];
         assert_eq!(flags(&none), ["--seed", "3"]);
         // What takes a value, or is no flag at all, is left to the parser.
@@ -183,7 +184,7 @@ mod tests {
             "--json=false",
         ];
         let left = flags(&others);
-        assert_eq!(left[..5], ["--json", "--seed", "3", "--skip-bad", "-q"]);
+        assert_eq!(left[..5], ["--json", "--seed", "3", "-q", "--skip-bad"]);
         assert_eq!(left[5..7], others[..2]);
         assert_eq!(left[7..], ["--verbose", "--", "--json=false"]);
     }

@@ -54,10 +54,8 @@ impl Role {
             })
             .collect();
         if names.first().is_some_and(|name| name.trim().is_empty()) {
-            roles[0] = match roles.contains(&Role::Id) {
-                true => Role::Index,
-                false => Role::Id,
-            };
+            let named = roles.contains(&Role::Id);
+            roles[0] = if named { Role::Index } else { Role::Id };
         }
         for role in [Role::Id, Role::Label, Role::Split] {
             let mut of_role = names.iter().zip(&roles).filter(|&(_, &r)| r == role);
@@ -96,7 +94,7 @@ pub(crate) fn tell(names: &[&str], roles: &[Role], options: &ReadOptions, monito
         (Role::Index, "left out, as numbers of rows:"),
     ] {
         if !of(role).is_empty() {
-            said.push_str(&format!("; {what} {}", some(&of(role))));
+            said = format!("{said}; {what} {}", some(&of(role)));
         }
     }
     monitor.note(said);
@@ -633,12 +631,11 @@ impl Plan {
         if options.labels.is_none() && !self.labels.is_empty() {
             let mut written = Vec::new();
             for (part, array) in self.labels.iter().enumerate() {
-                match array {
-                    Some(array) => written.extend(words(*array)?),
-                    None => {
-                        let rows = self.parts.get(part).map_or(0, |p| p.2);
-                        written.resize(written.len() + rows, String::new());
-                    }
+                if let Some(array) = array {
+                    written.extend(words(*array)?);
+                } else {
+                    let rows = self.parts.get(part).map_or(0, |p| p.2);
+                    written.resize(written.len() + rows, String::new());
                 }
             }
             let classes = self.classes.map(&mut words).transpose()?;
@@ -731,8 +728,8 @@ mod tests {
 
     #[test]
     fn names_say_what_columns_are() {
-        let roles = |names: &[&str]| Role::of_columns(names).unwrap();
         use Role::{Category, Feature, Id, Index, Label, Split};
+        let roles = |names: &[&str]| Role::of_columns(names).unwrap();
         assert_eq!(roles(&["", "a", "Split"]), [Id, Feature, Split]);
         assert_eq!(roles(&["", "id", "a"]), [Index, Id, Feature]);
         let frame = ["Unnamed: 0", "index", "IDX", "__index_level_0__", "a"];

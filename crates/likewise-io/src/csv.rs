@@ -285,9 +285,10 @@ pub(crate) fn read(
         .filter(|(_, r)| **r == Role::Feature);
     parts.columns = features.map(|(name, _)| name.clone()).collect();
     if let Some(column) = roles.iter().position(|&r| r == Role::Id) {
-        parts.ids = match names[column].is_empty() {
-            true => unnamed_ids(words.ids, monitor),
-            false => Some(words.ids),
+        parts.ids = if names[column].is_empty() {
+            unnamed_ids(words.ids, monitor)
+        } else {
+            Some(words.ids)
         };
     }
     if roles.contains(&Role::Label) && options.labels.is_none() {

@@ -420,7 +420,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         }
     }
     // Text that is no feature was warned of above.
-    let told = |l: &&Leaf| !l.list && !(l.text && l.role == Role::Feature);
+    let told = |l: &&Leaf| !l.list && (!l.text || l.role != Role::Feature);
     let told = table.leaves.iter().filter(told);
     let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
     tell(&names, &roles, options, monitor);
