@@ -547,6 +547,25 @@ mod tests {
         assert_negatives(&graph, &negatives, &[(1, 2, weight)]);
     }
 
+    /// Scores of local and global consistency, each class divided by its labels and each row by
+    /// its sum, dense.
+    fn probabilities(w: &Array2<f64>, y: &Array2<f64>, mu: f64) -> Array2<f64> {
+        let root: Vec<f64> = (w.rows().into_iter().map(|row| row.sum()))
+            .map(|degree| if degree > 0.0 { degree.sqrt() } else { 1.0 })
+            .collect();
+        let alpha = 1.0 / (1.0 + mu);
+        let m = Array2::from_shape_fn(w.dim(), |(i, j)| {
+            f64::from(u8::from(i == j)) - alpha * w[[i, j]] / (root[i] * root[j])
+        });
+        let mut f = reference::solve(&m, &(y * (1.0 - alpha)), &vec![true; y.nrows()]);
+        f /= &y.sum_axis(Axis(0));
+        for mut row in f.rows_mut() {
+            let sum = row.sum();
+            row.mapv_inplace(|v| if sum > 1e-300 { v / sum } else { 0.0 });
+        }
+        f
+    }
+
     /// The method by its formulas, dense: `(S, G)` over the labeled classes.
     fn naive(mixed: &Mixed, graph: &Graph, labels: &Labels) -> (Array2<f64>, Array2<f64>) {
         let n = graph.n();
@@ -572,26 +591,7 @@ mod tests {
         });
         let f = match mixed.scale {
             Scale::Literal => f,
-            Scale::Probability => {
-                let root = |i: usize| {
-                    if degree[i] > 0.0 {
-                        degree[i].sqrt()
-                    } else {
-                        1.0
-                    }
-                };
-                let alpha = 1.0 / (1.0 + mixed.mu);
-                let m = Array2::from_shape_fn((n, n), |(i, j)| {
-                    f64::from(u8::from(i == j)) - alpha * w[[i, j]] / (root(i) * root(j))
-                });
-                let mut f = reference::solve(&m, &(&y * (1.0 - alpha)), &vec![true; n]);
-                f /= &y.sum_axis(Axis(0));
-                for mut row in f.rows_mut() {
-                    let sum = row.sum();
-                    row.mapv_inplace(|v| if sum > 1e-300 { v / sum } else { 0.0 });
-                }
-                f
-            }
+            Scale::Probability => probabilities(&w, &y, mixed.mu),
             Scale::Unscaled => (&f - &pi) / mixed.mu,
             Scale::Standardised => {
                 let mut z = &f - &pi;
