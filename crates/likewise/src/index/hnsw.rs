@@ -145,7 +145,7 @@ impl Hnsw {
                         .map_err(failed)?;
                 }
                 let done = done.fetch_add(1, Relaxed) + 1;
-                if done % 1024 == 0 {
+                if done.is_multiple_of(1024) {
                     monitor.step(done)?;
                 }
             }

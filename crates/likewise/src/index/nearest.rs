@@ -63,7 +63,9 @@ pub fn nearest(
             let among = Flat::new(x.select(Axis(0), &rows).view(), Metric::Cosine)?;
             let query = queries.slice(ndarray::s![q..=q, ..]);
             let mut hits: Vec<Hit> = among.search(query, k, &Monitor::silent())?.concat();
-            hits.iter_mut().for_each(|hit| hit.item = rows[hit.item]);
+            for hit in &mut hits {
+                hit.item = rows[hit.item];
+            }
             hits.sort_unstable_by(order);
             Ok(hits)
         })
