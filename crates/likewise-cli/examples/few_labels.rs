@@ -62,7 +62,7 @@ fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)>, Failed> 
         file => likewise_testdata::large(file),
     };
     let Some(path) = path else { return Ok(None) };
-    let (whole, _) = likewise_io::read(&path, &ReadOptions::default())?;
+    let whole = likewise_io::read(&path, &ReadOptions::default(), &Monitor::silent())?;
     let step = whole.len().div_ceil(MOST);
     let rows: Vec<usize> = (0..whole.len()).step_by(step).collect();
     let part = whole.select(&rows);

@@ -354,6 +354,7 @@ mod tests {
                 not_measured: None,
                 validation: None,
                 delivered: Delivered::Learned,
+                bound: false,
                 next: Next::Nothing,
             },
             learning_helped: true,

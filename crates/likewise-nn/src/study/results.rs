@@ -211,6 +211,7 @@ impl Rows {
             not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
             validation: validation_in_words(per_draw),
             delivered: self.delivered,
+            bound: plan.recipe.is_bound(),
             labels,
             spreading,
             falls,
@@ -358,7 +359,11 @@ impl Results {
             summary: rows.summaries.remove("recipe").unwrap_or_default(),
             baselines: rows.summaries,
             differences: rows.differences,
-            recipe: plan.recipe.name.clone(),
+            recipe: if plan.recipe.is_bound() {
+                format!("{} (bound)", plan.recipe.name)
+            } else {
+                plan.recipe.name.clone()
+            },
             split: plan.protocol.split,
             parts: meters.parts,
             labels_per_class: plan.protocol.labels_per_class,

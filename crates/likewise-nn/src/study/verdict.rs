@@ -164,6 +164,8 @@ pub struct Verdict {
     pub validation: Option<String>,
     /// The model that is in the run.
     pub delivered: Delivered,
+    /// Whether the recipe learned from the hidden labels.
+    pub bound: bool,
     /// What to do next.
     pub next: Next,
 }
@@ -206,6 +208,11 @@ impl Verdict {
     /// All answers, a line each, the headline first.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.headline()];
+        if self.bound {
+            let said =
+                "The recipe learned from the labels that were hidden: a bound, not a result.";
+            lines.push(said.into());
+        }
         if let Some(answer) = &self.spreading {
             let word = match answer.finding {
                 Finding::Better => "Yes",
@@ -373,6 +380,7 @@ mod tests {
             not_measured: None,
             validation: None,
             delivered: Delivered::Learned,
+            bound: false,
             next: Next::Recipe {
                 name: "rca",
                 why: "labels alone do as well",
@@ -403,6 +411,7 @@ mod tests {
             not_measured: Some("no item is labeled".into()),
             validation: None,
             delivered: Delivered::Start,
+            bound: false,
             next: Next::Nothing,
         };
         assert!(!verdict.helped());
