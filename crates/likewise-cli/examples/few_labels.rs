@@ -125,7 +125,7 @@ fn main() -> Result<(), Failed> {
                 let answers = &study.results.answers;
                 let after = truth(study.embeddings.view(), &all, &shown)?;
                 let raw = truth(features, &all, &shown)?;
-                // The baseline of the study: shrinkage 1.
+                // The baseline of the study: shrinkage 10.
                 let whitened = Spectrum::fit(features)?
                     .rotated(features, &[1.0])?
                     .remove(0);

@@ -180,7 +180,7 @@ impl Ground<'_> {
         let (model, delivered) = match self.as_they_are() {
             Some(raw) if rows.best_start() == Some("raw") => (raw, Delivered::RawFeatures),
             _ => {
-                let head = self.start_head(self.baseline_start()?)?;
+                let head = self.start_head(self.plain_start()?)?;
                 (Model::Head(head), Delivered::Start)
             }
         };

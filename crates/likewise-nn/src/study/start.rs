@@ -12,9 +12,11 @@ use crate::{Error, Result};
 /// Shrinkages that are tried, the mildest first: ties go to it.
 const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
 
-/// Shrinkage of the baseline row, which no label may choose. Where features of networks gain
-/// by whitening they do so from 3 to .3, and tables lose less by 1 than by stronger ones.
-const BASELINE_SHRINKAGE: f64 = 1.0;
+/// The shrinkage that no label chooses: of the baseline row, and of the start where labels are no
+/// evidence for another. Of infinity, 30, 10, 5, 3, 2 and 1 on 21 sets of tables, pixels and
+/// descriptors it gained most in R@1 over the features as they are (2.0 points in the mean) and
+/// 2.8 in MAP@R; milder ones gain less in R@1, stronger ones lose MAP@R.
+const PLAIN_SHRINKAGE: f64 = 10.0;
 
 /// What the trainings of one draw share.
 pub(super) struct Start<'a> {
@@ -78,13 +80,13 @@ impl Ground<'_> {
         Ok(&spectra[usize::from(whiten.standardize)])
     }
 
-    /// The start that no label chooses: the centred features, by their standard deviations
+    /// The start that no label chooses: mildly whitened features, by their standard deviations
     /// where one column alone varies more than all others together (columns of different
     /// units), which the cosine would otherwise see nothing but.
     pub(super) fn plain_start(&self) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = Whiten {
-            eps: recipe.whitening.unwrap_or(f64::INFINITY),
+            eps: recipe.whitening.unwrap_or(PLAIN_SHRINKAGE),
             standardize: false,
             power: recipe.head.power,
         };
@@ -101,18 +103,10 @@ impl Ground<'_> {
         })
     }
 
-    /// The plain start, whitened as the baseline is.
-    pub(super) fn baseline_start(&self) -> Result<Whiten> {
-        Ok(Whiten {
-            eps: self.recipe.whitening.unwrap_or(BASELINE_SHRINKAGE),
-            ..self.plain_start()?
-        })
-    }
-
     /// Unit rows of the tested items, whitened by a shrinkage that no label chooses: the
     /// baseline without labels.
     pub(super) fn whitened_rows(&self) -> Result<Array2<f32>> {
-        let start = self.baseline_start()?;
+        let start = self.plain_start()?;
         let tested = self.recipe.head.powered(self.tested.clone());
         let mut whitened = self.spectrum(start)?.rotated(tested.view(), &[start.eps])?;
         Ok(matrix::l2_normalize(whitened.remove(0)))
