@@ -127,7 +127,7 @@ fn main() -> Result<(), Failed> {
                 let raw = truth(features, &all, &shown)?;
                 // The baseline of the study: shrinkage 10.
                 let whitened = Spectrum::fit(features)?
-                    .rotated(features, &[1.0])?
+                    .rotated(features, &[10.0])?
                     .remove(0);
                 let whitened = truth(whitened.view(), &all, &shown)?;
                 let (said, printed, start) = match &answers.labels {

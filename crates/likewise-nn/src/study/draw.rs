@@ -56,6 +56,36 @@ pub struct DrawLog {
     pub propagation: likewise::Convergence,
 }
 
+impl DrawLog {
+    pub(super) fn of(
+        draw: usize,
+        drawn: &Drawn,
+        chosen: &Chosen,
+        beliefs: Option<&Beliefs>,
+        labels_only_epoch: Option<usize>,
+    ) -> Self {
+        let whiten = drawn.whiten;
+        let validation = chosen.curve.iter();
+        let accurate = |beliefs| accuracy(beliefs, &drawn.truth, &drawn.known);
+        Self {
+            draw,
+            labels: drawn.known.n_known(),
+            validation_labels: drawn.validation.len(),
+            shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
+            standardized: whiten.standardize,
+            pseudo_label_accuracy: beliefs.and_then(accurate),
+            labels_only_epoch,
+            epoch: chosen.epoch,
+            why: chosen.why,
+            validation: validation
+                .map(|score| score.map(|s| s.precision.value))
+                .collect(),
+            training: chosen.log.clone(),
+            propagation: beliefs.map_or_else(Convergence::default, |b| b.convergence.clone()),
+        }
+    }
+}
+
 /// How a recipe did in one draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
@@ -157,7 +187,7 @@ impl Ground<'_> {
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);
         }
-        let log = self.log(
+        let log = DrawLog::of(
             draw,
             &drawn,
             &recipe,
@@ -245,7 +275,7 @@ impl Ground<'_> {
         Ok(Measured {
             kept: ask(&chosen.model)?,
             last: chosen.last.as_ref().map(ask).transpose()?,
-            log: self.log(draw as usize, &drawn, &chosen, beliefs, None),
+            log: DrawLog::of(draw as usize, &drawn, &chosen, beliefs, None),
         })
     }
 
@@ -286,35 +316,6 @@ impl Ground<'_> {
     pub(super) fn ask_whitened(&self, monitor: &Monitor) -> Result<Run> {
         let whitened = self.whitened_rows()?;
         self.plan.ask(self, whitened.view(), monitor)
-    }
-
-    pub(super) fn log(
-        &self,
-        draw: usize,
-        drawn: &Drawn,
-        chosen: &Chosen,
-        beliefs: Option<&Beliefs>,
-        labels_only_epoch: Option<usize>,
-    ) -> DrawLog {
-        let whiten = drawn.whiten;
-        let validation = chosen.curve.iter();
-        let accurate = |beliefs| accuracy(beliefs, &drawn.truth, &drawn.known);
-        DrawLog {
-            draw,
-            labels: drawn.known.n_known(),
-            validation_labels: drawn.validation.len(),
-            shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
-            standardized: whiten.standardize,
-            pseudo_label_accuracy: beliefs.and_then(accurate),
-            labels_only_epoch,
-            epoch: chosen.epoch,
-            why: chosen.why,
-            validation: validation
-                .map(|score| score.map(|s| s.precision.value))
-                .collect(),
-            training: chosen.log.clone(),
-            propagation: beliefs.map_or_else(Convergence::default, |b| b.convergence.clone()),
-        }
     }
 
     /// How the model does that all labels of the training part give: what labels are worth.
@@ -370,27 +371,26 @@ impl Ground<'_> {
     ) -> Result<Chosen> {
         let recipe = self.recipe;
         let (mut curves, mut raw) = (Vec::new(), Vec::new());
-        match &start.validation {
-            Some(judge) => raw.extend(self.score_raw(&judge.items, &judge.validation)?),
-            None => {
-                let folds = folds(known, recipe.train.folds, start.seed);
-                for (number, held_out) in folds.into_iter().enumerate() {
-                    let seen = known.masked(|i| held_out.binary_search(&i).is_err());
-                    let in_gallery = |&i: &usize| seen[i].class().is_some();
-                    let judge = Validation {
-                        queries: held_out,
-                        gallery: (0..known.len()).filter(in_gallery).collect(),
-                        labels: known.clone(),
-                    };
-                    let name = format!("{}-fold-{number}", source.name());
-                    let first = self.targets(start, source, &seen, None, monitor)?;
-                    let trained =
-                        self.train(start, &name, source, &seen, first, Some(&judge), monitor)?;
-                    curves.push(trained.scores);
-                    let (places, judge) = judge.compact();
-                    let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
-                    raw.extend(self.score_raw(&items, &judge)?);
-                }
+        if let Some(judge) = &start.validation {
+            raw.extend(self.score_raw(&judge.items, &judge.validation)?);
+        } else {
+            let folds = folds(known, recipe.train.folds, start.seed);
+            for (number, held_out) in folds.into_iter().enumerate() {
+                let seen = known.masked(|i| held_out.binary_search(&i).is_err());
+                let in_gallery = |&i: &usize| seen[i].class().is_some();
+                let judge = Validation {
+                    queries: held_out,
+                    gallery: (0..known.len()).filter(in_gallery).collect(),
+                    labels: known.clone(),
+                };
+                let name = format!("{}-fold-{number}", source.name());
+                let first = self.targets(start, source, &seen, None, monitor)?;
+                let trained =
+                    self.train(start, &name, source, &seen, first, Some(&judge), monitor)?;
+                curves.push(trained.scores);
+                let (places, judge) = judge.compact();
+                let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                raw.extend(self.score_raw(&items, &judge)?);
             }
         }
         let name = format!("{}-final", source.name());

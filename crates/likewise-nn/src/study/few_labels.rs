@@ -162,7 +162,7 @@ impl Ground<'_> {
             ));
         }
         let chosen = self.choose(&start, Source::Beliefs, known, Some(&beliefs), monitor)?;
-        let log = self.log(0, drawn, &chosen, Some(&beliefs), None);
+        let log = DrawLog::of(0, drawn, &chosen, Some(&beliefs), None);
         Ok((self.kept(chosen, beliefs, drawn)?, log))
     }
 

@@ -93,8 +93,13 @@ impl Ground<'_> {
         let [_, standardized] = (self.analysed(plain.power))
             .ok_or_else(|| Error::data("no directions of these features"))?;
         // The scale of a column is one over its standard deviation; constant ones have 1.
-        let variances =
-            (standardized.scale.iter()).map(|s| if *s == 1.0 { 0.0 } else { s.powi(-2) });
+        let variances = (standardized.scale.iter()).map(|s| {
+            if (s - 1.0).abs() < f64::EPSILON {
+                0.0
+            } else {
+                s.powi(-2)
+            }
+        });
         let (sum, most) = variances.fold((0.0, 0.0_f64), |(sum, most), v| (sum + v, most.max(v)));
         let uneven = standardized.scale.len() > 2 && most > sum / 2.0;
         Ok(Whiten {

@@ -183,9 +183,13 @@ impl Verdict {
             return format!("Did the labels help? Not measured: {why}.");
         };
         let metric = title(answer.metric);
-        let than = row_title(answer.against);
+        let than = match answer.against {
+            "raw" => "the features as they are",
+            "whitened" => "whitened features",
+            other => row_title(other),
+        };
         let change = format!(
-            "{metric} {:.3} -> {:.3} against {than}, the best without labels ({})",
+            "{metric} {:.3} -> {:.3} against {than}, the best start without labels ({})",
             answer.from,
             answer.to,
             interval(&answer.difference)
@@ -318,8 +322,11 @@ pub(super) fn title(metric: &str) -> String {
 }
 
 pub(super) fn interval(e: &Estimate) -> String {
-    if e.low.is_finite() && e.high.is_finite() {
-        format!("{:+.3} [{:+.3}, {:+.3}]", e.value, e.low, e.high)
+    // What rounds to nothing has no sign.
+    let shown = |v: f64| if v.abs() < SHOWN { 0.0 } else { v };
+    let [value, low, high] = [e.value, e.low, e.high].map(shown);
+    if low.is_finite() && high.is_finite() {
+        format!("{value:+.3} [{low:+.3}, {high:+.3}]")
     } else {
         format!("{:+.3}, no interval", e.value)
     }
