@@ -124,16 +124,18 @@ impl Gate {
             return Ok(());
         }
         let ks: Vec<String> = ks.iter().map(usize::to_string).collect();
+        let mut others = String::new();
+        if nmi {
+            others.push_str(", nmi");
+        }
+        for loss in losses {
+            others.extend([", loss@", loss]);
+        }
         Err(Failure::usage(format!(
             "--gate {}: this is not measured here; measured are recall@K and precision@K with K \
-             of {}, map, map_at_r, r_precision{}{}",
+             of {}, map, map_at_r, r_precision{others}",
             self.metric,
             ks.join(", "),
-            if nmi { ", nmi" } else { "" },
-            losses
-                .iter()
-                .map(|l| format!(", loss@{l}"))
-                .collect::<String>()
         )))
     }
 

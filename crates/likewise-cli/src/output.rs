@@ -33,6 +33,16 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     line(serde_json::to_string_pretty(value)?)
 }
 
+/// A column: its title, its name in `ci`, and its value.
+type Column = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
+
+/// The columns after those of R@k.
+const OTHERS: [Column; 3] = [
+    ("MAP@R", "map_at_r", |s| s.map_at_r),
+    ("R-precision", "r_precision", |s| s.r_precision),
+    ("NMI", "nmi", |s| s.nmi),
+];
+
 /// A table of metrics: one row a system, one column for each metric that any row has.
 pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
     let mut ks: Vec<usize> = rows
@@ -41,21 +51,14 @@ pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
         .collect();
     ks.sort_unstable();
     ks.dedup();
-    type Column = (String, String, fn(&Summary) -> Option<f64>);
-    let others: [Column; 3] = [
-        ("MAP@R".into(), "map_at_r".into(), |s| s.map_at_r),
-        ("R-precision".into(), "r_precision".into(), |s| {
-            s.r_precision
-        }),
-        ("NMI".into(), "nmi".into(), |s| s.nmi),
-    ];
     let any = |of: fn(&Summary) -> Option<f64>| rows.iter().any(|(_, s)| of(s).is_some());
     // Where MAP@R can be measured it says what R-precision says, and more.
-    let shown = |(_, key, of): &&Column| any(*of) && (key != "r_precision" || !any(|s| s.map_at_r));
-    let others: Vec<&Column> = others.iter().filter(shown).collect();
+    let shown =
+        |(_, key, of): &&Column| any(*of) && (*key != "r_precision" || !any(|s| s.map_at_r));
+    let others: Vec<&Column> = OTHERS.iter().filter(shown).collect();
     let mut header = vec![String::new()];
     header.extend(ks.iter().map(|k| format!("R@{k}")));
-    header.extend(others.iter().map(|(title, ..)| title.clone()));
+    header.extend(others.iter().map(|(title, ..)| (*title).to_owned()));
     let mut lines = vec![header];
     for (name, summary) in rows {
         let mut cells = vec![(*name).to_owned()];
@@ -64,7 +67,7 @@ pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
             cells.push(cell(value, summary.ci.get(&format!("recall@{k}"))));
         }
         for (_, key, of) in &others {
-            cells.push(cell(of(summary), summary.ci.get(key)));
+            cells.push(cell(of(summary), summary.ci.get(*key)));
         }
         lines.push(cells);
     }

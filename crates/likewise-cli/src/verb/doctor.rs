@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use likewise::eval::{collapse::Collapse, leak};
 use likewise::neighbor::KnnGraph;
 use likewise::{Label, Part, matrix};
+use ndarray::ArrayView2;
 use serde::Serialize;
 
 use super::{Context, graph};
@@ -95,15 +96,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
             name,
         };
         remarks(&card, &mut warnings);
-        let outsized = matrix::outsized(x);
-        if let Some(&first) = outsized.first() {
-            warnings.push(format!(
-                "view {}: {} items are over 1,000 times as long as others (first: {}); check them",
-                card.name,
-                outsized.len(),
-                part.ids()[first]
-            ));
-        }
+        warnings.extend(outsized(x, &card.name, part.ids()));
         views.push(card);
     }
     let labels = collection.labels.as_ref();
@@ -179,6 +172,16 @@ fn remarks(card: &ViewCard, warnings: &mut Vec<String>) {
             card.mean_cosine
         ));
     }
+}
+
+/// A warning of rows that dwarf all others.
+fn outsized(x: ArrayView2<f32>, view: &str, ids: &[String]) -> Option<String> {
+    let rows = matrix::outsized(x);
+    let first = &ids[*rows.first()?];
+    Some(format!(
+        "view {view}: {} items are over 1,000 times as long as others (first: {first}); check them",
+        rows.len()
+    ))
 }
 
 /// Mean cosine from which on a warning is due: at .75, labels have piled up on one class.

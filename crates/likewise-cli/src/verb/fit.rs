@@ -264,14 +264,13 @@ fn protocol(args: &Fit, collection: &Collection, at: &Context) -> Result<Protoco
         Some(SplitName::Item) => SplitKind::Item,
         Some(SplitName::ZeroShot) => SplitKind::ZeroShot,
         Some(SplitName::Given) => SplitKind::Given,
-        Some(SplitName::Folds) => SplitKind::Folds,
         None if tests(collection) => SplitKind::Given,
         None if labels_per_class.is_some() => SplitKind::Item,
         None if plenty && collection.split.is_none() => {
             refit = true;
             SplitKind::Item
         }
-        None => SplitKind::Folds,
+        Some(SplitName::Folds) | None => SplitKind::Folds,
     };
     if split != SplitKind::Folds {
         data::labels(collection)?;
