@@ -16,7 +16,7 @@ use likewise::eval::whitening::Spectrum;
 use likewise::{Collection, Labels, Monitor, View};
 use likewise_io::ReadOptions;
 use likewise_nn::Recipe;
-use likewise_nn::study::{Delivered, Found, Plan, Protocol, SplitKind};
+use likewise_nn::study::{Answer, Delivered, Found, Plan, Protocol, SplitKind};
 use ndarray::ArrayView2;
 
 type Failed = Box<dyn std::error::Error>;
@@ -79,6 +79,115 @@ fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)>, Failed> 
     )))
 }
 
+/// One run: what the study said, and the truth of the start and of what it delivered.
+struct Ran {
+    said: Option<Answer>,
+    delivered: Delivered,
+    start: Truth,
+    after: Truth,
+}
+
+impl Ran {
+    fn new(
+        collection: &Collection,
+        all: &Labels,
+        shown: &Labels,
+        seed: u64,
+    ) -> Result<Self, Failed> {
+        let features = collection.views()[0].matrix.view();
+        let recipe = Recipe::default();
+        let protocol = Protocol {
+            split: SplitKind::Folds,
+            seed,
+            ..Protocol::default()
+        };
+        let plan = Plan {
+            collection,
+            features,
+            images: None,
+            recipe: &recipe,
+            protocol: &protocol,
+            pretrained: None,
+            checkpoints: None,
+            events: None,
+            data_digest: String::new(),
+            device: likewise_nn::device("cpu")?,
+        };
+        let study = plan.run(&Monitor::silent())?;
+        let answers = study.results.answers;
+        let after = truth(study.embeddings.view(), all, shown)?;
+        let raw = truth(features, all, shown)?;
+        // The baseline of the study: shrinkage 10.
+        let whitened = Spectrum::fit(features)?
+            .rotated(features, &[10.0])?
+            .remove(0);
+        let whitened = truth(whitened.view(), all, shown)?;
+        let raw_is_start = match &answers.labels {
+            Some(answer) => answer.against == "raw",
+            None => raw.r_precision >= whitened.r_precision,
+        };
+        Ok(Self {
+            said: answers.labels,
+            delivered: answers.delivered,
+            start: if raw_is_start { raw } else { whitened },
+            after,
+        })
+    }
+
+    fn gain(&self) -> f64 {
+        self.after.r_precision - self.start.r_precision
+    }
+
+    /// Whether the interval holds the true gain: it speaks of what was learned.
+    fn holds(&self) -> Option<bool> {
+        let said = self.said.as_ref()?.difference;
+        let learned = self.delivered == Delivered::Learned;
+        learned.then(|| said.low <= self.gain() && self.gain() <= said.high)
+    }
+
+    fn is_right(&self) -> bool {
+        match self.said.as_ref().map(|answer| answer.finding) {
+            Some(Found::Better) => self.gain() > 0.0,
+            Some(Found::Worse) => self.gain() < 0.0 || self.delivered != Delivered::Learned,
+            Some(Found::Same) => self.gain().abs() < 0.01,
+            Some(Found::Unclear | Found::TooFew) | None => true,
+        }
+    }
+
+    /// Whether what was delivered is below the start beyond the interval.
+    fn harmed(&self) -> bool {
+        let half = self.said.as_ref().map(|answer| answer.difference);
+        let half = half.map_or(0.02, |e| (e.high - e.low) / 2.0);
+        self.gain() < -half.max(0.01)
+    }
+
+    fn line(&self, name: &str, m: usize) -> String {
+        let printed = self.said.as_ref().map(|answer| answer.difference);
+        let printed = printed.map_or("-".to_owned(), |e| {
+            format!("{:+.3} [{:+.3}, {:+.3}]", e.value, e.low, e.high)
+        });
+        format!(
+            "| {name} | {m} | {} | {printed} | {:+.3} | {} | {:.3} -> {:.3} | {:.3} -> {:.3} | {} |",
+            (self.said.as_ref()).map_or("not measured", |answer| answer.finding.in_words()),
+            self.gain(),
+            match self.holds() {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "",
+            },
+            self.start.map_at_r,
+            self.after.map_at_r,
+            self.start.recall,
+            self.after.recall,
+            match self.delivered {
+                Delivered::Learned => "learned",
+                Delivered::Start => "start",
+                Delivered::RawFeatures => "raw",
+            }
+        )
+    }
+}
+
 fn main() -> Result<(), Failed> {
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -87,13 +196,12 @@ fn main() -> Result<(), Failed> {
          Written by `cargo run --release -p likewise-cli --example few_labels`. Default recipe, no \
          split: all labels are fitted, and rounds that keep some back measure the R-precision \
          against all items. Truth: every unlabeled item asks, all items are searched. Sets of more \
-         than {MOST} items are thinned evenly. Gains are over the better of raw and whitened \
-         features, as the fit itself chose it; *kept* is what the delivered model gains over it in \
-         truth.\n\n\
+         than {MOST} items are thinned evenly. Gains are in R-precision over the better of raw and \
+         whitened features, as the fit itself chose it.\n\n\
          | set | labels a class | said | printed gain | true gain | inside | MAP@R, true | R@1, true | delivered |\n\
          |---|---|---|---|---|---|---|---|---|"
     )?;
-    let (mut runs, mut right, mut measured, mut inside, mut harmed) = (0, 0, 0, 0, 0);
+    let mut runs = Vec::new();
     for (name, file, view) in SETS {
         let Some((mut collection, all)) = read(file, view)? else {
             continue;
@@ -102,95 +210,24 @@ fn main() -> Result<(), Failed> {
             for draw in 0..DRAWS {
                 let shown = all.draw(m, 100 + draw);
                 collection.labels = Some(shown.clone());
-                let features = collection.views()[0].matrix.view();
-                let recipe = Recipe::default();
-                let protocol = Protocol {
-                    split: SplitKind::Folds,
-                    seed: draw,
-                    ..Protocol::default()
-                };
-                let plan = Plan {
-                    collection: &collection,
-                    features,
-                    images: None,
-                    recipe: &recipe,
-                    protocol: &protocol,
-                    pretrained: None,
-                    checkpoints: None,
-                    events: None,
-                    data_digest: String::new(),
-                    device: likewise_nn::device("cpu")?,
-                };
-                let study = plan.run(&Monitor::silent())?;
-                let answers = &study.results.answers;
-                let after = truth(study.embeddings.view(), &all, &shown)?;
-                let raw = truth(features, &all, &shown)?;
-                // The baseline of the study: shrinkage 10.
-                let whitened = Spectrum::fit(features)?
-                    .rotated(features, &[10.0])?
-                    .remove(0);
-                let whitened = truth(whitened.view(), &all, &shown)?;
-                let (said, printed, start) = match &answers.labels {
-                    Some(answer) => {
-                        let start = if answer.against == "raw" {
-                            &raw
-                        } else {
-                            &whitened
-                        };
-                        (answer.finding, Some(answer.difference), start)
-                    }
-                    None if raw.r_precision >= whitened.r_precision => (Found::TooFew, None, &raw),
-                    None => (Found::TooFew, None, &whitened),
-                };
-                let gain = after.r_precision - start.r_precision;
-                runs += 1;
-                right += usize::from(match said {
-                    Found::Better => gain > 0.0,
-                    Found::Worse => gain < 0.0 || answers.delivered != Delivered::Learned,
-                    Found::Same => gain.abs() < 0.01,
-                    Found::Unclear | Found::TooFew => true,
-                });
-                let mut hit = "";
-                if let Some(printed) = printed {
-                    // What the interval speaks of is what was learned.
-                    if answers.delivered == Delivered::Learned {
-                        measured += 1;
-                        let holds = printed.low <= gain && gain <= printed.high;
-                        inside += usize::from(holds);
-                        hit = if holds { "yes" } else { "no" };
-                    }
-                }
-                let half = printed.map_or(0.02, |p| (p.high - p.low) / 2.0);
-                harmed += usize::from(gain < -half.max(0.01));
-                let printed = printed.map_or("-".to_owned(), |p| {
-                    format!("{:+.3} [{:+.3}, {:+.3}]", p.value, p.low, p.high)
-                });
-                writeln!(
-                    out,
-                    "| {name} | {m} | {} | {printed} | {gain:+.3} | {hit} | {:.3} -> {:.3} | {:.3} -> {:.3} | {} |",
-                    answers
-                        .labels
-                        .as_ref()
-                        .map_or("not measured", |a| a.finding.in_words()),
-                    start.map_at_r,
-                    after.map_at_r,
-                    start.recall,
-                    after.recall,
-                    match answers.delivered {
-                        Delivered::Learned => "learned",
-                        Delivered::Start => "start",
-                        Delivered::RawFeatures => "raw",
-                    }
-                )?;
+                let ran = Ran::new(&collection, &all, &shown, draw)?;
+                writeln!(out, "{}", ran.line(name, m))?;
                 out.flush()?;
+                runs.push(ran);
             }
         }
     }
+    let count = |holds: &dyn Fn(&Ran) -> bool| runs.iter().filter(|ran| holds(ran)).count();
     writeln!(
         out,
-        "\nOf {runs} runs the verdict was right, or said that it cannot tell, in {right}. Of \
-         {measured} printed gains the interval held the true one in {inside}. The delivered model \
-         was below the start beyond the interval in {harmed}."
+        "\nOf {} runs the verdict was right, or said that it cannot tell, in {}. Of {} printed gains \
+         the interval held the true one in {}. The delivered model was below the start beyond the \
+         interval in {}.",
+        runs.len(),
+        count(&Ran::is_right),
+        count(&|ran| ran.holds().is_some()),
+        count(&|ran| ran.holds() == Some(true)),
+        count(&Ran::harmed),
     )?;
     Ok(())
 }

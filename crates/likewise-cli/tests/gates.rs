@@ -12,7 +12,8 @@ fn scene() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let x = Array2::from_shape_fn((40, 4), |(i, j)| ((i * 7 + j * 3) % 11) as f32 - 5.0);
     likewise_io::write_npy(folder.path().join("x.npy"), x.view()).unwrap();
-    let rows: String = (0..40).map(|i| format!("{i},{}\n", i % 2)).collect();
+    let rows: Vec<String> = (0..40).map(|i| format!("{i},{}\n", i % 2)).collect();
+    let rows = rows.concat();
     fs::write(folder.path().join("l.csv"), format!("id,label\n{rows}")).unwrap();
     folder
 }

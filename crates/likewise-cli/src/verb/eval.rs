@@ -228,7 +228,9 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
             rows.push((likewise_nn::study::row_title("all_labels"), summary(row)?));
         }
         let rows: Vec<(&str, &Summary)> = rows.iter().map(|(n, s)| (*n, s)).collect();
-        output::line(output::table(&rows))?;
+        if metrics["n_queries"].as_u64() != Some(0) {
+            output::line(output::table(&rows))?;
+        }
         for line in metrics["verdict"].as_array().into_iter().flatten() {
             output::line(line.as_str().unwrap_or_default())?;
         }
