@@ -163,7 +163,7 @@ fn without_labels_the_start_is_delivered_with_items_to_label_first() {
 fn classes_of_three_that_are_told_apart_perfectly_are_no_zero() {
     let (x, labels) = clouds(120, 40, 0.01, 3);
     let study = run(&collection(x, Some(labels)), &quick(), &Protocol::default()).unwrap();
-    assert_eq!(study.results.baselines["raw"].recall[&1], 1.0);
+    assert!(study.results.baselines["raw"].recall[&1] > 0.999);
     assert_eq!(study.results.summary.n_lone, 0);
 }
 
@@ -287,13 +287,6 @@ fn real_digits_with_five_labels_a_class() {
     let said = study.results.differences["raw"]["r_precision"];
     assert!(said.low <= gain && gain <= said.high, "{said:?} {gain}");
     assert!(study.results.learning_helped, "{:?}", study.results.verdict);
-    assert!(
-        collection
-            .labels
-            .as_ref()
-            .unwrap()
-            .items()
-            .iter()
-            .any(|l| *l == Label::Unknown)
-    );
+    let shown = collection.labels.as_ref().unwrap();
+    assert!(shown.items().contains(&Label::Unknown));
 }

@@ -125,8 +125,8 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
 /// `None` without any.
 ///
 /// Each number stands with its class. Queries of one class in one round judge each other, so
-/// they are one observation; rounds share most of their labels, so what differs between them
-/// is added once more: `t sqrt(s_groups^2 / groups + s_rounds^2 / rounds)`.
+/// they are one observation: `t s / sqrt(groups)`. Where rounds differ by more than their groups
+/// explain, since all of a round share one fit, the spread of the rounds takes its place.
 pub fn estimate(rounds: &[Vec<(u32, f64)>]) -> Option<Estimate> {
     let all: Vec<f64> = rounds.iter().flatten().map(|(_, value)| *value).collect();
     let n = all.len() as f64;
@@ -165,7 +165,7 @@ pub fn estimate(rounds: &[Vec<(u32, f64)>]) -> Option<Estimate> {
         by_round.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (r - 1.0) / r
     };
     let t = StudentsT::new(0.0, 1.0, g - 1.0).map_or(1.96, |t| t.inverse_cdf(0.975));
-    let half = t * (between_groups + between_rounds).sqrt();
+    let half = t * between_groups.max(between_rounds).sqrt();
     Some(Estimate {
         value: mean,
         low: mean - half,
