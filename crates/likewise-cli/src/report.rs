@@ -51,6 +51,12 @@ impl Ground<'_> {
         self.labels[a].class().is_some() && self.labels[a] == self.labels[b]
     }
 
+    /// Embeddings as they were measured, before the model learned from the test part too.
+    fn embeddings(&self) -> ArrayView2<'_, f32> {
+        let study = self.study;
+        study.measured.as_ref().unwrap_or(&study.embeddings).view()
+    }
+
     fn is_believed(&self, item: usize) -> bool {
         self.believed.get(item).is_some_and(|believed| *believed)
     }
@@ -394,6 +400,7 @@ mod tests {
             },
             classes: classes.map(String::from).to_vec(),
             embeddings,
+            measured: None,
         };
         (study, collection)
     }

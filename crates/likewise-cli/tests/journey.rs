@@ -394,6 +394,105 @@ fn a_killed_fit_leaves_readable_files_and_resumes_to_the_same_numbers() {
     assert_eq!(parts.count(), 0);
 }
 
+#[test]
+fn resume_takes_over_no_training_of_another_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    succeeds(at, &fit(&data, "fresh"));
+    let mut other = fit(&data, "cut");
+    let view = other.iter().position(|a| *a == "zer").unwrap();
+    other[view] = "kar";
+    let mut child = command(at, &other)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // As soon as one training of the other view is kept.
+    let kept = || {
+        let files = fs::read_dir(at.join("cut/checkpoints"));
+        files.is_ok_and(|mut files| files.next().is_some())
+    };
+    while !kept() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    child.wait().unwrap();
+    succeeds(at, &[fit(&data, "cut"), vec!["--resume"]].concat());
+    for file in ["metrics.json", "model.safetensors"] {
+        let read = |run: &str| fs::read(at.join(run).join(file)).unwrap();
+        assert_eq!(read("cut"), read("fresh"), "{file}");
+    }
+}
+
+#[test]
+fn a_handful_of_labels_of_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let bytes = fs::read(digits()).unwrap();
+    let form = likewise_io::Form::Npz;
+    let read = likewise_io::read_bytes(form, &bytes, &likewise_io::ReadOptions::default()).unwrap();
+    let x = read.view(Some("zer")).unwrap();
+    likewise_io::write_npy(at.join("x.npy"), x.matrix.view()).unwrap();
+    let labels = read.labels.as_ref().unwrap().draw(4, 1);
+    let mut text = "id,label\n".to_owned();
+    for (i, label) in labels.items().iter().enumerate() {
+        if let Some(class) = label.class() {
+            text += &format!("{i},digit {class}\n");
+        }
+    }
+    fs::write(at.join("labels.csv"), text).unwrap();
+    let few = [
+        "fit",
+        "x.npy",
+        "--labels",
+        "labels.csv",
+        "--epochs",
+        "2",
+        "-q",
+        "-o",
+        "run",
+    ];
+    let said = succeeds(at, &few);
+    for part in [
+        "Did the labels help?",
+        "R-precision",
+        "How sure: labels that were kept back asked",
+        "Next:",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(
+        !said.contains("0.000 ±0.000") && !said.contains("R@1"),
+        "{said}"
+    );
+    let metrics = json(&succeeds(at, &["eval", "run", "--json"]));
+    assert_eq!(metrics["split"], "folds");
+    assert_eq!(
+        metrics["per_draw"][0]["labels"], 40,
+        "no label is taken away"
+    );
+    assert_eq!(metrics["answers"]["sure"]["gallery"], 2000);
+    let lines = metrics["verdict"].as_array().unwrap();
+    assert!(
+        lines
+            .iter()
+            .all(|line| said.contains(line.as_str().unwrap()))
+    );
+    let page = fs::read_to_string(at.join("run/report.html")).unwrap();
+    assert!(page.contains("Did the labels help?") && page.contains("question mark"));
+
+    // And of one who has none yet.
+    let said = succeeds(at, &["fit", "x.npy", "-q", "-o", "none"]);
+    assert!(said.contains("no item is labeled") && said.contains("label these items first"));
+    assert_eq!(
+        succeeds(at, &["search", "none", "--id", "3", "-k", "4"])
+            .lines()
+            .count(),
+        6
+    );
+}
+
 /// Whatever stands in the folder of an interrupted run can be read.
 fn readable(run: &Path) {
     for file in [

@@ -232,11 +232,11 @@ impl Recipe {
     ///
     /// **Use it** where the classes to be searched are the labeled ones and few items have a
     /// label. **Not** where search is for classes without any label: there
-    /// [`mixed_rca`](Self::mixed_rca) gains more; nor where classes are very unequal, which
+    /// `mixed-rca` gains more; nor where classes are very unequal, which
     /// its propagation does not expect (`propagation` says how to choose another).
     ///
     /// **Source.** The propagation, the loss and the confidence of Zhuang & Moulin (CVPR 2023),
-    /// with the settings that won on real data; the head is ours. [`paper`](Self::paper) has
+    /// with the settings that won on real data; the head is ours. `mixed-lp-paper` has
     /// theirs.
     pub fn mixed_lp() -> Self {
         Self::default()
@@ -260,7 +260,7 @@ impl Recipe {
         }
     }
 
-    /// As [`mixed_lp`](Self::mixed_lp), but labels go along mutual nearest neighbours: pairs that
+    /// As `mixed-lp`, but labels go along mutual nearest neighbours: pairs that
     /// list each other.
     ///
     /// **Use it** where classes touch and most neighbours are mutual. **Not** with few

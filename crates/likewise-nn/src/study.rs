@@ -28,7 +28,6 @@ pub use verdict::{Answer, Delivered, Finding as Found, Next, Sureness, Verdict};
 
 use crate::net::{EmbeddingConfig, Model, Weights};
 use crate::recipe::Recipe;
-use crate::train::Why;
 use crate::{Error, Images, PixelRows, Result};
 
 /// How the items are divided.
@@ -68,6 +67,13 @@ pub struct Protocol {
     pub refit: bool,
 }
 
+impl Protocol {
+    /// Whether the model that is kept learns from the test part as well.
+    pub fn refits(&self) -> bool {
+        self.refit && self.labels_per_class.is_none() && self.split != SplitKind::Folds
+    }
+}
+
 impl Default for Protocol {
     fn default() -> Self {
         Self {
@@ -100,8 +106,11 @@ pub struct Study {
     pub beliefs: Beliefs,
     /// Class of each column of `beliefs`.
     pub classes: Vec<String>,
-    /// Embeddings of all items by the model of the first draw.
+    /// Embeddings of all items by the model that is kept.
     pub embeddings: Array2<f32>,
+    /// Embeddings of all items by the model that was measured, where that has since learned
+    /// from the test part as well.
+    pub measured: Option<Array2<f32>>,
 }
 
 /// The work of one study.
@@ -217,22 +226,21 @@ impl<'p> Plan<'p> {
             collapse(&ground, embedded.view())?
         };
         let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
-        if self.protocol.refit && self.protocol.labels_per_class.is_none() {
+        let mut measured = None;
+        if self.protocol.refits() {
+            measured = Some(self.embed_all(&kept.model, &ground, monitor)?);
             ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
             kept = ground.refit(&kept, monitor)?;
         }
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
         let by_class = by_class(&rows["recipe"], labels);
         let numbers = results::Rows {
-            labels: fitted,
+            labels: fitted.clone(),
             weakest: results::weakest(&by_class, labels.classes()),
             disjoint,
             lone,
-            delivered: match logs.first().map(|log| log.why) {
-                Some(Why::RawFeatures) => Delivered::RawFeatures,
-                Some(_) if logs[0].epoch == 0 => Delivered::Start,
-                _ => Delivered::Learned,
-            },
+            unlabeled: labels.len() - fitted.values().sum::<usize>(),
+            delivered: logs.first().map_or(Delivered::Learned, Delivered::of),
             ..results::Rows::default()
         };
         let meters = results::Meters {
@@ -243,7 +251,20 @@ impl<'p> Plan<'p> {
             parts: count(&parts),
         };
         let results = Results::of_runs(self, &rows, &self.bootstrap(), numbers, logs, meters)?;
-        self.finish(results, parts, kept, ground, monitor)
+        let mut study = self.finish(results, parts, kept, ground, monitor)?;
+        study.measured = measured;
+        Ok(study)
+    }
+
+    /// Embeds all items by a model.
+    fn embed_all(&self, model: &Model, ground: &Ground, monitor: &Monitor) -> Result<Array2<f32>> {
+        match (model, &ground.images) {
+            (Model::Deep(deep), Some(images)) => {
+                let all: Vec<usize> = (0..self.features.nrows()).collect();
+                deep.embed_images(images.as_ref(), &all, &self.device, monitor)
+            }
+            _ => model.embed(self.features, &self.device),
+        }
     }
 
     /// Embeds all items by the model that is kept.
@@ -255,14 +276,8 @@ impl<'p> Plan<'p> {
         ground: Ground,
         monitor: &Monitor,
     ) -> Result<Study> {
+        let embeddings = self.embed_all(&kept.model, &ground, monitor)?;
         let model = kept.model;
-        let embeddings = match (&model, &ground.images) {
-            (Model::Deep(deep), Some(images)) => {
-                let all: Vec<usize> = (0..self.features.nrows()).collect();
-                deep.embed_images(images.as_ref(), &all, &self.device, monitor)?
-            }
-            _ => model.embed(self.features, &self.device)?,
-        };
         Ok(Study {
             results,
             parts,
@@ -271,6 +286,7 @@ impl<'p> Plan<'p> {
             beliefs: kept.beliefs,
             classes: kept.classes,
             embeddings,
+            measured: None,
         })
     }
 

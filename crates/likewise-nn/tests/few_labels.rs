@@ -290,3 +290,58 @@ fn real_digits_with_five_labels_a_class() {
     let shown = collection.labels.as_ref().unwrap();
     assert!(shown.items().contains(&Label::Unknown));
 }
+
+#[test]
+fn labels_at_random_are_said_not_to_help_and_the_start_is_said_to_be_delivered() {
+    let (x, _) = clouds(500, 5, 0.6, 9);
+    let mut rng = likewise::seed::stream(9, "labels at random");
+    let random = (0..500).map(|i| {
+        if i % 4 == 0 {
+            rng.random_range(0..3)
+        } else {
+            -1
+        }
+    });
+    let study = run(
+        &collection(x, Some(Labels::from_integers(random))),
+        &quick(),
+        &folds(),
+    );
+    let study = study.unwrap();
+    let results = &study.results;
+    assert!(!results.learning_helped, "{:?}", results.verdict);
+    let start = results.per_draw[0].epoch == 0 || results.answers.delivered != Delivered::Learned;
+    let said = results.verdict.join(" ");
+    assert_eq!(start, said.contains("Delivered:"), "{said}");
+    assert_eq!(!start, said.contains("has learned from all"), "{said}");
+}
+
+#[test]
+fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
+    // What tells classes apart varies least: eight directions of the start hold none of it.
+    let mut rng = likewise::seed::stream(1, "noise and signal");
+    let x = Array2::from_shape_fn((480, 80), |(i, j)| {
+        let noise = 3.0 * rng.random_range(-1.0_f32..1.0);
+        if j < 60 {
+            noise
+        } else {
+            0.05 * noise + if i % 20 == j - 60 { 4.0 } else { 0.0 }
+        }
+    });
+    let labels = Labels::from_integers((0..480).map(|i| i % 20));
+    let mut recipe = quick();
+    recipe.head.rank = 4;
+    let protocol = Protocol {
+        refit: true,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let study = run(&collection(x, Some(labels)), &recipe, &protocol).unwrap();
+    if study.results.answers.delivered == Delivered::RawFeatures {
+        assert_eq!(study.embeddings.ncols(), 80);
+    } else {
+        // Then the head is above the features, and that is what was measured.
+        let own = study.results.summary.map_at_r.unwrap();
+        assert!(own >= study.results.baselines["raw"].map_at_r.unwrap() - 0.05);
+    }
+}

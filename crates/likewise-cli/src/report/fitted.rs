@@ -69,8 +69,11 @@ pub(super) fn facts(results: &Results, collection: &Collection) -> Markup {
         }
         p.note {
             "Epoch 0 is the start: before anything is learned. Shrinkage: how far \
-            the whitening of the start was held back. The head, the pseudo-labels, the maps and \
-            the neighbours below are those of the first draw."
+            the whitening of the start was held back."
+            @if results.per_draw.len() > 1 {
+                " The head, the pseudo-labels, the maps and the neighbours below are those of the \
+                first draw."
+            }
         }
         @if let Some(first) = results.per_draw.first() { p.note { (graph(first)) } }
     }

@@ -88,7 +88,7 @@ fn ask(ground: &Ground) -> Result<Vec<Asked>> {
         return Ok(vec![]);
     }
     let raw = answers(ground.features, &queries, &ground.gallery)?;
-    let learned = answers(ground.study.embeddings.view(), &queries, &ground.gallery)?;
+    let learned = answers(ground.embeddings(), &queries, &ground.gallery)?;
     let asked = queries.into_iter().zip(raw.into_iter().zip(learned));
     Ok(asked
         .map(|(query, (raw, learned))| {

@@ -44,7 +44,7 @@ pub(super) fn maps(ground: &Ground) -> Result<Markup> {
         }
         div.charts {
             (map("Raw features", ground.features, &items, ground.labels)?)
-            (map("Embedding", ground.study.embeddings.view(), &items, ground.labels)?)
+            (map("Embedding", ground.embeddings(), &items, ground.labels)?)
         }
         (legend(&items, ground.labels))
     })

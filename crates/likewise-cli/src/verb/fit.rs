@@ -366,8 +366,8 @@ fn estimate(
         (Some(_), split) if split != Some(SplitName::Folds) => {
             args.draws.map_or(DRAWS, std::num::NonZeroUsize::get) as f64
         }
-        // One fit, and rounds that keep labels back.
-        _ => 4.0,
+        // Five rounds that keep labels back, and one fit of all with the recipe alone.
+        _ => 5.5,
     };
     let k = recipe.graph.n_neighbors() as f64;
     let classes = classes.map_or(20.0, |c| c as f64);
@@ -455,7 +455,13 @@ fn card_of(job: &Job, results: &Results) -> String {
     );
     card.push_str("```text\n");
     card.push_str(&output::table(&results.rows()));
-    card.push_str("\n```\n\nMeans over the label draws with half the 95 % interval.\n\n");
+    let over = match results.split {
+        SplitKind::Folds => "rounds that kept some labels back",
+        _ => "label draws",
+    };
+    card.push_str(&format!(
+        "\n```\n\nMeans over the {over}, with half the 95 % interval.\n\n"
+    ));
     for line in &results.verdict {
         card.extend(["- ", line.as_str(), "\n"]);
     }

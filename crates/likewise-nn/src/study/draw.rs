@@ -15,7 +15,7 @@ use super::believe::{believed, labeled, members, of_affinities, oracle};
 use super::results::label_counts;
 use super::start::Start;
 use super::{Ground, Whiten};
-use crate::net::{Deep, Head, HeadConfig, Model, Residual, Weights};
+use crate::net::{Deep, Head, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
@@ -110,9 +110,11 @@ pub(super) struct Kept {
     pub(super) classes: Vec<String>,
     /// Fitted labels of each class.
     pub(super) labels: BTreeMap<String, usize>,
+    /// Why it was kept.
+    pub(super) why: Why,
+    pub(super) epoch: usize,
     whiten: Whiten,
     whitening: Whitening,
-    epoch: usize,
 }
 
 /// Most columns of features for which a matrix of `columns x columns` is kept.
@@ -201,6 +203,7 @@ impl Ground<'_> {
     pub(super) fn kept(&self, chosen: Chosen, beliefs: Beliefs, drawn: &Drawn) -> Result<Kept> {
         Ok(Kept {
             epoch: chosen.epoch,
+            why: chosen.why,
             ..self.kept_as(chosen.model, beliefs, drawn)?
         })
     }
@@ -213,6 +216,7 @@ impl Ground<'_> {
             beliefs,
             whiten: of.whiten,
             whitening: self.whitening(of.whiten)?,
+            why: Why::Last,
             epoch: 0,
         })
     }
@@ -226,25 +230,26 @@ impl Ground<'_> {
         let start = self.start(measured.whiten, "refit".into(), seed, &[])?;
         let method = &self.recipe.propagation;
         let beliefs = method.propagate(start.graph()?, &known, monitor)?;
-        let first = self.targets(&start, Source::Beliefs, &known, Some(&beliefs), monitor)?;
-        let mut trained = self.train(
-            &start,
-            "final",
-            Source::Beliefs,
-            &known,
-            first,
-            None,
-            monitor,
-        )?;
-        let epoch = measured.epoch.min(trained.models.len() - 1);
+        let model = match self.as_they_are() {
+            Some(raw) if measured.why == Why::RawFeatures => raw,
+            _ => {
+                let source = Source::Beliefs;
+                let first = self.targets(&start, source, &known, Some(&beliefs), monitor)?;
+                let mut trained =
+                    self.train(&start, "final", source, &known, first, None, monitor)?;
+                let epoch = measured.epoch.min(trained.models.len() - 1);
+                trained.models.swap_remove(epoch)
+            }
+        };
         Ok(Kept {
-            model: trained.models.swap_remove(epoch),
+            model,
+            why: measured.why,
+            epoch: measured.epoch,
             beliefs,
             classes: known.classes().to_vec(),
             labels: label_counts(&known),
             whiten: measured.whiten,
             whitening: start.whitening,
-            epoch,
         })
     }
 
@@ -459,10 +464,9 @@ impl Ground<'_> {
         }
     }
 
-    /// How the features as they are do on these items.
+    /// How the features as they are (read by the recipe's power) do on these items.
     fn score_raw(&self, items: &[usize], judge: &Validation) -> Result<Option<Score>> {
-        let raw = matrix::select_rows(self.plan.features, items);
-        judge.score(&matrix::l2_normalize(raw))
+        judge.score(&matrix::l2_normalize(self.features(items)))
     }
 
     /// The head that learned nothing.
@@ -474,16 +478,13 @@ impl Ground<'_> {
         })
     }
 
-    /// A model that leaves the features as they are, but for their length; none where there
-    /// are too many columns for a matrix of them.
+    /// A model that leaves the features as the recipe reads them, but for their length; none
+    /// where there are too many columns for a matrix of them.
     pub(super) fn as_they_are(&self) -> Option<Model> {
         let columns = self.plan.features.ncols();
         (columns <= MOST_COLUMNS).then(|| {
             Model::Head(Head {
-                config: HeadConfig {
-                    power: 1.0,
-                    ..self.recipe.head
-                },
+                config: self.recipe.head,
                 start: Whitening {
                     mean: Array1::zeros(columns),
                     matrix: Array2::eye(columns),

@@ -63,6 +63,7 @@ impl<'p> Plan<'p> {
         };
         let mut rows = Rows {
             labels: label_counts(&drawn.known),
+            unlabeled: n - drawn.known.n_known(),
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
@@ -73,6 +74,7 @@ impl<'p> Plan<'p> {
             (ground.kept_start(&drawn)?, vec![])
         } else {
             let (kept, log) = ground.learn_all(&drawn, &mut rows, raw, monitor)?;
+            rows.delivered = Delivered::of(&log);
             (kept, vec![log])
         };
         if rows.learned_is_worse() {
@@ -178,7 +180,10 @@ impl Ground<'_> {
     /// What stands in place of a model that did harm: the better of the starts without labels.
     fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let (model, delivered) = match self.as_they_are() {
-            Some(raw) if rows.best_start() == Some("raw") => (raw, Delivered::RawFeatures),
+            // With a power they are not those that were measured.
+            Some(raw) if rows.best_start() == Some("raw") && self.recipe.head.power >= 1.0 => {
+                (raw, Delivered::RawFeatures)
+            }
             _ => {
                 let head = self.start_head(self.plain_start()?)?;
                 (Model::Head(head), Delivered::Start)
@@ -210,7 +215,7 @@ impl Rows {
             let ends = [estimate.low, estimate.high].map(|end| end.clamp(0.0, 1.0));
             let summary = Summary {
                 r_precision: Some(estimate.value),
-                n_queries: found.iter().map(Vec::len).sum(),
+                n_queries: distinct(found),
                 n_gallery: gallery,
                 draws: found.len(),
                 ci: BTreeMap::from([("r_precision".to_owned(), ends)]),
@@ -236,6 +241,14 @@ impl Rows {
         }
         self.weakest = super::results::weakest(&by_class, known.classes());
     }
+}
+
+/// Items that asked, each counted once.
+fn distinct(values: &Values) -> usize {
+    let mut items: Vec<usize> = values.iter().flatten().map(|v| v.query).collect();
+    items.sort_unstable();
+    items.dedup();
+    items.len()
 }
 
 /// Items of each class: those that propagation puts there, and at least the labeled ones.

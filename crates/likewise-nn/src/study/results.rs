@@ -108,6 +108,8 @@ pub(super) struct Rows {
     pub(super) not_measured: Option<String>,
     /// Fitted labels of each class.
     pub(super) labels: BTreeMap<String, usize>,
+    /// Items that could still be labeled.
+    pub(super) unlabeled: usize,
     /// The class that is found worst.
     pub(super) weakest: Option<String>,
     /// Ids of items to label first.
@@ -205,6 +207,7 @@ impl Rows {
             gallery: recipe.n_gallery,
             rounds: recipe.draws,
             few_labels,
+            refit: plan.protocol.refits(),
         });
         let next = self.next(plan.recipe, labels.as_ref(), spreading.as_ref());
         Verdict {
@@ -225,10 +228,14 @@ impl Rows {
         let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
         let label = |class: &str, least: usize, why| {
             let now = self.labels.get(class).copied().unwrap_or(0);
+            let more = least.saturating_sub(now).max(now.clamp(1, 25));
+            if self.unlabeled == 0 {
+                return Next::Nothing;
+            }
             Next::LabelClass {
                 class: class.to_owned(),
                 now,
-                more: least.saturating_sub(now).max(now.clamp(1, 25)),
+                more: more.min(self.unlabeled),
                 why,
             }
         };

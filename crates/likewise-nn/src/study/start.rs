@@ -49,7 +49,7 @@ pub(super) struct Judge {
 
 impl Ground<'_> {
     /// The features of these items, as the recipe's head reads them.
-    fn features(&self, items: &[usize]) -> Array2<f32> {
+    pub(super) fn features(&self, items: &[usize]) -> Array2<f32> {
         let features = matrix::select_rows(self.plan.features, items);
         self.recipe.head.powered(features)
     }

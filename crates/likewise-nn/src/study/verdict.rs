@@ -4,7 +4,9 @@
 use likewise::eval::bootstrap::Estimate;
 use serde::Serialize;
 
+use super::DrawLog;
 use super::results::row_title;
+use crate::train::Why;
 
 /// Whether one thing is better than another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -99,6 +101,8 @@ pub struct Sureness {
     pub rounds: usize,
     /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
     pub few_labels: bool,
+    /// Whether the model in the run has learned from the test part too, after the measurement.
+    pub refit: bool,
 }
 
 /// What was delivered: the model in the run.
@@ -112,6 +116,17 @@ pub enum Delivered {
     Start,
     /// The features as they are, since they are above all else.
     RawFeatures,
+}
+
+impl Delivered {
+    /// What a draw kept.
+    pub(super) fn of(log: &DrawLog) -> Self {
+        match log.why {
+            Why::RawFeatures => Self::RawFeatures,
+            _ if log.epoch == 0 => Self::Start,
+            _ => Self::Learned,
+        }
+    }
 }
 
 /// What to do next.
@@ -196,6 +211,7 @@ impl Verdict {
         );
         let word = match answer.finding {
             Finding::Better => "Yes",
+            Finding::Worse if self.kept_nothing() => "No, nothing that was learned is kept",
             Finding::Worse => "No, they did harm",
             Finding::Same => "They changed nothing",
             Finding::Unclear => "Cannot tell",
@@ -207,6 +223,11 @@ impl Verdict {
             }
         };
         format!("Did the labels help? {word}: {change}.")
+    }
+
+    /// Whether what was measured is already what stands in the place of something learned.
+    fn kept_nothing(&self) -> bool {
+        self.delivered != Delivered::Learned && !self.sure.is_some_and(|sure| sure.few_labels)
     }
 
     /// All answers, a line each, the headline first.
@@ -241,17 +262,19 @@ impl Verdict {
             ));
         }
         if let Some(sure) = self.sure {
-            lines.push(sure.in_words());
+            lines.push(sure.in_words(self.delivered));
         }
         lines.extend(self.validation.iter().map(|said| format!("{said}.")));
         match self.delivered {
             Delivered::Learned => {}
-            Delivered::Start => lines.push("Delivered: the start without labels.".into()),
-            Delivered::RawFeatures => {
-                lines.push(
-                    "Delivered: the features as they are, since nothing was above them.".into(),
-                );
+            Delivered::Start => {
+                lines.push("Delivered: the start; nothing that was learned is kept.".into());
             }
+            Delivered::RawFeatures => lines.push(
+                "Delivered: the features as they are, put above all that was learned by the labels \
+                 that validate."
+                    .into(),
+            ),
         }
         lines.extend(self.next.in_words());
         lines
@@ -259,13 +282,18 @@ impl Verdict {
 }
 
 impl Sureness {
-    fn in_words(self) -> String {
+    fn in_words(self, delivered: Delivered) -> String {
         let (queries, gallery) = (self.queries, self.gallery);
+        let learned = delivered == Delivered::Learned;
         if self.few_labels {
+            let all = if learned {
+                "; the model in the run has learned from all"
+            } else {
+                ""
+            };
             format!(
-                "How sure: labels that were kept back asked {queries} times among all {gallery} items, \
-                 in {} rounds that fitted the other labels; the model in the run has learned from \
-                 all.",
+                "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
+                 items, in {} rounds that fitted the other labels{all}.",
                 self.rounds
             )
         } else {
@@ -279,9 +307,14 @@ impl Sureness {
                 0 => String::new(),
                 n => format!(" Left out: {n} test items that have no other one of their class."),
             };
+            let refit = if self.refit && learned {
+                " The model in the run has then learned from these items too."
+            } else {
+                ""
+            };
             format!(
                 "How sure: {queries} queries{sample} over {gallery} items{draws}; 95 % \
-                 intervals.{lone}"
+                 intervals.{lone}{refit}"
             )
         }
     }
@@ -383,6 +416,7 @@ mod tests {
                 gallery: 600,
                 rounds: 5,
                 few_labels: false,
+                refit: false,
             }),
             not_measured: None,
             validation: None,
@@ -426,7 +460,7 @@ mod tests {
             verdict.lines(),
             [
                 "Did the labels help? Not measured: no item is labeled.",
-                "Delivered: the start without labels."
+                "Delivered: the start; nothing that was learned is kept."
             ]
         );
     }

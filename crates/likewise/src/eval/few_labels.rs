@@ -20,6 +20,7 @@
 //! R-precision: Musgrave, Belongie & Lim 2020. The estimate from ranks of a sample is ours.
 
 use ndarray::ArrayView2;
+use rand::seq::SliceRandom;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::bootstrap::Estimate;
@@ -179,30 +180,51 @@ const ROUNDS: usize = 5;
 /// Which labels are kept from fitting, round by round, ascending in each.
 ///
 /// A class of `m` labels gives a fifth of them, at least two (one alone has no known answer),
-/// in each of five rounds; one of three labels in each of three, after which pairs would
-/// repeat. Classes of fewer give none, since what is fitted needs one.
+/// in turn, in up to five rounds, and never the same ones twice: what repeats would be counted
+/// as new. Classes of fewer than three labels give none, since what is fitted needs one.
 pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
-    use rand::seq::SliceRandom;
     let mut rng = crate::seed::stream(seed, "labels kept from fitting");
     let mut rounds: Vec<Vec<usize>> = Vec::new();
-    for mut members in labels.by_class() {
-        members.shuffle(&mut rng);
-        let m = members.len();
-        if m < 3 {
-            continue;
-        }
-        let kept = m.div_ceil(5).max(2);
-        for round in 0..m.min(ROUNDS) {
+    for members in labels.by_class() {
+        for (round, kept) in turns(&members, &mut rng).into_iter().enumerate() {
             if rounds.len() <= round {
                 rounds.push(Vec::new());
             }
-            rounds[round].extend((0..kept).map(|j| members[(round * kept + j) % m]));
+            rounds[round].extend(kept);
         }
     }
     for round in &mut rounds {
         round.sort_unstable();
     }
     rounds
+}
+
+/// Up to [`ROUNDS`] different sets of these members, each member in about as many as another.
+fn turns(members: &[usize], rng: &mut crate::seed::Rng) -> Vec<Vec<usize>> {
+    let size = members.len().div_ceil(5).max(2);
+    let mut turns: Vec<Vec<usize>> = Vec::new();
+    if members.len() < 3 {
+        return turns;
+    }
+    let mut queue: Vec<usize> = Vec::new();
+    // A few tries for each: of three labels there are three pairs only.
+    for _ in 0..8 * ROUNDS {
+        if turns.len() == ROUNDS {
+            break;
+        }
+        if queue.len() < size {
+            let left = |m: &&usize| !queue.contains(m);
+            let mut others: Vec<usize> = members.iter().filter(left).copied().collect();
+            others.shuffle(rng);
+            queue.extend(others);
+        }
+        let mut set: Vec<usize> = queue.drain(..size).collect();
+        set.sort_unstable();
+        if !turns.contains(&set) {
+            turns.push(set);
+        }
+    }
+    turns
 }
 
 #[cfg(test)]
@@ -244,39 +266,79 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_few_kept_labels_find_the_truth_on_average() {
-        let (x, truth) = noisy(400, 4, 1.1, 2);
-        let all: Vec<usize> = (0..400).collect();
-        let protocol = Protocol::within(x.view(), &truth, &all);
-        let whole = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
-        let wanted = whole.mean(Measure::RPrecision).unwrap();
+    /// The mean over all items of one system minus another's, and how often the interval of
+    /// `m` labels a class holds it, in `draws` draws.
+    fn coverage(m: usize, classes: usize, draws: u64) -> (f64, f64, f64) {
+        let n = 60 * classes;
+        let (x, truth) = noisy(n, classes, 1.1, 2);
+        // The other system sees some columns less well.
+        let mut y = x.clone();
+        y.column_mut(0).mapv_inplace(|v| 0.3 * v);
+        let all: Vec<usize> = (0..n).collect();
+        let whole = |x: &Array2<f32>| {
+            let protocol = Protocol::within(x.view(), &truth, &all);
+            let ranking = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+            ranking.mean(Measure::RPrecision).unwrap()
+        };
+        let wanted = whole(&x) - whole(&y);
         let (mut inside, mut sum) = (0, 0.0);
-        for draw in 0..200 {
-            let labels = truth.draw(6, draw);
-            let values: Vec<Vec<(u32, f64)>> = rounds(&labels, draw)
+        for draw in 0..draws {
+            let labels = truth.draw(m, draw);
+            let values = |x: &Array2<f32>, kept: &[usize]| {
+                let round = Round {
+                    embeddings: x.view(),
+                    labels: &labels,
+                    kept,
+                    sizes: &vec![60.0; classes],
+                };
+                r_precision(&round, &Monitor::silent()).unwrap()
+            };
+            let differences: Vec<Vec<(u32, f64)>> = rounds(&labels, draw)
                 .iter()
                 .map(|kept| {
-                    let round = Round {
-                        embeddings: x.view(),
-                        labels: &labels,
-                        kept,
-                        sizes: &[100.0; 4],
-                    };
-                    let values = r_precision(&round, &Monitor::silent()).unwrap();
-                    values.iter().map(|v| (v.class, v.r_precision)).collect()
+                    let pairs = values(&x, kept).into_iter().zip(values(&y, kept));
+                    pairs
+                        .map(|(a, b)| (a.class, a.r_precision - b.r_precision))
+                        .collect()
                 })
                 .collect();
-            let estimate = estimate(&values).unwrap();
+            let estimate = estimate(&differences).unwrap();
             sum += estimate.value;
             inside += usize::from(estimate.low <= wanted && wanted <= estimate.high);
         }
-        assert!(
-            (sum / 200.0 - wanted).abs() < 0.03,
-            "{} {wanted}",
-            sum / 200.0
-        );
-        assert!(inside >= 180, "{inside} of 200 intervals hold the truth");
+        (wanted, sum / draws as f64, inside as f64 / draws as f64)
+    }
+
+    #[test]
+    fn a_few_kept_labels_find_the_truth_on_average_and_know_how_sure_they_are() {
+        for (m, classes) in [(3, 4), (4, 2), (4, 4), (5, 4), (6, 4), (8, 4)] {
+            let (wanted, mean, inside) = coverage(m, classes, 120);
+            assert!((mean - wanted).abs() < 0.03, "{m}: {mean} {wanted}");
+            assert!(inside >= 0.88, "{m} labels, {classes} classes: {inside}");
+        }
+    }
+
+    #[test]
+    fn no_round_repeats_another() {
+        for m in 3..=20 {
+            let labels = Labels::from_integers((0..2 * m).map(|i| (i % 2) as i64));
+            let rounds = rounds(&labels, m as u64);
+            assert_eq!(rounds.len(), if m == 3 { 3 } else { 5 }, "{m}");
+            for class in 0..2 {
+                let sets = rounds.iter().map(|round| {
+                    let own = round.iter().filter(|i| **i % 2 == class);
+                    own.copied().collect::<Vec<usize>>()
+                });
+                let mut sets: Vec<Vec<usize>> = sets.collect();
+                sets.sort();
+                sets.dedup();
+                assert_eq!(sets.len(), rounds.len(), "{m}");
+                let mut all = sets.concat();
+                all.sort_unstable();
+                all.dedup();
+                assert_eq!(all.len(), m, "each was kept once");
+            }
+        }
     }
 
     #[test]
