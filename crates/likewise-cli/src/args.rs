@@ -429,7 +429,8 @@ pub(crate) struct Fit {
     /// loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
-    /// Keep this many labels a class for fitting and hide the others (they only measure).
+    /// Keep this many labels a class for fitting and hide the others: they only measure, and
+    /// are not used at all with --split folds.
     #[arg(long, value_name = "M")]
     pub(crate) labels_per_class: Option<NonZeroUsize>,
     /// How items are divided. Default: as the data say; within each class where labels are

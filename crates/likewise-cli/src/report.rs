@@ -178,8 +178,12 @@ fn page(
                         (verdict(results))
                     }
                     (section("results", "Results", &html! {
-                        (table::metrics(results))
-                        (table::legend(results))
+                        @if results.summary.n_queries > 0 {
+                            (table::metrics(results))
+                            (table::legend(results))
+                        } @else {
+                            p.empty { "Nothing could be measured." }
+                        }
                         @if let Some(second) = second {
                             h3 { "Tested on items " (table::split_in_words(second.split)) }
                             (verdict(second))

@@ -201,6 +201,16 @@ impl<'p> Plan<'p> {
             None => self.protocol.draws.min(1),
         };
         let leaks = self.leaks(Some(labels), &parts, monitor)?;
+        if let Some(asked) = self.protocol.labels_per_class {
+            let fitted = labels.select(&ground.train);
+            let most = fitted.by_class().iter().map(Vec::len).max().unwrap_or(0);
+            if most < asked {
+                monitor.warn(format!(
+                    "{asked} labels a class are to be kept, but no class has more than {most} to \
+                     fit on: none is hidden, and all draws are the same"
+                ));
+            }
+        }
 
         let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
         let raw = matrix::l2_normalize(ground.tested.clone());

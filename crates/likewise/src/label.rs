@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, seed};
 
+/// Whether a class of this name may have been meant as something else.
+fn doubtful(name: &str) -> bool {
+    let negative = name.parse::<i64>().is_ok_and(|number| number < -2);
+    negative || DOUBTFUL.contains(&name.to_lowercase().as_str())
+}
+
 /// What is known about one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Label {
@@ -161,7 +167,7 @@ impl Labels {
             let word = word.as_ref().trim();
             let missing = match Word::of(word) {
                 Word::Missing => true,
-                Word::Class(name) if DOUBTFUL.contains(&name.to_lowercase().as_str()) => false,
+                Word::Class(name) if doubtful(name) => false,
                 _ => continue,
             };
             found.entry(word.to_owned()).or_insert((missing, 0)).1 += 1;

@@ -23,10 +23,18 @@ pub(super) fn facts(results: &Results, collection: &Collection) -> Markup {
                     (count) " " (part)
                 }
             }
-            dt { "Split" } dd { "tested on " (tested(results)) }
+            dt { "Split" }
+            dd {
+                @if results.split == SplitKind::Folds {
+                    "none: all labels are fitted, and rounds that keep some back measure"
+                } @else { "tested on " (tested(results)) }
+            }
             dt { "Labels" }
             dd {
                 @match results.labels_per_class {
+                    Some(m) if results.split == SplitKind::Folds => {
+                        (m) " for each class; the others were hidden and not used"
+                    }
                     Some(m) => {
                         (m) " for each class that is fitted, and as many for each class that \
                         validates; the others were hidden and used for scoring only"

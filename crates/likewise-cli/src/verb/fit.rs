@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use likewise::{Collection, Label, Labels, Part, View};
 use likewise_nn::net::{EmbeddingConfig, Weights};
-use likewise_nn::study::{Plan, Protocol, Results, SplitKind, Study};
+use likewise_nn::study::{Answer, Found, Plan, Protocol, Results, SplitKind, Study};
 use likewise_nn::{Recipe, Residual};
 
 use super::{Context, graph};
@@ -238,7 +238,7 @@ impl Job {
 
 /// The table and the verdict.
 pub(super) fn print(results: &Results) -> Result<(), Failure> {
-    if results.summary.n_queries > 0 {
+    if tells(results) {
         output::line(output::table(&results.rows()))?;
         output::line("")?;
     }
@@ -246,6 +246,12 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
         output::line(line)?;
     }
     Ok(())
+}
+
+/// Whether the numbers say anything: not those of a handful of queries.
+fn tells(results: &Results) -> bool {
+    let few = |answer: &Answer| answer.finding == Found::TooFew;
+    results.summary.n_queries > 0 && !results.answers.labels.as_ref().is_some_and(few)
 }
 
 /// How the study goes.
@@ -453,15 +459,19 @@ fn card_of(job: &Job, results: &Results) -> String {
         "# An embedding by likewise\n\nRecipe `{}`, fitted on `{}` (sha256 {}), seed {}.\n\n",
         job.recipe.name, job.data, job.digest, job.protocol.seed
     );
-    card.push_str("```text\n");
-    card.push_str(&output::table(&results.rows()));
-    let over = match results.split {
-        SplitKind::Folds => "rounds that kept some labels back",
-        _ => "label draws",
-    };
-    card.push_str(&format!(
-        "\n```\n\nMeans over the {over}, with half the 95 % interval.\n\n"
-    ));
+    if tells(results) {
+        let over = match results.split {
+            SplitKind::Folds => "rounds that kept some labels back",
+            _ => "label draws",
+        };
+        card.extend([
+            "```text\n",
+            &output::table(&results.rows()),
+            "\n```\n\nMeans over the ",
+            over,
+            ", with half the 95 % interval.\n\n",
+        ]);
+    }
     for line in &results.verdict {
         card.extend(["- ", line.as_str(), "\n"]);
     }

@@ -19,8 +19,8 @@ use crate::net::{Deep, Head, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
-    Checkpoint, Epoch, Keep, Rotated, Score, Targets, Task, Trained, Validation, Why, no_images,
-    train,
+    Checkpoint, ENOUGH, Epoch, Keep, Rotated, Score, Targets, Task, Trained, Validation, Why,
+    no_images, train,
 };
 use crate::{Error, Recipe, Result};
 
@@ -116,6 +116,9 @@ pub(super) struct Kept {
     whiten: Whiten,
     whitening: Whitening,
 }
+
+/// Labels a class that choose the start of the row of all labels.
+const ORACLE_ASKS: usize = 50;
 
 /// Most columns of features for which a matrix of `columns x columns` is kept.
 const MOST_COLUMNS: usize = 4096;
@@ -295,7 +298,7 @@ impl Ground<'_> {
             )));
         }
         let validation = self.validating(seed);
-        let whiten = self.whiten(&known, &validation)?;
+        let whiten = self.whiten(&known, &validation, ENOUGH)?;
         Ok(Drawn {
             seed,
             truth,
@@ -330,7 +333,8 @@ impl Ground<'_> {
     pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
-        let whiten = self.whiten(&self.known(&all, seed), &self.validating(seed))?;
+        // A part of them is enough for this choice, and all would be asked among all.
+        let whiten = self.whiten(&all.draw(ORACLE_ASKS, seed), &self.validation, ENOUGH)?;
         self.build_graph(whiten, monitor)?;
         let validation = self.validation.clone();
         let start = self.start(whiten, "all-labels".into(), seed, &validation)?;
@@ -348,7 +352,7 @@ impl Ground<'_> {
             monitor,
         )?;
         let epoch = match start.validation {
-            Some(_) => self.settle(&trained.scores).0,
+            Some(_) => self.settle(&trained.scores, ENOUGH).0,
             None => trained.models.len() - 1,
         };
         let embedded = self.embed_tested_by(&trained.models[epoch], &start.whitening, monitor)?;
@@ -411,7 +415,7 @@ impl Ground<'_> {
             };
             (0..trained.scores.len()).map(pooled).collect()
         };
-        let (epoch, mut why) = self.settle(&curve);
+        let (epoch, mut why) = self.settle(&curve, start.enough);
         let mut model = trained.models[epoch].clone();
         let judges = recipe.train.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
         if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
@@ -455,8 +459,8 @@ impl Ground<'_> {
     /// Where validation cannot tell, training has run to its end; but a head that gradients
     /// move is as likely to harm classes without labels as to help them, so that for these the
     /// start is kept.
-    fn settle(&self, curve: &[Option<Score>]) -> (usize, Why) {
-        let choice = Score::choose(curve, self.recipe.train.keep);
+    fn settle(&self, curve: &[Option<Score>], enough: usize) -> (usize, Why) {
+        let choice = Score::choose(curve, self.recipe.train.keep, enough);
         let moved = !matches!(self.recipe.head.residual, Residual::Rca(_));
         match choice.why {
             Why::NoEvidence(_) if self.disjoint && moved => (0, choice.why),

@@ -8,7 +8,7 @@ use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::kmeans::KMeans;
 use likewise::eval::summary::{Difference, Summary};
 use likewise::propagate::Propagate;
-use likewise::{Beliefs, Labels, Monitor, Part, matrix, seed};
+use likewise::{Beliefs, Label, Labels, Monitor, Part, matrix, seed};
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
@@ -17,6 +17,7 @@ use super::results::{Meters, Rows, label_counts};
 use super::verdict::Delivered;
 use super::{DrawLog, Ground, Places, Plan, Results, Study, Whiten, calibration, collapse, count};
 use crate::net::Model;
+use crate::train::ENOUGH;
 use crate::{Error, Result};
 
 /// Values of one system: a list a round.
@@ -52,7 +53,7 @@ impl<'p> Plan<'p> {
         let whiten = if known.n_classes() < 2 {
             ground.plain_start()?
         } else {
-            ground.whiten(&known, &[])?
+            ground.whiten(&known, &[], ENOUGH)?
         };
         let drawn = Drawn {
             seed,
@@ -63,13 +64,13 @@ impl<'p> Plan<'p> {
         };
         let mut rows = Rows {
             labels: label_counts(&drawn.known),
-            unlabeled: n - drawn.known.n_known(),
+            unlabeled: unknown(&drawn.known),
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
             let start = ground.start(whiten, "start".into(), seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
-            rows.first = first_to_label(self, start.rows.view(), monitor)?;
+            rows.first = first_to_label(self, &drawn.known, start.rows.view(), monitor)?;
             rows.delivered = Delivered::Start;
             (ground.kept_start(&drawn)?, vec![])
         } else {
@@ -112,9 +113,14 @@ impl Ground<'_> {
             .iter()
             .map(|kept| known.masked(|i| kept.binary_search(&i).is_err()))
             .collect();
+        // What a round may choose by its labels is what all labels may choose: rounds just below
+        // the threshold would measure another model than the one that is kept.
+        let enough = |seen: &Labels| ENOUGH * seen.n_known() / known.n_known();
+        // What is said of the model that is kept need not be said of each round.
+        let quiet = &monitor.quiet();
         let starts: Vec<Whiten> = seen
             .iter()
-            .map(|seen| self.whiten(seen, &[]))
+            .map(|seen| self.whiten(seen, &[], enough(seen)))
             .collect::<Result<_>>()?;
         for &whiten in starts.iter().chain([&drawn.whiten]) {
             self.build_graph(whiten, monitor)?;
@@ -146,10 +152,11 @@ impl Ground<'_> {
         drop(whitened);
         for (number, ((kept, seen), whiten)) in rounds.iter().zip(&seen).zip(starts).enumerate() {
             let name = format!("round-{number}");
-            let start = self.start(whiten, name, drawn.seed, &[])?;
-            let spread = method.propagate(start.graph()?, seen, monitor)?;
+            let mut start = self.start(whiten, name, drawn.seed, &[])?;
+            start.enough = enough(seen);
+            let spread = method.propagate(start.graph()?, seen, quiet)?;
             for (row, source) in [("labels_only", Source::Labels), ("recipe", Source::Beliefs)] {
-                let chosen = self.choose(&start, source, seen, Some(&spread), monitor)?;
+                let chosen = self.choose(&start, source, seen, Some(&spread), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &start.whitening, monitor)?;
                 add(row, ask(embedded.view(), kept)?);
             }
@@ -243,6 +250,14 @@ impl Rows {
     }
 }
 
+fn unknown(labels: &Labels) -> usize {
+    let open = labels
+        .items()
+        .iter()
+        .filter(|label| **label == Label::Unknown);
+    open.count()
+}
+
 /// Items that asked, each counted once.
 fn distinct(values: &Values) -> usize {
     let mut items: Vec<usize> = values.iter().flatten().map(|v| v.query).collect();
@@ -264,7 +279,7 @@ fn class_sizes(beliefs: &Beliefs, known: &Labels) -> Vec<f64> {
 
 fn nothing_to_learn(known: &Labels) -> String {
     match known.n_known() {
-        0 => "no item is labeled".into(),
+        0 => "no item is labeled with a class".into(),
         n => format!("{n} labels of one class only; what is alike shows against a second one"),
     }
 }
@@ -282,10 +297,21 @@ fn no_beliefs(known: &Labels) -> Beliefs {
 }
 
 /// Ids of items that stand for many: of each of a few clusters, the one nearest to its centre.
-fn first_to_label(plan: &Plan, rows: ArrayView2<f32>, monitor: &Monitor) -> Result<Vec<String>> {
-    let n = rows.nrows();
+fn first_to_label(
+    plan: &Plan,
+    known: &Labels,
+    rows: ArrayView2<f32>,
+    monitor: &Monitor,
+) -> Result<Vec<String>> {
+    let open = (0..known.len()).filter(|&i| known[i] == Label::Unknown);
+    let open: Vec<usize> = open.collect();
+    let n = open.len();
+    if n == 0 {
+        return Ok(vec![]);
+    }
     let mut rng = seed::stream(plan.protocol.seed, "first to label");
-    let mut among = index::sample(&mut rng, n, n.min(FIRST_AMONG)).into_vec();
+    let drawn = index::sample(&mut rng, n, n.min(FIRST_AMONG));
+    let mut among: Vec<usize> = drawn.iter().map(|place| open[place]).collect();
     among.sort_unstable();
     let sample = matrix::select_rows(rows, &among);
     let clusters = KMeans::new(FIRST.min(n.div_ceil(2)))

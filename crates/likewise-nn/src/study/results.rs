@@ -177,10 +177,15 @@ impl Rows {
         })
     }
 
-    /// Whether learning clearly did harm.
+    /// Whether learning more likely did harm than not, with few labels to say so: by more than
+    /// half of the interval's half, about one standard error.
     pub(super) fn learned_is_worse(&self) -> bool {
         let answer = self.best_start().and_then(|start| self.answer(start));
-        answer.is_some_and(|answer| answer.finding == verdict::Finding::Worse)
+        answer.is_some_and(|answer| {
+            let e = answer.difference;
+            let half = (e.high - e.value).max(e.value - e.low);
+            e.value + half / 2.0 < 0.0
+        })
     }
 
     fn judge(&self, plan: &Plan, per_draw: &[DrawLog]) -> Verdict {
@@ -209,7 +214,7 @@ impl Rows {
             few_labels,
             refit: plan.protocol.refits(),
         });
-        let next = self.next(plan.recipe, labels.as_ref(), spreading.as_ref());
+        let next = self.next(plan, labels.as_ref(), spreading.as_ref());
         Verdict {
             not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
             validation: validation_in_words(per_draw),
@@ -223,8 +228,13 @@ impl Rows {
         }
     }
 
-    fn next(&self, recipe: &Recipe, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
-        use verdict::Finding::{Better, TooFew, Unclear};
+    fn next(&self, plan: &Plan, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
+        use verdict::Finding::{Better, TooFew, Unclear, Worse};
+        let recipe = plan.recipe;
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        // A test part of labels that could all be fitted, and measured in turn.
+        let apart =
+            plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none();
         let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
         let label = |class: &str, least: usize, why| {
             let now = self.labels.get(class).copied().unwrap_or(0);
@@ -249,17 +259,28 @@ impl Rows {
         }
         let finds_directions = matches!(recipe.head.residual, Residual::Rca(_));
         match (labels.map(|answer| answer.finding), spreading) {
-            (None | Some(TooFew), _) => match fewest() {
-                Some((class, _)) => label(class, 4, "to measure takes about four a class"),
-                None => Next::Nothing,
-            },
-            (Some(Better), Some(spread)) if spread.finding != Better => match labels_only(recipe) {
-                Some(name) => Next::Recipe {
-                    name,
-                    why: "it learns from the labels alone, which does as well here",
+            (None | Some(TooFew), _) if few_labels => match fewest() {
+                Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
+                    to: MEASURED.max(least + 1),
                 },
-                None => Next::Nothing,
+                _ => Next::Nothing,
             },
+            (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
+            (Some(Better), Some(spread))
+                if spread.finding != Better && self.delivered == Delivered::Learned =>
+            {
+                match labels_only(recipe) {
+                    Some(name) => Next::Recipe {
+                        name,
+                        why: if spread.finding == Worse {
+                            "it learns from the labels alone, which does better here"
+                        } else {
+                            "it learns from the labels alone, which does as well here"
+                        },
+                    },
+                    None => Next::Nothing,
+                }
+            }
             (Some(Better), _) => match &self.weakest {
                 Some(class) if !self.disjoint => label(class, 0, "it is found worst"),
                 _ => Next::Nothing,
@@ -284,6 +305,9 @@ impl Rows {
         }
     }
 }
+
+/// Labels of every class that a measurement takes to say something.
+const MEASURED: usize = 4;
 
 /// What needs no labels to be found right.
 const PERFECT: f64 = 0.995;

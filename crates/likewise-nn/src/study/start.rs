@@ -31,6 +31,8 @@ pub(super) struct Start<'a> {
     pub(super) validation: Option<Judge>,
     pub(super) name: String,
     pub(super) seed: u64,
+    /// Queries that validation needs to be believed.
+    pub(super) enough: usize,
 }
 
 impl Start<'_> {
@@ -121,8 +123,13 @@ impl Ground<'_> {
     /// another clearly above it.
     ///
     /// Clearly: by more than a standard error of the difference, query by query, over at
-    /// least [`ENOUGH`]. Fewer have chosen heavy shrinkage on a handful of accidents.
-    pub(super) fn whiten(&self, known: &Labels, validation: &[usize]) -> Result<Whiten> {
+    /// least `enough` of them. Fewer have chosen heavy shrinkage on a handful of accidents.
+    pub(super) fn whiten(
+        &self,
+        known: &Labels,
+        validation: &[usize],
+        enough: usize,
+    ) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = self.plain_start()?;
         let (rows, labels) = if validation.is_empty() {
@@ -140,7 +147,7 @@ impl Ground<'_> {
             let mut rotated = spectrum.rotated(features.view(), &[start.eps])?;
             judge.precisions(&matrix::l2_normalize(rotated.remove(0)))
         };
-        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= ENOUGH) else {
+        let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= enough) else {
             return Ok(plain);
         };
         let mut best = (0.0, plain);
@@ -238,6 +245,7 @@ impl Ground<'_> {
             validation,
             name,
             seed,
+            enough: ENOUGH,
         })
     }
 }

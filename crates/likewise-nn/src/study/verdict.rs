@@ -138,6 +138,13 @@ pub enum Next {
         /// Their ids.
         ids: Vec<String>,
     },
+    /// Label more items of every class, so that something can be measured.
+    LabelEvery {
+        /// So many of each.
+        to: usize,
+    },
+    /// Leave the test part out: then all labels are fitted, and measure in turn.
+    MeasureAll,
     /// Label more items of a class.
     LabelClass {
         /// The class.
@@ -265,11 +272,29 @@ impl Verdict {
             lines.push(sure.in_words(self.delivered));
         }
         lines.extend(self.validation.iter().map(|said| format!("{said}.")));
+        let worse = |answer: &Answer| answer.difference.value < 0.0;
+        let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
+        let measured_lower = few_labels && self.labels.as_ref().is_some_and(worse);
         match self.delivered {
-            Delivered::Learned => {}
-            Delivered::Start => {
-                lines.push("Delivered: the start; nothing that was learned is kept.".into());
+            Delivered::Learned if self.labels.as_ref().is_some_and(|a| a.finding == Finding::Worse) => {
+                lines.push(
+                    "Delivered: what was learned all the same, since the labels of a test choose \
+                     nothing."
+                        .into(),
+                );
             }
+            Delivered::Learned => {}
+            Delivered::Start if measured_lower => lines.push(
+                "Delivered: the start without labels, which measured better than what was learned."
+                    .into(),
+            ),
+            Delivered::RawFeatures if measured_lower => lines.push(
+                "Delivered: the features as they are, which measured better than what was learned."
+                    .into(),
+            ),
+            Delivered::Start => lines.push(
+                "Delivered: the start; training it further was not shown to be better.".into(),
+            ),
             Delivered::RawFeatures => lines.push(
                 "Delivered: the features as they are, put above all that was learned by the labels \
                  that validate."
@@ -328,6 +353,14 @@ impl Next {
                     "Next: label these items first, each stands for many: {}.",
                     ids.join(", ")
                 )
+            }
+            Self::LabelEvery { to } => format!(
+                "Next: {to} labels of every class at least; with fewer there is too little to measure."
+            ),
+            Self::MeasureAll => {
+                "Next: let all labels be fitted (split by folds): then they measure \
+                                 in turn, against all items."
+                    .into()
             }
             Self::LabelClass {
                 class,
@@ -460,7 +493,7 @@ mod tests {
             verdict.lines(),
             [
                 "Did the labels help? Not measured: no item is labeled.",
-                "Delivered: the start; nothing that was learned is kept."
+                "Delivered: the start; training it further was not shown to be better."
             ]
         );
     }

@@ -273,7 +273,8 @@ impl Score {
     ///
     /// A curve that cannot tell epochs apart is no evidence for any of them, the start
     /// included: all epochs run then, as they do with one label a class.
-    pub(crate) fn choose(curve: &[Option<Self>], keep: Keep) -> Choice {
+    /// So many informed queries are `enough`: [`ENOUGH`], or fewer where some labels are kept back.
+    pub(crate) fn choose(curve: &[Option<Self>], keep: Keep, enough: usize) -> Choice {
         let last = curve.len().saturating_sub(1);
         let all = |why| Choice { epoch: last, why };
         if keep == Keep::Last {
@@ -282,7 +283,7 @@ impl Score {
         let Some(curve) = curve.iter().copied().collect::<Option<Vec<Self>>>() else {
             return all(Why::NoEvidence(NoEvidence::NoValidation));
         };
-        if let Some(nothing) = no_evidence(&curve) {
+        if let Some(nothing) = no_evidence(&curve, enough) {
             return all(Why::NoEvidence(nothing));
         }
         let of = |measure: fn(&Self) -> Mean| curve.iter().map(measure).collect::<Vec<Mean>>();
@@ -305,12 +306,12 @@ impl Score {
 }
 
 /// Why a whole curve says nothing, if it does not.
-fn no_evidence(curve: &[Score]) -> Option<NoEvidence> {
+fn no_evidence(curve: &[Score], enough: usize) -> Option<NoEvidence> {
     let Some(start) = curve.first() else {
         return Some(NoEvidence::NoValidation);
     };
     let queries = curve.iter().map(|s| s.informed).min().unwrap_or_default();
-    if queries < ENOUGH {
+    if queries < enough {
         return Some(NoEvidence::FewQueries { queries });
     }
     let means = |s: &Score| [s.precision, s.map_at_r];
@@ -381,7 +382,7 @@ mod tests {
     }
 
     fn chosen(curve: &Curve) -> (usize, Why) {
-        let choice = Score::choose(curve, Keep::NearBest);
+        let choice = Score::choose(curve, Keep::NearBest, ENOUGH);
         (choice.epoch, choice.why)
     }
 
@@ -452,7 +453,7 @@ mod tests {
 
     #[test]
     fn the_best_epoch_is_never_the_start_and_the_last_is_the_last() {
-        let choose = |curve: &Curve, keep| Score::choose(curve, keep).epoch;
+        let choose = |curve: &Curve, keep| Score::choose(curve, keep, ENOUGH).epoch;
         let falling = curve(&[0.9, 0.5, 0.7, 0.7, 0.6], 0.01, &FLAT);
         assert_eq!(choose(&falling, Keep::NearBest), 0);
         assert_eq!(choose(&falling, Keep::Best), 2);

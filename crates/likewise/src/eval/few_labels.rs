@@ -179,7 +179,7 @@ const ROUNDS: usize = 5;
 
 /// Which labels are kept from fitting, round by round, ascending in each.
 ///
-/// A class of `m` labels gives a fifth of them, at least two (one alone has no known answer),
+/// A class of `m` labels gives a quarter of them, at least two (one alone has no known answer),
 /// in turn, in up to five rounds, and never the same ones twice: what repeats would be counted
 /// as new. Classes of fewer than three labels give none, since what is fitted needs one.
 pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
@@ -201,7 +201,7 @@ pub fn rounds(labels: &Labels, seed: u64) -> Vec<Vec<usize>> {
 
 /// Up to [`ROUNDS`] different sets of these members, each member in about as many as another.
 fn turns(members: &[usize], rng: &mut crate::seed::Rng) -> Vec<Vec<usize>> {
-    let size = members.len().div_ceil(5).max(2);
+    let size = members.len().div_ceil(4).max(2);
     let mut turns: Vec<Vec<usize>> = Vec::new();
     if members.len() < 3 {
         return turns;
