@@ -267,7 +267,9 @@ impl Rows {
             },
             (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
             (Some(Better), Some(spread))
-                if spread.finding != Better && self.delivered == Delivered::Learned =>
+                if spread.finding != Better
+                    && spread.difference.value < WORTH
+                    && self.delivered == Delivered::Learned =>
             {
                 match labels_only(recipe) {
                     Some(name) => Next::Recipe {
@@ -305,6 +307,9 @@ impl Rows {
         }
     }
 }
+
+/// A gain that may be worth having although its interval holds 0.
+const WORTH: f64 = 0.01;
 
 /// Labels of every class that a measurement takes to say something.
 const MEASURED: usize = 4;
