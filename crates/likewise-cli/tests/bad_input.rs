@@ -132,7 +132,8 @@ fn usage() {
         2,
         &["magic"],
     );
-    scene.refuses(&["explain", "magic"], 2, &["magic", "mixed"]);
+    scene.refuses(&["explain", "magic"], 2, &["magic", "likewise explain"]);
+    scene.refuses(&["explain", "mixde"], 2, &["mixed"]);
     for device in ["gpu", "cuda:0", "vulkan:first"] {
         let wrong = ["doctor", "good.npy", "--device", device];
         scene.refuses(&wrong, 2, &[device, "must be cpu, vulkan, or vulkan:N"]);

@@ -263,7 +263,8 @@ fn protocol(args: &Fit, collection: &Collection, at: &Context) -> Result<Protoco
     let labels = collection.labels.as_ref();
     let plenty = labels.is_some_and(|labels| {
         let known = labels.n_known();
-        2 * known >= labels.len() && known >= PLENTY * labels.n_classes()
+        let classes = labels.n_classes();
+        classes > 1 && 2 * known >= labels.len() && known >= PLENTY * classes
     });
     let mut refit = false;
     let split = match args.split {

@@ -87,7 +87,7 @@ fn about(page: &mut Page, store: &Store, data: &Data) {
     };
     page.line(&format!(
         "{} items of {} classes, {} dimensions ({}); {split}. {fit} items to fit on with {labels}, \
-         {validate} to validate with all of theirs, {ask} ask {search}.",
+         {validate} to validate with as many a class, {ask} ask {search}.",
         record.items,
         record.classes,
         record.dimensions,
