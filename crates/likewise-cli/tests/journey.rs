@@ -438,7 +438,7 @@ fn a_handful_of_labels_of_the_user() {
     let mut text = "id,label\n".to_owned();
     for (i, label) in labels.items().iter().enumerate() {
         if let Some(class) = label.class() {
-            text += &format!("{i},digit {class}\n");
+            text.extend([i.to_string(), format!(",digit {class}\n")]);
         }
     }
     fs::write(at.join("labels.csv"), text).unwrap();
