@@ -133,7 +133,7 @@ fn usage() {
         &["magic"],
     );
     scene.refuses(&["explain", "magic"], 2, &["magic", "likewise explain"]);
-    scene.refuses(&["explain", "mixde"], 2, &["mixed"]);
+    scene.refuses(&["explain", "mixd"], 2, &["mixed"]);
     for device in ["gpu", "cuda:0", "vulkan:first"] {
         let wrong = ["doctor", "good.npy", "--device", device];
         scene.refuses(&wrong, 2, &[device, "must be cpu, vulkan, or vulkan:N"]);
