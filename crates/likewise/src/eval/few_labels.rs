@@ -138,7 +138,7 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
 /// they are one observation; the spread of the rounds is added, since all of a round share one
 /// fit, and since each fits fewer labels than the model that is kept:
 /// `t sqrt(s_groups^2 / groups + s_rounds^2 / rounds)`. On six public sets the larger of the two
-/// alone held 40 of 48 true gains, both together all.
+/// alone held 40 of 48 true gains, both together 45.
 pub fn estimate(rounds: &[Vec<(u32, f64)>]) -> Option<Estimate> {
     let all: Vec<f64> = rounds.iter().flatten().map(|(_, value)| *value).collect();
     let n = all.len() as f64;
