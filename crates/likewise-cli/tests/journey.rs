@@ -457,7 +457,7 @@ fn a_handful_of_labels_of_the_user() {
     for part in [
         "Did the labels help?",
         "R-precision",
-        "How sure: labels that were kept back asked",
+        "How sure: 40 labels were kept back in turn",
         "Next:",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -100,7 +100,7 @@ impl Spectrum {
     }
 
     /// As [`fit`](Self::fit) or, with `standardized`, [`fit_standardized`](Self::fit_standardized),
-    /// of the rows that are not [outsized](crate::matrix::outsized), and which rows were left out
+    /// of the rows that are not [`outsized`], and which rows were left out
     /// for that.
     ///
     /// A single row of 1e30 is otherwise the first direction, the mean and the scale of all. The
