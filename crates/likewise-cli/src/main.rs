@@ -41,11 +41,12 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             .build_global()
             .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
     }
-    let monitor = progress::monitor(&cli.common);
+    let (monitor, stages) = progress::monitor(&cli.common);
     let device = likewise_nn::device(&cli.common.device)?;
     let at = verb::Context {
         common: &cli.common,
         monitor: &monitor,
+        stages: &stages,
         device: &device,
     };
     match &cli.verb {

@@ -1,5 +1,6 @@
 //! A run is a folder: what `fit` leaves and the other verbs read.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,9 @@ pub(crate) struct Record {
     pub(crate) data: String,
     pub(crate) data_sha256: String,
     pub(crate) items: usize,
-    pub(crate) seconds: std::collections::BTreeMap<&'static str, f64>,
+    pub(crate) seconds: BTreeMap<&'static str, f64>,
+    /// The same time by stage of the work.
+    pub(crate) stages: BTreeMap<String, f64>,
     pub(crate) peak_memory_bytes: Option<u64>,
     pub(crate) threads: usize,
 }

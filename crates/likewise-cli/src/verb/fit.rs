@@ -108,6 +108,9 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
             card.recall
         ))?;
     }
+    if !at.common.quiet {
+        eprintln!("{}", at.stages.in_words(clock.elapsed().as_secs_f64()));
+    }
     let summary = serde_json::to_value(&study.results.summary)?;
     args.gate.iter().try_for_each(|gate| gate.check(&summary))
 }
@@ -199,6 +202,7 @@ impl Job {
                 data_sha256: self.digest.clone(),
                 items: collection.len(),
                 seconds: self.seconds.clone(),
+                stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),
                 threads: rayon::current_num_threads(),
             },

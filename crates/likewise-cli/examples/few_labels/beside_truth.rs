@@ -1,83 +1,18 @@
-//! What a fit of a handful of labels says of itself, beside the truth.
-//!
-//! ```text
-//! cargo run --release -p likewise-cli --example few_labels > results/few-labels/README.md
-//! ```
-//!
-//! Public sets whose labels are all known are treated as users treat theirs: 1, 5, 10, 20 and
-//! 50 labels a class are shown to the study and nothing else; it fits all of them and says by
-//! its own rounds what they are worth. The truth is then measured by all other labels: each
-//! unlabeled item asks, and all items are searched.
+//! What a fit says of itself, beside the truth over all unlabeled items.
 
 use std::io::Write;
 
-use likewise::eval::ranking::{self, Measure};
 use likewise::eval::whitening::Spectrum;
-use likewise::{Collection, Labels, Monitor, View};
-use likewise_io::ReadOptions;
-use likewise_nn::Recipe;
-use likewise_nn::study::{Answer, Delivered, Found, Plan, Protocol, SplitKind};
-use ndarray::ArrayView2;
+use likewise::{Collection, Labels};
+use likewise_nn::study::{Answer, Delivered, Found};
 
-type Failed = Box<dyn std::error::Error>;
+use super::sets::{self, MOST, SETS, Truth, truth};
+use super::Failed;
 
-/// File and view of each set.
-const SETS: [(&str, &str, &str); 6] = [
-    ("digits kar", "", "kar"),
-    ("digits zer", "", "zer"),
-    ("optdigits", "classical/optdigits.npz", "X"),
-    ("satimage", "classical/satimage.npz", "X"),
-    ("segment", "classical/segment.npz", "X"),
-    ("semeion", "classical/semeion.npz", "X"),
-];
+/// Sets that take part: the first of the list.
+const FIRST: usize = 6;
 const BUDGETS: [usize; 5] = [1, 5, 10, 20, 50];
 const DRAWS: u64 = 2;
-/// Items of a set that take part, so that all runs take minutes.
-const MOST: usize = 2400;
-
-/// R@1, MAP@R and R-precision of the unlabeled items among all.
-struct Truth {
-    recall: f64,
-    map_at_r: f64,
-    r_precision: f64,
-}
-
-fn truth(embeddings: ArrayView2<f32>, all: &Labels, shown: &Labels) -> Result<Truth, Failed> {
-    let gallery: Vec<usize> = (0..all.len()).collect();
-    let asks = |&i: &usize| shown[i].class().is_none();
-    let queries: Vec<usize> = gallery.iter().copied().filter(asks).collect();
-    let protocol = ranking::Protocol::new(embeddings, all, &queries, &gallery);
-    let ranking = ranking::evaluate(&protocol, &[1], &Monitor::silent())?;
-    let of = |measure| ranking.mean(measure).unwrap_or(f64::NAN);
-    Ok(Truth {
-        recall: of(Measure::Recall(1)),
-        map_at_r: of(Measure::MapAtR),
-        r_precision: of(Measure::RPrecision),
-    })
-}
-
-fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)>, Failed> {
-    let path = match file {
-        "" => Some(likewise_testdata::digits()),
-        file => likewise_testdata::large(file),
-    };
-    let Some(path) = path else { return Ok(None) };
-    let whole = likewise_io::read(&path, &ReadOptions::default(), &Monitor::silent())?;
-    let step = whole.len().div_ceil(MOST);
-    let rows: Vec<usize> = (0..whole.len()).step_by(step).collect();
-    let part = whole.select(&rows);
-    let labels = part.labels.clone().ok_or("no labels")?;
-    let matrix = part.view(Some(view))?.matrix.clone();
-    let only = View {
-        name: view.into(),
-        matrix,
-        present: None,
-    };
-    Ok(Some((
-        Collection::new(part.ids().to_vec(), vec![only])?,
-        labels,
-    )))
-}
 
 /// One run: what the study said, and the truth of the start and of what it delivered.
 struct Ran {
@@ -95,33 +30,16 @@ impl Ran {
         seed: u64,
     ) -> Result<Self, Failed> {
         let features = collection.views()[0].matrix.view();
-        let recipe = Recipe::default();
-        let protocol = Protocol {
-            split: SplitKind::Folds,
-            seed,
-            ..Protocol::default()
-        };
-        let plan = Plan {
-            collection,
-            features,
-            images: None,
-            recipe: &recipe,
-            protocol: &protocol,
-            pretrained: None,
-            checkpoints: None,
-            events: None,
-            data_digest: String::new(),
-            device: likewise_nn::device("cpu")?,
-        };
-        let study = plan.run(&Monitor::silent())?;
+        let ask = |embeddings| truth(embeddings, all, |i| shown[i].class().is_none());
+        let study = sets::fit(collection, seed)?;
         let answers = study.results.answers;
-        let after = truth(study.embeddings.view(), all, shown)?;
-        let raw = truth(features, all, shown)?;
+        let after = ask(study.embeddings.view())?;
+        let raw = ask(features)?;
         // The baseline of the study: shrinkage 10.
         let whitened = Spectrum::fit(features)?
             .rotated(features, &[10.0])?
             .remove(0);
-        let whitened = truth(whitened.view(), all, shown)?;
+        let whitened = ask(whitened.view())?;
         let raw_is_start = match &answers.labels {
             Some(answer) => answer.against == "raw",
             None => raw.r_precision >= whitened.r_precision,
@@ -188,12 +106,12 @@ impl Ran {
     }
 }
 
-fn main() -> Result<(), Failed> {
-    let mut out = std::io::stdout().lock();
+/// Writes the table.
+pub(crate) fn write(out: &mut impl Write) -> Result<(), Failed> {
     writeln!(
         out,
         "# What a fit of a handful of labels says of itself, beside the truth\n\n\
-         Written by `cargo run --release -p likewise-cli --example few_labels`. Default recipe, no \
+         Written by `cargo run --release -p likewise-cli --example few_labels truth`. Default recipe, no \
          split: all labels are fitted, and rounds that keep some back measure the R-precision \
          against all items. Truth: every unlabeled item asks, all items are searched. Sets of more \
          than {MOST} items are thinned evenly. Gains are in R-precision over the better of raw and \
@@ -202,8 +120,8 @@ fn main() -> Result<(), Failed> {
          |---|---|---|---|---|---|---|---|---|"
     )?;
     let mut runs = Vec::new();
-    for (name, file, view) in SETS {
-        let Some((mut collection, all)) = read(file, view)? else {
+    for (name, file, view) in &SETS[..FIRST] {
+        let Some((mut collection, all)) = sets::read(file, view)? else {
             continue;
         };
         for m in BUDGETS {

@@ -1,0 +1,26 @@
+//! What a fit of a handful of labels says of itself beside the truth, and what each further
+//! label is worth.
+//!
+//! ```text
+//! cargo run --release -p likewise-cli --example few_labels truth > results/few-labels/README.md
+//! cargo run --release -p likewise-cli --example few_labels budgets > results/few-labels/budgets.md
+//! ```
+//!
+//! Public sets whose labels are all known are treated as users treat theirs: some labels a class
+//! are shown to the study and nothing else; it fits all of them. The truth is then measured by
+//! all other labels: each unlabeled item asks, and all items are searched.
+
+mod beside_truth;
+mod budgets;
+mod sets;
+
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failed> {
+    let mut out = std::io::stdout().lock();
+    match std::env::args().nth(1).as_deref() {
+        Some("truth") => beside_truth::write(&mut out),
+        Some("budgets") => budgets::write(&mut out),
+        _ => Err("say which table: truth or budgets".into()),
+    }
+}

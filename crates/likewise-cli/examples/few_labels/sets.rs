@@ -1,0 +1,95 @@
+//! Public sets whose labels are all known, treated as users treat theirs.
+
+use likewise::eval::ranking::{self, Measure};
+use likewise::{Collection, Labels, Monitor, View};
+use likewise_io::ReadOptions;
+use likewise_nn::Recipe;
+use likewise_nn::study::{Plan, Protocol, SplitKind, Study};
+use ndarray::ArrayView2;
+
+use super::Failed;
+
+/// Name, file and view of each set.
+pub(crate) const SETS: [(&str, &str, &str); 8] = [
+    ("digits kar", "", "kar"),
+    ("digits zer", "", "zer"),
+    ("optdigits", "classical/optdigits.npz", "X"),
+    ("satimage", "classical/satimage.npz", "X"),
+    ("segment", "classical/segment.npz", "X"),
+    ("semeion", "classical/semeion.npz", "X"),
+    ("pendigits", "classical/pendigits.npz", "X"),
+    ("isolet", "classical/isolet1560.npz", "X"),
+];
+/// Items of a set that take part, so that all runs take minutes.
+pub(crate) const MOST: usize = 2400;
+
+/// R@1, MAP@R and R-precision of the items that ask among all.
+pub(crate) struct Truth {
+    pub(crate) recall: f64,
+    pub(crate) map_at_r: f64,
+    pub(crate) r_precision: f64,
+}
+
+pub(crate) fn truth(
+    embeddings: ArrayView2<f32>,
+    all: &Labels,
+    asks: impl Fn(usize) -> bool,
+) -> Result<Truth, Failed> {
+    let gallery: Vec<usize> = (0..all.len()).collect();
+    let queries: Vec<usize> = gallery.iter().copied().filter(|&i| asks(i)).collect();
+    let protocol = ranking::Protocol::new(embeddings, all, &queries, &gallery);
+    let ranking = ranking::evaluate(&protocol, &[1], &Monitor::silent())?;
+    let of = |measure| ranking.mean(measure).unwrap_or(f64::NAN);
+    Ok(Truth {
+        recall: of(Measure::Recall(1)),
+        map_at_r: of(Measure::MapAtR),
+        r_precision: of(Measure::RPrecision),
+    })
+}
+
+/// The items of a set without their labels, and the labels; `None` where it is not there.
+pub(crate) fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)>, Failed> {
+    let path = match file {
+        "" => Some(likewise_testdata::digits()),
+        file => likewise_testdata::large(file),
+    };
+    let Some(path) = path else { return Ok(None) };
+    let whole = likewise_io::read(&path, &ReadOptions::default(), &Monitor::silent())?;
+    let step = whole.len().div_ceil(MOST);
+    let rows: Vec<usize> = (0..whole.len()).step_by(step).collect();
+    let part = whole.select(&rows);
+    let labels = part.labels.clone().ok_or("no labels")?;
+    let matrix = part.view(Some(view))?.matrix.clone();
+    let only = View {
+        name: view.into(),
+        matrix,
+        present: None,
+    };
+    Ok(Some((
+        Collection::new(part.ids().to_vec(), vec![only])?,
+        labels,
+    )))
+}
+
+/// A fit of all labels that the collection shows, by the default recipe.
+pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
+    let recipe = Recipe::default();
+    let protocol = Protocol {
+        split: SplitKind::Folds,
+        seed,
+        ..Protocol::default()
+    };
+    let plan = Plan {
+        collection,
+        features: collection.views()[0].matrix.view(),
+        images: None,
+        recipe: &recipe,
+        protocol: &protocol,
+        pretrained: None,
+        checkpoints: None,
+        events: None,
+        data_digest: String::new(),
+        device: likewise_nn::device("cpu")?,
+    };
+    Ok(plan.run(&Monitor::silent())?)
+}
