@@ -132,7 +132,7 @@ pub(crate) struct Data {
 }
 
 /// How images are read.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Images {
     /// Turn images into features with this network. Default: their pixels.
     #[arg(long, value_name = "FILE")]
@@ -454,9 +454,13 @@ pub(crate) struct Fit {
         required_unless_present = "dry_run"
     )]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with an interrupted run in the same folder.
+    /// Go on with an interrupted fit in the same folder.
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Replace the finished run in the folder, once the new one is complete; drop an
+    /// interrupted one.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<crate::data::Gate>,

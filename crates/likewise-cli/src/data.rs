@@ -1,5 +1,6 @@
 //! Reading what a verb works on, and small values of the command line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -236,20 +237,32 @@ pub(crate) fn with_view(
     name: Option<&str>,
     at: &Context,
 ) -> Result<(Collection, String), Failure> {
+    let (part, name) = part_with_view(&collection, name, at)?;
+    let part = match part {
+        Cow::Owned(part) => Some(part),
+        Cow::Borrowed(_) => None,
+    };
+    Ok((part.unwrap_or(collection), name))
+}
+
+/// The same, without a copy where all items have the view.
+pub(crate) fn part_with_view<'a>(
+    collection: &'a Collection,
+    name: Option<&str>,
+    at: &Context,
+) -> Result<(Cow<'a, Collection>, String), Failure> {
     let view = collection.view(name)?;
     let name = view.name.clone();
-    let Some(present) = &view.present else {
-        return Ok((collection, name));
-    };
-    let rows: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
-    let missing = present.len() - rows.len();
+    let present = view.present.as_deref().unwrap_or_default();
+    let missing = present.iter().filter(|present| !**present).count();
     if missing == 0 {
-        return Ok((collection, name));
+        return Ok((Cow::Borrowed(collection), name));
     }
+    let rows: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
     at.monitor.warn(format!(
         "{missing} items have no view {name} and are left out"
     ));
-    Ok((collection.select(&rows), name))
+    Ok((Cow::Owned(collection.select(&rows)), name))
 }
 
 /// The labels, or a message that says how to give some.

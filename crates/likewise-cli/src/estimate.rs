@@ -8,7 +8,7 @@ use likewise::{Monitor, neighbor};
 use ndarray::Array2;
 use serde::Serialize;
 
-use crate::args::Images;
+use crate::args::{Images, IndexName};
 use crate::data::{self, Bytes};
 use crate::failure::Failure;
 use crate::images;
@@ -108,6 +108,27 @@ impl Estimate {
             60.0 * 10.0 * 4.0 * n * k * c,
         )
         .resident(8.0 * n * c)
+    }
+
+    /// An index of `n` rows of `d` that are in memory.
+    pub(crate) fn index(self, kind: IndexName, n: f64, d: f64) -> Self {
+        match kind {
+            IndexName::Flat => self,
+            // Unit rows, rows to compare with, and a graph of 16 to 32 neighbours with its
+            // rows, once more as bytes. An item meets a few thousand others.
+            IndexName::Hnsw => self.stage(
+                n * (8.0 * d + 2.0 * (4.0 * d + 200.0)),
+                n * 4000.0 * 2.0 * d,
+            ),
+        }
+    }
+
+    /// A search of a few queries in the index of `n` rows of `d`.
+    pub(crate) fn search(self, kind: IndexName, n: f64, d: f64) -> Self {
+        match kind {
+            IndexName::Flat => self.stage(8.0 * n * d, 2.0 * n * d),
+            IndexName::Hnsw => self.stage(2.0 * n * (4.0 * d + 200.0), 2.0 * n * d),
+        }
     }
 
     /// An evaluation of `q` queries among `g` rows of `d`, `c` classes.

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use crate::plain;
+
 /// What ends the program early.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
@@ -40,10 +42,22 @@ impl Failure {
         self
     }
 
+    /// The same failure, and what can be done about it.
+    pub(crate) fn then(mut self, how: &str) -> Self {
+        self.message = format!("{}; {how}", self.message);
+        self
+    }
+
     /// Prints the message and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("error: {}", self.message);
+        eprintln!("error: {}", plain::message(&self.message));
         ExitCode::from(self.code)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
     }
 }
 

@@ -10,7 +10,9 @@ mod estimate;
 mod experiment;
 mod failure;
 mod images;
+mod memory;
 mod output;
+mod plain;
 mod progress;
 mod report;
 mod run_folder;
@@ -22,6 +24,9 @@ use args::{Cli, Verb};
 use clap::Parser;
 use failure::Failure;
 
+/// Threads that are started however few cores there are; thousands stall a machine.
+const MOST_THREADS: usize = 64;
+
 fn main() -> ExitCode {
     let cli = match config::arguments(std::env::args_os()).map(Cli::try_parse_from) {
         Ok(Ok(cli)) => cli,
@@ -30,18 +35,28 @@ fn main() -> ExitCode {
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => e.report(),
+        Err(e) => memory::passed().unwrap_or(e).report(),
     }
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     if let Some(threads) = cli.common.threads {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = MOST_THREADS.max(4 * cores);
+        if threads.get() > most {
+            return Err(Failure::usage(format!(
+                "--threads {threads}: at most {most} on this machine, which has {cores} cores"
+            )));
+        }
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())
             .build_global()
             .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
     }
     let (monitor, stages) = progress::monitor(&cli.common);
+    if let Some(limit) = cli.common.max_memory {
+        memory::watch(limit.0, &monitor);
+    }
     let device = likewise_nn::device(&cli.common.device)?;
     let at = verb::Context {
         common: &cli.common,

@@ -7,6 +7,7 @@ use likewise::eval::summary::Summary;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::plain;
 
 /// Whether nobody reads stdout any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -15,11 +16,20 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// but the work goes on: what comes after the output, such as a quality gate, still decides
 /// the exit code.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), Failure> {
+    put(&plain::line(text.as_ref()))
+}
+
+/// Writes text of several lines; names of the data in it must be [plain](plain::name).
+pub(crate) fn text(text: impl AsRef<str>) -> Result<(), Failure> {
+    put(&plain::lines(text.as_ref()))
+}
+
+fn put(text: &str) -> Result<(), Failure> {
     if CLOSED.load(Ordering::Relaxed) {
         return Ok(());
     }
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{}", text.as_ref()) {
+    match writeln!(out, "{text}") {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())
@@ -30,7 +40,7 @@ pub(crate) fn line(text: impl AsRef<str>) -> Result<(), Failure> {
 
 /// Writes a value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    line(serde_json::to_string_pretty(value)?)
+    put(&plain::json(&serde_json::to_string_pretty(value)?))
 }
 
 /// A column: its title, its name in `ci`, and its value.
@@ -84,7 +94,14 @@ fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
 }
 
 /// Columns padded to their widest cell: the first to the left, the others to the right.
+///
+/// Whatever the cells hold, they stay in their places.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
+    let plain = |line: &Vec<String>| -> Vec<String> {
+        let cells = line.iter().map(|cell| plain::name(cell).into_owned());
+        cells.collect()
+    };
+    let lines: Vec<Vec<String>> = lines.iter().map(plain).collect();
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         let cells = lines.iter().filter_map(|line| line.get(c));

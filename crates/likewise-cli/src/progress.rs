@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use likewise::{Event, Monitor};
 
 use crate::args::Common;
+use crate::plain;
 
 /// Seconds that each stage of the work took. Of a stage inside another one the time counts for
 /// the inner one only.
@@ -85,8 +86,8 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
             return;
         };
         let say = |line: String| match current.as_ref() {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| eprintln!("{}", plain::message(&line))),
+            None => eprintln!("{}", plain::message(&line)),
         };
         match event {
             Event::Start { stage, total } if bars => {
@@ -137,7 +138,7 @@ fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.set_message(stage.to_owned());
+    bar.set_message(plain::name(stage).into_owned());
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

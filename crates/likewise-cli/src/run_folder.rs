@@ -1,5 +1,9 @@
 //! A run is a folder: what `fit` leaves and the other verbs read.
 
+mod lock;
+mod parts;
+mod work;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,6 +18,10 @@ use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
+use self::lock::Lock;
+pub(crate) use self::parts::Parts;
+use self::work::{COMPLETE, UNFINISHED, has_begun, move_up};
+pub(crate) use self::work::{Rights, Work};
 use crate::args::IndexName;
 use crate::failure::Failure;
 
@@ -33,19 +41,26 @@ pub(crate) struct Config {
 }
 
 /// `run.json`: how the run came about.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    pub(crate) version: &'static str,
+    pub(crate) version: String,
     pub(crate) arguments: Vec<String>,
     pub(crate) seed: u64,
     pub(crate) data: String,
     pub(crate) data_sha256: String,
     pub(crate) items: usize,
-    pub(crate) seconds: BTreeMap<&'static str, f64>,
+    pub(crate) seconds: BTreeMap<String, f64>,
     /// The same time by stage of the work.
+    #[serde(default)]
     pub(crate) stages: BTreeMap<String, f64>,
     pub(crate) peak_memory_bytes: Option<u64>,
     pub(crate) threads: usize,
+    /// How the data were read; together with their digest it tells them from others.
+    #[serde(default)]
+    pub(crate) read_as: String,
+    /// What tells the files of this run from those of another.
+    #[serde(default)]
+    pub(crate) parts: Parts,
 }
 
 /// `index/index.json`: what the index is.
@@ -66,6 +81,9 @@ pub(crate) struct IndexCard {
     pub(crate) effort: Option<usize>,
     /// Digest of the index file; none for `flat`, which has no file.
     pub(crate) sha256: Option<String>,
+    /// What tells the embeddings that it was built of from others; none outside of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) embeddings: Option<String>,
 }
 
 /// From this many items on, `fit` builds an approximate index. Below, comparing with every
@@ -79,114 +97,78 @@ const FEW_QUERIES: usize = 16;
 
 const HNSW_FILE: &str = "hnsw.usearch";
 
-/// The folder of a run.
+/// `config.json` and `run.json`.
+const CONFIG: &str = "config.json";
+const RECORD: &str = "run.json";
+const EMBEDDINGS: &str = "embeddings.npy";
+
+/// The folder of a finished run.
 #[derive(Debug, Clone)]
-pub(crate) struct RunFolder(pub(crate) PathBuf);
+pub(crate) struct RunFolder {
+    root: PathBuf,
+    parts: Parts,
+}
 
 impl RunFolder {
-    /// Makes the folder for a new run. A folder that holds something else is refused.
-    pub(crate) fn create(path: &Path, resume: bool) -> Result<Self, Failure> {
-        let folder = Self(path.to_owned());
-        let shown = path.display();
-        let cannot = |e: std::io::Error| Failure::failed(format!("{shown}: {e}"));
-        if path.exists() {
-            let mut entries = std::fs::read_dir(path).map_err(cannot)?;
-            let ours = ["config.json", "run.json"];
-            if entries.next().is_some() && !ours.iter().any(|file| path.join(file).exists()) {
-                return Err(Failure::usage(format!(
-                    "{shown} holds something else than a run; name another folder"
-                )));
-            }
-        }
-        std::fs::create_dir_all(folder.checkpoints()).map_err(cannot)?;
-        if !resume {
-            std::fs::remove_dir_all(folder.checkpoints()).map_err(cannot)?;
-            std::fs::create_dir_all(folder.checkpoints()).map_err(cannot)?;
-        }
-        // Results of an older run must not stand beside those of this one, nor its events,
-        // which TensorBoard would show as if they were of this one.
-        if !resume && folder.config().is_ok() {
-            match std::fs::remove_dir_all(folder.file("events")) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(cannot(e)),
-                _ => {}
-            }
-        }
-        for file in ["run.json", "metrics.json", "report.html"] {
-            match std::fs::remove_file(path.join(file)) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(cannot(e)),
-                _ => {}
-            }
-        }
-        folder.sweep();
-        Ok(folder)
+    /// Whether a folder holds a finished run: its record says so, which no other program writes.
+    pub(crate) fn is_run(path: &Path) -> bool {
+        record(path).is_ok()
     }
 
-    /// Removes temporary files that a killed process left.
-    fn sweep(&self) {
-        for folder in [self.0.clone(), self.checkpoints(), self.0.join("index")] {
-            let Ok(entries) = std::fs::read_dir(folder) else {
-                continue;
-            };
-            for entry in entries.flatten() {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if name.starts_with('.') && name.ends_with(".part") {
-                    // One that stays does no harm.
-                    let _ = std::fs::remove_file(entry.path());
-                }
-            }
-        }
+    /// Whether a folder is meant to be a run, be it unfinished or damaged.
+    pub(crate) fn is_meant(path: &Path) -> bool {
+        path.join(RECORD).exists() || path.join(COMPLETE).exists() || has_begun(path)
     }
 
-    /// Takes back what stands there when the work cannot be done at all.
-    pub(crate) fn abandon(&self) {
-        // Whatever cannot be removed does no harm: a new run replaces it.
-        let _ = std::fs::remove_dir_all(self.checkpoints());
-        let _ = std::fs::remove_file(self.file("config.json"));
-        let _ = std::fs::remove_dir(&self.0);
-    }
-
-    /// The folder of an existing run.
+    /// The folder of a finished run.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        if path.join("config.json").is_file() {
-            return Ok(Self(path.to_owned()));
+        if !Self::is_meant(path) {
+            return Err(Failure::failed(format!(
+                "{}: not a run; `likewise fit DATA -o {0}` makes one",
+                path.display()
+            )));
         }
-        Err(Failure::failed(format!(
-            "{}: not a run; `likewise fit DATA -o {0}` makes one",
-            path.display()
-        )))
+        Ok(Self {
+            root: path.to_owned(),
+            parts: record(path)?.parts,
+        })
     }
 
-    pub(crate) fn checkpoints(&self) -> PathBuf {
-        self.0.join("checkpoints")
+    /// The same, held against other writers until the lock is dropped.
+    pub(crate) fn hold(path: &Path) -> Result<(Self, Lock), Failure> {
+        Self::open(path)?;
+        let lock = Lock::take(path)?;
+        move_up(path)?;
+        Ok((Self::open(path)?, lock))
     }
 
+    pub(crate) fn record(&self) -> Result<Record, Failure> {
+        record(&self.root)
+    }
+
+    /// Where a file of the run lies.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        place(&self.root, name)
     }
 
-    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Failure> {
-        let mut text = serde_json::to_string_pretty(value)?;
-        text.push('\n');
-        self.write(name, text.as_bytes())
-    }
-
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        Ok(atomic::write(self.file(name), |file| {
-            Ok(file.write_all(bytes)?)
-        })?)
+    /// The same, of a file that stands in the record: it must be that of this run.
+    fn part(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.file(name);
+        if let Some(mark) = self.parts.get(name)
+            && parts::mark(&path)? != *mark
+        {
+            return Err(Failure::failed(format!(
+                "{}: not the file that {RECORD} tells of: it is damaged, or of another run; fit \
+                 again",
+                path.display()
+            )));
+        }
+        Ok(path)
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
-        let path = self.file(name);
-        std::fs::read(&path).map_err(|e| {
-            let unfinished = if e.kind() == std::io::ErrorKind::NotFound {
-                "; the run is not finished: go on with `likewise fit ... --resume`"
-            } else {
-                ""
-            };
-            Failure::failed(format!("{}: {e}{unfinished}", path.display()))
-        })
+        let path = self.part(name)?;
+        std::fs::read(&path).map_err(|e| Failure::failed(format!("{}: {e}", path.display())))
     }
 
     fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
@@ -195,7 +177,7 @@ impl RunFolder {
     }
 
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        self.read_json("config.json")
+        self.read_json(CONFIG)
     }
 
     pub(crate) fn metrics(&self) -> Result<serde_json::Value, Failure> {
@@ -211,30 +193,11 @@ impl RunFolder {
     }
 
     pub(crate) fn items(&self) -> Result<Vec<ItemRow>, Failure> {
-        Ok(likewise_io::items::read(self.file("items.parquet"))?)
+        Ok(likewise_io::items::read(self.part("items.parquet")?)?)
     }
 
     pub(crate) fn embeddings(&self) -> Result<Array2<f32>, Failure> {
-        Ok(likewise_io::read_matrix(self.file("embeddings.npy"), None)?)
-    }
-
-    /// Writes everything that a study leaves, but for `run.json`, which comes last.
-    pub(crate) fn save(&self, study: &Study, collection: &Collection) -> Result<(), Failure> {
-        self.write("model.safetensors", &study.model.to_safetensors()?)?;
-        likewise_io::items::write(self.file("items.parquet"), &rows(study, collection))?;
-        likewise_io::write_npy(self.file("embeddings.npy"), study.embeddings.view())?;
-        let ids: Vec<String> = study
-            .train
-            .iter()
-            .map(|&i| collection.ids()[i].clone())
-            .collect();
-        likewise_io::beliefs::write(
-            self.file("beliefs.npz"),
-            &study.beliefs,
-            &study.classes,
-            &ids,
-        )?;
-        self.write_json("metrics.json", &study.results)
+        Ok(likewise_io::read_matrix(self.part(EMBEDDINGS)?, None)?)
     }
 
     /// The embedding of one item, of which no others are read.
@@ -247,7 +210,7 @@ impl RunFolder {
     }
 
     fn mapped(&self) -> Result<Option<likewise_io::Mapped>, Failure> {
-        Ok(likewise_io::Mapped::npy(self.file("embeddings.npy"))?)
+        Ok(likewise_io::Mapped::npy(self.part(EMBEDDINGS)?)?)
     }
 
     /// The nearest of the `items` of this run to each query. A few queries compare with every
@@ -269,10 +232,17 @@ impl RunFolder {
             Err(Failure::failed(format!(
                 "{}: the index holds {held} items, the run {items}; build it anew with \
                  `likewise index {0}`",
-                self.0.display(),
+                self.root.display(),
             )))
         };
         check(card.as_ref().map_or(items, |card| card.items))?;
+        let mark = card.as_ref().and_then(|card| card.embeddings.as_ref());
+        if mark.is_some_and(|mark| self.parts.get(EMBEDDINGS).is_some_and(|own| own != mark)) {
+            return Err(Failure::failed(format!(
+                "{}: the index is of other embeddings; build it anew with `likewise index {0}`",
+                self.root.display(),
+            )));
+        }
         if queries.nrows() <= FEW_QUERIES
             && let Some(mapped) = self.mapped()?
         {
@@ -282,6 +252,17 @@ impl RunFolder {
         let index = self.index(card.as_ref().filter(|_| !exact))?;
         check(index.len())?;
         Ok(index.search(queries, k, monitor)?)
+    }
+
+    /// What is asked for the nearest of many queries.
+    pub(crate) fn index_kind(&self) -> Result<IndexName, Failure> {
+        let card = self.index_card()?;
+        let hnsw = card.is_some_and(|card| card.kind == "hnsw");
+        Ok(if hnsw {
+            IndexName::Hnsw
+        } else {
+            IndexName::Flat
+        })
     }
 
     fn index_card(&self) -> Result<Option<IndexCard>, Failure> {
@@ -302,7 +283,7 @@ impl RunFolder {
                         "{}: not the file that index.json describes; build it anew with \
                          `likewise index {}`",
                         path.display(),
-                        self.0.display()
+                        self.root.display()
                     )));
                 }
                 let bytes = std::fs::read(&path)?;
@@ -316,6 +297,47 @@ impl RunFolder {
     }
 }
 
+/// The place of a file of a run: below, while a new run has not moved up altogether.
+fn place(root: &Path, name: &str) -> PathBuf {
+    let below = root.join(COMPLETE).join(name);
+    if below.exists() {
+        below
+    } else {
+        root.join(name)
+    }
+}
+
+fn record(root: &Path) -> Result<Record, Failure> {
+    let path = place(root, RECORD);
+    let bytes = std::fs::read(&path).map_err(|e| {
+        let unfinished = root.join(UNFINISHED).exists();
+        if e.kind() == std::io::ErrorKind::NotFound && unfinished {
+            let shown = root.display();
+            return Failure::failed(format!(
+                "{shown}: the run is not finished: go on with `likewise fit ... -o {shown} \
+                 --resume`"
+            ));
+        }
+        Failure::failed(format!("{}: {e}", path.display()))
+    })?;
+    serde_json::from_slice(&bytes)
+        .map_err(|e| Failure::failed(format!("{}: broken: {e}", path.display())))
+}
+
+/// Writes everything that a study leaves, but for `run.json`, which comes last.
+pub(crate) fn save(to: &Work, study: &Study, collection: &Collection) -> Result<(), Failure> {
+    to.write("model.safetensors", &study.model.to_safetensors()?)?;
+    likewise_io::items::write(to.file("items.parquet"), &rows(study, collection))?;
+    likewise_io::write_npy(to.file(EMBEDDINGS), study.embeddings.view())?;
+    let ids: Vec<String> = study
+        .train
+        .iter()
+        .map(|&i| collection.ids()[i].clone())
+        .collect();
+    likewise_io::beliefs::write(to.file("beliefs.npz"), &study.beliefs, &study.classes, &ids)?;
+    to.write_json("metrics.json", &study.results)
+}
+
 /// The kind of index that suits a collection of this size.
 pub(crate) fn suitable(items: usize) -> IndexName {
     if items >= APPROXIMATE_FROM {
@@ -325,10 +347,11 @@ pub(crate) fn suitable(items: usize) -> IndexName {
     }
 }
 
-/// Builds an index, measures its recall and writes both into `folder`.
+/// Builds an index, measures its recall and writes both into `folder`; `of_run` is the file of
+/// the embeddings, where they belong to a run.
 pub(crate) fn write_index(
     folder: &Path,
-    embeddings: ArrayView2<f32>,
+    (embeddings, of_run): (ArrayView2<f32>, Option<&Path>),
     kind: IndexName,
     k: usize,
     seed: u64,
@@ -345,6 +368,7 @@ pub(crate) fn write_index(
         recall: 1.0,
         effort: None,
         sha256: None,
+        embeddings: of_run.map(parts::mark).transpose()?,
     };
     if kind == IndexName::Hnsw {
         let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
@@ -374,6 +398,10 @@ pub(crate) fn write_index(
     atomic::write(folder.join("index.json"), |file| {
         Ok(file.write_all(json.as_bytes())?)
     })?;
+    if card.sha256.is_none() {
+        // One of an older index; where it stays it is not read.
+        let _ = std::fs::remove_file(folder.join(HNSW_FILE));
+    }
     Ok(card)
 }
 

@@ -1,5 +1,7 @@
 //! Recipes: all choices of a run, in one value that can be written down.
 
+mod limits;
+
 use std::path::Path;
 
 use likewise::linear::Rca;
@@ -631,6 +633,7 @@ impl Recipe {
             );
             return Err(Error::parameter("train.epochs", epochs, &rule));
         }
+        self.check_sizes()?;
         self.head.validate()?;
         if let Some(encoder) = &self.encoder {
             encoder.validate()?;

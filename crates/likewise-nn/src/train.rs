@@ -6,6 +6,7 @@ mod config;
 mod gradient;
 mod log;
 mod map;
+mod models;
 mod rca;
 mod selection;
 mod state;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use checkpoint::Checkpoint;
 pub use config::{Confidence, Keep, Optimizer, Schedule, TrainConfig};
 pub(crate) use log::Log;
+pub(crate) use models::{Models, Wanted};
 pub(crate) use selection::{ENOUGH, Mean, Score, Validation};
 pub use selection::{NoEvidence, Why};
 pub(crate) use targets::Targets;
@@ -72,6 +74,8 @@ pub(crate) struct Task<'a> {
     /// Super-class of each class.
     pub(crate) groups: &'a [u32],
     pub(crate) epochs: usize,
+    /// Which model will be asked for.
+    pub(crate) wanted: Wanted,
     pub(crate) seed: u64,
     pub(crate) device: &'a Device,
 }
@@ -84,10 +88,10 @@ pub(crate) struct Rotated<'a> {
     pub(crate) map: &'a Whitening,
 }
 
-/// A finished training: the model after every epoch, and the log.
+/// A finished training: the models that may be asked for, and the log of every epoch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trained {
-    pub(crate) models: Vec<Model>,
+    pub(crate) models: Models,
     pub(crate) log: Vec<Epoch>,
     pub(crate) scores: Vec<Option<Score>>,
 }
@@ -164,12 +168,12 @@ impl Task<'_> {
 /// Trains a model.
 ///
 /// `targets(epoch, models)` gives what epoch `epoch` (from 1) learns; it may look at the
-/// models after every epoch so far, the start first. `score` judges a model. Random steps depend on the
+/// model before it, and at that before the current partition. `score` judges a model. Random steps depend on the
 /// task's seed and the epoch alone, so a resumed training repeats an undisturbed one. `log` is
 /// the folder of an event log.
 pub(crate) fn train(
     task: &Task,
-    mut targets: impl FnMut(usize, &[Model]) -> Result<Targets>,
+    mut targets: impl FnMut(usize, &Models) -> Result<Targets>,
     score: impl Fn(Option<&Model>) -> Result<Option<Score>>,
     (mut checkpoint, log): (Option<Checkpoint>, Option<PathBuf>),
     monitor: &Monitor,
@@ -179,10 +183,10 @@ pub(crate) fn train(
     }
     let device = task.device.clone().autodiff();
     // A network that labels have taught knows better neighbours than the features do.
-    let began = match task.recipe.pretraining {
-        Some(_) => vec![task.start_model()?],
-        None => Vec::new(),
-    };
+    let mut began = Models::default();
+    if task.recipe.pretraining.is_some() {
+        began.insert(0, task.start_model()?);
+    }
     let mut current = targets(1, &began)?;
     drop(began);
     let proxies = first_proxies(task, &current);
@@ -218,7 +222,7 @@ pub(crate) fn train(
         record(task, model, loss, (&score, monitor), &mut done)?;
         note(&mut log, &done)?;
         if let Some(checkpoint) = &mut checkpoint {
-            checkpoint.save(&state, &done, epoch == task.epochs)?;
+            checkpoint.save(&state, &done, epoch == task.epochs, monitor);
         }
         monitor.step(epoch as u64)?;
     }
@@ -385,8 +389,9 @@ fn record(
         effective_rank: meter.effective_rank,
         mean_cosine: meter.mean_cosine,
     });
-    done.models.push(model);
+    done.models.insert(epoch, model);
     done.scores.push(validation);
+    done.models.prune(task.wanted, task.recipe, &done.scores);
     Ok(())
 }
 

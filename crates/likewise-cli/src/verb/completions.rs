@@ -4,14 +4,11 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Completions};
 use crate::failure::Failure;
+use crate::output;
 
-#[expect(clippy::unnecessary_wraps, reason = "all verbs have one shape")]
 pub(crate) fn run(args: &Completions) -> Result<(), Failure> {
-    clap_complete::generate(
-        args.shell,
-        &mut Cli::command(),
-        "likewise",
-        &mut std::io::stdout(),
-    );
-    Ok(())
+    // The generator ends the program where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "likewise", &mut script);
+    output::text(String::from_utf8_lossy(&script).trim_end())
 }

@@ -13,14 +13,18 @@ use super::fit::{Job, print};
 use crate::args::Demo;
 use crate::failure::Failure;
 use crate::output;
+use crate::plain;
 use crate::report::{Rows, Thumbnails};
-use crate::run_folder::RunFolder;
+use crate::run_folder::{Rights, RunFolder, Work};
 
 /// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
 const DIGITS: &[u8] = include_bytes!("../../../../testdata/digits.npz");
 
 /// Rows and columns of the view `pix`.
 const PIXELS: (usize, usize) = (16, 15);
+
+/// In the place of a digest of the data.
+const DIGEST: &str = "built-in";
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -33,7 +37,13 @@ struct Answer<'a> {
 pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let collection = likewise_io::read_bytes(Form::Npz, DIGITS, &ReadOptions::default())?;
     let view = collection.view(Some(&args.view))?;
-    let folder = RunFolder::create(&args.out, false)?;
+    let record = RunFolder::open(&args.out).and_then(|run| run.record());
+    let rights = Rights {
+        // A demo run may be made again.
+        overwrite: record.is_ok_and(|record| record.data_sha256 == DIGEST),
+        ..Rights::default()
+    };
+    let work = Work::begin(&args.out, rights)?;
     let mut job = Job {
         recipe: Recipe::default(),
         protocol: Protocol {
@@ -44,11 +54,10 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
             ..Protocol::default()
         },
         data: format!("built-in digits, view {}", view.name),
-        digest: "built-in".into(),
+        digest: DIGEST.into(),
         read_as: format!("view {}", view.name),
         trained: None,
         pretrained: None,
-        resumes: false,
         seconds: BTreeMap::new(),
     };
     if !at.common.json {
@@ -68,7 +77,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let (study, _) = job.run(
         &collection,
         view,
-        &folder,
+        work,
         Some(thumbnails),
         Some(&zero_shot),
         at,
@@ -81,19 +90,20 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         });
     }
     let classes = "Tested on other items of the same ten classes (mean ± half a 95 % interval):\n";
-    output::line(classes)?;
+    output::text(classes)?;
     print(&study.results)?;
-    output::line("\nTested on classes that were never seen (class-disjoint split):\n")?;
+    output::text("\nTested on classes that were never seen (class-disjoint split):\n")?;
     print(&zero_shot)?;
-    let run = args.out.display();
-    output::line(format!(
+    let run = args.out.display().to_string();
+    let run = plain::name(&run);
+    output::text(format!(
         "\nLook at {run}/report.html, then try:\n  likewise search {run} --id 42 -k 5\n  likewise \
          eval {run}\n  likewise explain mixed"
     ))
 }
 
 fn intro(collection: &Collection, args: &Demo) -> Result<(), Failure> {
-    output::line(format!(
+    output::text(format!(
         "{} handwritten digits, feature set {}, {} labels a class; all other labels are hidden \
          and only measure.\n",
         collection.len(),

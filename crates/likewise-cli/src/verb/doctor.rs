@@ -13,6 +13,7 @@ use crate::args::Doctor;
 use crate::data;
 use crate::failure::Failure;
 use crate::output;
+use crate::plain;
 
 #[derive(Serialize)]
 struct Answer {
@@ -44,7 +45,11 @@ struct ViewCard {
 }
 
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
-    graph::shape(&args.data, at)?.read().check(at)?;
+    let shape = graph::shape(&args.data, at)?;
+    shape
+        .read()
+        .graph(shape.items, shape.columns, args.k as f64)
+        .check(at)?;
     let collection = data::load(&args.data, at)?;
     let mut warnings = Vec::new();
     let names: Vec<String> = match &args.data.view {
@@ -53,7 +58,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     };
     let mut views = Vec::new();
     for name in names {
-        let (part, name) = data::with_view(collection.clone(), Some(&name), at)?;
+        let (part, name) = data::part_with_view(&collection, Some(&name), at)?;
         let x = part.view(Some(&name))?.matrix.view();
         let parts = part
             .split
@@ -231,9 +236,9 @@ fn print(answer: &Answer) -> Result<(), Failure> {
             view.components.to_string(),
         ]);
     }
-    output::line(output::aligned(&lines))?;
+    output::text(output::aligned(&lines))?;
     for warning in &answer.warnings {
-        output::line(format!("! {warning}"))?;
+        output::line(format!("! {}", plain::message(warning)))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::{Embed, Images};
 use crate::data;
+use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::images;
 use crate::output;
@@ -47,6 +48,13 @@ pub(super) fn embedded(
     at: &Context,
 ) -> Result<(Vec<String>, Array2<f32>), Failure> {
     let (model, config) = (run.model()?, run.config()?);
+    let shape = data::inspect(path, view, flags, at)?;
+    let n = shape.items as f64;
+    let columns: f64 = shape.views.iter().map(|&(_, d)| d as f64).sum();
+    // The features, a copy of the view, and the embeddings.
+    let needed = Estimate::new().resident(8.0 * n * columns);
+    let needed = needed.resident(4.0 * n * embedding_columns(&model));
+    needed.check(at)?;
     let within = |e: likewise_nn::Error| Failure::failed(format!("{}: {e}", path.display()));
     if let (Model::Deep(deep), true) = (&model, images::suit(path, flags)?) {
         // A network that was trained reads the images themselves.
@@ -62,6 +70,14 @@ pub(super) fn embedded(
     let (collection, name) = data::with_view(collection, view.as_deref(), at)?;
     let rows = model.embed(collection.view(Some(&name))?.matrix.view(), at.device);
     Ok((collection.ids().to_vec(), rows.map_err(within)?))
+}
+
+fn embedding_columns(model: &Model) -> f64 {
+    let columns = match model {
+        Model::Head(head) => 2 * head.start.matrix.ncols(),
+        Model::Deep(deep) => deep.config.output_dim(),
+    };
+    columns as f64
 }
 
 /// The view to use: the one asked for; else the run's, where the data have several.

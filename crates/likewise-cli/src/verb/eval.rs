@@ -23,7 +23,7 @@ use crate::output;
 use crate::run_folder::RunFolder;
 
 pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
-    if args.source.is_dir() && args.source.join("config.json").exists() {
+    if RunFolder::is_meant(&args.source) {
         return of_run(args, at);
     }
     let losses = WholeSet::named(&args.loss)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if at.common.json {
         output::json(&measured)?;
     } else {
-        output::line(output::table(&[("embeddings", &summary)]))?;
+        output::text(output::table(&[("embeddings", &summary)]))?;
         let sample = summary.n_queries_drawn_from.map_or(String::new(), |all| {
             format!(", a sample of {all} in the shares of the classes")
         });
@@ -210,32 +210,36 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if at.common.json {
         output::json(&metrics)?;
     } else {
-        let summary = |value: &Value| {
-            serde_json::from_str::<Summary>(&value.to_string()).map_err(|e| {
-                let file = args.source.join("metrics.json");
-                Failure::failed(format!("{}: broken: {e}", file.display()))
-            })
-        };
-        let recipe = metrics["recipe"].as_str().unwrap_or("recipe");
-        let mut rows = Vec::new();
-        for key in ["raw", "whitened", "labels_only"] {
-            if let Some(row) = metrics["baselines"].get(key) {
-                rows.push((likewise_nn::study::row_title(key), summary(row)?));
-            }
-        }
-        rows.push((recipe, summary(&metrics)?));
-        if let Some(row) = metrics["baselines"].get("all_labels") {
-            rows.push((likewise_nn::study::row_title("all_labels"), summary(row)?));
-        }
-        let rows: Vec<(&str, &Summary)> = rows.iter().map(|(n, s)| (*n, s)).collect();
-        if metrics["n_queries"].as_u64() != Some(0) {
-            output::line(output::table(&rows))?;
-        }
-        for line in metrics["verdict"].as_array().into_iter().flatten() {
-            output::line(line.as_str().unwrap_or_default())?;
-        }
+        print(&metrics).map_err(|e| e.within(&args.source.display().to_string()))?;
     }
     gates(args, &metrics)
+}
+
+/// The table and the verdict of a run, by its `metrics.json`.
+pub(super) fn print(metrics: &Value) -> Result<(), Failure> {
+    let summary = |value: &Value| {
+        serde_json::from_str::<Summary>(&value.to_string())
+            .map_err(|e| Failure::failed(format!("metrics.json: broken: {e}")))
+    };
+    let recipe = metrics["recipe"].as_str().unwrap_or("recipe");
+    let mut rows = Vec::new();
+    for key in ["raw", "whitened", "labels_only"] {
+        if let Some(row) = metrics["baselines"].get(key) {
+            rows.push((likewise_nn::study::row_title(key), summary(row)?));
+        }
+    }
+    rows.push((recipe, summary(&metrics)?));
+    if let Some(row) = metrics["baselines"].get("all_labels") {
+        rows.push((likewise_nn::study::row_title("all_labels"), summary(row)?));
+    }
+    let rows: Vec<(&str, &Summary)> = rows.iter().map(|(n, s)| (*n, s)).collect();
+    if metrics["n_queries"].as_u64() != Some(0) {
+        output::text(output::table(&rows))?;
+    }
+    for line in metrics["verdict"].as_array().into_iter().flatten() {
+        output::line(line.as_str().unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {

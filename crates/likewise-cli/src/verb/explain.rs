@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
         let text = serde_json::json!({"name": name, "what": what, "text": text});
         return output::json(&text);
     }
-    output::line(format!("{name} - {what}\n\n{text}"))
+    output::text(format!("{name} - {what}\n\n{text}"))
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.

@@ -14,8 +14,10 @@ use crate::args::{Fit, SplitName};
 use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::report::{self, Rows, Thumbnails};
-use crate::run_folder::{Config, IndexCard, Record, RunFolder, peak_memory, suitable, write_index};
-use crate::{config, data, images, output};
+use crate::run_folder::{
+    Config, IndexCard, Record, Rights, RunFolder, Work, peak_memory, save, suitable, write_index,
+};
+use crate::{config, data, images, output, plain};
 
 /// Neighbours at which the recall of the run's index is measured.
 const INDEX_RECALL_AT: usize = 10;
@@ -47,6 +49,12 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
     let clock = Instant::now();
+    let rights = Rights {
+        resume: args.resume,
+        overwrite: args.overwrite,
+    };
+    // Before anything is read: an hour of reading for a folder that may not be written is lost.
+    let work = Work::begin(out, rights)?;
     let (path, flags) = (args.data.path(), &args.data.images);
     let (collection, trained, pretrained) = match &recipe.encoder {
         Some(config) if images::suit(path, flags)? => {
@@ -80,10 +88,28 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         read_as,
         trained,
         pretrained,
-        resumes: args.resume,
-        seconds: BTreeMap::from([("read", clock.elapsed().as_secs_f64())]),
+        seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
-    let folder = RunFolder::create(out, args.resume)?;
+    if let Some(run) = work.finished() {
+        if !job.is_done(run, view)? {
+            return Err(Failure::usage(format!(
+                "{} holds a finished run of other data or settings; --overwrite replaces it",
+                out.display()
+            )));
+        }
+        at.monitor
+            .note("the run is finished; nothing is left to do");
+        return show(&run.metrics()?, args, at);
+    }
+    if work
+        .resumed()
+        .is_some_and(|before| before != job.config(view))
+    {
+        at.monitor.warn(format!(
+            "the fit that was interrupted in {} was of other settings: this one begins anew",
+            out.display()
+        ));
+    }
     let photos = images::suit(path, flags)?.then(|| images::Photos::new(path));
     let thumbnails = match &photos {
         Some(photos) => Some(Thumbnails::Photos(photos)),
@@ -95,13 +121,14 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
             })
         }),
     };
-    let (study, card) = job.run(&collection, view, &folder, thumbnails, None, at)?;
+    let (study, card) = job.run(&collection, view, work, thumbnails, None, at)?;
     if at.common.json {
         output::json(&study.results)?;
     } else {
         print(&study.results)?;
+        output::line("")?;
         output::line(format!(
-            "\n{}: model, embeddings, {} index (recall@{} {:.3}), report.html",
+            "{}: model, embeddings, {} index (recall@{} {:.3}), report.html",
             out.display(),
             card.kind,
             card.k,
@@ -109,10 +136,21 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         ))?;
     }
     if !at.common.quiet {
-        eprintln!("{}", at.stages.in_words(clock.elapsed().as_secs_f64()));
+        let total = clock.elapsed().as_secs_f64();
+        eprintln!("{}", plain::message(&at.stages.in_words(total)));
     }
     let summary = serde_json::to_value(&study.results.summary)?;
     args.gate.iter().try_for_each(|gate| gate.check(&summary))
+}
+
+/// Prints the numbers of a run that was finished before.
+fn show(metrics: &serde_json::Value, args: &Fit, at: &Context) -> Result<(), Failure> {
+    if at.common.json {
+        output::json(metrics)?;
+    } else {
+        super::eval::print(metrics)?;
+    }
+    args.gate.iter().try_for_each(|gate| gate.check(metrics))
 }
 
 /// What is to be done in a folder.
@@ -127,9 +165,7 @@ pub(super) struct Job {
     pub(super) trained: Option<images::Trained>,
     /// Weights that it starts from.
     pub(super) pretrained: Option<Weights>,
-    /// Whether an earlier try left checkpoints, which a failure must not take away.
-    pub(super) resumes: bool,
-    pub(super) seconds: BTreeMap<&'static str, f64>,
+    pub(super) seconds: BTreeMap<String, f64>,
 }
 
 impl Job {
@@ -138,41 +174,67 @@ impl Job {
         &mut self,
         collection: &'a Collection,
         view: &View,
-        folder: &RunFolder,
+        work: Work,
         thumbnails: Option<Thumbnails<'a>>,
         second: Option<&Results>,
         at: &Context,
     ) -> Result<(Study, IndexCard), Failure> {
-        folder.write_json(
-            "config.json",
-            &Config {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                view: view.name.clone(),
-                dimensions: view.matrix.ncols(),
-                recipe: self.recipe.clone(),
-                protocol: self.protocol.clone(),
-            },
-        )?;
+        work.write_json("config.json", &self.config(view))?;
         let clock = Instant::now();
-        let study = self
-            .plan(collection, view, Some(folder), at)
-            .run(at.monitor)
-            .map_err(|e| {
-                if e.kind() == likewise_nn::ErrorKind::Cancelled {
-                    let how = "interrupted; the same command with --resume goes on from here";
-                    return Failure::failed(how);
-                }
-                if !self.resumes {
-                    folder.abandon();
-                }
-                e.into()
-            })?;
-        self.seconds.insert("study", clock.elapsed().as_secs_f64());
+        let study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
+            Ok(study) => study,
+            Err(e) => {
+                use likewise_nn::ErrorKind::{Cancelled, Data, Parameter};
+                let again = matches!(e.kind(), Data | Parameter);
+                let goes_on = work.give_up(again);
+                let cancelled = e.kind() == Cancelled;
+                let failure = match cancelled {
+                    true => Failure::failed("interrupted"),
+                    false => e.into(),
+                };
+                return Err(goes_on.map_or(failure.clone(), |how| failure.then(how)));
+            }
+        };
+        self.seconds
+            .insert("study".into(), clock.elapsed().as_secs_f64());
+        match self.write(&study, collection, view, &work, thumbnails, second, at) {
+            Ok(card) => {
+                work.finish()?;
+                Ok((study, card))
+            }
+            Err(e) => Err(match work.give_up(false) {
+                Some(how) => e.then(how),
+                None => e,
+            }),
+        }
+    }
+
+    fn config(&self, view: &View) -> Config {
+        Config {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            view: view.name.clone(),
+            dimensions: view.matrix.ncols(),
+            recipe: self.recipe.clone(),
+            protocol: self.protocol.clone(),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a run is made of")]
+    fn write<'a>(
+        &mut self,
+        study: &Study,
+        collection: &'a Collection,
+        view: &View,
+        work: &Work,
+        thumbnails: Option<Thumbnails<'a>>,
+        second: Option<&Results>,
+        at: &Context,
+    ) -> Result<IndexCard, Failure> {
         let clock = Instant::now();
-        folder.save(&study, collection)?;
+        save(work, study, collection)?;
         let card = write_index(
-            &folder.file("index"),
-            study.embeddings.view(),
+            &work.file("index"),
+            (study.embeddings.view(), Some(&work.file("embeddings.npy"))),
             suitable(collection.len()),
             INDEX_RECALL_AT.min(collection.len()),
             at.common.seed,
@@ -182,20 +244,21 @@ impl Job {
             .chain(std::env::args().skip(1))
             .collect();
         let page = report::html(
-            &study,
+            study,
             collection,
             view.matrix.view(),
             thumbnails,
             &arguments.join(" "),
             second,
         )?;
-        folder.write("report.html", page.as_bytes())?;
-        folder.write("README.md", card_of(self, &study.results).as_bytes())?;
-        self.seconds.insert("write", clock.elapsed().as_secs_f64());
-        folder.write_json(
+        work.write("report.html", page.as_bytes())?;
+        work.write("README.md", card_of(self, &study.results).as_bytes())?;
+        self.seconds
+            .insert("write".into(), clock.elapsed().as_secs_f64());
+        work.write_json(
             "run.json",
             &Record {
-                version: env!("CARGO_PKG_VERSION"),
+                version: env!("CARGO_PKG_VERSION").into(),
                 arguments,
                 seed: self.protocol.seed,
                 data: self.data.clone(),
@@ -205,19 +268,27 @@ impl Job {
                 stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),
                 threads: rayon::current_num_threads(),
+                read_as: self.read_as.clone(),
+                parts: work.parts()?,
             },
         )?;
-        // The run is complete; the checkpoints have done their work.
-        let _ = std::fs::remove_dir_all(folder.checkpoints());
-        Ok((study, card))
+        Ok(card)
     }
 
-    /// The study alone, with checkpoints in `folder`.
+    /// Whether a finished run is what this job would make.
+    fn is_done(&self, run: &RunFolder, view: &View) -> Result<bool, Failure> {
+        let record = run.record()?;
+        Ok(run.config()? == self.config(view)
+            && record.data_sha256 == self.digest
+            && record.read_as == self.read_as)
+    }
+
+    /// The study alone, with checkpoints where `work` keeps them.
     pub(super) fn plan<'a>(
         &'a self,
         collection: &'a Collection,
         view: &'a View,
-        folder: Option<&RunFolder>,
+        work: Option<&Work>,
         at: &Context,
     ) -> Plan<'a> {
         Plan {
@@ -227,8 +298,8 @@ impl Job {
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),
             pretrained: self.pretrained.clone(),
-            checkpoints: folder.map(RunFolder::checkpoints),
-            events: folder.map(|folder| folder.file("events")),
+            checkpoints: work.map(Work::checkpoints),
+            events: work.map(Work::events),
             data_digest: format!(
                 "{}; {}; likewise {}",
                 self.digest,
@@ -243,7 +314,7 @@ impl Job {
 /// The table and the verdict.
 pub(super) fn print(results: &Results) -> Result<(), Failure> {
     if tells(results) {
-        output::line(output::table(&results.rows()))?;
+        output::text(output::table(&results.rows()))?;
         output::line("")?;
     }
     for line in &results.verdict {

@@ -140,6 +140,11 @@ pub(super) fn build(
                 Some(SymmetrizeName::Max) => Symmetrize::Max,
                 Some(SymmetrizeName::Mean) => Symmetrize::Mean,
             });
+    if x.ncols() == 0 {
+        return Err(Failure::failed(
+            "the features have no columns; there is nothing to compare items by",
+        ));
+    }
     let centered;
     let x = if flags.center {
         centered = matrix::centered(x);

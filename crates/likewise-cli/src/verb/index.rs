@@ -1,18 +1,34 @@
 //! `likewise index`
 
 use super::Context;
-use crate::args::Index;
+use crate::args::{Images, Index};
+use crate::data;
+use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::output;
 use crate::run_folder::{RunFolder, write_index};
 
 pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
-    let (embeddings, out) = if args.source.is_dir() {
-        let run = RunFolder::open(&args.source)?;
-        (run.embeddings()?, Some(run.file("index")))
+    let held = if args.source.is_dir() {
+        Some(RunFolder::hold(&args.source)?)
     } else {
-        (likewise_io::read_matrix(&args.source, None)?, None)
+        None
     };
+    let run = held.as_ref().map(|(run, _)| run);
+    let source = match run {
+        Some(run) => run.file("embeddings.npy"),
+        None => args.source.clone(),
+    };
+    let shape = data::inspect(&source, None, &Images::default(), at)?;
+    let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
+    let needed = Estimate::new().resident(4.0 * n * d);
+    needed.index(args.kind, n, d).check(at)?;
+    let embeddings = match run {
+        Some(run) => run.embeddings()?,
+        None => likewise_io::read_matrix(&args.source, None)?,
+    };
+    let file = run.map(|run| run.file("embeddings.npy"));
+    let out = run.map(|run| run.file("index"));
     let Some(out) = args.out.clone().or(out) else {
         return Err(Failure::usage("name a folder for the index with --out"));
     };
@@ -21,7 +37,7 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     }
     let card = write_index(
         &out,
-        embeddings.view(),
+        (embeddings.view(), file.as_deref()),
         args.kind,
         args.k,
         at.common.seed,

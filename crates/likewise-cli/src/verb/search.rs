@@ -7,8 +7,11 @@ use serde::Serialize;
 
 use super::Context;
 use crate::args::Search;
+use crate::data;
+use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::output;
+use crate::plain;
 use crate::run_folder::RunFolder;
 
 /// How the files of a run call items that are known to be none of the classes.
@@ -35,6 +38,19 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
     }
     let run = RunFolder::open(&args.run)?;
+    let kind = run.index_kind()?;
+    let embeddings = run.file("embeddings.npy");
+    let shape = data::inspect(&embeddings, None, &args.images, at)?;
+    let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
+    // Ids and beliefs of all items are read whole.
+    let needed = Estimate::new().resident(200.0 * n);
+    let few = args.id.is_some();
+    let needed = if few {
+        needed
+    } else {
+        needed.search(kind, n, d)
+    };
+    needed.check(at)?;
     let items = run.items()?;
     let (names, queries, own) = queries(args, &run, &items, at)?;
     let k = asked(args.k, items.len(), own);
@@ -109,7 +125,7 @@ fn found<'a>(hits: &[Hit], items: &'a [ItemRow], own: Option<usize>, k: usize) -
 }
 
 fn print(answer: &Answer) -> Result<(), Failure> {
-    output::line(format!("query {}", answer.query))?;
+    output::line(format!("query {}", plain::name(&answer.query)))?;
     let mut lines = vec![
         ["rank", "id", "similarity", "label", "believed"]
             .map(str::to_owned)
@@ -128,7 +144,7 @@ fn print(answer: &Answer) -> Result<(), Failure> {
             believed,
         ]);
     }
-    output::line(output::aligned(&lines))
+    output::text(output::aligned(&lines))
 }
 
 #[cfg(test)]

@@ -19,10 +19,10 @@ use crate::net::{Deep, Head, Model, Residual, Weights};
 use crate::recipe::{GraphOn, PseudoLabels};
 use crate::sample::groups;
 use crate::train::{
-    Checkpoint, ENOUGH, Epoch, Keep, Rotated, Score, Targets, Task, Trained, Validation, Why,
-    no_images, train,
+    Checkpoint, ENOUGH, Epoch, Keep, Models, Rotated, Score, Targets, Task, Trained, Validation,
+    Wanted, Why, no_images, train,
 };
-use crate::{Error, Recipe, Result};
+use crate::{Error, ErrorKind, Recipe, Result};
 
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -238,10 +238,9 @@ impl Ground<'_> {
             _ => {
                 let source = Source::Beliefs;
                 let first = self.targets(&start, source, &known, Some(&beliefs), monitor)?;
-                let mut trained =
-                    self.train(&start, "final", source, &known, first, None, monitor)?;
-                let epoch = measured.epoch.min(trained.models.len() - 1);
-                trained.models.swap_remove(epoch)
+                let (job, wanted) = (("final", source), Wanted::Epoch(measured.epoch));
+                let trained = self.train(&start, job, &known, first, None, wanted, monitor)?;
+                model_at(&trained, measured.epoch)?
             }
         };
         Ok(Kept {
@@ -342,20 +341,18 @@ impl Ground<'_> {
             passes: 1,
             ..labeled(&all)
         };
-        let trained = self.train(
-            &start,
-            "final",
-            Source::Labels,
-            &all,
-            targets,
-            None,
-            monitor,
-        )?;
+        let wanted = match start.validation {
+            Some(_) => Wanted::Validated(self.recipe.train.keep),
+            None => Wanted::Last,
+        };
+        let job = ("final", Source::Labels);
+        let trained = self.train(&start, job, &all, targets, None, wanted, monitor)?;
         let epoch = match start.validation {
             Some(_) => self.settle(&trained.scores, ENOUGH).0,
-            None => trained.models.len() - 1,
+            None => trained.scores.len() - 1,
         };
-        let embedded = self.embed_tested_by(&trained.models[epoch], &start.whitening, monitor)?;
+        let model = model_at(&trained, epoch)?;
+        let embedded = self.embed_tested_by(&model, &start.whitening, monitor)?;
         self.plan.ask(self, embedded.view(), monitor)
     }
 
@@ -392,31 +389,49 @@ impl Ground<'_> {
                     gallery: (0..known.len()).filter(in_gallery).collect(),
                     labels: known.clone(),
                 };
-                let name = format!("{}-fold-{number}", source.name());
+                let name = format!("fold-{number}");
                 let first = self.targets(start, source, &seen, None, monitor)?;
+                let (job, wanted) = ((name.as_str(), source), Wanted::Last);
                 let trained =
-                    self.train(start, &name, source, &seen, first, Some(&judge), monitor)?;
+                    self.train(start, job, &seen, first, Some(&judge), wanted, monitor)?;
                 curves.push(trained.scores);
                 let (places, judge) = judge.compact();
                 let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
                 raw.extend(self.score_raw(&items, &judge)?);
             }
         }
-        let name = format!("{}-final", source.name());
-        let first = self.targets(start, source, known, beliefs, monitor)?;
-        let trained = self.train(start, &name, source, known, first, None, monitor)?;
-        let curve = if curves.is_empty() {
-            trained.scores.clone()
-        } else {
+        // Folds choose before the last training begins; a validation part along with it.
+        let folded: Vec<Option<Score>> = {
+            let epochs = curves.iter().map(Vec::len).max().unwrap_or(0);
             let pooled = |epoch: usize| {
                 let at = |curve: &Vec<Option<Score>>| curve.get(epoch).copied().flatten();
                 let scores: Vec<Score> = curves.iter().filter_map(at).collect();
                 Score::pool(&scores)
             };
-            (0..trained.scores.len()).map(pooled).collect()
+            (0..epochs).map(pooled).collect()
+        };
+        let wanted = if folded.is_empty() {
+            Wanted::Validated(recipe.train.keep)
+        } else {
+            Wanted::Epoch(self.settle(&folded, start.enough).0)
+        };
+        let first = self.targets(start, source, known, beliefs, monitor)?;
+        let trained = self.train(
+            start,
+            ("final", source),
+            known,
+            first,
+            None,
+            wanted,
+            monitor,
+        )?;
+        let curve = if folded.is_empty() {
+            trained.scores.clone()
+        } else {
+            folded
         };
         let (epoch, mut why) = self.settle(&curve, start.enough);
-        let mut model = trained.models[epoch].clone();
+        let mut model = model_at(&trained, epoch)?;
         let judges = recipe.train.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
         if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
             && judges
@@ -425,7 +440,7 @@ impl Ground<'_> {
         {
             (model, why) = (as_they_are, Why::RawFeatures);
         }
-        let end = epoch + 1 == trained.models.len() && why != Why::RawFeatures;
+        let end = epoch + 1 >= trained.scores.len() && why != Why::RawFeatures;
         Ok(Chosen {
             model,
             last: trained.models.last().filter(|_| !end).cloned(),
@@ -450,7 +465,7 @@ impl Ground<'_> {
             (Source::Beliefs, Some(beliefs)) if self.spreads() => {
                 Ok(believed(beliefs, known, self.recipe))
             }
-            (Source::Beliefs, _) => self.believe(start, known, 1, &[], monitor),
+            (Source::Beliefs, _) => self.believe(start, known, 1, &Models::default(), monitor),
         }
     }
 
@@ -510,11 +525,11 @@ impl Ground<'_> {
         start: &Start,
         known: &Labels,
         epoch: usize,
-        models: &[Model],
+        models: &Models,
         monitor: &Monitor,
     ) -> Result<Targets> {
         let recipe = self.recipe;
-        let latest = |models: &[Model]| match models.last() {
+        let learned = |model: Option<&Model>| match model {
             Some(model) if recipe.graph_on == GraphOn::Embedding => Some(before_map(model.clone())),
             _ => None,
         };
@@ -523,7 +538,7 @@ impl Ground<'_> {
             PseudoLabels::Oracle => Ok(oracle(&self.labels.select(&self.train), known)),
             PseudoLabels::Propagation => {
                 let method = &recipe.propagation;
-                let beliefs = match latest(models) {
+                let beliefs = match learned(models.last()) {
                     Some(model) => {
                         let rows = self.embed(&model, &start.rows, &self.train, monitor)?;
                         let graph = recipe.graph.build(rows.view(), monitor)?;
@@ -536,8 +551,7 @@ impl Ground<'_> {
             PseudoLabels::Affinity => {
                 let partition = (epoch - 1) / recipe.affinity.every;
                 // The model at the end of the last partition, also where training resumed.
-                let before = partition * recipe.affinity.every + 1;
-                let model = latest(&models[..models.len().min(before)]);
+                let model = learned(models.at(partition * recipe.affinity.every));
                 let places = members(known, partition, &recipe.affinity, start.seed);
                 let mut rows = start.rows.select(Axis(0), &places);
                 if let Some(model) = model {
@@ -557,31 +571,36 @@ impl Ground<'_> {
     fn train(
         &self,
         start: &Start,
-        name: &str,
-        source: Source,
+        (name, source): (&str, Source),
         known: &Labels,
         first: Targets,
         judge: Option<&Validation>,
+        wanted: Wanted,
         monitor: &Monitor,
     ) -> Result<Trained> {
         let recipe = self.recipe;
-        let name = format!("{}-{name}", start.name);
+        let name = format!("{}-{}-{name}", start.name, source.name());
         // Folds choose an epoch and are gone.
         let log = (self.plan.events.as_ref()).filter(|_| judge.is_none());
         let log = |name: &str| log.map(|folder| folder.join(name));
         let groups = groups(known.classes());
         let taught;
-        let mut task = self.task(recipe, start, &groups);
+        let mut task = self.task(recipe, start, &groups, wanted);
         if let Some(first) = &recipe.pretraining {
             let first = recipe.of_pretraining(first);
             let name = format!("{name}-pretraining");
             let saved = (self.checkpoint(&name), log(&name));
-            taught = pretrain(&self.task(&first, start, &groups), known, saved, monitor)?;
+            taught = pretrain(
+                &self.task(&first, start, &groups, Wanted::Last),
+                known,
+                saved,
+                monitor,
+            )?;
             task.pretrained = Some(&taught);
         }
         let stale = recipe.pretraining.is_some() && recipe.graph_on == GraphOn::Embedding;
         let mut last = (usize::from(!stale), first.clone());
-        let targets = |epoch: usize, models: &[Model]| -> Result<Targets> {
+        let targets = |epoch: usize, models: &Models| -> Result<Targets> {
             if source == Source::Labels {
                 return Ok(first.clone());
             }
@@ -623,7 +642,13 @@ impl Ground<'_> {
         train(&task, targets, score, saved, monitor)
     }
 
-    fn task<'a>(&'a self, recipe: &'a Recipe, start: &'a Start, groups: &'a [u32]) -> Task<'a> {
+    fn task<'a>(
+        &'a self,
+        recipe: &'a Recipe,
+        start: &'a Start,
+        groups: &'a [u32],
+        wanted: Wanted,
+    ) -> Task<'a> {
         Task {
             recipe,
             whitening: &start.whitening,
@@ -638,6 +663,7 @@ impl Ground<'_> {
             classes: groups.len(),
             groups,
             epochs: recipe.train.epochs,
+            wanted,
             seed: start.seed,
             device: &self.plan.device,
         }
@@ -721,6 +747,12 @@ fn pretrain(
         Some(Model::Deep(deep)) => Ok(deep.weights.clone()),
         _ => Err(no_images()),
     }
+}
+
+/// The model after this epoch, or the last one where the training ended before.
+fn model_at(trained: &Trained, epoch: usize) -> Result<Model> {
+    let model = trained.models.at(epoch).cloned();
+    model.ok_or_else(|| Error::new(ErrorKind::Internal, "a training without a model"))
 }
 
 /// The unit rows of a model before its orthonormal map, where an encoder makes them.

@@ -1,12 +1,13 @@
 //! Checkpoints: a training that was killed goes on after its last saved epoch.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use burn::optim::ModuleOptimizer;
 use burn::tensor::{Bytes, Device};
+use likewise::Monitor;
 use ndarray::Array2;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::map::Map;
 use super::state::State;
-use super::{Epoch, Score, Task, Trained};
+use super::{Epoch, Models, Score, Task, Trained};
 use crate::net::{Deep, Head, Model, Weights};
 use crate::{Error, ErrorKind, Result};
 
@@ -24,8 +25,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// The checkpoint of one training: one file, replaced as a whole, so whatever the moment
 /// of a kill it is either the last or the one before.
 ///
-/// A safetensors file: the tensors of the model after every epoch (validation chooses among
-/// them), those of the network where they differ (a moving average is what is kept), the
+/// A safetensors file: the tensors of the models that may still be asked for, those of the network where they differ (a moving average is what is kept), the
 /// proxies, the orthonormal map, the state of both optimizers, and as metadata the log and a
 /// digest of it all.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub(crate) struct Checkpoint {
     fingerprint: String,
     interval: Duration,
     last: Instant,
+    /// Whether it was said that it cannot be written.
+    warned: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,14 +55,26 @@ impl Checkpoint {
             fingerprint,
             interval: INTERVAL,
             last: Instant::now(),
+            warned: false,
         }
     }
 
-    /// Saves, if the last time is long enough ago or the training is over.
-    pub(super) fn save(&mut self, state: &State, done: &Trained, over: bool) -> Result<()> {
+    /// Saves, if the last time is long enough ago or the training is over. Where that fails
+    /// the training goes on: an older checkpoint stays, and only time is at stake.
+    pub(super) fn save(&mut self, state: &State, done: &Trained, over: bool, monitor: &Monitor) {
         if !over && self.last.elapsed() < self.interval {
-            return Ok(());
+            return;
         }
+        if let Err(e) = self.write(state, done)
+            && !self.warned
+        {
+            monitor.warn(format!("{e}; the work goes on without it"));
+            self.warned = true;
+        }
+        self.last = Instant::now();
+    }
+
+    fn write(&self, state: &State, done: &Trained) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| {
             let at = self.path.display();
             Error::new(
@@ -69,7 +83,7 @@ impl Checkpoint {
             )
         };
         let mut blobs = Blobs::default();
-        for (epoch, model) in done.models.iter().enumerate() {
+        for (epoch, model) in done.models.iter() {
             blobs.put_weights(&format!("{epoch}/"), &tensors(model)?);
         }
         if let (Some(body), Some(_)) = (&state.body, &state.average) {
@@ -110,9 +124,7 @@ impl Checkpoint {
             std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
         }
         likewise_io::atomic::write(&self.path, |file| Ok(file.write_all(&bytes)?))
-            .map_err(|e| failed(&e))?;
-        self.last = Instant::now();
-        Ok(())
+            .map_err(|e| failed(&e))
     }
 
     /// Sets `state` back to the last saved epoch. `None` where there is no checkpoint of this
@@ -209,6 +221,13 @@ impl Blobs {
         Ok(weights)
     }
 
+    /// Epochs of which there is a model.
+    fn epochs(&self) -> BTreeSet<usize> {
+        let names = self.0.keys();
+        let epochs = names.filter_map(|name| name.split_once('/')?.0.parse().ok());
+        epochs.collect()
+    }
+
     fn matrix64(&self, name: &str) -> Result<Array2<f64>> {
         let (_, shape, bytes) = self.get(name)?;
         let values = bytes.as_chunks::<8>().0.iter().copied();
@@ -229,11 +248,22 @@ impl Blobs {
         device: &Device,
     ) -> Result<Trained> {
         let last = saved.log.len() - 1;
-        let mut models = vec![task.start_model()?];
-        for epoch in 1..=last {
-            let weights = self.weights(&format!("{epoch}/"))?;
-            models.push(with_tensors(state.model(task)?, weights)?);
+        let mut models = Models::default();
+        for epoch in self.epochs() {
+            let model = match epoch {
+                0 => task.start_model()?,
+                _ => {
+                    let weights = self.weights(&format!("{epoch}/"))?;
+                    with_tensors(state.model(task)?, weights)?
+                }
+            };
+            models.insert(epoch, model);
         }
+        let of_last = (models.iter().last())
+            .filter(|(epoch, _)| *epoch == last)
+            .ok_or_else(|| Error::data(format!("it has no model of epoch {last}")))?
+            .1
+            .clone();
         let map = match &state.map {
             None => None,
             Some(_) => Some(Map {
@@ -243,11 +273,11 @@ impl Blobs {
         };
         let average = match &state.average {
             None => None,
-            Some(_) => Some(body_tensors(&models[last])?),
+            Some(_) => Some(body_tensors(&of_last)?),
         };
         let network = match &average {
             Some(_) => self.weights("network/")?,
-            None => body_tensors(&models[last])?,
+            None => body_tensors(&of_last)?,
         };
         let body = match state.body.clone() {
             Some(body) => Some(body.load(network, device)?),
@@ -330,10 +360,10 @@ fn with_tensors(model: Model, weights: Weights) -> Result<Model> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use likewise::Event;
     use likewise::eval::whitening::Spectrum;
-    use likewise::{Event, Monitor};
 
-    use super::super::{Targets, TrainConfig, train};
+    use super::super::{Keep, Targets, TrainConfig, Wanted, train};
     use super::*;
     use crate::{HeadConfig, Optimizer, Recipe, Residual, Schedule};
 
@@ -369,6 +399,7 @@ mod tests {
             classes: 3,
             groups: &[0, 1, 2],
             epochs: 6,
+            wanted: Wanted::Validated(Keep::NearBest),
             seed: 11,
             device: &Device::flex(),
         };
@@ -387,7 +418,7 @@ mod tests {
             }
         });
         let stopper = monitor.clone();
-        let targets = |_: usize, _: &[Model]| {
+        let targets = |_: usize, _: &Models| {
             if seen.load(Ordering::Relaxed) == stop {
                 stopper.cancel();
             }

@@ -8,7 +8,7 @@ use likewise::eval::whitening::Whitening;
 use likewise::linear::Rca;
 use likewise::matrix::select_rows;
 
-use super::{Log, Score, Targets, Task, Trained, finished, note, record};
+use super::{Log, Models, Score, Targets, Task, Trained, finished, note, record};
 use crate::net::{Head, Model};
 use crate::{Error, ErrorKind, Result};
 
@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) fn train(
     task: &Task,
     rca: Rca,
-    mut targets: impl FnMut(usize, &[Model]) -> Result<Targets>,
+    mut targets: impl FnMut(usize, &Models) -> Result<Targets>,
     score: impl Fn(Option<&Model>) -> Result<Option<Score>>,
     log: Option<PathBuf>,
     monitor: &Monitor,

@@ -1,0 +1,138 @@
+//! Memory that runs out ends in a message, and a limit is held while the work runs.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use likewise::Monitor;
+
+use crate::data::Bytes;
+use crate::failure::Failure;
+
+/// The system's allocator; where it has nothing left, the program says so and fails, in place
+/// of a signal.
+struct OrSay;
+
+#[global_allocator]
+static ALLOCATOR: OrSay = OrSay;
+
+#[expect(
+    unsafe_code,
+    reason = "the language has no safe way to see an allocation fail"
+)]
+// SAFETY: all four hand the same arguments to the system's allocator and its answer back.
+unsafe impl GlobalAlloc for OrSay {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc`, which is that of the system's.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: `place` came from the system's allocator with this layout.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as for `alloc`.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as for `dealloc`, and the caller has checked the new size.
+        given(unsafe { System.realloc(place, layout, size) }, size)
+    }
+}
+
+fn given(place: *mut u8, size: usize) -> *mut u8 {
+    if place.is_null() {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if SAID.swap(true, Ordering::Relaxed) {
+            std::process::abort();
+        }
+        // Nothing here allocates.
+        eprintln!(
+            "error: out of memory: {size} bytes more were needed; use fewer items, dimensions, \
+             neighbours or threads (--dry-run tells what the work needs)"
+        );
+        std::process::exit(1);
+    }
+    place
+}
+
+/// Most memory that was allowed, once it was passed.
+static PASSED: AtomicU64 = AtomicU64::new(0);
+
+/// How often memory is looked at.
+const EVERY: Duration = Duration::from_millis(10);
+/// Share of the limit at which the program ends even if the work does not.
+const END: f64 = 1.15;
+
+/// Stops the work where the process holds more than `limit` bytes.
+pub(crate) fn watch(limit: u64, monitor: &Monitor) {
+    if resident().is_none() {
+        return;
+    }
+    let monitor = monitor.clone();
+    // Without this thread the estimate before the work is all there is.
+    let _ = std::thread::Builder::new()
+        .name("memory".into())
+        .spawn(move || {
+            loop {
+                std::thread::sleep(EVERY);
+                let held = resident().unwrap_or(0);
+                if held <= limit {
+                    continue;
+                }
+                PASSED.store(limit, Ordering::Relaxed);
+                monitor.cancel();
+                if held as f64 > END * limit as f64 {
+                    if let Some(failure) = passed() {
+                        failure.report();
+                    }
+                    std::process::exit(1);
+                }
+            }
+        });
+}
+
+/// What to say where the work was stopped for its memory.
+pub(crate) fn passed() -> Option<Failure> {
+    match PASSED.load(Ordering::Relaxed) {
+        0 => None,
+        limit => Some(Failure::failed(format!(
+            "the work was stopped: it took more than the {} of --max-memory; allow more, or use \
+             fewer items, dimensions, neighbours or threads",
+            Bytes(limit)
+        ))),
+    }
+}
+
+/// Bytes of memory that this process holds, where the system tells.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE)
+}
+
+/// Bytes of a page. Systems with larger ones hold more than is counted here.
+const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_grows_with_what_is_held() {
+        let Some(before) = resident() else {
+            eprintln!("skipped: this system does not tell");
+            return;
+        };
+        let held = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let after = resident().unwrap();
+        assert!(
+            after > before + (32 << 20),
+            "{before} {after} {}",
+            held.len()
+        );
+    }
+}

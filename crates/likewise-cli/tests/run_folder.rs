@@ -1,0 +1,363 @@
+//! A run folder is a transaction: whatever happens to a fit, the folder holds one whole run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+    command.current_dir(folder).args(arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn likewise(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = command(folder, arguments);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    piped.output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = likewise(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a command that must fail with this code says.
+#[track_caller]
+fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = likewise(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+/// 240 digits of six classes, so that a fit takes moments.
+fn data(at: &Path) {
+    let whole = likewise_io::read(
+        likewise_testdata::digits(),
+        &likewise_io::ReadOptions::default(),
+        &likewise::Monitor::silent(),
+    );
+    let whole = whole.unwrap();
+    let rows: Vec<usize> = (0..1200).step_by(5).collect();
+    let part = whole.select(&rows);
+    likewise_io::write_npy(
+        at.join("x.npy"),
+        part.view(Some("kar")).unwrap().matrix.view(),
+    )
+    .unwrap();
+    let labels = part.labels.as_ref().unwrap();
+    let lines = labels.items().iter().enumerate();
+    let lines = lines.map(|(i, label)| format!("{i},c{}\n", label.class().unwrap()));
+    fs::write(
+        at.join("l.csv"),
+        format!("id,label\n{}", lines.collect::<String>()),
+    )
+    .unwrap();
+    fs::write(
+        at.join("one.csv"),
+        "id,label,a\n0,x,1\n1,x,2\n2,x,3\n3,x,5\n",
+    )
+    .unwrap();
+}
+
+const FIT: [&str; 13] = [
+    "fit",
+    "x.npy",
+    "--labels",
+    "l.csv",
+    "--labels-per-class",
+    "5",
+    "--draws",
+    "1",
+    "-k",
+    "5",
+    "-q",
+    "-o",
+    "run",
+];
+
+fn fit<'a>(epochs: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&FIT[..], &["--epochs", epochs], more].concat()
+}
+
+/// All files below, by their names.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let below = files(&path).into_iter();
+            found.extend(below.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            found.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// Answers of a finished run, which differ between runs.
+fn answers(at: &Path) -> String {
+    let by_id = succeeds(at, &["search", "run", "--id", "7", "-k", "20", "--json"]);
+    by_id + &succeeds(at, &["eval", "run", "--json"])
+}
+
+#[test]
+fn a_finished_run_is_replaced_only_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    succeeds(at, &fit("1", &[]));
+    fs::write(at.join("run/notes.txt"), "mine").unwrap();
+    let before = files(&at.join("run"));
+    let said = fails(at, &fit("2", &[]), 2);
+    assert!(said.contains("--overwrite"), "{said}");
+    // The same fit is done; another one is not gone on with.
+    let again = succeeds(at, &fit("1", &["--resume", "--json"]));
+    assert_eq!(again, succeeds(at, &["eval", "run", "--json"]));
+    let said = fails(at, &fit("2", &["--resume"]), 2);
+    assert!(said.contains("--overwrite"), "{said}");
+    // A fit that fails, early or late, takes nothing with it.
+    fails(
+        at,
+        &[
+            "fit",
+            "one.csv",
+            "-o",
+            "run",
+            "--split",
+            "item",
+            "--overwrite",
+        ],
+        1,
+    );
+    fails(at, &["fit", "none.npy", "-o", "run", "--overwrite"], 1);
+    assert_eq!(files(&at.join("run")), before);
+    succeeds(at, &fit("2", &["--overwrite"]));
+    let after = files(&at.join("run"));
+    assert_ne!(after["model.safetensors"], before["model.safetensors"]);
+    assert_eq!(after["notes.txt"], b"mine");
+    assert!(
+        !after
+            .keys()
+            .any(|name| name.starts_with("unfinished") || name.contains("lock"))
+    );
+}
+
+#[test]
+fn a_folder_of_others_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    fs::create_dir_all(at.join("run/checkpoints")).unwrap();
+    fs::write(at.join("run/config.json"), "{\"model_type\": \"bert\"}").unwrap();
+    fs::write(at.join("run/checkpoints/step-1.pt"), "weights").unwrap();
+    fs::write(at.join("run/README.md"), "thesis").unwrap();
+    let before = files(&at.join("run"));
+    for more in [&[][..], &["--overwrite"], &["--resume"]] {
+        let said = fails(at, &fit("1", more), 2);
+        assert!(said.contains("something else than a run"), "{said}");
+    }
+    let said = fails(at, &["search", "run", "--id", "1"], 1);
+    assert!(said.contains("not a run"), "{said}");
+    assert_eq!(files(&at.join("run")), before);
+    // Where nothing was, nothing stays of a fit that fails.
+    fails(at, &["fit", "one.csv", "-o", "new", "--split", "item"], 1);
+    assert!(!at.join("new").exists());
+}
+
+#[test]
+fn a_killed_overwrite_leaves_the_old_run_or_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let mut rng = likewise::seed::stream(5, "kills");
+    let kills = std::env::var("LIKEWISE_KILLS");
+    let kills: usize = kills.ok().and_then(|k| k.parse().ok()).unwrap_or(6);
+    let mut runs = Vec::new();
+    let mut whole = Duration::ZERO;
+    for epochs in ["1", "3"] {
+        let start = Instant::now();
+        succeeds(at, &fit(epochs, &["--overwrite"]));
+        whole = start.elapsed();
+        runs.push(answers(at));
+    }
+    assert_ne!(runs[0], runs[1]);
+    let mut held = 1;
+    for _ in 0..kills {
+        let next = 1 - held;
+        let epochs = ["1", "3"][next];
+        let mut child = command(at, &fit(epochs, &["--overwrite"])).spawn().unwrap();
+        std::thread::sleep(whole.mul_f64(1.2 * rng.random::<f64>()));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let answer = answers(at);
+        let found = runs.iter().position(|run| *run == answer);
+        held = found.expect("the folder answers from one of the runs");
+    }
+    // What is left of killed fits is in nobody's way.
+    succeeds(at, &fit("1", &["--overwrite"]));
+    assert_eq!(answers(at), runs[0]);
+}
+
+#[test]
+fn a_move_that_was_cut_short_is_of_the_new_run_and_ends_with_the_next_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    succeeds(at, &fit("1", &[]));
+    let run = at.join("run");
+    fs::rename(&run, at.join("old")).unwrap();
+    succeeds(at, &fit("3", &[]));
+    let new = answers(at);
+    let whole = files(&run);
+    let names: Vec<_> = fs::read_dir(&run)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    for moved in 0..names.len() {
+        // So many of the new files have moved up, over those of the old run.
+        let cut = at.join("cut");
+        let _ = fs::remove_dir_all(&cut);
+        fs::create_dir_all(cut.join("complete")).unwrap();
+        let mut order: Vec<_> = names.iter().filter(|name| *name != "run.json").collect();
+        order.push(names.iter().find(|name| *name == "run.json").unwrap());
+        for (place, name) in order.into_iter().enumerate() {
+            let (from, to) = if place < moved {
+                (run.join(name), cut.join(name))
+            } else {
+                copy(&at.join("old").join(name), &cut.join(name));
+                (run.join(name), cut.join("complete").join(name))
+            };
+            copy(&from, &to);
+        }
+        fs::rename(&run, at.join("kept")).unwrap();
+        fs::rename(&cut, &run).unwrap();
+        assert_eq!(answers(at), new, "after {moved} files");
+        succeeds(at, &["index", "run", "--kind", "flat", "-q"]);
+        let mut left = files(&run);
+        left.remove("index/index.json");
+        let mut wanted = whole.clone();
+        wanted.remove("index/index.json");
+        assert!(left == wanted, "after {moved} files: {:?}", left.keys());
+        fs::remove_dir_all(&run).unwrap();
+        fs::rename(at.join("kept"), &run).unwrap();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            copy(&from.join(&name), &to.join(&name));
+        }
+    } else if from.exists() {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+#[test]
+fn parts_of_different_runs_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    succeeds(at, &fit("1", &[]));
+    copy(&at.join("run"), &at.join("other"));
+    succeeds(at, &fit("3", &["--overwrite"]));
+    for (part, verb) in [
+        (
+            "model.safetensors",
+            &["embed", "run", "x.npy", "-o", "e.npy"][..],
+        ),
+        ("config.json", &["embed", "run", "x.npy", "-o", "e.npy"]),
+        ("embeddings.npy", &["search", "run", "--id", "3"]),
+        ("embeddings.npy", &["index", "run"]),
+        ("metrics.json", &["eval", "run"]),
+    ] {
+        let own = fs::read(at.join("run").join(part)).unwrap();
+        fs::copy(at.join("other").join(part), at.join("run").join(part)).unwrap();
+        let said = fails(at, verb, 1);
+        assert!(
+            said.contains(part) && said.contains("of another run"),
+            "{said}"
+        );
+        fs::write(at.join("run").join(part), own).unwrap();
+        succeeds(at, verb);
+    }
+    let kind = ["index", "run", "--kind", "hnsw", "-q"];
+    succeeds(at, &kind);
+    fs::remove_dir_all(at.join("other/index")).unwrap();
+    copy(&at.join("run/index"), &at.join("other/index"));
+    let said = fails(at, &["search", "other", "--query", "x.npy"], 1);
+    assert!(said.contains("of other embeddings"), "{said}");
+}
+
+#[test]
+fn of_two_fits_into_one_folder_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let first = command(at, &fit("200", &[])).spawn();
+    let mut first = first.unwrap();
+    while !at.join("run/unfinished").exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let said = fails(at, &fit("1", &["--overwrite"]), 1);
+    assert!(said.contains("another process"), "{said}");
+    assert!(said.contains(&first.id().to_string()), "{said}");
+    let _ = first.kill();
+    first.wait().unwrap();
+    succeeds(at, &fit("1", &["--overwrite"]));
+    answers(at);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fit_that_is_told_to_end_keeps_its_trainings() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let mut child = command(at, &fit("2000", &[]))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let kept = at.join("run/checkpoints");
+    let holds = || fs::read_dir(&kept).is_ok_and(|mut entries| entries.next().is_some());
+    while !holds() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("interrupted") && said.contains("--resume"),
+        "{said}"
+    );
+    let said = fails(at, &fit("2000", &[]), 2);
+    assert!(
+        said.contains("--resume") && said.contains("--overwrite"),
+        "{said}"
+    );
+    let said = fails(at, &["search", "run", "--id", "1"], 1);
+    assert!(said.contains("not finished"), "{said}");
+    succeeds(at, &fit("1", &["--overwrite"]));
+    assert!(!kept.exists());
+}
