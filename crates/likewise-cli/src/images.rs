@@ -13,6 +13,7 @@ use likewise_nn::net::{EncoderConfig, Input, Weights};
 use likewise_nn::{Device, net};
 use ndarray::Array2;
 use rand::RngExt;
+use rayon::prelude::*;
 
 use crate::args::Images;
 use crate::failure::Failure;
@@ -325,6 +326,26 @@ fn features(
     })
 }
 
+/// What tells these data from others: the digest of a file; of a folder of images that over the
+/// names and digests of its images, whatever else lies there.
+pub(crate) fn digest(path: &Path, flags: &Images) -> Result<String, Failure> {
+    if !path.is_dir() || !suit(path, flags)? {
+        return Ok(likewise_io::digest(path)?);
+    }
+    let folder = ImageFolder::open(path, None)?;
+    let line = |item: usize| -> Result<String, Failure> {
+        let digest = likewise_io::digest(folder.path(item))?;
+        Ok(format!("{digest} {}\n", folder.ids()[item]))
+    };
+    let lines: Vec<String> = (0..folder.len())
+        .into_par_iter()
+        .map(line)
+        .collect::<Result<_, _>>()?;
+    Ok(likewise_io::digest_parts(
+        lines.iter().map(String::as_bytes),
+    ))
+}
+
 /// The folder of images at `path`, or the one that an archive there holds.
 pub(crate) fn folder(path: &Path) -> Result<PathBuf, Failure> {
     if path.extension().is_some_and(|e| e == "tar") {
@@ -357,13 +378,17 @@ fn unpacked(archive: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The variable that names this program's own cache.
+const OWN: &str = "LIKEWISE_CACHE";
+
 /// Where features are kept: `$LIKEWISE_CACHE`, else `likewise` in the user's folder of caches.
 fn cache_folder() -> Option<PathBuf> {
     let folder = |name: &str| {
-        let value = std::env::var_os(name).filter(|value| !value.is_empty());
-        value.map(PathBuf::from)
+        let value = std::env::var_os(name).map(PathBuf::from);
+        // A relative one would leave files wherever a command happens to run.
+        value.filter(|path| path.is_absolute() || (name == OWN && !path.as_os_str().is_empty()))
     };
-    folder("LIKEWISE_CACHE").or_else(|| {
+    folder(OWN).or_else(|| {
         let caches = folder("XDG_CACHE_HOME")
             .or_else(|| folder("LOCALAPPDATA"))
             .or_else(|| folder("HOME").map(|home| home.join(".cache")));

@@ -361,3 +361,95 @@ fn a_fit_that_is_told_to_end_keeps_its_trainings() {
     succeeds(at, &fit("1", &["--overwrite"]));
     assert!(!kept.exists());
 }
+
+#[test]
+fn other_files_of_a_folder_of_images_are_no_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for class in ["a", "b"] {
+        fs::create_dir_all(at.join("photos").join(class)).unwrap();
+        for i in 0..8_u8 {
+            // A dark and a bright half, which differ by class.
+            let shade = |x: u8| {
+                if (x < 4) == (class == "a") {
+                    20 + i
+                } else {
+                    200 + i
+                }
+            };
+            let pixels: Vec<u8> = (0..8)
+                .flat_map(|_| (0..8).flat_map(|x| [shade(x); 3]))
+                .collect();
+            let mut image = b"P6 8 8 255\n".to_vec();
+            image.extend(pixels);
+            fs::write(at.join(format!("photos/{class}/{i}.ppm")), image).unwrap();
+        }
+    }
+    let fit = [
+        "fit",
+        "photos",
+        "-k",
+        "3",
+        "--epochs",
+        "1",
+        "-q",
+        "-o",
+        "run",
+        "--overwrite",
+    ];
+    succeeds(at, &fit);
+    let digest = || {
+        let record = fs::read(at.join("run/run.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        record["data_sha256"].as_str().unwrap().to_owned()
+    };
+    let before = digest();
+    fs::create_dir(at.join("photos/.hid")).unwrap();
+    fs::write(at.join("photos/.hid/secret"), "x").unwrap();
+    fs::write(at.join("photos/notes.txt"), "x").unwrap();
+    succeeds(at, &fit);
+    assert_eq!(digest(), before);
+    fs::copy(at.join("photos/a/0.ppm"), at.join("photos/a/9.ppm")).unwrap();
+    succeeds(at, &fit);
+    assert_ne!(digest(), before);
+}
+
+#[test]
+fn names_of_the_data_do_not_act_on_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let id = "\u{1b}]52;c;cm0gLXJm\u{7}\u{9b}2J\u{202e}";
+    let hostile = |i: usize| if i % 2 == 0 { id } else { "" };
+    let rows = (0..60).map(|i| {
+        let (class, one) = (i % 3, i % 7);
+        format!(
+            "{}{i},{}{class},{one},{},{}\n",
+            hostile(i),
+            hostile(class),
+            i % 11,
+            class * 5
+        )
+    });
+    let table = format!("id,label,x,y,z\n{}", rows.collect::<String>());
+    fs::write(at.join("h.csv"), table).unwrap();
+    let twice = format!("id,label,x\n{id},a,1\n{id},a,2\n");
+    fs::write(at.join("twice.csv"), twice).unwrap();
+    let query = format!("{id}0");
+    let commands: [&[&str]; 6] = [
+        &["fit", "h.csv", "-k", "5", "--epochs", "1", "-o", "run"],
+        &["search", "run", "--id", &query],
+        &["search", "run", "--id", &query, "--json"],
+        &["eval", "run"],
+        &["doctor", "h.csv"],
+        &["doctor", "twice.csv"],
+    ];
+    for command in commands {
+        let output = likewise(at, command);
+        for said in [output.stdout, output.stderr] {
+            let said = String::from_utf8(said).unwrap();
+            let acts = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+            assert!(!said.contains(acts), "{command:?}: {said:?}");
+        }
+    }
+}

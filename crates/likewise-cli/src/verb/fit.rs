@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, args, Some(classes)).check(at)?;
     let protocol = protocol(args, &collection, at)?;
-    let mut digest = likewise_io::digest(args.data.path())?;
+    let mut digest = images::digest(args.data.path(), flags)?;
     let beside = [&args.data.labels, &args.data.images.encoder];
     for file in beside.into_iter().flatten() {
         digest = format!("{digest}+{}", likewise_io::digest(file)?);

@@ -1,6 +1,7 @@
 //! Checkpoints: a training that was killed goes on after its last saved epoch.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ struct Saved {
     fingerprint: String,
     log: Vec<Epoch>,
     scores: Vec<Option<Score>>,
+    /// Epochs whose models it holds; a start may have no tensors of its own.
+    kept: Vec<usize>,
     /// First step of the next search for the orthonormal map.
     map_step: Option<f64>,
 }
@@ -108,6 +111,7 @@ impl Checkpoint {
             fingerprint: self.fingerprint.clone(),
             log: done.log.clone(),
             scores: done.scores.clone(),
+            kept: done.models.iter().map(|(epoch, _)| epoch).collect(),
             map_step: state.map.as_ref().and_then(|map| map.step),
         })
         .map_err(|e| failed(&e))?;
@@ -145,7 +149,7 @@ impl Checkpoint {
             ))
         };
         let bytes = match std::fs::read(&self.path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if matches!(e.kind(), NotFound | NotADirectory) => return Ok(None),
             bytes => bytes.map_err(|e| damaged(&e))?,
         };
         let blobs = Blobs::read(&bytes).map_err(|e| damaged(&e))?;
@@ -221,13 +225,6 @@ impl Blobs {
         Ok(weights)
     }
 
-    /// Epochs of which there is a model.
-    fn epochs(&self) -> BTreeSet<usize> {
-        let names = self.0.keys();
-        let epochs = names.filter_map(|name| name.split_once('/')?.0.parse().ok());
-        epochs.collect()
-    }
-
     fn matrix64(&self, name: &str) -> Result<Array2<f64>> {
         let (_, shape, bytes) = self.get(name)?;
         let values = bytes.as_chunks::<8>().0.iter().copied();
@@ -249,7 +246,7 @@ impl Blobs {
     ) -> Result<Trained> {
         let last = saved.log.len() - 1;
         let mut models = Models::default();
-        for epoch in self.epochs() {
+        for &epoch in &saved.kept {
             let model = match epoch {
                 0 => task.start_model()?,
                 _ => {
@@ -382,7 +379,8 @@ mod tests {
         }
     }
 
-    fn run_recipe(recipe: &Recipe, stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
+    /// Does something with the task of a small training.
+    fn trained_with<T>(recipe: &Recipe, work: impl FnOnce(&Task) -> Result<T>) -> Result<T> {
         let x = Array2::from_shape_fn((60, 5), |(i, j)| {
             (if i % 3 == j { 2.0 } else { 0.0 }) + ((i * 7 + j * 11) % 13) as f32 / 13.0
         });
@@ -403,6 +401,10 @@ mod tests {
             seed: 11,
             device: &Device::flex(),
         };
+        work(&task)
+    }
+
+    fn run_recipe(recipe: &Recipe, stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
         let targets = Targets {
             class: (0..60).map(|i| i % 3).collect(),
             weight: vec![1.0; 60],
@@ -424,7 +426,10 @@ mod tests {
             }
             Ok(targets.clone())
         };
-        train(&task, targets, |_| Ok(None), (checkpoint, None), &monitor)
+        let saved = (checkpoint, None);
+        trained_with(recipe, |task| {
+            train(task, targets, |_| Ok(None), saved, &monitor)
+        })
     }
 
     fn eager(path: PathBuf, fingerprint: &str) -> Checkpoint {
@@ -448,6 +453,35 @@ mod tests {
         // A finished training is not repeated, and gives the same.
         let again = run(usize::MAX, Some(eager(path, "this"))).unwrap();
         assert_eq!(again.models, whole.models);
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_written_is_a_warning() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("no-folder");
+        std::fs::write(&file, "").unwrap();
+        let mut checkpoint = eager(file.join("training.safetensors"), "this");
+        let warned = std::sync::Arc::new(AtomicUsize::new(0));
+        let counter = warned.clone();
+        let monitor = Monitor::new(move |event| {
+            if let Event::Warning(text) = event {
+                assert!(text.contains("cannot write checkpoint"), "{text}");
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let recipe = plain();
+        trained_with(&recipe, |task| {
+            let state = State::new(task, None, &Device::flex().autodiff())?;
+            checkpoint.save(&state, &Trained::default(), false, &monitor);
+            checkpoint.save(&state, &Trained::default(), true, &monitor);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(warned.load(Ordering::Relaxed), 1, "said once");
+        assert!(
+            run(usize::MAX, Some(checkpoint)).is_ok(),
+            "and training ends well"
+        );
     }
 
     #[test]
