@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use likewise_io::memory;
 use sha2::{Digest, Sha256};
 
 use crate::load::value;
-use crate::{Encoder, Result};
+use crate::{Encoder, ErrorKind, Result};
 
 const MAGIC: &[u8; 16] = b"likewise-cache 1";
 
@@ -52,9 +53,9 @@ impl Cache {
 
     /// All rows; none if there is no file, and a message if it cannot be used.
     pub(crate) fn load(&self) -> Result<BTreeMap<Content, Vec<f32>>> {
-        let bytes = match std::fs::read(&self.path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            read => read.map_err(|e| crate::Error::from(e).within(self.path.display()))?,
+        let bytes = match likewise_io::read_file(&self.path, memory::allowed(None) / 4) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            read => read?,
         };
         self.parse(&bytes).ok_or_else(|| {
             let path = self.path.display();

@@ -6,7 +6,8 @@
 //! of files with several pages the first one counts. Colour profiles are not applied, so
 //! wide-gamut pictures look a little paler than meant.
 
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 use image::metadata::Orientation;
@@ -16,6 +17,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+use crate::gate::{Gate, Held, shared};
 use crate::{Error, ErrorKind, Result};
 
 /// Most pixels of an image unless the caller says otherwise: 134 million, 400 MB as RGB.
@@ -24,36 +26,55 @@ pub const MAX_PIXELS: u64 = 1 << 27;
 /// Bytes of the widest pixel there is, four floats.
 const WIDEST_PIXEL: u64 = 16;
 
+/// Most bytes that a picture may need for what is no pixels: profiles, remarks, thumbnails.
+const REMARKS: u64 = 1 << 25;
+
 /// Reads and decodes a file; see [`decode`].
 pub fn read(path: impl AsRef<Path>, max_pixels: u64) -> Result<RgbImage> {
-    let path = path.as_ref();
-    read_bytes(path, max_pixels)
-        .and_then(|bytes| decode(&bytes, max_pixels))
-        .map_err(|e| e.within(path.display()))
+    Ok(read_held(path.as_ref(), max_pixels)?.0)
 }
 
-/// The bytes of a file, unless it is longer than any image of `max_pixels`.
-pub(crate) fn read_bytes(path: &Path, max_pixels: u64) -> Result<Vec<u8>> {
+/// As [`read`], with the room that the image takes.
+pub(crate) fn read_held(path: &Path, max_pixels: u64) -> Result<(RgbImage, Held<'static>)> {
+    let bytes = read_bytes(path, max_pixels)?;
+    let image = decode_held(&bytes, max_pixels, shared());
+    image.map_err(|e| e.within(path.display()))
+}
+
+/// Opens a file, unless it is longer than any image of `max_pixels`, or no regular file.
+pub(crate) fn open(path: &Path, max_pixels: u64) -> Result<(File, u64)> {
     let most = max_pixels.saturating_mul(WIDEST_PIXEL) + (1 << 24);
-    let length = std::fs::metadata(path)?.len();
+    let (file, length) = likewise_io::open(path)?;
     if length > most {
-        return Err(Error::new(
-            ErrorKind::Value,
-            format!("{length} bytes, more than an image of {max_pixels} pixels can have"),
-        ));
+        let message = format!("{length} bytes, more than an image of {max_pixels} pixels can have");
+        return Err(Error::new(ErrorKind::Value, message).within(path.display()));
     }
-    Ok(std::fs::read(path)?)
+    Ok((file, length))
+}
+
+fn read_bytes(path: &Path, max_pixels: u64) -> Result<Vec<u8>> {
+    let (file, length) = open(path, max_pixels)?;
+    let mut bytes = Vec::new();
+    let room = usize::try_from(length).unwrap_or(usize::MAX);
+    let read = match bytes.try_reserve_exact(room) {
+        Ok(()) => file.take(length).read_to_end(&mut bytes),
+        Err(_) => Err(std::io::ErrorKind::OutOfMemory.into()),
+    };
+    read.map_err(|e| Error::from(e).within(path.display()))?;
+    Ok(bytes)
 }
 
 /// Decodes an image of at most `max_pixels` pixels.
 ///
 /// CMYK is taken as Adobe writes it (inverted), which is what such files are; transparent
 /// pixels show white. O(pixels) time; memory is the pixels in the file's own depth and
-/// as RGB at once.
+/// as RGB at once. Waits while other threads use up the memory for images, see
+/// [`limit_memory`](crate::limit_memory).
 ///
 /// Fails with kind `Format` where the bytes are no image, end early or contradict
-/// themselves, and with kind `Value` where the image is larger than allowed: the size is
-/// looked at before anything is unpacked.
+/// themselves, with kind `Value` where the image is larger than allowed, and with kind
+/// `Memory` where it needs more than all images may have: the size is looked at before
+/// anything is unpacked.
 ///
 /// ```
 /// use likewise_image::decode;
@@ -64,6 +85,14 @@ pub(crate) fn read_bytes(path: &Path, max_pixels: u64) -> Result<Vec<u8>> {
 /// # Ok::<(), likewise_image::Error>(())
 /// ```
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<RgbImage> {
+    Ok(decode_held(bytes, max_pixels, shared())?.0)
+}
+
+fn decode_held<'a>(
+    bytes: &[u8],
+    max_pixels: u64,
+    gate: &'a Gate,
+) -> Result<(RgbImage, Held<'a>)> {
     if bytes.is_empty() {
         return Err(Error::new(
             ErrorKind::Format,
@@ -77,13 +106,31 @@ pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<RgbImage> {
              GIF, TIFF and PNM",
         )
     })?;
-    let (image, orientation) = match format {
-        ImageFormat::Jpeg => jpeg(bytes, max_pixels)?,
-        other => all_else(bytes, other, max_pixels)?,
+    let room = |(width, height): (u64, u64), need: u64| {
+        check_size(width, height, max_pixels)?;
+        let what = || format!("an image of {width} x {height} pixels");
+        gate.enter(need.saturating_add(bytes.len() as u64), what)
+    };
+    let (image, orientation, mut held) = match format {
+        ImageFormat::Jpeg => jpeg(bytes, room)?,
+        other => all_else(bytes, other, max_pixels, room)?,
     };
     let mut image = DynamicImage::ImageRgb8(image);
     image.apply_orientation(orientation);
-    Ok(image.into_rgb8())
+    let image = image.into_rgb8();
+    held.shrink(image.as_raw().len() as u64);
+    Ok((image, held))
+}
+
+/// Bytes that decoding takes at most, of an image of `pixels` pixels and `native` bytes.
+///
+/// Decoders hold what they give and about as much beside it; then comes the RGB of it, by
+/// way of RGB with transparency; and that once more, turned.
+fn need(pixels: u64, native: u64, transparent: bool) -> u64 {
+    let decoded = native.saturating_mul(2).saturating_add(pixels);
+    let opaque = pixels.saturating_mul(if transparent { 7 } else { 3 });
+    let turned = pixels.saturating_mul(6);
+    decoded.max(native.saturating_add(opaque)).max(turned)
 }
 
 fn check_size(width: u64, height: u64, max_pixels: u64) -> Result<()> {
@@ -111,7 +158,10 @@ fn unreadable(format: &str, e: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Format, message)
 }
 
-fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(RgbImage, Orientation)> {
+fn jpeg<'a>(
+    bytes: &[u8],
+    room: impl FnOnce((u64, u64), u64) -> Result<Held<'a>>,
+) -> Result<(RgbImage, Orientation, Held<'a>)> {
     let broken = |e: zune_jpeg::errors::DecodeErrors| unreadable("JPEG", e);
     let options = DecoderOptions::default()
         .set_strict_mode(false)
@@ -123,7 +173,10 @@ fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(RgbImage, Orientation)> {
     let (width, height) = decoder
         .dimensions()
         .ok_or_else(|| unreadable("JPEG", "no size"))?;
-    check_size(width as u64, height as u64, max_pixels)?;
+    let size = (width as u64, height as u64);
+    // Progressive ones are held whole as coefficients of two bytes.
+    let native = size.0.saturating_mul(size.1).saturating_mul(5);
+    let held = room(size, need(native / 5, native, false))?;
     // The decoder would fill what is missing with grey.
     if is_truncated_jpeg(bytes) {
         return Err(unreadable("JPEG", "the file ends early"));
@@ -136,7 +189,7 @@ fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(RgbImage, Orientation)> {
     // Files of two components come out otherwise than they were asked for.
     let image = RgbImage::from_raw(width as u32, height as u32, pixels);
     let image = image.ok_or_else(|| unreadable("JPEG", "unknown kind of colours"))?;
-    Ok((image, orientation))
+    Ok((image, orientation, held))
 }
 
 /// Whether a JPEG lacks its end marker.
@@ -159,21 +212,48 @@ fn is_truncated_jpeg(bytes: &[u8]) -> bool {
     }
 }
 
-fn all_else(bytes: &[u8], format: ImageFormat, max_pixels: u64) -> Result<(RgbImage, Orientation)> {
+fn decoder(
+    bytes: &[u8],
+    format: ImageFormat,
+    max_pixels: u64,
+) -> image::ImageResult<impl ImageDecoder + '_> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(match format {
+        // Here it counts what is no pixels, and a few lines of them.
+        ImageFormat::Png => {
+            let width = bytes.get(16..20).and_then(|b| b.first_chunk::<4>());
+            REMARKS + 64 * u64::from(width.map_or(0, |b| u32::from_be_bytes(*b)))
+        }
+        _ => max_pixels.saturating_mul(2 * WIDEST_PIXEL) + (1 << 24),
+    });
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits);
+    reader.into_decoder()
+}
+
+fn all_else<'a>(
+    bytes: &[u8],
+    format: ImageFormat,
+    max_pixels: u64,
+    room: impl FnOnce((u64, u64), u64) -> Result<Held<'a>>,
+) -> Result<(RgbImage, Orientation, Held<'a>)> {
     let name = format.extensions_str().first().unwrap_or(&"");
     let name = name.to_ascii_uppercase();
     let broken = |e: image::ImageError| unreadable(&name, e);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(max_pixels.saturating_mul(2 * WIDEST_PIXEL) + (1 << 24));
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let mut decoder = decoder(bytes, format, max_pixels).map_err(broken)?;
     let (width, height) = decoder.dimensions();
-    check_size(width.into(), height.into(), max_pixels)?;
+    let size = (u64::from(width), u64::from(height));
+    let transparent = decoder.color_type().has_alpha();
+    let need = need(
+        size.0.saturating_mul(size.1),
+        decoder.total_bytes(),
+        transparent,
+    );
+    let held = room(size, need)?;
     // A picture with broken remarks is still a picture.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    Ok((on_white(image), orientation))
+    Ok((on_white(image), orientation, held))
 }
 
 fn on_white(image: DynamicImage) -> RgbImage {
@@ -251,7 +331,7 @@ mod tests {
         jpeg_of(squares().as_raw(), ColorType::Rgb, |_| ())
     }
 
-    fn open(bytes: &[u8]) -> Result<RgbImage> {
+    fn opened(bytes: &[u8]) -> Result<RgbImage> {
         decode(bytes, MAX_PIXELS)
     }
 
@@ -283,7 +363,7 @@ mod tests {
     #[test]
     fn every_format_gives_its_colours() {
         for (name, bytes) in every_format() {
-            let image = open(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let image = opened(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(image.dimensions(), (32, 16), "{name}");
             assert_near(&image, [RED, GREEN, BLUE, WHITE]);
         }
@@ -314,7 +394,7 @@ mod tests {
             let (pixels, kind) = (squares(), image::ExtendedColorType::Rgb8);
             encoder.write_image(&pixels, 32, 16, kind).unwrap();
             for bytes in [jpeg, png] {
-                let image = open(&bytes).unwrap();
+                let image = opened(&bytes).unwrap();
                 let size = if orientation < 5 { (32, 16) } else { (16, 32) };
                 assert_eq!(image.dimensions(), size, "{orientation}");
                 assert_near(&image, expected);
@@ -326,7 +406,7 @@ mod tests {
         let jpeg = jpeg_of(squares().as_raw(), ColorType::Rgb, |e| {
             e.add_app_segment(1, segment.clone()).unwrap();
         });
-        assert_near(&open(&jpeg).unwrap(), upright[0]);
+        assert_near(&opened(&jpeg).unwrap(), upright[0]);
     }
 
     #[test]
@@ -339,7 +419,7 @@ mod tests {
         }
         let expected = [[0, 255, 255], [255, 127, 0], [102; 3], WHITE];
         for colours in [ColorType::Cmyk, ColorType::CmykAsYcck] {
-            let image = open(&jpeg_of(&pixels, colours, |_| ())).unwrap();
+            let image = opened(&jpeg_of(&pixels, colours, |_| ())).unwrap();
             assert_near(&image, expected);
         }
     }
@@ -349,21 +429,21 @@ mod tests {
         let grey = GrayImage::from_fn(32, 16, |x, _| Luma([if x < 16 { 0 } else { 128 }]));
         let [left, right] = [[0; 3], [128; 3]];
         assert_near(
-            &open(&jpeg_of(&grey, ColorType::Luma, |_| ())).unwrap(),
+            &opened(&jpeg_of(&grey, ColorType::Luma, |_| ())).unwrap(),
             [left, right, left, right],
         );
         let deep = ImageBuffer::from_fn(1, 1, |_, _| Rgb([0xffff_u16, 0x8080, 0]));
         for format in [ImageFormat::Png, ImageFormat::Tiff, ImageFormat::Pnm] {
-            let image = open(&encoded(deep.clone(), format)).unwrap();
+            let image = opened(&encoded(deep.clone(), format)).unwrap();
             assert_eq!(image.into_raw(), [255, 128, 0]);
         }
         let glass = RgbaImage::from_vec(3, 1, vec![0, 0, 0, 0, 0, 0, 0, 128, 9, 8, 7, 255]);
         for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Tiff] {
-            let image = open(&encoded(glass.clone().unwrap(), format)).unwrap();
+            let image = opened(&encoded(glass.clone().unwrap(), format)).unwrap();
             assert_eq!(image.into_raw(), [255, 255, 255, 127, 127, 127, 9, 8, 7]);
         }
         let mist = GrayAlphaImage::from_vec(1, 1, vec![0, 0]).unwrap();
-        let image = open(&encoded(mist, ImageFormat::Png)).unwrap();
+        let image = opened(&encoded(mist, ImageFormat::Png)).unwrap();
         assert_eq!(image.into_raw(), [255; 3]);
     }
 
@@ -371,7 +451,7 @@ mod tests {
     fn a_truncated_file_is_never_taken_for_whole() {
         for (name, bytes) in every_format() {
             for length in (1..bytes.len()).step_by(64).chain([bytes.len() / 2]) {
-                let result = open(&bytes[..length]);
+                let result = opened(&bytes[..length]);
                 if name == "jpeg" || name == "progressive" || length <= bytes.len() / 2 {
                     assert!(result.is_err(), "{name} cut to {length}");
                 }
@@ -402,7 +482,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let message = |bytes: &[u8]| open(bytes).unwrap_err().to_string();
+        let message = |bytes: &[u8]| opened(bytes).unwrap_err().to_string();
         assert!(message(b"").contains("empty"));
         assert!(message(b"hello, world, I am text").contains("not an image"));
         assert!(message(&plain_jpeg()[..300]).contains("JPEG"));
@@ -426,12 +506,44 @@ mod tests {
         let header = b"BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x60\xea\0\0\x60\xea\0\0\x01\0\x18\0";
         let mut bomb = header.to_vec();
         bomb.resize(60, 0);
-        assert_eq!(open(&bomb).unwrap_err().kind(), ErrorKind::Value);
+        assert_eq!(opened(&bomb).unwrap_err().kind(), ErrorKind::Value);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("huge.png");
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(1 << 40).unwrap();
         assert_eq!(read(&path, 100).unwrap_err().kind(), ErrorKind::Value);
+    }
+
+    #[test]
+    fn an_image_beyond_the_memory_for_images_is_refused() {
+        for (name, bytes) in every_format() {
+            let e = decode_held(&bytes, MAX_PIXELS, &Gate::new(2000)).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::Memory, "{name}: {e}");
+            assert!(e.to_string().contains("32 x 16 pixels needs"), "{name}: {e}");
+            let gate = Gate::new(20_000);
+            let (image, _held) = decode_held(&bytes, MAX_PIXELS, &gate).unwrap();
+            assert_eq!(image.dimensions(), (32, 16));
+            // While it is held its RGB counts, and no more.
+            let left = 20_000 - 3 * 32 * 16;
+            assert!(gate.enter(left, String::new).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_that_is_too_large_is_not_unpacked() {
+        let with_profile = |bytes: usize| {
+            let mut png = Vec::new();
+            let mut encoder = image::codecs::png::PngEncoder::new(&mut png);
+            encoder.set_icc_profile(vec![0; bytes]).unwrap();
+            let (pixels, kind) = (squares(), image::ExtendedColorType::Rgb8);
+            encoder.write_image(&pixels, 32, 16, kind).unwrap();
+            let mut decoder = decoder(&png, ImageFormat::Png, MAX_PIXELS).unwrap();
+            let profile = decoder.icc_profile().unwrap();
+            assert_near(&opened(&png).unwrap(), [RED, GREEN, BLUE, WHITE]);
+            profile.map(|p| p.len())
+        };
+        assert_eq!(with_profile(1000), Some(1000));
+        assert_eq!(with_profile(40 << 20), None);
     }
 
     #[test]
@@ -443,6 +555,6 @@ mod tests {
         });
         assert!(is_truncated_jpeg(&jpeg[..jpeg.len() - 2]));
         jpeg.extend(b"\xff\xda a video behind the picture");
-        assert_near(&open(&jpeg).unwrap(), [RED, GREEN, BLUE, WHITE]);
+        assert_near(&opened(&jpeg).unwrap(), [RED, GREEN, BLUE, WHITE]);
     }
 }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 
 use likewise::{Collection, Monitor, View};
+use likewise_io::memory;
 use ndarray::{Array2, Array4, Axis};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::cache::{Cache, Content};
-use crate::decode::{MAX_PIXELS, read_bytes};
+use crate::decode::{self, MAX_PIXELS};
 use crate::load::{listed, value};
-use crate::{ImageFolder, Loader, Preprocess, Result, Skipped};
+use crate::{Error, ErrorKind, ImageFolder, Loader, Preprocess, Result, Skipped};
 
 /// Turns images into rows of features.
 pub struct Encoder {
@@ -118,6 +120,20 @@ pub fn features(
     monitor: &Monitor,
 ) -> Result<Features> {
     let n = folder.len();
+    // The rows, and the matrix of them.
+    let need = (n as u64).saturating_mul(8 * encoder.dimensions as u64);
+    if need > memory::available() {
+        return Err(Error::new(
+            ErrorKind::Memory,
+            format!(
+                "{} features of {n} images need {} of memory, but there are {}; take fewer images \
+                 or an encoder of fewer features",
+                encoder.dimensions,
+                memory::text(need),
+                memory::text(memory::available())
+            ),
+        ));
+    }
     let mut rows: Vec<Option<Vec<f32>>> = vec![None; n];
     let mut contents = BTreeMap::new();
     let cache = match cache.map(|folder| Cache::new(folder, encoder)) {
@@ -229,12 +245,24 @@ fn contents_of(folder: &ImageFolder, monitor: &Monitor) -> Result<BTreeMap<usize
         .into_par_iter()
         .map(|item| {
             monitor.check()?;
-            let bytes = read_bytes(&folder.path(item), MAX_PIXELS).ok();
-            Ok(bytes.map(|bytes| Sha256::digest(&bytes).into()))
+            Ok(content(&folder.path(item)).ok())
         })
         .collect();
     let contents = (0..).zip(contents?);
     Ok(contents.filter_map(|(item, c)| Some((item, c?))).collect())
+}
+
+/// The digest of a file, 64 KiB at a time.
+fn content(path: &Path) -> Result<Content> {
+    let (mut file, _) = decode::open(path, MAX_PIXELS)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            n => hash.update(&buffer[..n]),
+        }
+    }
 }
 
 /// The images of a folder as a collection: ids, labels, split, and one view of the
@@ -281,7 +309,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::{ErrorKind, RgbImage};
+    use crate::RgbImage;
 
     /// Five one-colour images in two classes; the red value is ten times the number.
     fn scene() -> tempfile::TempDir {
@@ -356,6 +384,16 @@ mod tests {
         assert!((doubled.matrix[[0, 0]] - 100.0).abs() < 1e-4);
         assert_eq!(seen.get(), 16);
         assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn features_beyond_all_memory_are_refused() {
+        let folder = scene();
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        let (mut encoder, seen) = counting();
+        encoder.dimensions = 1 << 50;
+        let e = features(&images, &encoder, None, false, &Monitor::silent()).unwrap_err();
+        assert_eq!((e.kind(), seen.get()), (ErrorKind::Memory, 0), "{e}");
     }
 
     #[test]

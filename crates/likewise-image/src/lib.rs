@@ -5,12 +5,14 @@
 //! many on all cores, and [`collection`] gives what an [`Encoder`] makes of them, one row an
 //! image, remembered in a cache. Without an encoder, [`Encoder::pixels`] is a baseline.
 //!
-//! Files are read whole and decoded one a thread: no video, no tiles of huge scans.
+//! Files are read whole and decoded one a thread: no video, no tiles of huge scans. Decoded
+//! images share a limit of memory, see [`limit_memory`]; pipes and devices are not read.
 
 mod cache;
 pub mod decode;
 mod features;
 mod folder;
+mod gate;
 mod load;
 mod pixels;
 mod preprocess;
@@ -18,6 +20,7 @@ pub mod transform;
 
 pub use features::{Encode, Encoder, Features, collection, features};
 pub use folder::ImageFolder;
+pub use gate::limit_memory;
 pub use image::RgbImage;
 pub use likewise_io::{Error, ErrorKind, Result};
 pub use load::{Batch, Batches, Loader, Skipped};

@@ -34,7 +34,7 @@ pub struct Batch {
 ///
 /// Use it wherever more than a few images are needed; for one, [`decode::read`] and
 /// [`Preprocess::apply`] do. Memory: at most `prefetch` + 2 batches of numbers, and one decoded
-/// image a thread.
+/// image a thread, of all threads together what [`limit_memory`](crate::limit_memory) says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loader {
     /// What becomes of an image.
@@ -137,7 +137,7 @@ impl Loader {
             .par_iter()
             .map(|(item, path)| {
                 monitor.check()?;
-                self.one(*item, path).map_err(|e| e.within(path.display()))
+                self.one(*item, path)
             })
             .collect();
         let (mut items, mut good, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
@@ -169,16 +169,16 @@ impl Loader {
     }
 
     fn one(&self, item: usize, path: &std::path::Path) -> Result<Array3<f32>> {
-        let bytes = decode::read_bytes(path, self.max_pixels)?;
-        let image = decode::decode(&bytes, self.max_pixels)?;
+        let (image, _held) = decode::read_held(path, self.max_pixels)?;
         let preprocess = &self.preprocess;
         let square = match &self.augment {
-            None => preprocess.square(&image)?,
+            None => preprocess.square(&image),
             Some(augment) => {
                 let mut rng = Augment::rng(self.seed, self.epoch, item);
-                augment.apply(&image, preprocess.size, preprocess.filter, &mut rng)?
+                augment.apply(&image, preprocess.size, preprocess.filter, &mut rng)
             }
         };
+        let square = square.map_err(|e| e.within(path.display()))?;
         let mut out = Array3::zeros(preprocess.shape());
         preprocess.write(&square, out.view_mut());
         Ok(out)

@@ -116,7 +116,9 @@ impl Pixels {
         if let Some(image) = self.kept[item].get() {
             return work(image);
         }
-        let image = self.shrunk(decode::read(&self.paths[item], decode::MAX_PIXELS)?)?;
+        // Held until the image is dropped or kept; what is kept has room of its own.
+        let (image, _held) = decode::read_held(&self.paths[item], decode::MAX_PIXELS)?;
+        let image = self.shrunk(image)?;
         work(&image)?;
         let size = image.as_raw().len() as u64;
         let take = |room: u64| room.checked_sub(size);

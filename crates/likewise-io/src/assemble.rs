@@ -1,7 +1,9 @@
 //! From the arrays or columns of a file to a collection: which is what, by name.
 
+use std::collections::{HashMap, HashSet};
+
 use likewise::{Collection, Label, Labels, Monitor, Part, View};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 
 use crate::read::ReadOptions;
 use crate::{Error, Result};
@@ -204,6 +206,22 @@ pub(crate) fn check_size(name: &str, rows: usize, columns: usize) -> Result<()> 
     )))
 }
 
+/// Fails where a value is not finite, or too large to compute with.
+pub(crate) fn check_values(name: &str, matrix: ArrayView2<f32>) -> Result<()> {
+    likewise::matrix::check_finite(matrix, &format!("view {name}"))?;
+    let (columns, values) = (matrix.ncols(), matrix.to_slice().unwrap_or_default());
+    match values.iter().position(|v| v.abs() > LARGEST) {
+        None => Ok(()),
+        Some(at) => Err(Error::value(format!(
+            "view {name}: row {}, column {} is {:e}, too large to compute with (more than \
+             {LARGEST:.1e}); scale the features down",
+            at / columns,
+            at % columns,
+            values[at]
+        ))),
+    }
+}
+
 impl Parts {
     /// Adds a matrix given in row order; it must not be empty, and its values be finite and
     /// such that one can compute with them.
@@ -217,17 +235,7 @@ impl Parts {
         check_size(name, rows, columns)?;
         let matrix = Array2::from_shape_vec((rows, columns), values)
             .map_err(|e| Error::format(format!("view {name}: {e}")))?;
-        likewise::matrix::check_finite(matrix.view(), &format!("view {name}"))?;
-        let values = matrix.as_slice().unwrap_or_default();
-        if let Some(at) = values.iter().position(|v| v.abs() > LARGEST) {
-            return Err(Error::value(format!(
-                "view {name}: row {}, column {} is {:e}, too large to compute with (more than \
-                 {LARGEST:.1e}); scale the features down",
-                at / columns,
-                at % columns,
-                values[at]
-            )));
-        }
+        check_values(name, matrix.view())?;
         self.views.push(View {
             name: name.to_owned(),
             matrix,
@@ -376,6 +384,9 @@ impl Array {
     }
 }
 
+/// Arrays that are left out and named one by one; more are counted.
+const NOTED: usize = 20;
+
 /// How the arrays of a file make up a collection. Arrays are named by their position.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
@@ -466,7 +477,10 @@ impl Plan {
         monitor: &Monitor,
     ) -> Result<Self> {
         let ids = find(arrays, Role::Id);
-        let with_rows = |n: usize| features.iter().filter(|f| f.1 == n).count();
+        let mut with_rows: HashMap<usize, usize> = HashMap::new();
+        for &(_, rows, _) in features {
+            *with_rows.entry(rows).or_default() += 1;
+        }
         let asked = options.view.as_deref().and_then(|name| {
             let asked = features.iter().find(|f| arrays[f.0].name == name)?;
             Some(asked.1)
@@ -480,18 +494,20 @@ impl Plan {
         let listed = [labels, ids].into_iter().flatten();
         let listed = listed
             .filter_map(|i| arrays[i].list)
-            .find(|&n| with_rows(n) > 0);
-        let frequent = features
-            .iter()
-            .map(|f| f.1)
-            .max_by_key(|&n| (with_rows(n), n));
+            .find(|n| with_rows.contains_key(n));
+        let frequent = with_rows.iter().map(|(&n, &count)| (count, n)).max();
+        let frequent = frequent.map(|(_, n)| n);
         let rows = asked.or(listed).or(frequent).unwrap_or(0);
         let labels = labels.or_else(|| category(rows));
-        for &(i, r, c) in features.iter().filter(|f| f.1 != rows) {
+        let others = || features.iter().filter(|f| f.1 != rows);
+        for &(i, r, c) in others().take(NOTED) {
             monitor.note(format!(
                 "array {} ({r} x {c}) is left out: the items are {rows}",
                 arrays[i].name
             ));
+        }
+        if let more @ 1.. = others().count().saturating_sub(NOTED) {
+            monitor.note(format!("{more} more arrays are left out"));
         }
         if let Some(i) = labels
             && let Some(len) = arrays[i].list
@@ -587,14 +603,19 @@ impl Plan {
     /// The parts and views of a plan of stacked parts.
     fn stacked(arrays: &[Array], features: &[(usize, usize, usize)]) -> Option<Self> {
         let mut plan = Self::default();
+        let mut views = HashSet::new();
+        let mut named: HashMap<&str, (usize, usize)> = HashMap::new();
         for &(i, rows, columns) in features {
             let (base, word, part) = part_of(&arrays[i].name)?;
+            // Of two arrays of one name the first one counts.
+            named.entry(&arrays[i].name).or_insert((i, columns));
+            // There are few words for parts.
             match plan.parts.iter().find(|p| p.0 == word) {
                 None => plan.parts.push((word.to_owned(), part, rows)),
                 Some(known) if known.2 != rows => return None,
                 Some(_) => {}
             }
-            if !plan.views.iter().any(|v| v.name == base) {
+            if views.insert(base) {
                 plan.views.push(Stack {
                     name: base.to_owned(),
                     columns,
@@ -609,7 +630,7 @@ impl Plan {
         for (word, _, rows) in &plan.parts {
             for view in &mut plan.views {
                 let name = format!("{}_{word}", view.name);
-                let &(i, _, columns) = features.iter().find(|f| arrays[f.0].name == name)?;
+                let &(i, columns) = named.get(name.as_str())?;
                 if columns != view.columns {
                     return None;
                 }
@@ -804,6 +825,25 @@ mod tests {
         assert!(plan(&arrays[..2]).is_err());
         let e = plan(&[array("y", &[4]), array("a", &[5, 2])]).unwrap_err();
         assert!(e.to_string().contains("4 labels"), "{e}");
+    }
+
+    /// Compared each with each, these would take minutes.
+    #[test]
+    fn many_arrays_cost_no_more_than_their_number() {
+        const N: usize = 100_000;
+        let arrays: Vec<Array> = (0..N).map(|i| array(&format!("a{i}"), &[i, 2])).collect();
+        let noted = std::sync::Arc::new(std::sync::Mutex::new(0));
+        let counter = noted.clone();
+        let monitor = Monitor::new(move |event| {
+            *counter.lock().unwrap() += usize::from(matches!(event, likewise::Event::Note(_)));
+        });
+        let found = Plan::new(&arrays, &ReadOptions::default(), &monitor).unwrap();
+        assert_eq!((found.rows, found.views.len()), (N - 1, 1));
+        assert_eq!(*noted.lock().unwrap(), NOTED + 1);
+        let half = (0..N / 2).map(|i| array(&format!("a{i}_train"), &[2, 1]));
+        let other = (0..N / 2).map(|i| array(&format!("a{i}_test"), &[3, 1]));
+        let found = plan(&half.chain(other).collect::<Vec<_>>()).unwrap();
+        assert_eq!((found.rows, found.views.len()), (5, N / 2));
     }
 
     #[test]

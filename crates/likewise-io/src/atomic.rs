@@ -1,17 +1,27 @@
 //! Files that are either complete or not there.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::fs::{File, Metadata};
+use std::io::{BufWriter, Seek};
+use std::path::{Path, PathBuf};
 
+use crate::input::{Special, special};
 use crate::{Error, Result};
+
+/// Links followed one after the other before they are taken for a circle.
+const LINKS: usize = 40;
 
 /// Writes a file through `fill`, atomically.
 ///
 /// The bytes go to a temporary file in the same folder, are flushed and synced to the
-/// device, and only then take the name `path`, replacing an older file. When `fill` or a
-/// write fails, the temporary file is removed and an older file stays as it was. The
-/// folder must exist. Not for appending, and not for pipes or devices.
+/// device, and only then take the name `path`, replacing an older file, whose permissions
+/// are kept. When `fill` or a write fails, the temporary file is removed and an older file
+/// stays as it was. The folder must exist. Not for appending.
+///
+/// What stands at `path` decides: of a symbolic link the target is written, also one that is
+/// not there yet, and the link stays. A pipe or a device such as `/dev/null` gets the
+/// bytes and is never replaced; they are collected in a temporary file first, so `fill` may
+/// seek. A file that is write-protected (no write bit in its mode, also for root), a folder, a
+/// socket and a disk are refused.
 ///
 /// ```
 /// use std::io::Write;
@@ -26,25 +36,125 @@ pub fn write(
     fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
     let path = path.as_ref();
-    replace(path, fill).map_err(|e| e.within(path.display()))
+    let written = || match place(path)? {
+        Place::File(path, old) => replace(&path, old.as_ref(), fill),
+        Place::Stream(path) => pass_on(&path, fill),
+    };
+    written().map_err(|e: Error| e.within(path.display()))
 }
 
-fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
-    let name = path.file_name().ok_or_else(|| {
-        Error::parameter("this is not the name of a file; give a file name to write to")
-    })?;
-    if path.is_dir() {
+/// Whether two paths lead to the same file, by links of any kind; `false` where one of them
+/// is not there. To refuse an output that would replace its input.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// assert!(!likewise_io::atomic::same_file(&path, &path));
+/// std::fs::write(&path, "")?;
+/// assert!(likewise_io::atomic::same_file(&path, &folder.path().join("./a")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let of = |path: &Path| std::fs::metadata(path).map(|m| (m.dev(), m.ino()));
+        matches!((of(a), of(b)), (Ok(a), Ok(b)) if a == b)
+    }
+    #[cfg(not(unix))]
+    {
+        let of = |path: &Path| std::fs::canonicalize(path);
+        matches!((of(a), of(b)), (Ok(a), Ok(b)) if a == b)
+    }
+}
+
+/// Where the bytes go.
+enum Place {
+    /// A file, with its links resolved, and what stands there now.
+    File(PathBuf, Option<Metadata>),
+    /// A pipe or a device.
+    Stream(PathBuf),
+}
+
+fn place(path: &Path) -> Result<Place> {
+    if path.file_name().is_none() {
         return Err(Error::parameter(
-            "this is a folder; give a file name to write to",
+            "this is not the name of a file; give a file name to write to",
         ));
     }
-    let folder = match path.parent() {
+    let old = match std::fs::metadata(path) {
+        Ok(old) => Some(old),
+        // It, or what a link leads to, is made.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) => return Err(e.into()),
+    };
+    match old.as_ref().and_then(special) {
+        None => {}
+        Some(Special::Folder) => {
+            return Err(Error::parameter(
+                "this is a folder; give a file name to write to",
+            ));
+        }
+        // Asked by the path as it was given: the system's names of open pipes are no paths.
+        Some(Special::Pipe | Special::Device) => return Ok(Place::Stream(path.to_owned())),
+        Some(other @ (Special::Socket | Special::Disk | Special::Other)) => {
+            return Err(Error::parameter(format!(
+                "this is {other}, not a file; give another name to write to"
+            )));
+        }
+    }
+    let mut path = path.to_owned();
+    let mut links = 0;
+    while let Ok(target) = std::fs::read_link(&path) {
+        // The standard output, sent to a file: to replace that would leave its owner the old one.
+        if of_the_system(&path) {
+            return Ok(Place::Stream(path));
+        }
+        links += 1;
+        if links > LINKS {
+            return Err(Error::parameter("a circle of symbolic links; remove it"));
+        }
+        path = folder_of(&path).join(target);
+    }
+    // Root may write to it all the same; who protected it did not mean that.
+    if old.as_ref().is_some_and(|m| m.permissions().readonly()) {
+        return Err(Error::parameter(
+            "the file is write-protected; allow writing to it, or give another name",
+        ));
+    }
+    Ok(Place::File(path, old))
+}
+
+/// Whether a link is one of those to open files, such as `/dev/stdout`.
+fn of_the_system(link: &Path) -> bool {
+    link.parent() == Some(Path::new("/dev"))
+        || link.starts_with("/dev/fd")
+        || link.starts_with("/proc")
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn filled(file: File, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<File> {
+    let mut writer = BufWriter::with_capacity(1 << 17, file);
+    fill(&mut writer)?;
+    let file = writer.into_inner();
+    Ok(file.map_err(std::io::IntoInnerError::into_error)?)
+}
+
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
+    let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
     let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(name);
+    prefix.push(path.file_name().unwrap_or_default());
     prefix.push(".");
     builder.prefix(&prefix).suffix(".part");
     // The default is readable by the owner alone; a result is an ordinary file.
@@ -54,17 +164,29 @@ fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
         Error::from(e).within(format!("cannot write into folder {}", folder.display()))
     })?;
     let (file, place) = temporary.into_parts();
-    let mut writer = BufWriter::with_capacity(1 << 17, file);
-    fill(&mut writer)?;
-    let file = writer
-        .into_inner()
-        .map_err(std::io::IntoInnerError::into_error)?;
-    file.sync_all()?;
+    // What only its owner could read must not become readable to all. Not every file system
+    // has permissions.
+    if let Some(old) = old {
+        let _ = file.set_permissions(old.permissions());
+    }
+    filled(file, fill)?.sync_all()?;
     place.persist(path).map_err(|e| e.error)?;
     // The new name itself must reach the device too; not every file system can be asked.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
+    Ok(())
+}
+
+/// Collects the bytes in a file without a name and hands them to a pipe or a device.
+fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+    // Opened first: who reads a pipe sees its end also where `fill` fails.
+    let mut stream = File::options().write(true).truncate(true).open(path)?;
+    let temporary = tempfile::tempfile()
+        .map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
+    let mut temporary = filled(temporary, fill)?;
+    temporary.rewind()?;
+    std::io::copy(&mut temporary, &mut stream)?;
     Ok(())
 }
 
@@ -117,5 +239,141 @@ mod tests {
         write(&path, |_| Ok(())).unwrap();
         let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    mod special {
+        use std::io::Read;
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+        use super::*;
+
+        fn note(path: &Path, text: &str) -> Result<()> {
+            write(path, |f| Ok(f.write_all(text.as_bytes())?))
+        }
+
+        fn text(path: &Path) -> String {
+            std::fs::read_to_string(path).unwrap()
+        }
+
+        #[test]
+        fn a_device_gets_the_bytes_and_stays() {
+            note(Path::new("/dev/null"), "gone").unwrap();
+            let kind = std::fs::metadata("/dev/null").unwrap().file_type();
+            assert!(kind.is_char_device());
+            let folder = tempfile::tempdir().unwrap();
+            let link = folder.path().join("link");
+            symlink("/dev/null", &link).unwrap();
+            note(&link, "gone").unwrap();
+            assert_eq!(names(folder.path()), ["link"]);
+        }
+
+        #[test]
+        fn a_full_device_is_one_clear_message() {
+            let full = Path::new("/dev/full");
+            if !full.exists() {
+                println!("there is no /dev/full here");
+                return;
+            }
+            let said = note(full, "too much").unwrap_err().to_string();
+            assert!(said.starts_with("/dev/full: No space left"), "{said}");
+            assert!(said.contains("make room"), "{said}");
+        }
+
+        #[test]
+        fn a_pipe_gets_the_bytes_and_stays() {
+            let folder = tempfile::tempdir().unwrap();
+            let pipe = folder.path().join("pipe.npy");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+            if !made.is_ok_and(|status| status.success()) {
+                println!("there is no mkfifo here");
+                return;
+            }
+            let from = pipe.clone();
+            let reader = std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                File::open(from).unwrap().read_to_end(&mut bytes).unwrap();
+                bytes
+            });
+            // A writer that seeks: pipes cannot, so it goes by way of a file.
+            write(&pipe, |f| {
+                f.write_all(b"x-done")?;
+                f.seek(std::io::SeekFrom::Start(0))?;
+                Ok(f.write_all(b"we")?)
+            })
+            .unwrap();
+            assert_eq!(reader.join().unwrap(), b"wedone");
+            assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+            assert_eq!(names(folder.path()), ["pipe.npy"]);
+        }
+
+        #[test]
+        fn the_target_of_links_is_written_and_they_stay() {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            std::fs::create_dir(at("sub")).unwrap();
+            std::fs::write(at("sub/target"), "old").unwrap();
+            symlink("sub/second", at("first")).unwrap();
+            symlink("target", at("sub/second")).unwrap();
+            note(&at("first"), "new").unwrap();
+            assert_eq!(text(&at("sub/target")), "new");
+            for link in ["first", "sub/second"] {
+                assert!(at(link).is_symlink(), "{link}");
+            }
+            symlink("sub/none", at("dangling")).unwrap();
+            note(&at("dangling"), "made").unwrap();
+            assert_eq!(text(&at("sub/none")), "made");
+            assert!(at("dangling").is_symlink());
+            symlink("round", at("round")).unwrap();
+            assert!(note(&at("round"), "").is_err());
+            symlink("sub", at("folder")).unwrap();
+            let said = note(&at("folder"), "").unwrap_err().to_string();
+            assert!(said.contains("a folder"), "{said}");
+        }
+
+        #[test]
+        fn permissions_are_respected_and_kept() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a");
+            let mode = |mode| {
+                let mode = std::fs::Permissions::from_mode(mode);
+                std::fs::set_permissions(&path, mode).unwrap();
+            };
+            std::fs::write(&path, "old").unwrap();
+            mode(0o444);
+            // Root too: the bits count, not what the system would allow.
+            let said = note(&path, "new").unwrap_err().to_string();
+            assert!(said.contains("write-protected"), "{said}");
+            assert_eq!(text(&path), "old");
+            mode(0o600);
+            note(&path, "new").unwrap();
+            let kept = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!((text(&path).as_str(), kept & 0o777), ("new", 0o600));
+        }
+
+        #[test]
+        fn a_socket_is_refused() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("s");
+            let socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            let said = note(&path, "").unwrap_err().to_string();
+            assert!(said.contains("a socket"), "{said}");
+            drop(socket);
+        }
+
+        #[test]
+        fn the_same_file_is_known_by_any_name() {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            std::fs::write(at("a"), "").unwrap();
+            std::fs::write(at("b"), "").unwrap();
+            symlink("a", at("soft")).unwrap();
+            std::fs::hard_link(at("a"), at("hard")).unwrap();
+            for same in ["a", "soft", "hard"] {
+                assert!(same_file(&at("a"), &at(same)), "{same}");
+            }
+            assert!(!same_file(&at("a"), &at("b")));
+            assert!(!same_file(&at("none"), &at("none")));
+        }
     }
 }

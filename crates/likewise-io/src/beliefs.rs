@@ -7,6 +7,7 @@ use std::path::Path;
 use likewise::{Beliefs, Convergence};
 use ndarray::Array2;
 
+use crate::budget::Budget;
 use crate::input::Input;
 use crate::npz::{Archive, Writer};
 use crate::parquet::{self, Column};
@@ -27,7 +28,10 @@ pub struct Saved {
 ///
 /// `.npz`: `scores` (f64, n x C), `pseudo_label` (i64, -1 for none), `confidence` (f32),
 /// `labeled` (bool), `classes` (i64 if all names are integers, else Unicode) and `ids`; equal
-/// beliefs give equal bytes. `.csv` and `.parquet`: one line an item with `id`,
+/// beliefs give equal bytes. With an id (or a class name) of more than 512 letters, which
+/// would make all as long in numpy's form, there are `ids_utf8` (the bytes of all ids, one after
+/// the other) and `ids_starts` instead: id `i` is
+/// `ids_utf8[ids_starts[i]:ids_starts[i + 1]].tobytes().decode()`. `.csv` and `.parquet`: one line an item with `id`,
 /// `pseudo_label` (the class name, empty or null for none), `confidence`, `labeled` and one
 /// column `score_<class>` a class.
 ///
@@ -201,7 +205,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Saved> {
 }
 
 fn from(input: Input) -> Result<Saved> {
-    let mut npz = Archive::open(input)?;
+    let mut npz = Archive::open(input, Budget::new(None))?;
     let &[n, c] = npz.shape("scores")? else {
         return Err(Error::format("scores must be a matrix, items x classes"));
     };
@@ -276,6 +280,25 @@ mod tests {
             assert_eq!(saved.classes, classes);
             assert_eq!(saved.ids, ["a", "bb", ""]);
             assert_eq!(saved.beliefs, example());
+        }
+    }
+
+    #[test]
+    fn one_long_id_makes_no_other_longer() {
+        let long = "ü".repeat(200_000);
+        let ids = [&long, "b", ""];
+        let file = bytes("b.npz", &[&long[..1200], "y"], &ids);
+        assert!(file.len() < 500_000, "{}", file.len());
+        let saved = read_bytes(&file).unwrap();
+        assert_eq!(saved.ids, ids);
+        assert_eq!(saved.classes[1], "y");
+        // The longest that stand in the common form, and the first beyond.
+        for letters in [512, 513] {
+            let long = "x".repeat(letters);
+            let file = bytes("b.npz", &["x", "y"], &[&long, "b", "c"]);
+            let joined = file.windows(8).any(|w| w == b"ids_utf8");
+            assert_eq!(joined, letters > 512);
+            assert_eq!(read_bytes(&file).unwrap().ids[0], long);
         }
     }
 

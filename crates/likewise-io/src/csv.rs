@@ -14,8 +14,9 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use likewise::Monitor;
 
 use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::budget::{Budget, WORD};
 use crate::input::Input;
-use crate::number::{Budget, Progress};
+use crate::number::{Progress, push};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 use quote::Watched;
@@ -174,6 +175,8 @@ struct Words {
     split: Vec<String>,
     /// Line of the first id or label that goes over several lines, and how many do.
     broken: Option<(u64, usize)>,
+    /// Bytes of memory that they take.
+    bytes: u64,
 }
 
 impl Words {
@@ -189,8 +192,8 @@ impl Words {
         if word.contains(['\n', '\r']) && role != Role::Split {
             self.broken.get_or_insert((line, 0)).1 += 1;
         }
-        words.push(word);
-        Ok(())
+        self.bytes += WORD + word.len() as u64;
+        push(words, word)
     }
 
     /// Warns of ids and labels that go over several lines, as a stray quote makes them.
@@ -247,7 +250,7 @@ pub(crate) fn read(
         )));
     }
     options.choose(&["features"])?;
-    let budget = Budget::new(options.max_memory);
+    let mut budget = Budget::new(options.max_memory);
     let mut progress = Progress::new(monitor);
     let (names, roles) = (table.names.clone(), table.roles.clone());
     let mut words = Words::default();
@@ -257,23 +260,26 @@ pub(crate) fn read(
         for ((field, &role), name) in record.iter().zip(&roles).zip(&names) {
             if role == Role::Feature {
                 let value = number(field).filter(|v| v.is_finite());
-                values.push(value.ok_or_else(|| bad_number(name, field, line))?);
+                let value = value.ok_or_else(|| bad_number(name, field, line))?;
+                push(&mut values, value)?;
             } else {
                 words.take(role, field, line)?;
             }
         }
         rows += 1;
+        budget.check(4 * values.len() as u64 + words.bytes)?;
         seen = record.position().map_or(seen, csv::Position::byte);
         if seen - reported > 1 << 18 {
             // The rest of the file will hold as much a byte as the lines so far.
-            let bytes = (4 * values.len()) as f64;
+            let bytes = (4 * values.len() as u64 + words.bytes) as f64;
             budget.check((bytes * len as f64 / seen as f64) as u64)?;
             progress.add((seen - reported) as usize)?;
             reported = seen;
         }
         Ok(())
     })?;
-    budget.check(4 * values.len() as u64)?;
+    budget.take(4 * values.len() as u64 + words.bytes)?;
+    budget.items(rows)?;
     values.shrink_to_fit();
     let mut parts = Parts::default();
     parts.add_view("features", rows, columns, values)?;
@@ -330,12 +336,13 @@ pub(crate) fn read_labels(input: Input, delimiter: u8, monitor: &Monitor) -> Res
         )));
     }
     let roles = table.roles.clone();
+    let budget = Budget::new(None);
     table.each(|record, line| {
-        lines.push(line);
+        push(&mut lines, line)?;
         for (field, &role) in record.iter().zip(&roles) {
             words.take(role, field, line)?;
         }
-        Ok(())
+        budget.check(words.bytes)
     })?;
     words.remark(monitor);
     Ok(LabelTable {
@@ -478,13 +485,13 @@ mod tests {
             text.extend([i.to_string().as_str(), ",0\n"]);
         }
         let options = ReadOptions {
-            max_memory: Some(700_000),
+            max_memory: Some(13_000_000),
             ..ReadOptions::default()
         };
         let e = read_bytes(Form::Csv, text.as_bytes(), &options).unwrap_err();
         assert_eq!(e.kind(), crate::ErrorKind::Memory);
         let options = ReadOptions {
-            max_memory: Some(1_000_000),
+            max_memory: Some(14_000_000),
             ..ReadOptions::default()
         };
         assert!(read_bytes(Form::Csv, text.as_bytes(), &options).is_ok());

@@ -1,18 +1,19 @@
 //! Fingerprints of data files, for the record of a run.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::input::Input;
 use crate::{Error, Result};
 
 /// The SHA-256 of a file, as 64 hexadecimal digits; for a folder, of all that is in it.
 ///
 /// A file's digest is that of `sha256sum`. A folder's is the SHA-256 over the lines
 /// `<digest> <relative path>` of all files below it, sorted by path, with `/` between
-/// folders; links to folders are not followed. Streams, 64 KiB at a time.
+/// folders; links to folders are not followed, and pipes and devices are passed over.
+/// Streams, 64 KiB at a time.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -46,7 +47,7 @@ pub fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 }
 
 fn of_file(path: &Path) -> Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = Input::open(path)?.stream();
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -59,28 +60,27 @@ fn of_file(path: &Path) -> Result<String> {
 
 fn of_folder(folder: &Path) -> Result<String> {
     let mut files = Vec::new();
-    collect(folder, "", &mut files)?;
+    collect(folder, &[], &mut files)?;
     files.sort();
     let mut hash = Sha256::new();
     for (name, path) in files {
-        let file = of_file(&path).map_err(|e| e.within(&name))?;
-        hash.update(format!("{file} {name}\n"));
+        let file = of_file(&path).map_err(|e| e.within(String::from_utf8_lossy(&name)))?;
+        hash.update(file);
+        hash.update(b" ");
+        hash.update(&name);
+        hash.update(b"\n");
     }
     Ok(hex(&hash.finalize()))
 }
 
-fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().into_string().map_err(|name| {
-            Error::value(format!(
-                "the name {} is not Unicode; rename it",
-                name.display()
-            ))
-        })?;
-        let name = format!("{prefix}{name}");
-        if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &format!("{name}/"), files)?;
+fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<(Vec<u8>, PathBuf)>) -> Result<()> {
+    let within = |e: std::io::Error| Error::from(e).within(String::from_utf8_lossy(prefix));
+    for entry in std::fs::read_dir(folder).map_err(within)? {
+        let entry = entry.map_err(within)?;
+        // A name that is no text has bytes all the same.
+        let name = [prefix, entry.file_name().as_encoded_bytes()].concat();
+        if entry.file_type().map_err(within)?.is_dir() {
+            collect(&entry.path(), &[&name[..], b"/"].concat(), files)?;
         } else if entry.path().is_file() {
             files.push((name, entry.path()));
         }
@@ -117,5 +117,18 @@ mod tests {
         assert_ne!(a, make(&[("sub/x", "1"), ("sub/y", "2")]));
         assert_eq!(a.len(), 64);
         assert!(digest("no/such").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_no_text_counts_as_well() {
+        use std::os::unix::ffi::OsStrExt;
+        let of = |name: &[u8]| {
+            let folder = tempfile::tempdir().unwrap();
+            let name = std::ffi::OsStr::from_bytes(name);
+            std::fs::write(folder.path().join(name), "1").unwrap();
+            digest(folder.path()).unwrap()
+        };
+        assert_ne!(of(b"\xff"), of(b"\xfe"));
     }
 }

@@ -111,6 +111,10 @@ impl From<io::Error> for Error {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::format(format!(
                 "the file is damaged ({e}); fetch or write it again"
             )),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::new(
+                ErrorKind::Io,
+                format!("{e}; make room, or write to another place"),
+            ),
             io::ErrorKind::OutOfMemory => Self::new(ErrorKind::Memory, e.to_string()),
             _ => Self::new(ErrorKind::Io, e.to_string()),
         }
@@ -135,7 +139,14 @@ impl From<zip::result::ZipError> for Error {
 
 impl From<parquet::errors::ParquetError> for Error {
     fn from(e: parquet::errors::ParquetError) -> Self {
-        Self::format(format!("not a usable parquet file ({e})"))
+        match e {
+            // What reading or writing said, not what the file holds.
+            parquet::errors::ParquetError::External(e) => match e.downcast::<io::Error>() {
+                Ok(e) => (*e).into(),
+                Err(e) => Self::format(format!("not a usable parquet file ({e})")),
+            },
+            e => Self::format(format!("not a usable parquet file ({e})")),
+        }
     }
 }
 

@@ -7,8 +7,10 @@ use std::path::Path;
 
 use likewise::Graph;
 
+use crate::budget::Budget;
 use crate::input::Input;
 use crate::npz::{Archive, Writer};
+use crate::number::reserve;
 use crate::{Error, ErrorKind, Result, atomic};
 
 /// Writes a graph as a CSR matrix of `f32`, atomically. Equal graphs give equal bytes.
@@ -82,7 +84,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Graph> {
 }
 
 fn from(input: Input) -> Result<Graph> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = Archive::open(input, Budget::new(None))?;
     if !archive.has("format") {
         return Err(Error::format(
             "no array \"format\": not a sparse matrix; write it with scipy.sparse.save_npz",
@@ -125,14 +127,18 @@ fn from(input: Input) -> Result<Graph> {
             weights.len()
         )));
     }
+    // Once more, in the types of the graph.
+    archive.budget().values(n, 8)?;
+    archive.budget().values(columns.len(), 8)?;
     clean(n, &indptr, &columns, &weights)
 }
 
 /// Drops zeros and sorts the rows; all else is checked by the graph itself.
 fn clean(n: usize, indptr: &[i64], columns: &[i64], weights: &[f32]) -> Result<Graph> {
-    let mut starts = Vec::with_capacity(n + 1);
-    let mut indices = Vec::with_capacity(columns.len());
-    let mut kept = Vec::with_capacity(columns.len());
+    let (mut starts, mut indices, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    reserve(&mut starts, n + 1)?;
+    reserve(&mut indices, columns.len())?;
+    reserve(&mut kept, columns.len())?;
     let mut row: Vec<(u32, f32)> = Vec::new();
     starts.push(0);
     for (i, ends) in indptr.windows(2).enumerate() {

@@ -12,8 +12,9 @@ use flate2::read::MultiGzDecoder;
 use likewise::{Labels, Monitor, Part};
 
 use crate::assemble::{Parts, Shape};
+use crate::budget::Budget;
 use crate::input::Input;
-use crate::number::{Budget, Kind, Number, Progress, append, pieces, reserve};
+use crate::number::{Kind, Number, Progress, append, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, ErrorKind, Result};
 
@@ -115,25 +116,24 @@ impl File {
         self.finish()
     }
 
-    fn labels(mut self) -> Result<Vec<i64>> {
+    fn labels(mut self, budget: &mut Budget) -> Result<Vec<i64>> {
         if self.shape.len() != 1 || self.number.is_float() {
             return Err(Error::format(format!(
                 "an array of shape {:?} is not a list of labels",
                 self.shape
             )));
         }
+        // The numbers, and the table of classes made of them.
+        budget.values(self.shape[0], 16)?;
         let mut out = Vec::new();
         let silent = Monitor::silent();
         let progress = &mut Progress::new(&silent);
-        pieces(
+        append(
             &mut *self.stream,
             self.number,
             self.shape[0],
             progress,
-            |piece: &[i64]| {
-                out.extend_from_slice(piece);
-                Ok(())
-            },
+            &mut out,
         )?;
         self.finish()?;
         Ok(out)
@@ -165,7 +165,9 @@ pub(crate) fn read(
     let file = File::open(input, gzip)?;
     let (rows, columns) = (file.items(), file.columns()?);
     options.choose(&[VIEW])?;
-    Budget::new(options.max_memory).matrix(rows, columns)?;
+    let mut budget = Budget::new(options.max_memory);
+    budget.matrix(rows, columns)?;
+    budget.items(rows)?;
     let mut values = Vec::new();
     file.rows(&mut Progress::new(monitor), &mut values)?;
     let mut parts = Parts::default();
@@ -174,7 +176,8 @@ pub(crate) fn read(
 }
 
 pub(crate) fn read_labels(input: Input, gzip: bool) -> Result<Labels> {
-    Ok(Labels::from_integers(File::open(input, gzip)?.labels()?))
+    let labels = File::open(input, gzip)?.labels(&mut Budget::new(None))?;
+    Ok(Labels::from_integers(labels))
 }
 
 /// Whether a file name is that of an idx file, and whether it is gzipped.
@@ -295,6 +298,7 @@ pub(crate) fn read_folder(
             )));
         }
         budget.matrix(file.items(), own)?;
+        budget.items(file.items())?;
         files.push(file);
     }
     let columns = columns.unwrap_or(0);
@@ -307,7 +311,7 @@ pub(crate) fn read_folder(
         ids.extend((0..n).map(|i| format!("{}-{i}", part.word)));
         split.extend(std::iter::repeat_n(part.part, n));
         if let Some(path) = &part.labels {
-            let own = open(path)?.labels().map_err(within(path))?;
+            let own = open(path)?.labels(&mut budget).map_err(within(path))?;
             if own.len() != n {
                 return Err(within(path)(Error::value(format!(
                     "{} labels, but {n} pictures; they must agree",
@@ -341,7 +345,9 @@ pub(crate) fn add_labels_beside(path: &Path, parts: &mut Parts) -> Result<()> {
     let Some(labels) = labels_beside(path) else {
         return Ok(());
     };
-    let found = open(&labels)?.labels().map_err(within(&labels))?;
+    let found = open(&labels)?
+        .labels(&mut Budget::new(None))
+        .map_err(within(&labels))?;
     if found.len() != parts.rows() {
         return Err(Error::new(
             ErrorKind::Value,

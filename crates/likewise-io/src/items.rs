@@ -4,7 +4,9 @@ use std::path::Path;
 
 use likewise::Part;
 
+use crate::budget::Budget;
 use crate::input::Input;
+use crate::number::reserve;
 use crate::parquet::{self, Column, Table};
 use crate::{Error, Result, atomic};
 
@@ -69,9 +71,12 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Vec<ItemRow>> {
 }
 
 fn from(input: Input) -> Result<Vec<ItemRow>> {
-    let table = Table::open(input)?;
-    let ids = table.words("id")?;
-    let mut rows = Vec::with_capacity(ids.len());
+    let mut budget = Budget::new(None);
+    let table = Table::open(input, &budget)?;
+    let ids = table.words("id", &mut budget)?;
+    budget.values(ids.len(), size_of::<ItemRow>() as u64)?;
+    let mut rows = Vec::new();
+    reserve(&mut rows, ids.len())?;
     for (row, id) in ids.into_iter().enumerate() {
         let id = id.ok_or_else(|| Error::value(format!("row {row}, column \"id\" is null")))?;
         rows.push(ItemRow {
@@ -79,9 +84,9 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
             ..ItemRow::default()
         });
     }
-    let words = |name| {
+    let mut words = |name| {
         if table.has(name) {
-            table.words(name)
+            table.words(name, &mut budget)
         } else {
             Ok(Vec::new())
         }
@@ -103,7 +108,7 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
         };
     }
     if table.has("confidence") {
-        for (row, value) in rows.iter_mut().zip(table.numbers("confidence")?) {
+        for (row, value) in rows.iter_mut().zip(table.numbers("confidence", &mut budget)?) {
             row.confidence = value;
         }
     }

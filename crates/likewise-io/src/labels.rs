@@ -6,6 +6,7 @@ use std::path::Path;
 use likewise::{Labels, Monitor};
 
 use crate::assemble::{Role, parse_labels};
+use crate::budget::Budget;
 use crate::input::Input;
 use crate::read::{Form, plain_labels};
 use crate::{Error, Result, csv, parquet};
@@ -62,13 +63,14 @@ fn labels(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result
             (table.ids, table.labels, Some(table.lines))
         }
         Form::Parquet => {
-            let table = parquet::Table::open(input)?;
-            let words = table.role_words(Role::Label)?.ok_or_else(|| {
+            let mut budget = Budget::new(None);
+            let table = parquet::Table::open(input, &budget)?;
+            let words = table.role_words(Role::Label, &mut budget)?.ok_or_else(|| {
                 Error::format(
                     "no column named label, labels, y, target, class or category; add one",
                 )
             })?;
-            (table.role_words(Role::Id)?, words, None)
+            (table.role_words(Role::Id, &mut budget)?, words, None)
         }
         other => {
             let labels = plain_labels(other, input, monitor)?;

@@ -7,15 +7,19 @@
 //! or not there. Messages name the file, the place in it, and what to do.
 //!
 //! Readers stream: beside the `f32` features they hold a small buffer, and no size is
-//! taken from a header before the file proves it.
+//! taken from a header before the file proves it. What a file will take is compared with
+//! the memory there is (see [`memory`]) before it is taken. Only regular files are read, never
+//! pipes or devices.
 
 pub mod atomic;
 pub mod beliefs;
 pub mod graph;
 pub mod items;
+pub mod memory;
 pub mod negatives;
 
 mod assemble;
+mod budget;
 mod columns;
 mod csv;
 mod digest;
@@ -34,6 +38,7 @@ mod safetensors;
 pub use assemble::Shape;
 pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
+pub use input::{open, read_file, read_text};
 pub use labels::{read_labels, read_labels_bytes, read_labels_with};
 pub use mapped::Mapped;
 pub use npy::write_npy;

@@ -14,7 +14,8 @@ use ndarray::ArrayView2;
 
 use crate::assemble::{Parts, Shape};
 use crate::input::{Input, Stream};
-use crate::number::{Budget, Number, Progress, append, interleave, pieces, reserve};
+use crate::budget::{Budget, WORD};
+use crate::number::{Number, Progress, append, interleave, pieces, push, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result, atomic};
 pub(crate) use header::{Element, Header, header_bytes};
@@ -60,6 +61,7 @@ pub(crate) fn append_rows(
 pub(crate) fn words(
     reader: &mut dyn Read,
     header: &Header,
+    budget: &mut Budget,
     progress: &mut Progress,
 ) -> Result<Vec<String>> {
     let scalar = header.shape.is_empty().then_some(1);
@@ -71,7 +73,9 @@ pub(crate) fn words(
     };
     let mut out: Vec<String> = Vec::new();
     match &header.element {
-        Element::Number(number) => out = whole_numbers(reader, *number, count, progress)?,
+        Element::Number(number) => {
+            out = whole_numbers(reader, *number, count, budget, progress)?;
+        },
         Element::Text {
             bytes,
             utf32_big_endian,
@@ -82,7 +86,8 @@ pub(crate) fn words(
                 let text = text(&word, *utf32_big_endian).ok_or_else(|| {
                     Error::value(format!("row {row}: not valid text; write it as Unicode"))
                 })?;
-                out.push(text);
+                budget.word(&text)?;
+                push(&mut out, text)?;
                 if row % 4096 == 0 {
                     progress.add(4096 * bytes)?;
                 }
@@ -102,20 +107,22 @@ pub(crate) fn whole_numbers(
     reader: &mut dyn Read,
     number: Number,
     count: usize,
+    budget: &mut Budget,
     progress: &mut Progress,
 ) -> Result<Vec<String>> {
+    budget.values(count, WORD)?;
     let mut out: Vec<String> = Vec::new();
     if number.is_float() {
         pieces(reader, number, count, progress, |piece: &[f64]| {
             for &value in piece {
-                out.push(whole(value).map_err(|e| e.within(format!("row {}", out.len())))?);
+                let word = whole(value).map_err(|e| e.within(format!("row {}", out.len())))?;
+                push(&mut out, word)?;
             }
             Ok(())
         })?;
     } else {
         pieces(reader, number, count, progress, |piece: &[i64]| {
-            out.extend(piece.iter().map(i64::to_string));
-            Ok(())
+            piece.iter().try_for_each(|v| push(&mut out, v.to_string()))
         })?;
     }
     Ok(out)
@@ -182,7 +189,9 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
     let mut stream = input.stream();
     let (header, rows, columns) = matrix_header(&mut *stream, len)?;
     options.choose(&["features"])?;
-    Budget::new(options.max_memory).matrix(rows, columns)?;
+    let mut budget = Budget::new(options.max_memory);
+    budget.matrix(rows, columns)?;
+    budget.items(rows)?;
     let mut values = Vec::new();
     reserve(&mut values, header.count)?;
     append_rows(
@@ -205,6 +214,7 @@ pub(crate) fn read_words(input: Input) -> Result<Vec<String>> {
     words(
         &mut *stream,
         &header,
+        &mut Budget::new(None),
         &mut Progress::new(&Monitor::silent()),
     )
 }

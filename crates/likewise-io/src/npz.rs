@@ -1,5 +1,7 @@
 //! The `.npz` archives of numpy: reading of collections, and a deterministic writer.
 
+mod broken;
+
 use std::io::{Read, Seek, Write};
 
 use likewise::Monitor;
@@ -7,16 +9,19 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::assemble::{Array, Parts, Plan, Role, Shape, name_labels};
+use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
-use crate::number::{Budget, Progress, Target, append, reserve};
+use crate::number::{Progress, Target, append, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
+use broken::UntilBroken;
 
 /// An open archive and the headers of its arrays.
 pub(crate) struct Archive {
     zip: ZipArchive<Box<dyn Stream>>,
     members: Vec<Member>,
+    budget: Budget,
 }
 
 struct Member {
@@ -28,7 +33,8 @@ struct Member {
 }
 
 impl Archive {
-    pub(crate) fn open(input: Input) -> Result<Self> {
+    /// Opens an archive; what is read of it takes its memory from the budget.
+    pub(crate) fn open(input: Input, budget: Budget) -> Result<Self> {
         let len = input.len;
         let mut zip = ZipArchive::new(input.stream())?;
         if zip.has_overlapping_entries()? {
@@ -64,7 +70,11 @@ impl Archive {
                 stored,
             });
         }
-        Ok(Self { zip, members })
+        Ok(Self {
+            zip,
+            members,
+            budget,
+        })
     }
 
     fn arrays(&self) -> Vec<Array> {
@@ -100,7 +110,7 @@ impl Archive {
     fn at<T>(
         &mut self,
         member: usize,
-        read: impl FnOnce(&mut dyn Read, &Header) -> Result<T>,
+        read: impl FnOnce(&mut dyn Read, &Header, &mut Budget) -> Result<T>,
     ) -> Result<T> {
         let Member {
             name,
@@ -111,7 +121,7 @@ impl Archive {
         let within = |e: Error| e.within(format!("array {name}"));
         let mut entry = self.zip.by_index(*index)?;
         Header::read(&mut entry).map_err(within)?;
-        let out = read(&mut entry, header).map_err(within)?;
+        let out = read(&mut entry, header, &mut self.budget).map_err(within)?;
         // The checksum is compared when the end is reached.
         if entry.read(&mut [0]).map_err(|e| within(e.into()))? != 0 {
             return Err(within(Error::format("longer than its header says")));
@@ -128,32 +138,71 @@ impl Archive {
             // A compressed size proves nothing, and this order needs all room at once:
             // count the bytes first.
             let expected = header.payload();
-            let count = |reader: &mut dyn Read, _: &Header| {
+            let count = |reader: &mut dyn Read, _: &Header, _: &mut Budget| {
                 Ok(std::io::copy(reader, &mut std::io::sink())?)
             };
             if self.at(member, count)? != expected {
                 return Err(Error::format("an array is shorter than its header says"));
             }
         }
-        self.at(member, |reader, header| {
+        self.at(member, |reader, header, _| {
             append_rows(reader, header, progress, out)
         })
     }
 
     fn words_at(&mut self, member: usize, progress: &mut Progress) -> Result<Vec<String>> {
-        self.at(member, |reader, header| words(reader, header, progress))
+        let Member { header, stored, .. } = &self.members[member];
+        if !stored {
+            // The file does not prove that there is so much, and to unpack it takes its time.
+            self.budget.check(header.payload())?;
+        }
+        self.at(member, |reader, header, budget| {
+            words(reader, header, budget, progress)
+        })
     }
 
-    /// The words of an array: its texts, or its whole numbers as they are written.
+    /// Accounts for what is made of the arrays.
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    /// The words of an array: its texts, or its whole numbers as they are written. Or texts
+    /// that are joined, see [`Writer::texts`].
     pub(crate) fn words(&mut self, name: &str) -> Result<Vec<String>> {
+        let joined = format!("{name}_utf8");
+        if !self.has(name) && self.has(&joined) {
+            return self.texts(&joined, &format!("{name}_starts"));
+        }
         let member = self.position(name)?;
         self.words_at(member, &mut Progress::new(&Monitor::silent()))
+    }
+
+    fn texts(&mut self, joined: &str, starts: &str) -> Result<Vec<String>> {
+        let bytes: Vec<u8> = self.numbers(joined)?;
+        let starts: Vec<i64> = self.numbers(starts)?;
+        let mut out = Vec::new();
+        reserve(&mut out, starts.len().saturating_sub(1))?;
+        for (row, ends) in starts.windows(2).enumerate() {
+            let span = usize::try_from(ends[0])
+                .ok()
+                .zip(usize::try_from(ends[1]).ok());
+            let text = span.and_then(|(a, b)| std::str::from_utf8(bytes.get(a..b)?).ok());
+            let text = text.ok_or_else(|| {
+                Error::format(format!(
+                    "row {row}: bytes {} to {} of array {joined} are no text in UTF-8",
+                    ends[0], ends[1]
+                ))
+            })?;
+            self.budget.word(text)?;
+            out.push(text.to_owned());
+        }
+        Ok(out)
     }
 
     /// All numbers of an array, in the order of the file.
     pub(crate) fn numbers<T: Target>(&mut self, name: &str) -> Result<Vec<T>> {
         let member = self.position(name)?;
-        self.at(member, |reader, header| {
+        self.at(member, |reader, header, budget| {
             let Element::Number(number) = header.element else {
                 return Err(Error::format("does not hold numbers"));
             };
@@ -162,6 +211,7 @@ impl Archive {
                     "in Fortran order; write it with numpy.ascontiguousarray",
                 ));
             }
+            budget.values(header.count, size_of::<T>() as u64)?;
             let mut out = Vec::new();
             let silent = Monitor::silent();
             let progress = &mut Progress::new(&silent);
@@ -172,17 +222,17 @@ impl Archive {
 }
 
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
-    let archive = Archive::open(input)?;
+    let archive = Archive::open(input, Budget::new(options.max_memory))?;
     Ok(Plan::new(&archive.arrays(), options, &Monitor::silent())?.shape())
 }
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = Archive::open(input, Budget::new(options.max_memory))?;
     let plan = Plan::new(&archive.arrays(), options, monitor)?;
-    let mut budget = Budget::new(options.max_memory);
     for view in &plan.views {
-        budget.matrix(plan.rows, view.columns)?;
+        archive.budget.matrix(plan.rows, view.columns)?;
     }
+    archive.budget.items(plan.rows)?;
     let mut progress = Progress::new(monitor);
     let mut parts = Parts::default();
     plan.name_parts(&mut parts);
@@ -201,7 +251,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
 
 /// The labels in an archive, with their class names.
 pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::Labels> {
-    let mut archive = Archive::open(input)?;
+    let mut archive = Archive::open(input, Budget::new(None))?;
     let arrays = archive.arrays();
     let find = |role| {
         let is = |a: &&Array| Role::of(&a.name) == role;
@@ -229,16 +279,19 @@ pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::L
     name_labels(&written, classes, monitor)
 }
 
+/// Letters of the longest text that all texts of a list may take room for.
+const WIDEST: usize = 512;
+
 /// Writes arrays into an archive. Equal arrays give equal bytes: the time stamps are
 /// fixed, and nothing is compressed (floats hardly shrink, and readers can stream them).
 pub(crate) struct Writer<W: Write + Seek> {
-    zip: ZipWriter<W>,
+    zip: ZipWriter<UntilBroken<W>>,
 }
 
 impl<W: Write + Seek> Writer<W> {
     pub(crate) fn new(writer: W) -> Self {
         Self {
-            zip: ZipWriter::new(writer),
+            zip: ZipWriter::new(UntilBroken::new(writer)),
         }
     }
 
@@ -267,9 +320,16 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Adds a list of texts, as numpy's fixed-width Unicode.
+    ///
+    /// One long text makes all others as long in that form: beyond 512 letters the texts are
+    /// joined instead, as bytes of UTF-8 in `<name>_utf8`, and text `i` goes from
+    /// `<name>_starts[i]` to `<name>_starts[i + 1]`.
     pub(crate) fn texts(&mut self, name: &str, texts: &[String]) -> Result<()> {
         let lengths = texts.iter().map(|t| t.chars().count());
         let width = lengths.max().unwrap_or(0).max(1);
+        if width > WIDEST {
+            return self.joined(name, texts);
+        }
         let bytes = texts.len().saturating_mul(4 * width);
         self.start(name, &format!("<U{width}"), &[texts.len()], bytes)?;
         for text in texts {
@@ -278,6 +338,24 @@ impl<W: Write + Seek> Writer<W> {
             npy::write_numbers(&mut self.zip, padded, u32::to_le_bytes)?;
         }
         Ok(())
+    }
+
+    fn joined(&mut self, name: &str, texts: &[String]) -> Result<()> {
+        let ends = texts.iter().scan(0, |end, text| {
+            *end += text.len();
+            Some(*end)
+        });
+        let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        let bytes = starts.last().copied().unwrap_or(0);
+        self.start(&format!("{name}_utf8"), "|u1", &[bytes], bytes)?;
+        for text in texts {
+            self.zip.write_all(text.as_bytes())?;
+        }
+        let count = starts.len();
+        let starts = starts.into_iter();
+        self.numbers(&format!("{name}_starts"), "<i8", &[count], starts, |p| {
+            (p as u64).to_le_bytes()
+        })
     }
 
     /// Adds a single byte string (an array of no dimensions), as scipy marks its formats.

@@ -47,7 +47,8 @@ impl Number {
     }
 }
 
-/// What numbers are decoded to: `f32` features, `f64` scores, `i64` indices and labels.
+/// What numbers are decoded to: `f32` features, `f64` scores, `i64` indices and labels, and
+/// `u8` letters.
 pub(crate) trait Target: Sized + Copy {
     /// Appends the numbers in `bytes`, whose length is a multiple of the number's size.
     fn decode(number: Number, bytes: &[u8], out: &mut Vec<Self>);
@@ -103,7 +104,7 @@ macro_rules! target {
 #[allow(clippy::unnecessary_cast, clippy::cast_lossless)]
 mod targets {
     use super::{Kind, Number, Target, bf16, extend, f16};
-    target!(f32, f64, i64);
+    target!(u8, f32, f64, i64);
 }
 
 /// Counts bytes for the progress of one file and stops when asked to.
@@ -197,67 +198,26 @@ pub(crate) fn interleave(
 
 /// Room for `more` values, or an error of kind `Memory` instead of an abort.
 pub(crate) fn reserve<T>(out: &mut Vec<T>, more: usize) -> Result<()> {
-    out.try_reserve_exact(more).map_err(|_| {
-        Error::new(
-            ErrorKind::Memory,
-            format!(
-                "no memory for {} values; choose one view, or use a machine with more memory",
-                out.len().saturating_add(more)
-            ),
-        )
-    })
+    out.try_reserve_exact(more)
+        .map_err(|_| no_memory(out.len().saturating_add(more)))
 }
 
-/// The memory that matrices may take, checked before it is allocated.
-#[derive(Debug, Default)]
-pub(crate) struct Budget {
-    limit: Option<u64>,
-    used: u64,
+/// Appends a value; an error of kind `Memory` instead of an abort.
+pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
+    if out.len() == out.capacity() {
+        out.try_reserve(1).map_err(|_| no_memory(out.len() + 1))?;
+    }
+    out.push(value);
+    Ok(())
 }
 
-impl Budget {
-    pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self { limit, used: 0 }
-    }
-
-    /// Accounts for a matrix of `rows x columns` `f32` values; returns their number.
-    pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Result<usize> {
-        let values = rows.checked_mul(columns);
-        let bytes = values.and_then(|v| v.checked_mul(4)).ok_or_else(|| {
-            Error::format(format!(
-                "a matrix of {rows} x {columns} does not fit into memory; the header must be wrong"
-            ))
-        })?;
-        self.used = self.used.saturating_add(bytes as u64);
-        self.check(self.used)?;
-        Ok(bytes / 4)
-    }
-
-    /// Fails where `bytes` in all would be too much.
-    pub(crate) fn check(&self, bytes: u64) -> Result<()> {
-        match self.limit {
-            Some(limit) if bytes > limit => Err(Error::new(
-                ErrorKind::Memory,
-                format!(
-                    "the features need {} of memory, but {} are allowed; \
-                     choose one view or allow more",
-                    size(bytes),
-                    size(limit)
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A number of bytes for people, with the exact figure where it is small.
-fn size(bytes: u64) -> String {
-    const MIB: u64 = 1 << 20;
-    if bytes < 10 * MIB {
-        format!("{bytes} bytes")
-    } else {
-        format!("{} MiB", bytes.div_ceil(MIB))
-    }
+fn no_memory(values: usize) -> Error {
+    Error::new(
+        ErrorKind::Memory,
+        format!(
+            "no memory for {values} values; choose one view, or use a machine with more memory"
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -294,6 +254,15 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_cannot_be_had_is_an_error() {
+        let mut out = vec![0_u8; 3];
+        let e = reserve(&mut out, usize::MAX / 2).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Memory);
+        push(&mut out, 7).unwrap();
+        assert_eq!(out, [0, 0, 0, 7]);
+    }
+
+    #[test]
     fn a_lying_count_fails_without_the_memory_it_claims() {
         let number = Number {
             kind: Kind::F64,
@@ -312,16 +281,5 @@ mod tests {
         .unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Format);
         assert!(out.capacity() < 1 << 22);
-    }
-
-    #[test]
-    fn a_budget_names_both_figures() {
-        let mut budget = Budget::new(Some(100));
-        assert_eq!(budget.matrix(5, 4).unwrap(), 20);
-        let e = budget.matrix(1, 10).unwrap_err();
-        assert_eq!(e.kind(), ErrorKind::Memory);
-        assert!(e.to_string().contains("120 bytes"), "{e}");
-        assert!(e.to_string().contains("100 bytes"), "{e}");
-        assert!(Budget::new(None).matrix(usize::MAX, 2).is_err());
     }
 }

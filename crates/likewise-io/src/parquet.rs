@@ -17,8 +17,9 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
 use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
-use crate::number::{Budget, Progress, interleave, reserve};
+use crate::number::{Progress, interleave, push, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 use column::{Leaf, Slot, column, numbers, words};
@@ -36,19 +37,22 @@ pub(crate) struct Table {
     /// Names of the columns that cannot be read.
     others: Vec<String>,
     rows: usize,
+    /// Most bytes that its values may take.
+    limit: u64,
 }
 
 impl Table {
-    pub(crate) fn open(input: Input) -> Result<Self> {
-        guarded(|| Self::from(input))
+    /// Opens a table. No page of it may be larger than the budget.
+    pub(crate) fn open(input: Input, budget: &Budget) -> Result<Self> {
+        guarded(|| Self::from(input, budget))
     }
 
-    fn from(input: Input) -> Result<Self> {
+    fn from(input: Input, budget: &Budget) -> Result<Self> {
         let len = input.len;
         let mut pages = input.again()?.buffered(256);
         let reader = input.parquet()?;
         for group in reader.metadata().row_groups() {
-            check_places(group.columns(), len, &mut *pages)?;
+            check_places(group.columns(), len, &mut *pages, budget)?;
         }
         let schema = reader.metadata().file_metadata().schema_descr();
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
@@ -86,11 +90,19 @@ impl Table {
             leaves,
             others,
             rows,
+            limit: budget.limit(),
         })
     }
 
     fn groups(&self) -> impl Iterator<Item = Result<Box<dyn RowGroupReader + '_>>> {
         (0..self.reader.num_row_groups()).map(|i| Ok(self.reader.get_row_group(i)?))
+    }
+
+    /// Rows of the row group that has the most.
+    fn largest_group(&self) -> usize {
+        let groups = self.reader.metadata().row_groups().iter();
+        let rows = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
+        rows.max().unwrap_or(0)
     }
 
     fn leaf(&self, role: Role) -> Option<&Leaf> {
@@ -142,19 +154,21 @@ impl Table {
     }
 
     /// A column as words; `None` where it is null.
-    pub(crate) fn words(&self, name: &str) -> Result<Vec<Option<String>>> {
+    pub(crate) fn words(&self, name: &str, budget: &mut Budget) -> Result<Vec<Option<String>>> {
         let leaf = self.leaves.iter().find(|l| l.name == name && !l.list);
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\"")))?;
+        budget.values(self.rows, WORD)?;
         let mut out = Vec::new();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf)?;
+            let column = column(&*group, leaf, self.limit)?;
             words(column, leaf, most(&*group), |_, slot| {
-                out.push(match slot {
+                let word = match slot {
                     Slot::Value(word) => Some(word),
                     _ => None,
-                });
-                Ok(())
+                };
+                budget.take(word.as_ref().map_or(0, String::len) as u64)?;
+                push(&mut out, word)
             })
             .map_err(|e| e.within(format!("row {}, column \"{name}\"", out.len())))?;
         }
@@ -163,22 +177,23 @@ impl Table {
     }
 
     /// A column of numbers; `None` where it is null.
-    pub(crate) fn numbers(&self, name: &str) -> Result<Vec<Option<f32>>> {
+    pub(crate) fn numbers(&self, name: &str, budget: &mut Budget) -> Result<Vec<Option<f32>>> {
         let leaf = self
             .leaves
             .iter()
             .find(|l| l.name == name && !l.list && !l.text);
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
+        budget.values(self.rows, 8)?;
         let mut out = Vec::new();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf)?;
+            let column = column(&*group, leaf, self.limit)?;
             numbers(column, leaf, most(&*group), |_, slot| {
-                out.push(match slot {
+                let value = match slot {
                     Slot::Value(value) => Some(value),
                     _ => None,
-                });
-                Ok(())
+                };
+                push(&mut out, value)
             })?;
         }
         self.check_rows(name, out.len())?;
@@ -196,11 +211,15 @@ impl Table {
     }
 
     /// The words of a column by its role, empty where they are null.
-    pub(crate) fn role_words(&self, role: Role) -> Result<Option<Vec<String>>> {
+    pub(crate) fn role_words(
+        &self,
+        role: Role,
+        budget: &mut Budget,
+    ) -> Result<Option<Vec<String>>> {
         let Some(leaf) = self.leaf(role) else {
             return Ok(None);
         };
-        let words = self.words(&leaf.name)?;
+        let words = self.words(&leaf.name, budget)?;
         let words = words.into_iter().map(Option::unwrap_or_default);
         Ok(Some(words.collect()))
     }
@@ -217,12 +236,11 @@ impl Table {
             for (first, leaves) in leaves.chunks(BLOCK).enumerate() {
                 block.clear();
                 for (j, leaf) in leaves.iter().enumerate() {
-                    let column = column(&*group, leaf)?;
+                    let column = column(&*group, leaf, self.limit)?;
                     let begin = j * rows;
                     numbers(column, leaf, most(&*group), |_, slot| {
                         let row = before / columns + block.len() - begin;
-                        block.push(finite(slot, row, &leaf.name)?);
-                        Ok(())
+                        push(&mut block, finite(slot, row, &leaf.name)?)
                     })?;
                     if block.len() != begin + rows {
                         return Err(Error::format(format!(
@@ -256,7 +274,7 @@ impl Table {
         let mut vectors = Vectors::default();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf)?;
+            let column = column(&*group, leaf, self.limit)?;
             numbers(column, leaf, most(&*group), |starts, slot| {
                 if starts {
                     vectors.close(self.rows, budget)?;
@@ -281,7 +299,7 @@ impl Table {
         for first in [true, false] {
             for group in self.groups() {
                 let group = group?;
-                let column = column(&*group, leaf)?;
+                let column = column(&*group, leaf, self.limit)?;
                 let records = if first { 1 } else { most(&*group) };
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {
@@ -305,7 +323,12 @@ fn most(group: &dyn RowGroupReader) -> usize {
 
 /// Fails where a column does not lie within the file, or its pages claim too much: the
 /// library below would panic, or take the memory.
-fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Stream) -> Result<()> {
+fn check_places(
+    columns: &[ColumnChunkMetaData],
+    len: u64,
+    pages: &mut dyn Stream,
+    budget: &Budget,
+) -> Result<()> {
     for column in columns {
         let first = column
             .dictionary_page_offset()
@@ -327,7 +350,7 @@ fn check_places(columns: &[ColumnChunkMetaData], len: u64, pages: &mut dyn Strea
             Compression::SNAPPY => 64,
             _ => u64::MAX,
         };
-        check_headers(pages, first, end, expansion)
+        check_headers(pages, first, end, expansion, budget)
             .map_err(|e| e.within(format!("column {}", column.column_path())))?;
     }
     Ok(())
@@ -356,7 +379,7 @@ fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
 }
 
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
-    let table = Table::open(input)?;
+    let table = Table::open(input, &Budget::new(options.max_memory))?;
     table.check_lists(options)?;
     options.choose(&table.view_names())?;
     let mut shape = Shape {
@@ -379,7 +402,8 @@ pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
 }
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
-    let table = Table::open(input)?;
+    let mut budget = Budget::new(options.max_memory);
+    let table = Table::open(input, &budget)?;
     table.check_lists(options)?;
     let names = table.view_names();
     if names.is_empty() {
@@ -395,12 +419,14 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
             "column \"{name}\" is left out: it holds neither numbers nor vectors of numbers"
         ));
     }
-    let mut budget = Budget::new(options.max_memory);
+    budget.items(table.rows)?;
     let mut progress = Progress::new(monitor);
     let mut parts = Parts::default();
     let scalars = table.scalars();
     if !scalars.is_empty() && options.wants("features") {
         budget.matrix(table.rows, scalars.len())?;
+        // Beside it one block of columns is held.
+        budget.check(4 * (table.largest_group() as u64) * scalars.len().min(BLOCK) as u64)?;
         let values = table.read_scalars(&scalars, &mut progress)?;
         parts.add_view("features", table.rows, scalars.len(), values)?;
         parts.columns = scalars.iter().map(|l| l.name.clone()).collect();
@@ -424,7 +450,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
     let told = table.leaves.iter().filter(told);
     let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
     tell(&names, &roles, options, monitor);
-    parts.ids = table.role_words(Role::Id)?;
+    parts.ids = table.role_words(Role::Id, &mut budget)?;
     if table
         .leaf(Role::Id)
         .is_some_and(|leaf| leaf.name.trim().is_empty())
@@ -432,10 +458,10 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         parts.ids = parts.ids.and_then(|ids| unnamed_ids(ids, monitor));
     }
     if options.labels.is_none() {
-        let words = table.role_words(Role::Label)?;
+        let words = table.role_words(Role::Label, &mut budget)?;
         parts.labels = words.map(|words| parse_labels(&words, monitor));
     }
-    if let Some(words) = table.role_words(Role::Split)? {
+    if let Some(words) = table.role_words(Role::Split, &mut budget)? {
         parts.set_split(&words)?;
     }
     Ok(parts)

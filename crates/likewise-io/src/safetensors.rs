@@ -9,9 +9,10 @@ use likewise::Monitor;
 use safetensors::tensor::{Dtype, Metadata};
 
 use crate::assemble::{Array, Parts, Plan, Shape};
+use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::whole_numbers;
-use crate::number::{Budget, Kind, Number, Progress, append, reserve};
+use crate::number::{Kind, Number, Progress, append, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result};
 
@@ -133,6 +134,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
     for view in &plan.views {
         budget.matrix(plan.rows, view.columns)?;
     }
+    budget.items(plan.rows)?;
     let mut progress = Progress::new(monitor);
     let mut parts = Parts::default();
     plan.name_parts(&mut parts);
@@ -149,7 +151,8 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
     plan.read_lists(&mut parts, options, monitor, |tensor| {
         let name = tensors.names[tensor].clone();
         let (number, count) = tensors.seek(tensor)?;
-        whole_numbers(&mut *tensors.stream, number, count, &mut progress)
+        let stream = &mut *tensors.stream;
+        whole_numbers(stream, number, count, &mut budget, &mut progress)
             .map_err(|e| e.within(format!("tensor {name}")))
     })?;
     Ok(parts)

@@ -1,5 +1,8 @@
 //! Columns: what can be read, and the decoding of their values.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use half::f16;
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -79,10 +82,17 @@ pub(super) enum Slot<V> {
     EmptyList,
 }
 
+/// A column whose pages are checked.
+pub(super) struct Values {
+    reader: ColumnReader,
+    /// Values of the pages read since it was set to 0.
+    read: Arc<AtomicU64>,
+}
+
 /// Hands the first `records` records of a column to `each`: whether a new item begins,
 /// and what stands there.
 fn visit<T: stored::DataType, V>(
-    mut reader: ColumnReaderImpl<T>,
+    (mut reader, counted): (ColumnReaderImpl<T>, &AtomicU64),
     leaf: &Leaf,
     records: usize,
     convert: impl Fn(&T::T) -> Result<V>,
@@ -94,6 +104,7 @@ fn visit<T: stored::DataType, V>(
         defs.clear();
         reps.clear();
         values.clear();
+        counted.store(0, Ordering::Relaxed);
         let (read, found, levels) = reader.read_records(
             BATCH.min(left),
             Some(&mut defs),
@@ -134,27 +145,27 @@ fn half_of(value: &stored::FixedLenByteArray) -> Result<f16> {
 }
 
 pub(super) fn numbers(
-    column: ColumnReader,
+    column: Values,
     leaf: &Leaf,
     records: usize,
     mut each: impl FnMut(bool, Slot<f32>) -> Result<()>,
 ) -> Result<()> {
     use ColumnReader as C;
-    let (n, each) = (records, &mut each);
-    guarded(|| match column {
-        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
+    let (n, each, read) = (records, &mut each, &*column.read);
+    guarded(|| match column.reader {
+        C::BoolColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
         C::Int32ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
-        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
         C::Int64ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
+            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
-        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
-        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| Ok(v), each),
-        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| Ok(v as f32), each),
+        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
+        C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v), each),
+        C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
         C::FixedLenByteArrayColumnReader(r) => {
-            visit(r, leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
+            visit((r, read), leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
         }
         _ => Err(Error::format(
             "a column of another type than the schema says",
@@ -163,34 +174,34 @@ pub(super) fn numbers(
 }
 
 pub(super) fn words(
-    column: ColumnReader,
+    column: Values,
     leaf: &Leaf,
     records: usize,
     mut each: impl FnMut(bool, Slot<String>) -> Result<()>,
 ) -> Result<()> {
     use ColumnReader as C;
-    let (n, each) = (records, &mut each);
-    guarded(|| match column {
-        C::BoolColumnReader(r) => visit(r, leaf, n, |&v| Ok(u8::from(v).to_string()), each),
+    let (n, each, read) = (records, &mut each, &*column.read);
+    guarded(|| match column.reader {
+        C::BoolColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(u8::from(v).to_string()), each),
         C::Int32ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
         }
-        C::Int32ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
+        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
         C::Int64ColumnReader(r) if leaf.unsigned => {
-            visit(r, leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
+            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
         }
-        C::Int64ColumnReader(r) => visit(r, leaf, n, |&v| Ok(v.to_string()), each),
-        C::FloatColumnReader(r) => visit(r, leaf, n, |&v| whole(f64::from(v)), each),
-        C::DoubleColumnReader(r) => visit(r, leaf, n, |&v| whole(v), each),
+        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
+        C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| whole(f64::from(v)), each),
+        C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| whole(v), each),
         C::FixedLenByteArrayColumnReader(r) => {
-            visit(r, leaf, n, |v| whole(f64::from(half_of(v)?)), each)
+            visit((r, read), leaf, n, |v| whole(f64::from(half_of(v)?)), each)
         }
         C::ByteArrayColumnReader(r) => {
             let text = |v: &stored::ByteArray| match std::str::from_utf8(v.data()) {
                 Ok(text) => Ok(text.trim().to_owned()),
                 Err(_) => Err(Error::format("text that is not UTF-8")),
             };
-            visit(r, leaf, n, text, each)
+            visit((r, read), leaf, n, text, each)
         }
         C::Int96ColumnReader(_) => Err(Error::format(
             "a column of another type than the schema says",
@@ -199,11 +210,15 @@ pub(super) fn words(
 }
 
 /// The values of a column, each page checked before it is decoded.
-pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf) -> Result<ColumnReader> {
+///
+/// What is decoded at once may take `limit` bytes.
+pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf, limit: u64) -> Result<Values> {
     guarded(|| {
         let pages = group.get_column_page_reader(leaf.index)?;
         let schema = group.metadata().schema_descr();
-        let pages = Box::new(Checked::new(pages));
-        Ok(get_column_reader(schema.column(leaf.index), pages))
+        let pages = Checked::new(pages, limit);
+        let read = pages.values.clone();
+        let reader = get_column_reader(schema.column(leaf.index), Box::new(pages));
+        Ok(Values { reader, read })
     })
 }

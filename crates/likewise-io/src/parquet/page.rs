@@ -3,14 +3,17 @@
 //! That crate panics on some damaged pages, and takes memory by the counts they claim.
 //! What can be checked cheaply is checked here; what panics all the same becomes an error.
 
-use std::io::{Read, SeekFrom};
+use std::io::{ErrorKind, Read, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 
 use crate::Error;
+use crate::budget::Budget;
 use crate::input::Stream;
 
 /// Runs code of the `parquet` crate; a panic of it means that the file is damaged.
@@ -23,19 +26,47 @@ pub(super) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Resul
     })
 }
 
+/// Bytes that a value takes while it is decoded: itself, its levels, and room to grow.
+const DECODED: u64 = 24;
+
 /// A reader that refuses pages which cannot be decoded.
 pub(super) struct Checked {
     inner: Box<dyn PageReader>,
     /// Whether the column's dictionary came already.
     dictionary: bool,
+    /// Values of the pages that came since this was last set to 0.
+    pub(super) values: Arc<AtomicU64>,
+    /// Most values that may be decoded at once.
+    most: u64,
 }
 
 impl Checked {
-    pub(super) fn new(inner: Box<dyn PageReader>) -> Self {
+    /// Pages whose values, decoded at once, may take `limit` bytes.
+    pub(super) fn new(inner: Box<dyn PageReader>, limit: u64) -> Self {
         Self {
             inner,
             dictionary: false,
+            values: Arc::default(),
+            most: limit / DECODED,
         }
+    }
+
+    /// A few bytes can stand for two thousand million values.
+    fn count(&mut self, page: &Page) -> Result<()> {
+        let more = match page {
+            Page::DictionaryPage { .. } => return Ok(()),
+            page => u64::from(page.num_values()),
+        };
+        let values = self.values.fetch_add(more, Ordering::Relaxed);
+        if values.saturating_add(more) > self.most {
+            let message = format!(
+                "the pages of a few rows hold {} values, too many for the memory there is; \
+                 choose another view",
+                values.saturating_add(more)
+            );
+            return Err(std::io::Error::new(ErrorKind::OutOfMemory, message).into());
+        }
+        Ok(())
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {
@@ -97,6 +128,7 @@ impl PageReader for Checked {
         let page = self.inner.get_next_page()?;
         if let Some(page) = &page {
             self.check(page)?;
+            self.count(page)?;
         }
         Ok(page)
     }
@@ -123,7 +155,7 @@ impl Iterator for Checked {
 }
 
 /// Reads the headers of the pages between `first` and `end`; fails where one is damaged, or
-/// claims that its page holds more than `expansion` times its bytes.
+/// claims that its page holds more than `expansion` times its bytes, or than the budget.
 ///
 /// A damaged header can cost the `parquet` crate seconds, and its snappy decoder takes and
 /// clears the claimed memory (up to 2 GiB) before it looks at the data.
@@ -132,6 +164,7 @@ pub(super) fn check_headers(
     first: u64,
     end: u64,
     expansion: u64,
+    budget: &Budget,
 ) -> crate::Result<()> {
     let mut at = first;
     while at < end {
@@ -143,6 +176,7 @@ pub(super) fn check_headers(
                 "a page of {packed} bytes claims to hold {unpacked}; the file is damaged"
             )));
         }
+        budget.check(unpacked.saturating_add(packed))?;
         at = at.saturating_add(header.length).saturating_add(packed);
     }
     Ok(())

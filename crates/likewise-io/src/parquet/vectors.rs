@@ -1,7 +1,8 @@
 //! A column of vectors on its way into a matrix.
 
 use super::column::Slot;
-use crate::number::Budget;
+use crate::budget::Budget;
+use crate::number::push;
 use crate::{Error, ErrorKind, Result};
 
 /// A column of vectors on its way into a matrix.
@@ -22,8 +23,7 @@ impl Vectors {
         let value = match slot {
             Slot::Value(value) if value.is_finite() => value,
             Slot::NullList if starts => {
-                self.present.push(false);
-                return Ok(());
+                return push(&mut self.present, false);
             }
             Slot::EmptyList if starts => {
                 return Err(Error::value(format!(
@@ -42,7 +42,7 @@ impl Vectors {
             }
         };
         if starts {
-            self.present.push(true);
+            push(&mut self.present, true)?;
         } else if self.present.last() != Some(&true) {
             return Err(Error::format(
                 "a vector without a beginning; the file is damaged",
@@ -55,7 +55,7 @@ impl Vectors {
                 self.length
             )));
         }
-        self.values.push(value);
+        push(&mut self.values, value)?;
         self.length += 1;
         Ok(())
     }
