@@ -4,6 +4,8 @@
 //! right choice. [`nearest`] answers a few queries without even preparing the rows. `Hnsw` (cargo feature `hnsw`) is approximate and answers a single query
 //! in a fraction of the time; say what it costs with [`measured_recall`].
 
+#[cfg(feature = "hnsw")]
+mod checked;
 mod flat;
 #[cfg(feature = "hnsw")]
 mod hnsw;

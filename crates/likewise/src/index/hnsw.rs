@@ -7,6 +7,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use usearch::{IndexOptions, MetricKind, ScalarKind};
 
+use super::checked::{Checked, Reader, broken, check};
 use super::{Flat, Hit, Index, check_k, measured_recall, order};
 use crate::matrix::{check_finite, l2_normalize};
 use crate::{Error, ErrorKind, Monitor, Result};
@@ -82,6 +83,8 @@ struct Part {
 /// Least items of a part, and most parts.
 const PART: usize = 25_000;
 const PARTS: usize = 8;
+/// What [`HnswOptions::connectivity`] may be.
+pub(super) const CONNECTIVITY: std::ops::RangeInclusive<usize> = 2..=512;
 /// Efforts that [`Hnsw::tune`] tries.
 const EFFORTS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 
@@ -110,15 +113,25 @@ impl Hnsw {
                 return Err(Error::parameter(name, 0, "must be at least 1"));
             }
         }
-        if !(2..=512).contains(&options.connectivity) {
+        if !CONNECTIVITY.contains(&options.connectivity) {
             let rule = "must be from 2 to 512";
             return Err(Error::parameter("connectivity", options.connectivity, rule));
         }
+        let parts = (x.nrows() / PART).clamp(1, PARTS);
+        Self::in_parts(x, options, parts, monitor)
+    }
+
+    /// The same with this many parts, of options that were checked.
+    pub(super) fn in_parts(
+        x: ArrayView2<f32>,
+        options: HnswOptions,
+        count: usize,
+        monitor: &Monitor,
+    ) -> Result<Self> {
         let unit = l2_normalize(x.to_owned());
         let is_zero = |item: usize| unit.row(item).iter().all(|&v| v == 0.0);
         let zeros = (0..x.nrows()).filter(|&item| is_zero(item));
         let zeros: Vec<u64> = zeros.map(|item| item as u64).collect();
-        let count = (x.nrows() / PART).clamp(1, PARTS);
         monitor.start("building the index", x.nrows() as u64);
         let done = AtomicU64::new(0);
         let parts = (0..count).into_par_iter().map(|part| {
@@ -183,7 +196,7 @@ impl Hnsw {
         for effort in EFFORTS {
             self.effort = effort;
             for part in &self.parts {
-                part.graph.change_expansion_search(effort);
+                part.look_at(effort);
             }
             if measured_recall(self, exact, queries, k, monitor)? >= recall {
                 break;
@@ -225,54 +238,65 @@ impl Hnsw {
     /// An index from the bytes that [`to_bytes`](Self::to_bytes) gave, also those of the
     /// first version, which had one part.
     ///
-    /// Fails on bytes that are cut short or damaged; a checksum tells. It does not
-    /// protect against bytes that were forged: load only what you trust.
+    /// Fails on bytes that are cut short, damaged or forged. A checksum tells damage. Forged
+    /// bytes, checksum put right, are refused where searching them would leave the index; what
+    /// passes may answer wrongly, but with items of the index only and with finite
+    /// similarities. Costs a copy and one pass over the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = Reader::new(bytes);
         let magic = reader.take(MAGIC.len() as u64)?;
         let first_version = magic == FIRST_MAGIC;
-        let sum = reader.number()?;
-        if !(first_version || magic == MAGIC) || sum != checksum(&bytes[reader.at..]) {
+        let sum = reader.u64()?;
+        if !(first_version || magic == MAGIC) || sum != checksum(reader.rest()) {
             return Err(broken());
         }
-        let n = reader.number()?;
-        let (effort, parts) = if first_version {
-            (HnswOptions::default().search_effort as u64, 1)
+        let n = reader.u64()?;
+        let (dimensions, effort, parts) = if first_version {
+            let effort = HnswOptions::default().search_effort as u64;
+            (None, effort, 1)
         } else {
-            reader.number()?; // Dimensions: the graphs know them.
-            (reader.number()?, reader.number()?)
+            (Some(reader.u64()?), reader.u64()?, reader.u64()?)
         };
-        let n_zeros = reader.number()?;
-        if n_zeros > n || parts == 0 || parts > PARTS as u64 || effort == 0 {
+        let n_zeros = reader.u64()?;
+        if n_zeros > n || parts > PARTS as u64 || effort == 0 {
             return Err(broken());
         }
-        let zeros: Vec<u64> = (0..n_zeros)
-            .map(|_| reader.number())
-            .collect::<Result<_>>()?;
+        let zeros = reader.take(n_zeros.checked_mul(8).ok_or_else(broken)?)?;
+        let zeros = zeros
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&item| u64::from_le_bytes(item));
+        let zeros: Vec<u64> = zeros.collect();
         let lengths: Vec<u64> = if first_version {
             vec![reader.left()]
         } else {
-            (0..parts).map(|_| reader.number()).collect::<Result<_>>()?
+            (0..parts).map(|_| reader.u64()).collect::<Result<_>>()?
         };
         let graphs = lengths.into_iter().map(|length| reader.take(length));
         let graphs: Vec<&[u8]> = graphs.collect::<Result<_>>()?;
-        let parts = graphs.into_par_iter().map(|graph| {
-            let graph = usearch::Index::restore_from_buffer(graph).map_err(failed)?;
-            Part::ready(graph, effort as usize)
-        });
-        let parts: Vec<Part> = parts.collect::<Result<_>>()?;
-        let dimensions = parts[0].graph.dimensions();
-        let held: usize = parts.iter().map(|part| part.graph.size()).sum();
-        if parts.iter().any(|p| p.graph.dimensions() != dimensions)
-            || held as u64 + n_zeros != n
-            || zeros.iter().any(|&item| item >= n)
+        let checked = graphs.par_iter().map(|graph| check(graph));
+        let checked: Vec<Checked> = checked.collect::<Result<_>>()?;
+        let dimensions = dimensions.or(checked.first().map(|part| part.dimensions));
+        let dimensions = dimensions.filter(|&d| d > 0).ok_or_else(broken)?;
+        if checked.iter().any(|part| part.dimensions != dimensions)
+            || reader.left() > 0
+            || !zeros.is_sorted()
+            || !each_once(n, checked.iter().flat_map(|part| &part.items).chain(&zeros))
         {
             return Err(broken());
         }
+        // A part without nodes has nothing to answer, and its dimensions no bytes to show.
+        let held = graphs.into_par_iter().zip(&checked);
+        let parts = held.filter(|(_, part)| !part.items.is_empty());
+        let parts = parts.map(|(graph, _)| {
+            let graph = usearch::Index::restore_from_buffer(graph).map_err(failed)?;
+            Part::ready(graph, effort as usize)
+        });
         Ok(Self {
-            parts,
+            parts: parts.collect::<Result<_>>()?,
             n: n as usize,
-            dimensions,
+            dimensions: dimensions as usize,
             zeros,
             effort: effort as usize,
         })
@@ -303,54 +327,45 @@ impl Hnsw {
     }
 }
 
+/// Whether these are the items 0 to n - 1, each of them once.
+fn each_once<'a>(n: u64, items: impl Iterator<Item = &'a u64> + Clone) -> bool {
+    // Counted first: a forged n must not ask for memory.
+    if items.clone().count() as u64 != n {
+        return false;
+    }
+    let mut seen = vec![false; n as usize];
+    items.into_iter().all(|&item| {
+        let place = seen.get_mut(item as usize);
+        place.is_some_and(|seen| !std::mem::replace(seen, true))
+    })
+}
+
 impl Part {
     fn ready(graph: usearch::Index, effort: usize) -> Result<Self> {
         let seats = std::thread::available_parallelism().map_or(1, usize::from);
         graph
             .reserve_capacity_and_threads(graph.size(), seats)
             .map_err(failed)?;
-        // Bytes do not hold it.
-        graph.change_expansion_search(effort);
-        Ok(Self {
+        let part = Self {
             graph,
             seats: Seats::new(seats),
-        })
+        };
+        // Bytes do not hold it.
+        part.look_at(effort);
+        Ok(part)
+    }
+
+    /// Sets the effort. The library makes room for as many candidates; there are no more
+    /// than nodes.
+    fn look_at(&self, effort: usize) {
+        let effort = effort.min(self.graph.size()).max(1);
+        self.graph.change_expansion_search(effort);
     }
 
     fn search(&self, query: &[f32], k: usize) -> Result<usearch::ffi::Matches> {
         let _seat = self.seats.take();
         self.graph.search(query, k).map_err(failed)
     }
-}
-
-/// Reads bytes from front to back.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn left(&self) -> u64 {
-        (self.bytes.len() - self.at) as u64
-    }
-
-    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
-        if length > self.left() {
-            return Err(broken());
-        }
-        let from = self.at;
-        self.at += length as usize;
-        Ok(&self.bytes[from..self.at])
-    }
-
-    fn number(&mut self) -> Result<u64> {
-        let eight = self.take(8)?;
-        Ok(u64::from_le_bytes(eight.try_into().map_err(|_| broken())?))
-    }
-}
-
-fn broken() -> Error {
-    Error::data("not an HNSW index, or a damaged one; build it again from the embeddings")
 }
 
 impl Index for Hnsw {
@@ -424,7 +439,7 @@ const MAGIC: &[u8; 8] = b"lw-hnsw2";
 const FIRST_MAGIC: &[u8; 8] = b"lw-hnsw1";
 
 /// FNV-1a over the bytes.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
