@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::data;
 use crate::failure::Failure;
 
 /// The command line with the flags of its config file, if it names one, put in.
@@ -89,9 +90,8 @@ fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
 
 /// The config file's table.
 pub(crate) fn read(path: &Path) -> Result<toml::Table, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
-    text.parse()
+    let text = likewise_io::read_text(path, data::MOST_TEXT)?;
+    text.parse::<toml::Table>()
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 

@@ -223,6 +223,23 @@ pub(crate) fn inspect(
     Ok(likewise_io::inspect(path, &options(view, at))?)
 }
 
+/// Longest text that is read as a recipe, a configuration or an experiment, bytes.
+pub(crate) const MOST_TEXT: u64 = 16 << 20;
+
+/// Refuses an output that is one of the inputs, which would be gone.
+pub(crate) fn not_an_input(out: Option<&Path>, inputs: &[Option<&Path>]) -> Result<(), Failure> {
+    let Some(out) = out else { return Ok(()) };
+    for input in inputs.iter().flatten() {
+        if likewise_io::atomic::same_file(out, input) {
+            return Err(Failure::usage(format!(
+                "{}: this is read, so it cannot be written too; name another file",
+                out.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn options(view: Option<&str>, at: &Context) -> ReadOptions {
     ReadOptions {
         labels: None,

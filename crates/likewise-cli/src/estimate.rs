@@ -180,16 +180,25 @@ impl Estimate {
         BASE + self.resident + self.passing
     }
 
-    /// Fails if `--max-memory` would not do.
+    /// Fails if `--max-memory`, or the memory that is free, would not do.
     pub(crate) fn check(&self, at: &Context) -> Result<(), Failure> {
-        match at.common.max_memory {
-            Some(limit) if self.memory() > limit.0 => Err(Failure::failed(format!(
-                "this needs about {}, but --max-memory is {limit}; allow more, or use fewer \
-                 items, dimensions or neighbours",
-                Bytes(self.memory())
-            ))),
-            _ => Ok(()),
+        let needed = Bytes(self.memory());
+        let asked = at.common.max_memory.map(|limit| limit.0);
+        let limit = likewise_io::memory::allowed(asked);
+        if needed.0 <= limit {
+            return Ok(());
         }
+        let limit = Bytes(limit);
+        Err(Failure::failed(match asked {
+            Some(_) => format!(
+                "this needs about {needed}, but --max-memory is {limit}; allow more, or use \
+                 fewer items, dimensions or neighbours"
+            ),
+            None => format!(
+                "this needs about {needed}, and {limit} of memory are free; use fewer items, \
+                 dimensions or neighbours, or say with --max-memory what may be used"
+            ),
+        }))
     }
 
     /// Prints the estimate: the whole answer of `--dry-run`.

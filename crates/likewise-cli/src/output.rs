@@ -1,6 +1,7 @@
 //! Results on stdout.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use likewise::eval::summary::Summary;
@@ -24,8 +25,23 @@ pub(crate) fn text(text: impl AsRef<str>) -> Result<(), Failure> {
     put(&plain::lines(text.as_ref()))
 }
 
+/// Whether a file of results goes where text would go.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Says where the file of results goes: where that is stdout, text goes to stderr.
+pub(crate) fn beside(out: Option<&Path>) {
+    let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    if out.is_some_and(|out| stdout.iter().any(|path| out == Path::new(path))) {
+        TAKEN.store(true, Ordering::Relaxed);
+    }
+}
+
 fn put(text: &str) -> Result<(), Failure> {
     if CLOSED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    if TAKEN.load(Ordering::Relaxed) {
+        eprintln!("{text}");
         return Ok(());
     }
     let mut out = std::io::stdout().lock();

@@ -23,6 +23,7 @@ pub(crate) use self::parts::Parts;
 use self::work::{COMPLETE, UNFINISHED, has_begun, move_up};
 pub(crate) use self::work::{Rights, Work};
 use crate::args::IndexName;
+use crate::data;
 use crate::failure::Failure;
 
 /// `config.json`: all choices, resolved.
@@ -168,7 +169,10 @@ impl RunFolder {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
         let path = self.part(name)?;
-        std::fs::read(&path).map_err(|e| Failure::failed(format!("{}: {e}", path.display())))
+        Ok(likewise_io::read_file(
+            &path,
+            likewise_io::memory::allowed(None),
+        )?)
     }
 
     fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
@@ -286,7 +290,7 @@ impl RunFolder {
                         self.root.display()
                     )));
                 }
-                let bytes = std::fs::read(&path)?;
+                let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
                 Ok(Box::new(Hnsw::from_bytes(&bytes)?))
             }
             _ => Ok(Box::new(Flat::new(
@@ -309,17 +313,13 @@ fn place(root: &Path, name: &str) -> PathBuf {
 
 fn record(root: &Path) -> Result<Record, Failure> {
     let path = place(root, RECORD);
-    let bytes = std::fs::read(&path).map_err(|e| {
-        let unfinished = root.join(UNFINISHED).exists();
-        if e.kind() == std::io::ErrorKind::NotFound && unfinished {
-            let shown = root.display();
-            return Failure::failed(format!(
-                "{shown}: the run is not finished: go on with `likewise fit ... -o {shown} \
-                 --resume`"
-            ));
-        }
-        Failure::failed(format!("{}: {e}", path.display()))
-    })?;
+    if !path.exists() && root.join(UNFINISHED).exists() {
+        let shown = root.display();
+        return Err(Failure::failed(format!(
+            "{shown}: the run is not finished: go on with `likewise fit ... -o {shown} --resume`"
+        )));
+    }
+    let bytes = likewise_io::read_file(&path, data::MOST_TEXT)?;
     serde_json::from_slice(&bytes)
         .map_err(|e| Failure::failed(format!("{}: broken: {e}", path.display())))
 }

@@ -16,6 +16,9 @@ use crate::sample::Sampler;
 use crate::train::{Confidence, Keep, Optimizer, TrainConfig};
 use crate::{Error, Result};
 
+/// Longest text of a recipe, bytes.
+const MOST_TEXT: u64 = 16 << 20;
+
 /// What the graph is built on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -405,8 +408,8 @@ impl Recipe {
     /// Fails on a file that cannot be read, and on unknown or wrong fields.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::data(format!("{shown}: {e}; give a recipe's name or file")))?;
+        let text = likewise_io::read_text(path, MOST_TEXT)
+            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")))?;
         let mut recipe =
             Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))?;
         // What differs from a preset must not go by its name in a report.

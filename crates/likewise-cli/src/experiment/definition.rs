@@ -175,8 +175,7 @@ pub(crate) struct Experiment {
 pub(super) fn written<W: serde::de::DeserializeOwned>(
     path: &Path,
 ) -> Result<(W, impl Fn(usize) -> String), Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?;
+    let text = likewise_io::read_text(path, crate::data::MOST_TEXT)?;
     let written =
         toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     let at = move |start: usize| {

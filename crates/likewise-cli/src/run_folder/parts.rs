@@ -1,7 +1,6 @@
 //! Whether the files of a folder belong together.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -28,8 +27,7 @@ const BLOCK: u64 = 4096;
 /// 4096 bytes, evenly spaced. It does not tell a file that was forged.
 pub(super) fn mark(path: &Path) -> Result<String, Failure> {
     let cannot = |e: std::io::Error| Failure::failed(format!("{}: {e}", path.display()));
-    let mut file = File::open(path).map_err(cannot)?;
-    let length = file.metadata().map_err(cannot)?.len();
+    let (mut file, length) = likewise_io::open(path)?;
     let mut looked_at = Vec::new();
     if length <= BLOCKS * BLOCK {
         file.read_to_end(&mut looked_at).map_err(cannot)?;

@@ -22,6 +22,8 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
+    data::not_an_input(Some(&args.out), &[Some(args.data.path())])?;
+    output::beside(Some(&args.out));
     let run = RunFolder::open(&args.run)?;
     let flags = &args.data.images;
     let (_, embeddings) = embedded(&run, args.data.path(), args.data.view.as_deref(), flags, at)?;

@@ -41,6 +41,9 @@ pub(super) enum How {
 }
 
 pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
+    let inputs = [Some(args.data.path()), args.data.labels.as_deref()];
+    data::not_an_input(args.out.as_deref(), &inputs)?;
+    output::beside(args.out.as_deref());
     let mapped = data::mapped(&args.data)?;
     let shape = shape(&args.data, at)?;
     let estimate = match &mapped {

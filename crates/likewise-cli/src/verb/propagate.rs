@@ -54,7 +54,19 @@ struct Answer {
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let choice = Choice::new(args)?;
     check_files(args, &choice)?;
+    let inputs = [
+        Some(args.data.path()),
+        args.data.labels.as_deref(),
+        args.graph.as_deref(),
+        args.known_negatives.as_deref(),
+        args.excluded.as_deref(),
+    ];
+    for out in [&args.out, &args.negatives] {
+        data::not_an_input(out.as_deref(), &inputs)?;
+        output::beside(out.as_deref());
+    }
     let shape = graph::shape(&args.data, at)?;
+    choice.check_nodes(shape.items as usize)?;
     if args.dry_run {
         let classes = shape.classes(&args.data, at).unwrap_or(10);
         return estimate(args, &shape, classes).print(at);

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::args::Reproduce;
+use crate::data;
 use crate::experiment::cell::Cell;
 use crate::experiment::definition::{Data, Experiment};
 use crate::experiment::markdown::{self, Skipped};
@@ -39,8 +40,7 @@ struct Average {
 }
 
 pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(&args.experiment)
-        .map_err(|e| Failure::failed(format!("{}: {e}", args.experiment.display())))?;
+    let text = likewise_io::read_text(&args.experiment, data::MOST_TEXT)?;
     if retrieval::is_kind(&text) {
         return retrieval::run(args, at);
     }

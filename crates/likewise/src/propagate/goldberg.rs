@@ -74,6 +74,9 @@ impl Default for GoldbergExact {
 }
 
 impl GoldbergExact {
+    /// Nodes that a graph may have at most.
+    pub const MOST_NODES: usize = NODES;
+
     /// `gamma = 100`, `beta = 1`.
     pub fn new() -> Self {
         Self::default()

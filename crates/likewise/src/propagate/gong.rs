@@ -65,6 +65,9 @@ impl Default for GongExact {
 }
 
 impl GongExact {
+    /// Nodes that a graph may have at most.
+    pub const MOST_NODES: usize = MOST;
+
     /// `alpha = 0.99`.
     pub fn new() -> Self {
         Self::default()

@@ -71,6 +71,9 @@ impl Default for TongJinExact {
 }
 
 impl TongJinExact {
+    /// Nodes that a graph may have at most.
+    pub const MOST_NODES: usize = MOST;
+
     /// `gamma = 100`, half of the largest weight for dissimilar pairs.
     pub fn new() -> Self {
         Self::default()

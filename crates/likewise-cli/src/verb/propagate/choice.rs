@@ -35,6 +35,22 @@ pub(crate) struct Given<'a> {
 }
 
 impl Choice {
+    /// Fails where the method is for fewer nodes: before the graph of so many is built.
+    pub(crate) fn check_nodes(&self, n: usize) -> Result<(), Failure> {
+        let most = match self {
+            Self::Goldberg(_) => GoldbergExact::MOST_NODES,
+            Self::Gong(_) => GongExact::MOST_NODES,
+            Self::TongJin(_) => TongJinExact::MOST_NODES,
+            Self::Plain(_) | Self::Manifold(_) | Self::NegativeLabels(_) => return Ok(()),
+        };
+        if n <= most {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "{n} items are too many for this method, which takes at most {most}; take mixed"
+        )))
+    }
+
     pub(crate) fn new(args: &Propagate) -> Result<Self, Failure> {
         let changes = changes(args)?;
         let name = &args.method().name();
