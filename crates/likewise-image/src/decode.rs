@@ -88,11 +88,7 @@ pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<RgbImage> {
     Ok(decode_held(bytes, max_pixels, shared())?.0)
 }
 
-fn decode_held<'a>(
-    bytes: &[u8],
-    max_pixels: u64,
-    gate: &'a Gate,
-) -> Result<(RgbImage, Held<'a>)> {
+fn decode_held<'a>(bytes: &[u8], max_pixels: u64, gate: &'a Gate) -> Result<(RgbImage, Held<'a>)> {
     if bytes.is_empty() {
         return Err(Error::new(
             ErrorKind::Format,
@@ -519,7 +515,10 @@ mod tests {
         for (name, bytes) in every_format() {
             let e = decode_held(&bytes, MAX_PIXELS, &Gate::new(2000)).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::Memory, "{name}: {e}");
-            assert!(e.to_string().contains("32 x 16 pixels needs"), "{name}: {e}");
+            assert!(
+                e.to_string().contains("32 x 16 pixels needs"),
+                "{name}: {e}"
+            );
             let gate = Gate::new(20_000);
             let (image, _held) = decode_held(&bytes, MAX_PIXELS, &gate).unwrap();
             assert_eq!(image.dimensions(), (32, 16));

@@ -182,8 +182,8 @@ fn replace(
 fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     // Opened first: who reads a pipe sees its end also where `fill` fails.
     let mut stream = File::options().write(true).truncate(true).open(path)?;
-    let temporary = tempfile::tempfile()
-        .map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
+    let temporary =
+        tempfile::tempfile().map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
     let mut temporary = filled(temporary, fill)?;
     temporary.rewind()?;
     std::io::copy(&mut temporary, &mut stream)?;

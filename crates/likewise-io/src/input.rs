@@ -232,10 +232,7 @@ mod tests {
         let said = read_text(&path, 3).unwrap_err().to_string();
         assert!(said.contains("a.toml: not text in UTF-8"), "{said}");
         let none = folder.path().join("none");
-        assert_eq!(
-            read_file(&none, 3).unwrap_err().kind(),
-            ErrorKind::NotFound
-        );
+        assert_eq!(read_file(&none, 3).unwrap_err().kind(), ErrorKind::NotFound);
         let said = read_file(folder.path(), 3).unwrap_err().to_string();
         assert!(said.contains("a folder"), "{said}");
     }

@@ -108,7 +108,10 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
         };
     }
     if table.has("confidence") {
-        for (row, value) in rows.iter_mut().zip(table.numbers("confidence", &mut budget)?) {
+        for (row, value) in rows
+            .iter_mut()
+            .zip(table.numbers("confidence", &mut budget)?)
+        {
             row.confidence = value;
         }
     }

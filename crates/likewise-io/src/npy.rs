@@ -13,8 +13,8 @@ use likewise::Monitor;
 use ndarray::ArrayView2;
 
 use crate::assemble::{Parts, Shape};
-use crate::input::{Input, Stream};
 use crate::budget::{Budget, WORD};
+use crate::input::{Input, Stream};
 use crate::number::{Number, Progress, append, interleave, pieces, push, reserve};
 use crate::read::ReadOptions;
 use crate::{Error, Result, atomic};
@@ -75,7 +75,7 @@ pub(crate) fn words(
     match &header.element {
         Element::Number(number) => {
             out = whole_numbers(reader, *number, count, budget, progress)?;
-        },
+        }
         Element::Text {
             bytes,
             utf32_big_endian,

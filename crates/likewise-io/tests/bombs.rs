@@ -125,9 +125,15 @@ fn huge() -> bool {
 #[test]
 fn parquet_of_one_run() {
     let small = with(None, Form::Parquet, &one_run(&["a", "b", "c"], 1000, false)).unwrap();
-    assert_eq!(small.views()[0].matrix, ndarray::Array2::from_elem((1000, 3), 1.5));
+    assert_eq!(
+        small.views()[0].matrix,
+        ndarray::Array2::from_elem((1000, 3), 1.5)
+    );
     let small = with(None, Form::Parquet, &one_run(&["a"], 1000, true)).unwrap();
-    assert_eq!(small.views()[0].matrix, ndarray::Array2::from_elem((1, 1000), 1.5));
+    assert_eq!(
+        small.views()[0].matrix,
+        ndarray::Array2::from_elem((1, 1000), 1.5)
+    );
     // Ids count: the features alone need only 4 MB.
     let limit = Some(50_000_000);
     too_much(

@@ -6,8 +6,8 @@ use likewise::eval::whitening::Spectrum;
 use likewise::{Collection, Labels};
 use likewise_nn::study::{Answer, Delivered, Found};
 
-use super::sets::{self, MOST, SETS, Truth, truth};
 use super::Failed;
+use super::sets::{self, MOST, SETS, Truth, truth};
 
 /// Sets that take part: the first of the list.
 const FIRST: usize = 6;

@@ -51,12 +51,20 @@ pub(crate) fn write(out: &mut impl Write) -> Result<(), Failed> {
             steps += 1;
             falls += usize::from(step.high < 0.0);
             let half = (step.high - step.low) / 2.0;
-            write!(out, " {:.3} ({:+.3} ±{half:.3}) |", mean(&pair[1]), step.value)?;
+            write!(
+                out,
+                " {:.3} ({:+.3} ±{half:.3}) |",
+                mean(&pair[1]),
+                step.value
+            )?;
         }
         writeln!(out)?;
         out.flush()?;
     }
-    writeln!(out, "\nOf {steps} steps, {falls} fall beyond their interval.")?;
+    writeln!(
+        out,
+        "\nOf {steps} steps, {falls} fall beyond their interval."
+    )?;
     Ok(())
 }
 

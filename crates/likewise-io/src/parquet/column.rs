@@ -183,13 +183,21 @@ pub(super) fn words(
     let (n, each, read) = (records, &mut each, &*column.read);
     guarded(|| match column.reader {
         C::BoolColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(u8::from(v).to_string()), each),
-        C::Int32ColumnReader(r) if leaf.unsigned => {
-            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
-        }
+        C::Int32ColumnReader(r) if leaf.unsigned => visit(
+            (r, read),
+            leaf,
+            n,
+            |&v| Ok(v.cast_unsigned().to_string()),
+            each,
+        ),
         C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
-        C::Int64ColumnReader(r) if leaf.unsigned => {
-            visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned().to_string()), each)
-        }
+        C::Int64ColumnReader(r) if leaf.unsigned => visit(
+            (r, read),
+            leaf,
+            n,
+            |&v| Ok(v.cast_unsigned().to_string()),
+            each,
+        ),
         C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
         C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| whole(f64::from(v)), each),
         C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| whole(v), each),
