@@ -1,6 +1,6 @@
 //! Image folders: which files are images, and what their folders say about them.
 
-use std::fs::File;
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use image::ImageFormat;
 use likewise::{Event, Label, Labels, Monitor, Part};
 use likewise_io::Form;
+use rayon::prelude::*;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -28,7 +29,8 @@ const ENDINGS: [&str; 13] = [
 /// A file is an image if its name ends like one, or its first bytes are those of a JPEG,
 /// PNG, GIF, WebP or TIFF; whether it can be decoded is seen later. Hidden files and folders
 /// (leading dot) and other files are left out and counted. Links to files are followed,
-/// links to folders are not, so nothing can go in circles. O(files), 16 bytes read of each.
+/// links to folders are not, so nothing can go in circles; pipes and devices are other files.
+/// O(files), 16 bytes read of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFolder {
     root: PathBuf,
@@ -38,6 +40,8 @@ pub struct ImageFolder {
     hidden: usize,
     others: usize,
     remarks: Vec<String>,
+    /// What cannot be listed and why, in no order.
+    bad: Vec<String>,
 }
 
 impl ImageFolder {
@@ -45,7 +49,8 @@ impl ImageFolder {
     ///
     /// With a file of labels (csv with id and label, see [`likewise_io::read_labels`]) those
     /// replace the folders' classes. Fails where there is no such folder, no image in
-    /// it, a name that is not Unicode, or where the labels do not fit.
+    /// it, an image whose path is not Unicode, a folder in it that cannot be read, or where the
+    /// labels do not fit.
     ///
     /// ```
     /// use likewise_image::{ImageFolder, RgbImage};
@@ -60,8 +65,21 @@ impl ImageFolder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(path: impl AsRef<Path>, labels: Option<&Path>) -> Result<Self> {
+        Self::open_with(path, labels, false)
+    }
+
+    /// As [`open`](Self::open); with `skip_bad`, images whose path is not Unicode and folders
+    /// that cannot be read are left out, with a [remark](Self::remarks) on each.
+    pub fn open_with(
+        path: impl AsRef<Path>,
+        labels: Option<&Path>,
+        skip_bad: bool,
+    ) -> Result<Self> {
         let path = path.as_ref();
-        let mut folder = Self::list(path).map_err(|e| e.within(path.display()))?;
+        if !path.is_dir() {
+            likewise_io::open(path)?;
+        }
+        let mut folder = Self::list(path, skip_bad).map_err(|e| e.within(path.display()))?;
         if let Some(file) = labels {
             let remarks = Arc::new(Mutex::new(Vec::new()));
             let heard = remarks.clone();
@@ -72,7 +90,9 @@ impl ImageFolder {
             });
             let labels = likewise_io::read_labels_with(file, &folder.ids, &monitor)?;
             folder.labels = Some(labels);
-            folder.remarks = remarks.lock().map(|r| r.clone()).unwrap_or_default();
+            folder
+                .remarks
+                .extend(remarks.lock().map(|r| r.clone()).unwrap_or_default());
         }
         Ok(folder)
     }
@@ -87,7 +107,7 @@ impl ImageFolder {
         Ok(is_named_image(path) || (Form::of(path).is_err() && begins_as_image(path)))
     }
 
-    fn list(path: &Path) -> Result<Self> {
+    fn list(path: &Path, skip_bad: bool) -> Result<Self> {
         let mut folder = Self {
             root: path.to_owned(),
             ids: Vec::new(),
@@ -96,14 +116,26 @@ impl ImageFolder {
             hidden: 0,
             others: 0,
             remarks: Vec::new(),
+            bad: Vec::new(),
         };
         if !std::fs::metadata(path)?.is_dir() {
             let name = path.file_name().unwrap_or_default();
-            folder.ids.push(unicode(name)?);
+            let id = name.to_str().map(str::to_owned);
+            folder.ids.push(id.ok_or_else(|| odd(name.as_ref()))?);
             folder.root.pop();
             return Ok(folder);
         }
-        folder.collect(path, "")?;
+        folder.collect(path, Path::new(""))?;
+        folder.bad.sort_unstable();
+        match folder.bad.first() {
+            Some(first) if !skip_bad => {
+                return Err(Error::new(ErrorKind::Value, first.clone()));
+            }
+            _ => {}
+        }
+        let bad = std::mem::take(&mut folder.bad);
+        let bad = bad.into_iter().map(|what| format!("left out: {what}"));
+        folder.remarks.extend(bad);
         if folder.ids.is_empty() {
             return Err(Error::new(
                 ErrorKind::Value,
@@ -120,26 +152,36 @@ impl ImageFolder {
         Ok(folder)
     }
 
-    fn collect(&mut self, at: &Path, prefix: &str) -> Result<()> {
-        let within = |e: std::io::Error| Error::from(e).within(prefix);
-        for entry in std::fs::read_dir(at).map_err(within)? {
-            let entry = entry.map_err(within)?;
+    /// Lists the images at `at`, a folder whose path below the root is `below`. What is wrong
+    /// below the root is noted, not an error.
+    fn collect(&mut self, at: &Path, below: &Path) -> Result<()> {
+        for entry in std::fs::read_dir(at)? {
+            let entry = entry?;
             let name = entry.file_name();
             if name.as_encoded_bytes().starts_with(b".") {
                 self.hidden += 1;
                 continue;
             }
-            let id = format!("{prefix}{}", unicode(&name)?);
-            let path = entry.path();
-            if entry.file_type().map_err(within)?.is_dir() {
-                self.collect(&path, &format!("{id}/"))?;
+            let (path, below) = (entry.path(), below.join(&name));
+            if entry.file_type()?.is_dir() {
+                self.collect_noting(&path, &below);
             } else if path.is_file() && (is_named_image(&path) || begins_as_image(&path)) {
-                self.ids.push(id);
+                match id(&below) {
+                    Some(id) => self.ids.push(id),
+                    None => self.bad.push(odd(&below).to_string()),
+                }
             } else {
                 self.others += 1;
             }
         }
         Ok(())
+    }
+
+    fn collect_noting(&mut self, at: &Path, below: &Path) {
+        if let Err(e) = self.collect(at, below) {
+            let place = escaped(below.as_os_str());
+            self.bad.push(format!("folder {place} cannot be read: {e}"));
+        }
     }
 
     /// Labels and split from the folders that the ids name.
@@ -206,9 +248,30 @@ impl ImageFolder {
         self.others
     }
 
-    /// What a person should know of the way the file of labels was read.
+    /// What a person should know: what was left out because it cannot be listed, and how the
+    /// file of labels was read.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// The SHA-256 of the images at these places of the list, as 64 hexadecimal digits: what
+    /// [`likewise_io::digest`] gives for a folder of them and nothing else.
+    ///
+    /// Other files, hidden ones and images left out do not matter. Reads every image, on all
+    /// cores; fails where one cannot be read.
+    pub fn digest(&self, places: &[usize]) -> Result<String> {
+        let line = |&item: &usize| {
+            let digest = likewise_io::digest(self.path(item))?;
+            Ok((self.ids[item].as_str(), digest))
+        };
+        let mut lines: Vec<(&str, String)> = places.par_iter().map(line).collect::<Result<_>>()?;
+        lines.sort_unstable();
+        let lines: Vec<String> = (lines.iter())
+            .map(|(id, digest)| format!("{digest} {id}\n"))
+            .collect();
+        Ok(likewise_io::digest_parts(
+            lines.iter().map(String::as_bytes),
+        ))
     }
 
     /// Where an image lies.
@@ -217,13 +280,25 @@ impl ImageFolder {
     }
 }
 
-fn unicode(name: &std::ffi::OsStr) -> Result<String> {
-    name.to_str().map(str::to_owned).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Value,
-            format!("the name {} is not Unicode; rename it", name.display()),
-        )
-    })
+/// A path below the folder with `/` on every system, if it is Unicode.
+fn id(below: &Path) -> Option<String> {
+    let names: Option<Vec<&str>> = below.iter().map(OsStr::to_str).collect();
+    Some(names?.join("/"))
+}
+
+fn odd(below: &Path) -> Error {
+    Error::new(
+        ErrorKind::Value,
+        format!(
+            "the name {} is not Unicode; rename it",
+            escaped(below.as_os_str())
+        ),
+    )
+}
+
+/// A name in which every byte can be told, in quotes.
+fn escaped(name: &OsStr) -> String {
+    format!("{name:?}")
 }
 
 fn is_named_image(path: &Path) -> bool {
@@ -234,8 +309,10 @@ fn is_named_image(path: &Path) -> bool {
 /// Whether the first bytes prove an image. The two letters of BMP and PNM would be too little.
 fn begins_as_image(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
-    read.is_ok()
+    let Ok((file, _)) = likewise_io::open(path) else {
+        return false;
+    };
+    file.take(16).read_to_end(&mut start).is_ok()
         && matches!(
             image::guess_format(&start),
             Ok(ImageFormat::Jpeg
@@ -375,9 +452,85 @@ mod tests {
         let images = ImageFolder::open(folder.path(), None).unwrap();
         assert_eq!(images.ids(), ["a/b.png", "a/c.png"]);
         assert_eq!(images.others(), 2);
-        let odd = std::ffi::OsStr::from_bytes(b"\xff.png");
-        std::fs::write(folder.path().join(odd), "").unwrap();
+        let odd = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+        // What is no image may have any name.
+        std::fs::write(odd(b"\xff.txt"), "text").unwrap();
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        assert_eq!((images.len(), images.others()), (2, 3));
+        std::fs::write(odd(b"\xff.png"), "").unwrap();
+        std::fs::create_dir(odd(b"b\xfe")).unwrap();
+        std::fs::write(odd(b"b\xfe/c.png"), "").unwrap();
         let e = ImageFolder::open(folder.path(), None).unwrap_err();
-        assert!(e.to_string().contains("not Unicode"), "{e}");
+        assert!(
+            e.to_string().contains("\"\\xFF.png\" is not Unicode"),
+            "{e}"
+        );
+        let images = ImageFolder::open_with(folder.path(), None, true).unwrap();
+        assert_eq!(images.ids(), ["a/b.png", "a/c.png"]);
+        let remarks = images.remarks();
+        assert_eq!(remarks.len(), 2);
+        assert!(
+            remarks[1].contains("left out: the name \"b\\xFE/c.png\""),
+            "{remarks:?}"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_noted() {
+        let folder = scene(&["a/b.png"]);
+        let mut images = ImageFolder::list(folder.path(), false).unwrap();
+        // Nobody can read what is not there; other folders cannot be closed to everybody.
+        images.collect_noting(&folder.path().join("none"), Path::new("none"));
+        let noted = &images.bad[0];
+        assert!(
+            noted.starts_with("folder \"none\" cannot be read:"),
+            "{noted}"
+        );
+        assert_eq!(images.ids(), ["a/b.png"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_are_no_images() {
+        let folder = scene(&["a/b.png"]);
+        let zero = folder.path().join("a/zero.png");
+        std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+        let pipe = folder.path().join("a/pipe.png");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        let mut special = vec![zero];
+        if made.is_ok_and(|status| status.success()) {
+            special.push(pipe);
+        } else {
+            println!("there is no mkfifo here");
+        }
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        assert_eq!((images.len(), images.others()), (1, special.len()));
+        for path in special {
+            for said in [
+                ImageFolder::open(&path, None).unwrap_err(),
+                crate::decode::read(&path, 100).unwrap_err(),
+            ] {
+                let said = said.to_string();
+                assert!(said.contains("not a regular file"), "{said}");
+                let path = path.display().to_string();
+                assert_eq!(said.matches(&path).count(), 1, "{said}");
+            }
+            let unnamed = path.with_extension("");
+            std::fs::rename(&path, &unnamed).unwrap();
+            assert!(!ImageFolder::suits(&unnamed).unwrap());
+        }
+    }
+
+    #[test]
+    fn the_digest_is_of_the_images_alone() {
+        let folder = scene(&["x/a.png", "x/b.png", "c.png"]);
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        let whole = likewise_io::digest(folder.path()).unwrap();
+        assert_eq!(images.digest(&[2, 0, 1]).unwrap(), whole);
+        assert_ne!(images.digest(&[0, 1]).unwrap(), whole);
+        std::fs::write(folder.path().join(".secret"), "1").unwrap();
+        std::fs::write(folder.path().join("x/notes.txt"), "2").unwrap();
+        let images = ImageFolder::open(folder.path(), None).unwrap();
+        assert_eq!(images.digest(&[0, 1, 2]).unwrap(), whole);
     }
 }

@@ -1,5 +1,7 @@
 //! What reading may take, checked before it is taken.
 
+use std::cell::OnceCell;
+
 use crate::{Error, ErrorKind, Result, memory};
 
 /// Bytes that an item takes beside its features: its id, its place in the table of ids, its
@@ -9,12 +11,15 @@ const ITEM: u64 = 128;
 /// Bytes that a word takes beside its letters.
 pub(crate) const WORD: u64 = 48;
 
+/// Bytes that need no question to the system: 16 MiB.
+const FREE: u64 = 1 << 24;
+
 /// The memory that one file may take.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    limit: u64,
-    /// The limit was given; else it is that of the machine.
-    given: bool,
+    given: Option<u64>,
+    /// The limit given, else that of the machine when it was first asked.
+    limit: OnceCell<u64>,
     used: u64,
 }
 
@@ -22,14 +27,14 @@ impl Budget {
     /// A budget of `limit` bytes, or of what the machine has.
     pub(crate) fn new(limit: Option<u64>) -> Self {
         Self {
-            limit: memory::allowed(limit),
-            given: limit.is_some(),
+            given: limit,
+            limit: OnceCell::new(),
             used: 0,
         }
     }
 
     pub(crate) fn limit(&self) -> u64 {
-        self.limit
+        *self.limit.get_or_init(|| memory::allowed(self.given))
     }
 
     /// Accounts for a matrix of `rows x columns` `f32` values; returns their number.
@@ -68,13 +73,13 @@ impl Budget {
     /// Fails where `more` bytes beside those taken would be too much.
     pub(crate) fn check(&self, more: u64) -> Result<()> {
         let all = self.used.saturating_add(more);
-        if all <= self.limit {
+        if (self.given.is_none() && all <= FREE) || all <= self.limit() {
             return Ok(());
         }
-        let (need, limit) = (memory::text(all), memory::text(self.limit));
+        let (need, limit) = (memory::text(all), memory::text(self.limit()));
         Err(Error::new(
             ErrorKind::Memory,
-            if self.given {
+            if self.given.is_some() {
                 format!(
                     "the data need {need} of memory, but {limit} are allowed; choose one view or \
                      allow more"

@@ -36,7 +36,9 @@ impl OnnxEncoder {
     pub fn read(path: impl AsRef<Path>, shape: [usize; 3], output: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
         let in_file = |e: String| Error::data(format!("{}: {e}", path.display()));
-        let bytes = std::fs::read(path).map_err(|e| in_file(e.to_string()))?;
+        // The file holds the weights; they are held some times over while they are optimised.
+        let limit = likewise_io::memory::allowed(None) / 4;
+        let bytes = likewise_io::read_file(path, limit).map_err(|e| Error::data(e.to_string()))?;
         Self::from_bytes(&bytes, shape, output).map_err(|e| in_file(e.to_string()))
     }
 
