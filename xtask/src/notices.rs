@@ -73,7 +73,8 @@ fn page(
         );
         page += &(line.trim_end().to_owned() + "\n");
     }
-    page += "\n## Crates whose package holds no text\n\n";
+    page += "\n## Crates whose package holds no text\n\n\
+        For these the texts below of the licenses that they name hold.\n\n";
     for package in without {
         let authors = package.authors.join(", ");
         let _ = writeln!(

@@ -39,8 +39,9 @@ pub(crate) fn write(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A package URL, in which "+" stands for something else.
 fn reference(name: &str, version: &str) -> String {
-    format!("pkg:cargo/{name}@{version}")
+    format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
 }
 
 fn component(package: &Package, kind: &str) -> Value {
@@ -87,6 +88,10 @@ mod tests {
         assert_eq!(part["purl"], "pkg:cargo/faer@0.24.4");
         assert_eq!(part["licenses"][0]["expression"], "MIT");
         assert_eq!(part["hashes"][0]["content"], "ab12");
+        assert_eq!(
+            reference("toml", "1.2+spec-1.1"),
+            "pkg:cargo/toml@1.2%2Bspec-1.1"
+        );
         // Ours is in no registry, and an unknown license is no expression.
         (package.is_foreign, package.license) = (false, String::new());
         let part = component(&package, "library");

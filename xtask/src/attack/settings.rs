@@ -100,9 +100,10 @@ pub(super) fn experiments() -> Mutated {
          [[method]]\nname = \"LP\"\nmethod = \"lgc\"\nmass = \"uniform\"\n\
          [[method]]\nname = \"M\"\nmethod = \"mixed\"\nlambda = 3\nbeta = 0.3\nscale = \"standardised\"\n"
     );
+    // Nothing bounds the epochs of an experiment but its file, so they are not in it.
     let retrieval = format!(
         "{head}kind = \"retrieval\"\n\
-         [recipe.train]\nfolds = 0\nsteps = 2\nepochs = 1\nbatch = 8\n\
+         [recipe.train]\nfolds = 0\nbatch = 8\n\
          [[data]]\nname = \"x\"\nfile = \"x.csv\"\nsplit = \"item\"\nlabels_per_class = 5\n\
          [[method]]\nname = \"a\"\nbase = \"mixed-lp\"\n\
          [[method]]\nname = \"b\"\nbase = \"rca\"\n"
