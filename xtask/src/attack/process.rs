@@ -1,0 +1,222 @@
+//! One execution of the program under limits, and what is to be thought of its end.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::kind::Attack;
+use crate::data::Result;
+
+/// What an execution may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) time: Duration,
+    /// Address space in KiB.
+    pub(super) memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(20),
+            memory: 6 << 20,
+        }
+    }
+}
+
+/// What is to be thought of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It answered, or refused with a message that says what it is about.
+    Fine,
+    /// It failed without the name of a file or parameter.
+    Unnamed,
+    /// It panicked, or ended with a code that the program does not have.
+    Panic,
+    /// A signal ended it: memory was touched that is not there, or used up.
+    Signal,
+    /// It did not end in time, twice.
+    Hang,
+}
+
+impl Verdict {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Fine,
+        Self::Unnamed,
+        Self::Panic,
+        Self::Signal,
+        Self::Hang,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Unnamed => "unnamed",
+            Self::Panic => "panic",
+            Self::Signal => "signal",
+            Self::Hang => "hang",
+        }
+    }
+
+    pub(super) fn is_wrong(self) -> bool {
+        matches!(self, Self::Panic | Self::Signal | Self::Hang)
+    }
+}
+
+/// How an execution ended.
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    /// What it said on standard error.
+    pub(super) said: String,
+}
+
+/// Runs the program on the files of `attack`, which are written into `scene` and removed.
+pub(super) fn execute(
+    binary: &Path,
+    attack: &Attack,
+    scene: &Path,
+    limits: Limits,
+) -> Result<Outcome> {
+    let once = || {
+        attack.write(scene)?;
+        let ended = run(binary, &attack.arguments, scene, limits);
+        std::fs::remove_dir_all(scene)?;
+        ended
+    };
+    let (mut status, mut said) = once()?;
+    if status.is_none() {
+        // The machine may have been busy with something else.
+        (status, said) = once()?;
+    }
+    let names = attack.names();
+    Ok(Outcome {
+        verdict: verdict(status, &said, &names),
+        said,
+    })
+}
+
+/// How the program ended in a folder, `None` where it did not, and its standard error.
+pub(super) fn run(
+    binary: &Path,
+    arguments: &[String],
+    folder: &Path,
+    limits: Limits,
+) -> Result<(Option<ExitStatus>, String)> {
+    // Beside the folder: what the program finds in it is part of the input.
+    let said = folder.with_extension("said");
+    let mut command = Command::new("sh");
+    // The shell sets the limit and becomes the program.
+    let script = r#"ulimit -c 0; ulimit -v "$1"; shift; exec "$@""#;
+    command
+        .args(["-c", script, "sh", &limits.memory.to_string()])
+        .arg(binary)
+        .args(arguments)
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env("LIKEWISE_CACHE", folder.join(".cache"))
+        .env_remove("RUST_BACKTRACE")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(&said)?);
+    let mut child = command.spawn()?;
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if began.elapsed() > limits.time {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let text = String::from_utf8_lossy(&std::fs::read(&said)?).into_owned();
+    std::fs::remove_file(&said)?;
+    Ok((status, text))
+}
+
+/// `names` are those of the files; a message must hold one, or that of a parameter.
+fn verdict(status: Option<ExitStatus>, said: &str, names: &[String]) -> Verdict {
+    let Some(status) = status else {
+        return Verdict::Hang;
+    };
+    match status.code() {
+        // Also that of a thread whose end the program outlived.
+        _ if said.contains("panicked at") => Verdict::Panic,
+        Some(0 | 3) => Verdict::Fine,
+        Some(1 | 2) if names_something(said, names) => Verdict::Fine,
+        Some(1 | 2) => Verdict::Unnamed,
+        Some(code) if code < 128 => Verdict::Panic,
+        _ => Verdict::Signal,
+    }
+}
+
+fn names_something(said: &str, names: &[String]) -> bool {
+    let file = names.iter().any(|name| said.contains(name.as_str()));
+    // "k = 0: must be ...", "--k", "the column \"a\"".
+    file || said.contains(" = ") || said.contains("--") || said.matches('"').count() > 1
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn ends_are_told_apart() {
+        let code = |code: i32, said: &str| {
+            verdict(
+                Some(ExitStatus::from_raw(code << 8)),
+                said,
+                &["x.npy".into()],
+            )
+        };
+        assert_eq!(code(0, ""), Verdict::Fine);
+        assert_eq!(code(3, "gate"), Verdict::Fine);
+        assert_eq!(code(1, "error: x.npy: cut short"), Verdict::Fine);
+        assert_eq!(code(2, "error: k = 0: must be at least 1"), Verdict::Fine);
+        assert_eq!(code(1, "error: too long"), Verdict::Unnamed);
+        assert_eq!(
+            code(101, "thread 'main' panicked at a.rs:1"),
+            Verdict::Panic
+        );
+        assert_eq!(
+            code(1, "thread '<unnamed>' panicked at x.npy"),
+            Verdict::Panic
+        );
+        assert_eq!(code(7, "x.npy"), Verdict::Panic);
+        assert_eq!(code(139, ""), Verdict::Signal);
+        let segmentation = Some(ExitStatus::from_raw(11));
+        assert_eq!(verdict(segmentation, "", &[]), Verdict::Signal);
+        assert_eq!(verdict(None, "", &[]), Verdict::Hang);
+    }
+
+    #[test]
+    fn limits_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let scene = folder.path().join("scene");
+        std::fs::create_dir(&scene).unwrap();
+        let sh = |script: &str, limits: Limits| {
+            let arguments = ["-c".to_owned(), script.to_owned()];
+            run(Path::new("/bin/sh"), &arguments, &scene, limits).unwrap()
+        };
+        let (status, said) = sh("ulimit -v; echo heard >&2; exit 3", Limits::default());
+        assert_eq!(
+            (status.unwrap().code(), said.as_str()),
+            (Some(3), "heard\n")
+        );
+        let short = Limits {
+            time: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        assert!(sh("exec sleep 10", short).0.is_none());
+        let little = Limits {
+            memory: 65536,
+            ..Limits::default()
+        };
+        let (status, _) = sh(r#"test "$(ulimit -v)" = 65536"#, little);
+        assert!(status.unwrap().success());
+    }
+}
