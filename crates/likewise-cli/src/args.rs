@@ -1,7 +1,7 @@
 //! The command line: one definition for parsing, help, completions and the man page.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -111,6 +111,27 @@ pub(crate) enum Verb {
     Man(Man),
 }
 
+impl Verb {
+    /// The data that the verb works on.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        match self {
+            Self::Doctor(args) => Some(args.data.path()),
+            Self::Graph(args) => Some(args.data.path()),
+            Self::Propagate(args) => Some(args.data.path()),
+            Self::Fit(args) => Some(args.data.path()),
+            Self::Embed(args) => Some(args.data.path()),
+            Self::Index(args) => Some(&args.source),
+            Self::Eval(args) => Some(&args.source),
+            Self::Search(args) => Some(&args.run),
+            Self::Demo(_)
+            | Self::Reproduce(_)
+            | Self::Explain(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
+        }
+    }
+}
+
 /// Where items come from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Data {
@@ -152,9 +173,9 @@ pub(crate) struct Images {
 
 impl Data {
     /// The path of the data, wherever it was given.
-    pub(crate) fn path(&self) -> &std::path::Path {
+    pub(crate) fn path(&self) -> &Path {
         let path = self.positional.as_deref().or(self.flag.as_deref());
-        path.unwrap_or_else(|| std::path::Path::new(""))
+        path.unwrap_or_else(|| Path::new(""))
     }
 }
 

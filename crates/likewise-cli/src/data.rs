@@ -328,6 +328,32 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_a_test_part_are_not_spread() {
+        let view = likewise::View {
+            name: "x".into(),
+            matrix: ndarray::Array2::zeros((5, 1)),
+            present: None,
+        };
+        let ids = (0..5).map(|i| i.to_string()).collect();
+        let mut data = Collection::new(ids, vec![view]).unwrap();
+        data.labels = Some(Labels::from_integers([0, 0, 1, 1, 0]));
+        let known = |data: &Collection, m: Option<usize>| -> Vec<usize> {
+            let shown = visible(data, m, 0);
+            (0..5).filter(|&i| shown[i].class().is_some()).collect()
+        };
+        assert_eq!(known(&data, None), [0, 1, 2, 3, 4]);
+        data.split = Some(vec![
+            Part::Train,
+            Part::Validation,
+            Part::Test,
+            Part::Query,
+            Part::Gallery,
+        ]);
+        assert_eq!(known(&data, None), [0, 1]);
+        assert_eq!(known(&data, Some(1)), [0]);
+    }
+
+    #[test]
     fn gates_know_metrics_with_and_without_k() {
         let summary = serde_json::json!({"recall": {"1": 0.5}, "map": 0.25});
         let gate = |text: &str| text.parse::<Gate>().unwrap().check(&summary);

@@ -1,5 +1,6 @@
 //! Failures of the program: one message, one exit code.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::plain;
@@ -9,6 +10,8 @@ use crate::plain;
 pub(crate) struct Failure {
     code: u8,
     message: String,
+    /// Whether it is the fault of the data, which the message does not name.
+    of_data: bool,
 }
 
 impl Failure {
@@ -17,6 +20,7 @@ impl Failure {
         Self {
             code: 1,
             message: message.into(),
+            of_data: false,
         }
     }
 
@@ -25,6 +29,7 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+            of_data: false,
         }
     }
 
@@ -33,13 +38,23 @@ impl Failure {
         Self {
             code: 3,
             message: message.into(),
+            of_data: false,
         }
     }
 
     /// The same failure, said of a part of the work.
     pub(crate) fn within(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
+        self.of_data = false;
         self
+    }
+
+    /// The same failure with the file of the data in front, where it is theirs and not named yet.
+    pub(crate) fn about(self, data: Option<&Path>) -> Self {
+        match data {
+            Some(path) if self.of_data => self.within(&path.display().to_string()),
+            _ => self,
+        }
     }
 
     /// The same failure, and what can be done about it.
@@ -70,7 +85,11 @@ fn of_kind(kind: likewise::ErrorKind, message: String) -> Failure {
 
 impl From<likewise::Error> for Failure {
     fn from(e: likewise::Error) -> Self {
-        of_kind(e.kind(), e.to_string())
+        Self {
+            // It never knows of files; what reads them names them.
+            of_data: e.kind() == likewise::ErrorKind::Data,
+            ..of_kind(e.kind(), e.to_string())
+        }
     }
 }
 

@@ -35,7 +35,9 @@ fn main() -> ExitCode {
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => memory::passed().unwrap_or(e).report(),
+        Err(e) => (memory::passed())
+            .unwrap_or_else(|| e.about(cli.verb.data()))
+            .report(),
     }
 }
 

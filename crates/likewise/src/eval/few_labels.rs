@@ -84,16 +84,18 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
         )));
     }
     let mut by_class = vec![Vec::new(); labels.n_classes()];
+    let mut asks = vec![false; n];
     for &item in round.kept {
         let class = (item < n).then(|| labels[item].class()).flatten();
         let class = class.ok_or_else(|| {
             Error::data(format!("item {item} is to ask, but its class is not known"))
         })?;
         by_class[class as usize].push(item);
+        asks[item] = true;
     }
     let mut fitted = labels.by_class();
-    for (fitted, kept) in fitted.iter_mut().zip(&by_class) {
-        fitted.retain(|item| !kept.contains(item));
+    for fitted in &mut fitted {
+        fitted.retain(|&item| !asks[item]);
     }
     let class = |item: usize| labels[item].class().unwrap_or_default();
     let queries: Vec<usize> = (round.kept.iter().copied())
