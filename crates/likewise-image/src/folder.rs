@@ -297,6 +297,10 @@ fn odd(below: &Path) -> Error {
 }
 
 /// A name in which every byte can be told, in quotes.
+#[expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "to display it would hide the bytes"
+)]
 fn escaped(name: &OsStr) -> String {
     format!("{name:?}")
 }

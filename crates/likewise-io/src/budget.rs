@@ -33,7 +33,16 @@ impl Budget {
         }
     }
 
-    pub(crate) fn limit(&self) -> u64 {
+    /// As much once more, for another use that is over before the rest is taken.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            given: self.given,
+            limit: self.limit.clone(),
+            used: 0,
+        }
+    }
+
+    fn limit(&self) -> u64 {
         *self.limit.get_or_init(|| memory::allowed(self.given))
     }
 
@@ -114,6 +123,7 @@ mod tests {
     fn without_a_limit_it_is_that_of_the_machine() {
         let mut budget = Budget::new(None);
         assert!(budget.limit() > 0 && budget.limit() < u64::MAX / 2);
+        assert_eq!(budget.again().limit(), budget.limit());
         assert!(budget.matrix(usize::MAX, 2).is_err());
         let e = budget.matrix(1 << 40, 1 << 10).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Memory);

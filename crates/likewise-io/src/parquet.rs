@@ -37,8 +37,8 @@ pub(crate) struct Table {
     /// Names of the columns that cannot be read.
     others: Vec<String>,
     rows: usize,
-    /// Most bytes that its values may take.
-    limit: u64,
+    /// What decoding a piece of a column may take.
+    budget: Budget,
 }
 
 impl Table {
@@ -90,7 +90,7 @@ impl Table {
             leaves,
             others,
             rows,
-            limit: budget.limit(),
+            budget: budget.again(),
         })
     }
 
@@ -161,7 +161,7 @@ impl Table {
         let mut out = Vec::new();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf, self.limit)?;
+            let column = column(&*group, leaf, &self.budget)?;
             words(column, leaf, most(&*group), |_, slot| {
                 let word = match slot {
                     Slot::Value(word) => Some(word),
@@ -187,7 +187,7 @@ impl Table {
         let mut out = Vec::new();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf, self.limit)?;
+            let column = column(&*group, leaf, &self.budget)?;
             numbers(column, leaf, most(&*group), |_, slot| {
                 let value = match slot {
                     Slot::Value(value) => Some(value),
@@ -236,7 +236,7 @@ impl Table {
             for (first, leaves) in leaves.chunks(BLOCK).enumerate() {
                 block.clear();
                 for (j, leaf) in leaves.iter().enumerate() {
-                    let column = column(&*group, leaf, self.limit)?;
+                    let column = column(&*group, leaf, &self.budget)?;
                     let begin = j * rows;
                     numbers(column, leaf, most(&*group), |_, slot| {
                         let row = before / columns + block.len() - begin;
@@ -274,7 +274,7 @@ impl Table {
         let mut vectors = Vectors::default();
         for group in self.groups() {
             let group = group?;
-            let column = column(&*group, leaf, self.limit)?;
+            let column = column(&*group, leaf, &self.budget)?;
             numbers(column, leaf, most(&*group), |starts, slot| {
                 if starts {
                     vectors.close(self.rows, budget)?;
@@ -299,7 +299,7 @@ impl Table {
         for first in [true, false] {
             for group in self.groups() {
                 let group = group?;
-                let column = column(&*group, leaf, self.limit)?;
+                let column = column(&*group, leaf, &self.budget)?;
                 let records = if first { 1 } else { most(&*group) };
                 let (mut count, mut ended) = (0, false);
                 numbers(column, leaf, records, |starts, slot| {

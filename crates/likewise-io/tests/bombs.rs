@@ -210,6 +210,21 @@ fn deflated_zeros() {
     assert!(with(Some(4_200_000), Form::Npz, &file).is_ok());
 }
 
+#[test]
+fn many_small_arrays() {
+    const N: usize = 20_000;
+    let entries =
+        (0..N).map(|i| format!(r#""t{i}":{{"dtype":"F32","shape":[{i},0],"data_offsets":[0,0]}}"#));
+    let json = format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+    let mut file = (json.len() as u64).to_le_bytes().to_vec();
+    file.extend(json.bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.safetensors");
+    std::fs::write(&path, file).unwrap();
+    let shape = likewise_io::inspect(&path, &ReadOptions::default()).unwrap();
+    assert_eq!((shape.items, shape.views.len()), (N - 1, 1));
+}
+
 /// Files whose length proves what they say, and that take no room on the disk.
 #[test]
 fn files_with_holes() {

@@ -12,6 +12,7 @@ use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::page::{Checked, guarded};
 use crate::assemble::Role;
+use crate::budget::Budget;
 use crate::npy::whole;
 use crate::{Error, Result};
 
@@ -219,12 +220,12 @@ pub(super) fn words(
 
 /// The values of a column, each page checked before it is decoded.
 ///
-/// What is decoded at once may take `limit` bytes.
-pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf, limit: u64) -> Result<Values> {
+/// What is decoded at once may take the whole budget.
+pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf, budget: &Budget) -> Result<Values> {
     guarded(|| {
         let pages = group.get_column_page_reader(leaf.index)?;
         let schema = group.metadata().schema_descr();
-        let pages = Checked::new(pages, limit);
+        let pages = Checked::new(pages, budget.again());
         let read = pages.values.clone();
         let reader = get_column_reader(schema.column(leaf.index), Box::new(pages));
         Ok(Values { reader, read })

@@ -36,18 +36,18 @@ pub(super) struct Checked {
     dictionary: bool,
     /// Values of the pages that came since this was last set to 0.
     pub(super) values: Arc<AtomicU64>,
-    /// Most values that may be decoded at once.
-    most: u64,
+    /// What these may take.
+    budget: Budget,
 }
 
 impl Checked {
-    /// Pages whose values, decoded at once, may take `limit` bytes.
-    pub(super) fn new(inner: Box<dyn PageReader>, limit: u64) -> Self {
+    /// Pages whose values, decoded at once, may take the budget.
+    pub(super) fn new(inner: Box<dyn PageReader>, budget: Budget) -> Self {
         Self {
             inner,
             dictionary: false,
             values: Arc::default(),
-            most: limit / DECODED,
+            budget,
         }
     }
 
@@ -58,15 +58,13 @@ impl Checked {
             page => u64::from(page.num_values()),
         };
         let values = self.values.fetch_add(more, Ordering::Relaxed);
-        if values.saturating_add(more) > self.most {
-            let message = format!(
-                "the pages of a few rows hold {} values, too many for the memory there is; \
-                 choose another view",
-                values.saturating_add(more)
-            );
-            return Err(std::io::Error::new(ErrorKind::OutOfMemory, message).into());
-        }
-        Ok(())
+        let values = values.saturating_add(more);
+        self.budget
+            .check(values.saturating_mul(DECODED))
+            .map_err(|e| {
+                let message = format!("a few rows hold {values} values, and {e}");
+                std::io::Error::new(ErrorKind::OutOfMemory, message).into()
+            })
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {

@@ -92,3 +92,22 @@ pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) ->
     writer.close()?;
     Ok(file.flush()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_damaged_table() {
+        let Ok(full) = File::options().write(true).open("/dev/full") else {
+            println!("there is no /dev/full here");
+            return;
+        };
+        let columns = [("a".to_owned(), Column::Double(vec![1.0; 100_000]))];
+        for room in [1, 1 << 20] {
+            let file = &mut BufWriter::with_capacity(room, full.try_clone().unwrap());
+            let said = write(file, &columns).unwrap_err().to_string();
+            assert!(said.starts_with("No space left"), "{said}");
+        }
+    }
+}

@@ -215,7 +215,13 @@ impl Encoder {
     /// Reads safetensors and `PyTorch` files. Fails on a file that cannot be read, and with
     /// what is wrong for `lite0` where no network fits.
     pub fn open(path: &Path, device: &Device) -> Result<Self> {
-        let weights = Weights::read(path)?;
+        Self::open_with(path, None, device)
+    }
+
+    /// As [`open`](Self::open); the weights may take at most `max_memory` bytes, see
+    /// [`Weights::read_with`].
+    pub fn open_with(path: &Path, max_memory: Option<u64>, device: &Device) -> Result<Self> {
+        let weights = Weights::read_with(path, max_memory)?;
         let mut complaint = None;
         let usual = [Architecture::Lite0, Architecture::Squeezenet];
         for name in usual.into_iter().chain(Architecture::all()) {
