@@ -155,8 +155,18 @@ fn verdict(status: Option<ExitStatus>, said: &str, names: &[String]) -> Verdict 
 
 fn names_something(said: &str, names: &[String]) -> bool {
     let file = names.iter().any(|name| said.contains(name.as_str()));
+    // "train.learning_rate"
+    let parameter = said.split_whitespace().any(|word| {
+        let parts = word.split_once('.');
+        parts.is_some_and(|(a, b)| {
+            [a, b]
+                .iter()
+                .all(|s| s.starts_with(|c: char| c.is_lowercase()))
+        })
+    });
     // "k = 0: must be ...", "--k", "the column \"a\"".
-    file || said.contains(" = ") || said.contains("--") || said.matches('"').count() > 1
+    let said_so = said.contains(" = ") || said.contains("--") || said.matches('"').count() > 1;
+    file || parameter || said_so
 }
 
 #[cfg(all(test, unix))]
@@ -177,7 +187,11 @@ mod tests {
         assert_eq!(code(3, "gate"), Verdict::Fine);
         assert_eq!(code(1, "error: x.npy: cut short"), Verdict::Fine);
         assert_eq!(code(2, "error: k = 0: must be at least 1"), Verdict::Fine);
-        assert_eq!(code(1, "error: too long"), Verdict::Unnamed);
+        assert_eq!(
+            code(1, "error: lower train.learning_rate (3)"),
+            Verdict::Fine
+        );
+        assert_eq!(code(1, "error: too long, 1.5 of 7."), Verdict::Unnamed);
         assert_eq!(
             code(101, "thread 'main' panicked at a.rs:1"),
             Verdict::Panic
