@@ -11,6 +11,9 @@ use likewise::{Event, Monitor};
 use crate::args::Common;
 use crate::plain;
 
+/// How long the work has to end by itself once it was told to.
+const GRACE: Duration = Duration::from_secs(8);
+
 /// Seconds that each stage of the work took. Of a stage inside another one the time counts for
 /// the inner one only.
 #[derive(Clone, Default)]
@@ -121,6 +124,12 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         }
         pressed = true;
         stop.cancel();
+        // What waits, say for the other end of a pipe, does not look.
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            eprintln!("error: interrupted");
+            std::process::exit(1);
+        });
     });
     (monitor, stages)
 }
