@@ -188,9 +188,10 @@ impl Job {
                 let again = matches!(e.kind(), Data | Parameter);
                 let goes_on = work.give_up(again);
                 let cancelled = e.kind() == Cancelled;
-                let failure = match cancelled {
-                    true => Failure::failed("interrupted"),
-                    false => e.into(),
+                let failure = if cancelled {
+                    Failure::failed("interrupted")
+                } else {
+                    e.into()
                 };
                 return Err(goes_on.map_or(failure.clone(), |how| failure.then(how)));
             }

@@ -247,12 +247,11 @@ impl Blobs {
         let last = saved.log.len() - 1;
         let mut models = Models::default();
         for &epoch in &saved.kept {
-            let model = match epoch {
-                0 => task.start_model()?,
-                _ => {
-                    let weights = self.weights(&format!("{epoch}/"))?;
-                    with_tensors(state.model(task)?, weights)?
-                }
+            let model = if epoch == 0 {
+                task.start_model()?
+            } else {
+                let weights = self.weights(&format!("{epoch}/"))?;
+                with_tensors(state.model(task)?, weights)?
             };
             models.insert(epoch, model);
         }
