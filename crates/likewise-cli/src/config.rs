@@ -91,8 +91,10 @@ fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
 /// The config file's table.
 pub(crate) fn read(path: &Path) -> Result<toml::Table, Failure> {
     let text = likewise_io::read_text(path, data::MOST_TEXT)?;
-    text.parse::<toml::Table>()
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
+    text.parse::<toml::Table>().map_err(|e| {
+        let wrong = data::wrong_toml(&e, &text);
+        Failure::usage(format!("{}: {wrong}", path.display()))
+    })
 }
 
 fn named(args: &[OsString]) -> Option<OsString> {

@@ -11,6 +11,7 @@ use likewise_io::{ReadOptions, Shape};
 use crate::args::{Data, Images};
 use crate::failure::Failure;
 use crate::images;
+use crate::run_folder;
 use crate::verb::Context;
 
 /// A number of bytes, written as 500MB, 4GiB or 4G.
@@ -223,12 +224,28 @@ pub(crate) fn inspect(
     Ok(likewise_io::inspect(path, &options(view, at))?)
 }
 
+/// What is wrong with a text in TOML, on one line.
+pub(crate) fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
+    let line = e.span().map_or(1, |span| {
+        text.get(..span.start)
+            .map_or(0, |before| before.matches('\n').count())
+            + 1
+    });
+    format!("line {line}: {}", e.message().trim_end())
+}
+
 /// Longest text that is read as a recipe, a configuration or an experiment, bytes.
 pub(crate) const MOST_TEXT: u64 = 16 << 20;
 
 /// Refuses an output that is one of the inputs, which would be gone.
 pub(crate) fn not_an_input(out: Option<&Path>, inputs: &[Option<&Path>]) -> Result<(), Failure> {
     let Some(out) = out else { return Ok(()) };
+    if run_folder::is_part(out) {
+        return Err(Failure::usage(format!(
+            "{}: this belongs to the run in its folder; name another file",
+            out.display()
+        )));
+    }
     for input in inputs.iter().flatten() {
         if likewise_io::atomic::same_file(out, input) {
             return Err(Failure::usage(format!(

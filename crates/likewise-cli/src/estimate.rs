@@ -12,6 +12,7 @@ use crate::args::{Images, IndexName};
 use crate::data::{self, Bytes};
 use crate::failure::Failure;
 use crate::images;
+use crate::memory;
 use crate::output;
 use crate::verb::Context;
 
@@ -184,11 +185,10 @@ impl Estimate {
     pub(crate) fn check(&self, at: &Context) -> Result<(), Failure> {
         let needed = Bytes(self.memory());
         let asked = at.common.max_memory.map(|limit| limit.0);
-        let limit = likewise_io::memory::allowed(asked);
-        if needed.0 <= limit {
-            return Ok(());
-        }
-        let limit = Bytes(limit);
+        let limit = match memory::limit(asked) {
+            Some(limit) if needed.0 > limit => Bytes(limit),
+            _ => return Ok(()),
+        };
         Err(Failure::failed(match asked {
             Some(_) => format!(
                 "this needs about {needed}, but --max-memory is {limit}; allow more, or use \

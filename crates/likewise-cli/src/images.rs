@@ -256,7 +256,7 @@ pub(crate) fn suit(path: &Path, images: &Images) -> Result<bool, Failure> {
 
 /// What [`load`] will give, without decoding anything.
 pub(crate) fn shape(path: &Path, images: &Images, at: &Context) -> Result<Shape, Failure> {
-    let folder = ImageFolder::open(path, None)?;
+    let folder = ImageFolder::open_with(path, None, images.skip_bad)?;
     let encoder = chosen(images, images.into(), at.device)?;
     let lengths = (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
     Ok(Shape {
@@ -273,7 +273,7 @@ pub(crate) fn load(
     images: &Images,
     at: &Context,
 ) -> Result<Collection, Failure> {
-    let folder = ImageFolder::open(path, labels)?;
+    let folder = ImageFolder::open_with(path, labels, images.skip_bad)?;
     features(&folder, path, images, images.into(), at).map(|(collection, _)| collection)
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn load_trained(
     config: &EncoderConfig,
     at: &Context,
 ) -> Result<(Collection, Trained), Failure> {
-    let folder = ImageFolder::open(path, labels)?;
+    let folder = ImageFolder::open_with(path, labels, images.skip_bad)?;
     let square = Square {
         side: config.side,
         squeeze: config.squeeze,
@@ -332,7 +332,7 @@ pub(crate) fn digest(path: &Path, flags: &Images) -> Result<String, Failure> {
     if !path.is_dir() || !suit(path, flags)? {
         return Ok(likewise_io::digest(path)?);
     }
-    let folder = ImageFolder::open(path, None)?;
+    let folder = ImageFolder::open_with(path, None, flags.skip_bad)?;
     let line = |item: usize| -> Result<String, Failure> {
         let digest = likewise_io::digest(folder.path(item))?;
         Ok(format!("{digest} {}\n", folder.ids()[item]))

@@ -56,8 +56,13 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
     }
     let (monitor, stages) = progress::monitor(&cli.common);
-    if let Some(limit) = cli.common.max_memory {
-        memory::watch(limit.0, &monitor);
+    let asked = cli.common.max_memory.map(|limit| limit.0);
+    if let Some(limit) = asked {
+        memory::watch(limit, &monitor);
+    }
+    if let Some(limit) = memory::limit(asked) {
+        // The other half is for what is made of the images.
+        likewise_image::limit_memory(limit / 2);
     }
     let device = likewise_nn::device(&cli.common.device)?;
     let at = verb::Context {

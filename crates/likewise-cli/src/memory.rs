@@ -1,6 +1,9 @@
 //! Memory that runs out ends in a message, and a limit is held while the work runs.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::Write;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -45,18 +48,43 @@ unsafe impl GlobalAlloc for OrSay {
 
 fn given(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() {
-        static SAID: AtomicBool = AtomicBool::new(false);
-        if SAID.swap(true, Ordering::Relaxed) {
-            std::process::abort();
-        }
-        // Nothing here allocates.
-        eprintln!(
-            "error: out of memory: {size} bytes more were needed; use fewer items, dimensions, \
-             neighbours or threads (--dry-run tells what the work needs)"
-        );
-        std::process::exit(1);
+        out_of_memory(size);
     }
     place
+}
+
+/// Ends the program with a message, once, whichever threads come here together.
+#[cold]
+fn out_of_memory(size: usize) -> ! {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    thread_local! {
+        static HERE: Cell<bool> = const { Cell::new(false) };
+    }
+    if HERE.replace(true) {
+        // Ending needed memory too.
+        std::process::abort();
+    }
+    if SAID.swap(true, Ordering::Relaxed) {
+        // Another thread is about to end all.
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    // Nothing here allocates, nor fails where nobody reads.
+    let _ = writeln!(
+        std::io::stderr(),
+        "error: out of memory: {size} bytes more were needed; use fewer items, dimensions, \
+         neighbours or threads (--dry-run tells what the work needs)"
+    );
+    std::process::exit(1);
+}
+
+/// Bytes that the work may take: what was asked for, else most of what was free at the start.
+/// `None` where the system does not tell.
+pub(crate) fn limit(asked: Option<u64>) -> Option<u64> {
+    static FREE: OnceLock<u64> = OnceLock::new();
+    let free = || *FREE.get_or_init(|| likewise_io::memory::allowed(None));
+    asked.or_else(|| cfg!(target_os = "linux").then(free))
 }
 
 /// Most memory that was allowed, once it was passed.
@@ -107,11 +135,16 @@ pub(crate) fn passed() -> Option<Failure> {
     }
 }
 
-/// Bytes of memory that this process holds, where the system tells.
+/// Bytes of memory that this process holds, where the system tells; files that are mapped can be
+/// read again and do not count.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * PAGE)
+    let pages: Vec<u64> = text
+        .split_whitespace()
+        .map_while(|number| number.parse().ok())
+        .collect();
+    let (held, shared) = (pages.get(1)?, pages.get(2)?);
+    Some(held.saturating_sub(*shared) * PAGE)
 }
 
 /// Bytes of a page. Systems with larger ones hold more than is counted here.

@@ -2,6 +2,7 @@
 //! direction of reading is shown in place of done.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Longest name that is shown whole, characters.
 const NAME: usize = 200;
@@ -67,7 +68,8 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if bad(c) {
-            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Writing into a string cannot fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
         } else {
             shown.push(c);
         }

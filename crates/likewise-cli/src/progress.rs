@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -75,7 +76,7 @@ impl Stages {
 }
 
 /// A monitor that draws bars on a terminal, writes lines with `--verbose` elsewhere, and
-/// stops the work at the first Ctrl-C; and where the time goes.
+/// stops the work at the first Ctrl-C or SIGTERM; and where the time goes.
 pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
@@ -116,13 +117,11 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         }
     });
     let stop = monitor.clone();
-    let mut pressed = false;
-    // Without a handler Ctrl-C still ends the program; files are atomic either way.
-    let _ = ctrlc::set_handler(move || {
-        if pressed {
+    let told = AtomicBool::new(false);
+    let end = Arc::new(move || {
+        if told.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        pressed = true;
         stop.cancel();
         // What waits, say for the other end of a pipe, does not look.
         std::thread::spawn(|| {
@@ -131,6 +130,13 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
             std::process::exit(1);
         });
     });
+    // Without a handler the signals still end the program; files are atomic either way.
+    #[cfg(unix)]
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM]) {
+        let end = end.clone();
+        std::thread::spawn(move || signals.forever().for_each(|_| end()));
+    }
+    let _ = ctrlc::set_handler(move || end());
     (monitor, stages)
 }
 

@@ -5,6 +5,7 @@ mod parts;
 mod work;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::lock::Lock;
 pub(crate) use self::parts::Parts;
 use self::work::{COMPLETE, UNFINISHED, has_begun, move_up};
-pub(crate) use self::work::{Rights, Work};
+pub(crate) use self::work::{Origin, Rights, Work, begun};
 use crate::args::IndexName;
 use crate::data;
 use crate::failure::Failure;
@@ -118,7 +119,8 @@ impl RunFolder {
 
     /// Whether a folder is meant to be a run, be it unfinished or damaged.
     pub(crate) fn is_meant(path: &Path) -> bool {
-        path.join(RECORD).exists() || path.join(COMPLETE).exists() || has_begun(path)
+        let complete = path.join(COMPLETE).join(RECORD);
+        path.join(RECORD).exists() || complete.exists() || has_begun(path)
     }
 
     /// The folder of a finished run.
@@ -165,6 +167,13 @@ impl RunFolder {
             )));
         }
         Ok(path)
+    }
+
+    /// Fails where a file that the record tells of is missing, damaged or of another run.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.parts
+            .keys()
+            .try_for_each(|name| self.part(name).map(drop))
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
@@ -240,8 +249,10 @@ impl RunFolder {
             )))
         };
         check(card.as_ref().map_or(items, |card| card.items))?;
-        let mark = card.as_ref().and_then(|card| card.embeddings.as_ref());
-        if mark.is_some_and(|mark| self.parts.get(EMBEDDINGS).is_some_and(|own| own != mark)) {
+        let own = self.parts.get(EMBEDDINGS);
+        if let (Some(card), Some(own)) = (&card, own)
+            && card.embeddings.as_ref() != Some(own)
+        {
             return Err(Failure::failed(format!(
                 "{}: the index is of other embeddings; build it anew with `likewise index {0}`",
                 self.root.display(),
@@ -338,6 +349,42 @@ pub(crate) fn save(to: &Work, study: &Study, collection: &Collection) -> Result<
     to.write_json("metrics.json", &study.results)
 }
 
+/// Whether both are the same folder.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    let whole = |path: &Path| {
+        let here = path.as_os_str().is_empty();
+        std::fs::canonicalize(if here { Path::new(".") } else { path }).ok()
+    };
+    whole(a).is_some() && whole(a) == whole(b)
+}
+
+/// Whether this is a file of a run, or of its index.
+pub(crate) fn is_part(path: &Path) -> bool {
+    let within = |folder: Option<&Path>| {
+        folder.is_some_and(|folder| {
+            let here = folder.as_os_str().is_empty();
+            RunFolder::is_meant(if here { Path::new(".") } else { folder })
+        })
+    };
+    let name = path.file_name().unwrap_or_default();
+    let own = [
+        CONFIG,
+        RECORD,
+        EMBEDDINGS,
+        "model.safetensors",
+        "items.parquet",
+        "beliefs.npz",
+        "metrics.json",
+        "report.html",
+        "README.md",
+    ];
+    let folder = path.parent();
+    let of_index = folder.is_some_and(|folder| {
+        folder.file_name() == Some(OsStr::new("index")) && within(folder.parent())
+    });
+    of_index || own.iter().any(|own| name == *own) && within(folder)
+}
+
 /// The kind of index that suits a collection of this size.
 pub(crate) fn suitable(items: usize) -> IndexName {
     if items >= APPROXIMATE_FROM {
@@ -357,6 +404,22 @@ pub(crate) fn write_index(
     seed: u64,
     monitor: &Monitor,
 ) -> Result<IndexCard, Failure> {
+    let card = folder.join("index.json");
+    let foreign = |path: &Path| {
+        Failure::usage(format!(
+            "{}: not of an index of ours; name another folder",
+            path.display()
+        ))
+    };
+    if !card.exists() && folder.join(HNSW_FILE).exists() {
+        return Err(foreign(&folder.join(HNSW_FILE)));
+    }
+    if card.exists() {
+        let text = likewise_io::read_file(&card, data::MOST_TEXT)?;
+        if serde_json::from_slice::<IndexCard>(&text).is_err() {
+            return Err(foreign(&card));
+        }
+    }
     std::fs::create_dir_all(folder)
         .map_err(|e| Failure::failed(format!("{}: {e}", folder.display())))?;
     let n = embeddings.nrows();

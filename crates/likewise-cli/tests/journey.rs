@@ -417,8 +417,14 @@ fn resume_takes_over_no_training_of_another_view() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let _ = child.kill();
-    child.wait().unwrap();
-    succeeds(at, &[fit(&data, "cut"), vec!["--resume"]].concat());
+    let finished = child.wait().unwrap().success();
+    let refused = likewise(at, &[fit(&data, "cut"), vec!["--resume"]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("other data or settings"), "{said}");
+    let anew = vec!["--resume", "--overwrite"];
+    let refused = likewise(at, &[fit(&data, "cut"), anew].concat());
+    assert_eq!(refused.status.code(), Some(if finished { 0 } else { 2 }));
+    succeeds(at, &[fit(&data, "cut"), vec!["--overwrite"]].concat());
     for file in ["metrics.json", "model.safetensors"] {
         let read = |run: &str| fs::read(at.join(run).join(file)).unwrap();
         assert_eq!(read("cut"), read("fresh"), "{file}");

@@ -303,6 +303,60 @@ fn parts_of_different_runs_are_refused() {
 }
 
 #[test]
+fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    succeeds(at, &fit("1", &[]));
+    let before = files(&at.join("run"));
+    for part in [
+        "embeddings.npy",
+        "model.safetensors",
+        "run.json",
+        "index/index.json",
+    ] {
+        let out = format!("run/{part}");
+        let said = fails(at, &["embed", "run", "x.npy", "-o", &out], 2);
+        assert!(said.contains("belongs to the run"), "{said}");
+        fails(at, &["graph", "x.npy", "-k", "5", "-o", &out], 2);
+    }
+    fails(at, &["index", "x.npy", "-o", "run"], 2);
+    fails(at, &["index", "x.npy", "-o", "run/index"], 2);
+    assert_eq!(files(&at.join("run")), before);
+    for file in ["index.json", "hnsw.usearch"] {
+        fs::create_dir(at.join("other")).unwrap();
+        fs::write(at.join("other").join(file), "mine").unwrap();
+        let said = fails(at, &["index", "x.npy", "-o", "other"], 2);
+        assert!(said.contains(file), "{said}");
+        assert_eq!(fs::read(at.join("other").join(file)).unwrap(), b"mine");
+        fs::remove_dir_all(at.join("other")).unwrap();
+    }
+    succeeds(at, &["embed", "run", "x.npy", "-o", "run/new.npy"]);
+    succeeds(at, &["index", "run", "-o", "elsewhere", "-q"]);
+    // A run that lost a part is not done.
+    fs::remove_file(at.join("run/model.safetensors")).unwrap();
+    let said = fails(at, &fit("1", &["--resume"]), 1);
+    assert!(said.contains("model.safetensors"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_stands_in_the_standard_output_already_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    fs::write(at.join("log"), "before\n").unwrap();
+    let log = fs::OpenOptions::new()
+        .append(true)
+        .open(at.join("log"))
+        .unwrap();
+    let graph = ["graph", "x.npy", "-k", "5", "-o", "/dev/stdout"];
+    assert!(command(at, &graph).stdout(log).status().unwrap().success());
+    let log = fs::read(at.join("log")).unwrap();
+    assert!(log.starts_with(b"before\nPK"), "the graph stands behind it");
+}
+
+#[test]
 fn of_two_fits_into_one_folder_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -420,7 +474,7 @@ fn names_of_the_data_do_not_act_on_the_terminal() {
     let at = folder.path();
     data(at);
     let id = "\u{1b}]52;c;cm0gLXJm\u{7}\u{9b}2J\u{202e}";
-    let hostile = |i: usize| if i % 2 == 0 { id } else { "" };
+    let hostile = |i: usize| if i.is_multiple_of(2) { id } else { "" };
     let rows = (0..60).map(|i| {
         let (class, one) = (i % 3, i % 7);
         format!(

@@ -180,8 +180,9 @@ fn replace(
 
 /// Collects the bytes in a file without a name and hands them to a pipe or a device.
 fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
-    // Opened first: who reads a pipe sees its end also where `fill` fails.
-    let mut stream = File::options().write(true).truncate(true).open(path)?;
+    // At the end: where this is the standard output, a file may stand behind it that holds
+    // something already. Opened first: who reads a pipe sees its end also where `fill` fails.
+    let mut stream = File::options().append(true).open(path)?;
     let temporary =
         tempfile::tempfile().map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
     let mut temporary = filled(temporary, fill)?;

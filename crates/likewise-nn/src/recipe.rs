@@ -421,7 +421,7 @@ impl Recipe {
 
     /// As [`read`](Self::read), from the text of the file.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let wrong = |e: &dyn std::fmt::Display| Error::data(e.to_string().trim_end().to_owned());
+        let wrong = |e: &dyn std::fmt::Display| Error::data(on_one_line(e));
         let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
         let base = match table.remove("base") {
             None => Self::default(),
@@ -452,7 +452,7 @@ impl Recipe {
     }
 
     fn changed(&self, fields: toml::Table, strict: bool) -> Result<Self> {
-        let wrong = |e: &dyn std::fmt::Display| Error::data(e.to_string().trim_end().to_owned());
+        let wrong = |e: &dyn std::fmt::Display| Error::data(on_one_line(e));
         let own = toml::Table::try_from(self).map_err(|e| wrong(&e))?;
         let mut whole = own.clone();
         let fields = spelled_out(fields)?;
@@ -697,6 +697,18 @@ impl Recipe {
             ..Self::supervised(first.loss.clone())
         }
     }
+}
+
+/// A message without the drawing of the place that some have.
+fn on_one_line(e: &dyn std::fmt::Display) -> String {
+    let text = e.to_string();
+    let drawn = |line: &&str| line.trim_start().starts_with('|') || line.contains(" | ");
+    let lines: Vec<&str> = text
+        .trim_end()
+        .lines()
+        .filter(|line| !drawn(line))
+        .collect();
+    lines.join(": ")
 }
 
 /// Whether the text of a recipe says its name.

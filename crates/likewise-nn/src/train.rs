@@ -196,8 +196,7 @@ pub(crate) fn train(
         None => None,
     };
     let mut done = restored.unwrap_or_default();
-    let log = log.map(|folder| Log::open(folder, done.log.len()));
-    let mut log = log.transpose()?;
+    let mut log = open_log(log, done.log.len(), monitor);
     if done.log.is_empty() {
         record(
             task,
@@ -206,7 +205,7 @@ pub(crate) fn train(
             (&score, monitor),
             &mut done,
         )?;
-        note(&mut log, &done)?;
+        note(&mut log, &done, monitor);
     }
     monitor.start("training", task.epochs as u64);
     for epoch in done.log.len()..=task.epochs {
@@ -220,7 +219,7 @@ pub(crate) fn train(
         let loss = learn(task, &mut state, &current, epoch, (&mut log, monitor))?;
         let model = state.model(task)?;
         record(task, model, loss, (&score, monitor), &mut done)?;
-        note(&mut log, &done)?;
+        note(&mut log, &done, monitor);
         if let Some(checkpoint) = &mut checkpoint {
             checkpoint.save(&state, &done, epoch == task.epochs, monitor);
         }
@@ -299,11 +298,20 @@ fn learn(
     Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
 }
 
-/// Writes the last epoch into the log.
-fn note(log: &mut Option<Log>, done: &Trained) -> Result<()> {
-    match (log, done.log.last()) {
-        (Some(log), Some(last)) => log.epoch(last),
-        _ => Ok(()),
+/// The log of a training in this folder; a warning where it cannot be written.
+fn open_log(folder: Option<PathBuf>, epochs: usize, monitor: &Monitor) -> Option<Log> {
+    let log = Log::open(folder?, epochs);
+    log.inspect_err(|e| monitor.warn(format!("{e}; the work goes on without it")))
+        .ok()
+}
+
+/// Writes the last epoch into the log. Where that fails the training goes on without one.
+fn note(log: &mut Option<Log>, done: &Trained, monitor: &Monitor) {
+    if let (Some(open), Some(last)) = (log.as_mut(), done.log.last())
+        && let Err(e) = open.epoch(last)
+    {
+        monitor.warn(format!("{e}; the work goes on without it"));
+        *log = None;
     }
 }
 

@@ -176,8 +176,10 @@ pub(super) fn written<W: serde::de::DeserializeOwned>(
     path: &Path,
 ) -> Result<(W, impl Fn(usize) -> String), Failure> {
     let text = likewise_io::read_text(path, crate::data::MOST_TEXT)?;
-    let written =
-        toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let written = toml::from_str(&text).map_err(|e| {
+        let wrong = crate::data::wrong_toml(&e, &text);
+        Failure::usage(format!("{}: {wrong}", path.display()))
+    })?;
     let at = move |start: usize| {
         let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
         format!("{}:{line}", path.display())

@@ -64,6 +64,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     }
     let folder = results_folder(args);
     let places = folders(args.data.as_deref(), &args.experiment);
+    super::store::check_folder(&folder)?;
     let mut store = Store::open(&folder, &experiment)?;
     let mut skipped = Vec::new();
     let mut skip = |store: &Store, data: &Data, reason: String| {

@@ -343,6 +343,20 @@ fn is(run: &Run, data: &str, method: &str, setting: Option<&Setting>) -> bool {
     run.data == data && run.method == method && run.setting.as_ref() == setting
 }
 
+/// Fails where a folder holds a page that is not of an experiment's results: it would be
+/// written over.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
+    let ours = folder.join("results.json").exists();
+    let page = folder.join("README.md");
+    if !ours && page.exists() {
+        return Err(Failure::usage(format!(
+            "{}: not a page of results; name another folder with -o",
+            page.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Writes a text file atomically.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     likewise_io::atomic::write(path, |file| Ok(file.write_all(text.as_bytes())?))?;

@@ -27,7 +27,8 @@ impl Lock {
             options.read(true).write(true).create(true).truncate(false);
             let mut file = options.open(&path).map_err(cannot)?;
             match file.try_lock() {
-                Ok(()) => {}
+                // Some network drives know no locks: better no protection than no work.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = file.read_to_string(&mut holder);
@@ -41,9 +42,6 @@ impl Lock {
                         }
                     )));
                 }
-                // Some network drives know no locks: better no protection than no work.
-                Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {}
-                Err(TryLockError::Error(e)) => return Err(cannot(e)),
             }
             // Between opening and locking, its last holder may have removed the file.
             if !is_at(&file, &path) {

@@ -10,7 +10,7 @@ use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 
 use likewise_io::atomic;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::lock::{self, Lock};
 use super::parts::{self, Parts};
@@ -21,6 +21,7 @@ pub(super) const UNFINISHED: &str = "unfinished";
 pub(super) const COMPLETE: &str = "complete";
 const CHECKPOINTS: &str = "checkpoints";
 const EVENTS: &str = "events";
+const ORIGIN: &str = "origin.json";
 
 /// What may happen to what a folder holds already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,6 +100,7 @@ impl Work {
         made.map_err(cannot)?;
         sweep(&work.checkpoints());
         sweep(&work.root.join(UNFINISHED));
+        sweep(&work.root.join(UNFINISHED).join("index"));
         Ok(work)
     }
 
@@ -107,11 +109,19 @@ impl Work {
         self.finished.as_ref()
     }
 
-    /// The configuration of the fit that is gone on with.
-    pub(crate) fn resumed(&self) -> Option<Config> {
-        let text = std::fs::read(self.file(CONFIG)).ok()?;
-        let config = serde_json::from_slice(&text).ok();
-        config.filter(|_| self.resumes)
+    /// Notes what the run will be of: its settings, and what tells its data from others.
+    ///
+    /// Fails where the fit that is gone on with was of something else.
+    pub(crate) fn note(&self, config: &Config, origin: &Origin) -> Result<(), Failure> {
+        if self.resumes && begun(&self.root) != Some((config.clone(), origin.clone())) {
+            return Err(Failure::usage(format!(
+                "the fit that was interrupted in {} was of other data or settings; give those, \
+                 or --overwrite to begin anew",
+                self.root.display()
+            )));
+        }
+        self.write_json(ORIGIN, origin)?;
+        self.write_json(CONFIG, config)
     }
 
     /// Where trainings are kept until the run is complete.
@@ -149,10 +159,19 @@ impl Work {
     /// Puts the new run, all of whose files are written, in the place of the old one.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let cannot = |e: std::io::Error| Failure::failed(format!("{}: {e}", self.root.display()));
+        // The record says the same, and more.
+        std::fs::remove_file(self.file(ORIGIN)).map_err(cannot)?;
         // Without any, those of an older run go.
         std::fs::create_dir_all(self.events()).map_err(cannot)?;
-        std::fs::rename(self.root.join(UNFINISHED), self.root.join(COMPLETE)).map_err(cannot)?;
+        // Whatever happens from here on, nothing that was made is taken away.
         self.over = true;
+        let unfinished = self.root.join(UNFINISHED);
+        std::fs::rename(&unfinished, self.root.join(COMPLETE)).map_err(|e| {
+            Failure::failed(format!(
+                "{}: the run is complete here, but cannot be put in its place: {e}",
+                unfinished.display()
+            ))
+        })?;
         sync(&self.root);
         move_up(&self.root)?;
         // Whatever stays does no harm: the next fit removes it.
@@ -231,15 +250,35 @@ fn holds_nothing(place: &Path) -> bool {
         Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|e| holds_nothing(&e.path()))),
         Err(_) => place.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
-            name == lock::NAME || name.starts_with('.') && name.ends_with(".part")
+            [lock::NAME, ORIGIN].contains(&&*name)
+                || name.starts_with('.') && name.ends_with(".part")
         }),
     }
 }
 
+/// What tells the data of a run from others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Their digest.
+    pub(crate) data_sha256: String,
+    /// What was taken of them, and how.
+    pub(crate) read_as: String,
+}
+
 /// Whether a fit of ours was begun here.
 pub(super) fn has_begun(path: &Path) -> bool {
-    let text = std::fs::read(path.join(UNFINISHED).join(CONFIG));
-    text.is_ok_and(|text| serde_json::from_slice::<Config>(&text).is_ok())
+    begun(path).is_some()
+}
+
+/// The settings and the data of a fit that was begun here.
+pub(crate) fn begun(path: &Path) -> Option<(Config, Origin)> {
+    let read = |name: &str| {
+        let path = path.join(UNFINISHED).join(name);
+        likewise_io::read_file(path, crate::data::MOST_TEXT).ok()
+    };
+    let config = serde_json::from_slice(&read(CONFIG)?).ok()?;
+    let origin = serde_json::from_slice(&read(ORIGIN)?).ok()?;
+    Some((config, origin))
 }
 
 /// Moves the files of a complete run up, over those of an older one.

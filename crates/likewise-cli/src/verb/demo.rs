@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::plain;
 use crate::report::{Rows, Thumbnails};
-use crate::run_folder::{Rights, RunFolder, Work};
+use crate::run_folder::{Rights, RunFolder, Work, begun};
 
 /// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
 const DIGITS: &[u8] = include_bytes!("../../../../testdata/digits.npz");
@@ -39,8 +39,9 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let view = collection.view(Some(&args.view))?;
     let record = RunFolder::open(&args.out).and_then(|run| run.record());
     let rights = Rights {
-        // A demo run may be made again.
-        overwrite: record.is_ok_and(|record| record.data_sha256 == DIGEST),
+        // A demo run may be made again, and one that was interrupted too.
+        overwrite: record.is_ok_and(|record| record.data_sha256 == DIGEST)
+            || begun(&args.out).is_some_and(|(_, origin)| origin.data_sha256 == DIGEST),
         ..Rights::default()
     };
     let work = Work::begin(&args.out, rights)?;

@@ -228,7 +228,7 @@ pub(super) fn print(metrics: &Value) -> Result<(), Failure> {
             rows.push((likewise_nn::study::row_title(key), summary(row)?));
         }
     }
-    rows.push((recipe, summary(&metrics)?));
+    rows.push((recipe, summary(metrics)?));
     if let Some(row) = metrics["baselines"].get("all_labels") {
         rows.push((likewise_nn::study::row_title("all_labels"), summary(row)?));
     }

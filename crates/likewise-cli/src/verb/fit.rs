@@ -15,9 +15,10 @@ use crate::estimate::Estimate;
 use crate::failure::Failure;
 use crate::report::{self, Rows, Thumbnails};
 use crate::run_folder::{
-    Config, IndexCard, Record, Rights, RunFolder, Work, peak_memory, save, suitable, write_index,
+    Config, IndexCard, Origin, Record, Rights, RunFolder, Work, peak_memory, save, suitable,
+    write_index,
 };
-use crate::{config, data, images, output, plain};
+use crate::{config, data, images, output, plain, run_folder};
 
 /// Neighbours at which the recall of the run's index is measured.
 const INDEX_RECALL_AT: usize = 10;
@@ -29,16 +30,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let shape = graph::shape(&args.data, at)?;
     let mut recipe = recipe(args, at)?;
     if args.k.is_none() {
-        // Twenty neighbours of sixty items would be everybody.
-        let most = (shape.items as usize / 10).max(1);
-        let k = recipe.graph.n_neighbors();
-        if k > most {
-            let items = shape.items;
-            at.monitor.warn(format!(
-                "{k} neighbours are many for {items} items; using {most}"
-            ));
-            recipe.graph = recipe.graph.k(most);
-        }
+        limit_neighbors(&mut recipe, &shape, at);
     }
     if args.dry_run {
         let classes = shape.classes(&args.data, at);
@@ -56,6 +48,12 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
     let work = Work::begin(out, rights)?;
     let (path, flags) = (args.data.path(), &args.data.images);
+    if path
+        .parent()
+        .is_some_and(|folder| run_folder::is_same(folder, out))
+    {
+        data::not_an_input(Some(path), &[])?;
+    }
     let (collection, trained, pretrained) = match &recipe.encoder {
         Some(config) if images::suit(path, flags)? => {
             let weights = images::pretrained(flags, config)?;
@@ -101,15 +99,6 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
             .note("the run is finished; nothing is left to do");
         return show(&run.metrics()?, args, at);
     }
-    if work
-        .resumed()
-        .is_some_and(|before| before != job.config(view))
-    {
-        at.monitor.warn(format!(
-            "the fit that was interrupted in {} was of other settings: this one begins anew",
-            out.display()
-        ));
-    }
     let photos = images::suit(path, flags)?.then(|| images::Photos::new(path));
     let thumbnails = match &photos {
         Some(photos) => Some(Thumbnails::Photos(photos)),
@@ -122,25 +111,42 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         }),
     };
     let (study, card) = job.run(&collection, view, work, thumbnails, None, at)?;
-    if at.common.json {
-        output::json(&study.results)?;
-    } else {
-        print(&study.results)?;
-        output::line("")?;
-        output::line(format!(
-            "{}: model, embeddings, {} index (recall@{} {:.3}), report.html",
-            out.display(),
-            card.kind,
-            card.k,
-            card.recall
-        ))?;
-    }
+    tell(&study.results, &card, out, at)?;
     if !at.common.quiet {
         let total = clock.elapsed().as_secs_f64();
         eprintln!("{}", plain::message(&at.stages.in_words(total)));
     }
     let summary = serde_json::to_value(&study.results.summary)?;
     args.gate.iter().try_for_each(|gate| gate.check(&summary))
+}
+
+/// Prints the results, and what stands in the folder.
+fn tell(results: &Results, card: &IndexCard, out: &Path, at: &Context) -> Result<(), Failure> {
+    if at.common.json {
+        return output::json(results);
+    }
+    print(results)?;
+    output::line("")?;
+    output::line(format!(
+        "{}: model, embeddings, {} index (recall@{} {:.3}), report.html",
+        out.display(),
+        card.kind,
+        card.k,
+        card.recall
+    ))
+}
+
+/// Twenty neighbours of sixty items would be everybody.
+fn limit_neighbors(recipe: &mut Recipe, shape: &graph::DataShape, at: &Context) {
+    let most = (shape.items as usize / 10).max(1);
+    let k = recipe.graph.n_neighbors();
+    if k > most {
+        let items = shape.items;
+        at.monitor.warn(format!(
+            "{k} neighbours are many for {items} items; using {most}"
+        ));
+        recipe.graph = recipe.graph.clone().k(most);
+    }
 }
 
 /// Prints the numbers of a run that was finished before.
@@ -179,7 +185,11 @@ impl Job {
         second: Option<&Results>,
         at: &Context,
     ) -> Result<(Study, IndexCard), Failure> {
-        work.write_json("config.json", &self.config(view))?;
+        let origin = Origin {
+            data_sha256: self.digest.clone(),
+            read_as: self.read_as.clone(),
+        };
+        work.note(&self.config(view), &origin)?;
         let clock = Instant::now();
         let study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
             Ok(study) => study,
@@ -277,7 +287,10 @@ impl Job {
     }
 
     /// Whether a finished run is what this job would make.
+    ///
+    /// Fails where it is not whole.
     fn is_done(&self, run: &RunFolder, view: &View) -> Result<bool, Failure> {
+        run.check()?;
         let record = run.record()?;
         Ok(run.config()? == self.config(view)
             && record.data_sha256 == self.digest

@@ -9,12 +9,25 @@ use crate::output;
 use crate::run_folder::{RunFolder, write_index};
 
 pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
-    let held = if args.source.is_dir() {
-        Some(RunFolder::hold(&args.source)?)
-    } else {
-        None
+    // Who writes elsewhere only reads here.
+    let (run, _lock) = match (args.source.is_dir(), &args.out) {
+        (false, _) => (None, None),
+        (true, Some(_)) => (Some(RunFolder::open(&args.source)?), None),
+        (true, None) => {
+            let (run, lock) = RunFolder::hold(&args.source)?;
+            (Some(run), Some(lock))
+        }
     };
-    let run = held.as_ref().map(|(run, _)| run);
+    let run = run.as_ref();
+    if let Some(out) = &args.out {
+        data::not_an_input(Some(&out.join("index.json")), &[])?;
+        if RunFolder::is_meant(out) {
+            return Err(Failure::usage(format!(
+                "{}: a run has its index in a folder of its own; name another folder",
+                out.display()
+            )));
+        }
+    }
     let source = match run {
         Some(run) => run.file("embeddings.npy"),
         None => args.source.clone(),

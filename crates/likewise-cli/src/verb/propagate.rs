@@ -54,17 +54,6 @@ struct Answer {
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let choice = Choice::new(args)?;
     check_files(args, &choice)?;
-    let inputs = [
-        Some(args.data.path()),
-        args.data.labels.as_deref(),
-        args.graph.as_deref(),
-        args.known_negatives.as_deref(),
-        args.excluded.as_deref(),
-    ];
-    for out in [&args.out, &args.negatives] {
-        data::not_an_input(out.as_deref(), &inputs)?;
-        output::beside(out.as_deref());
-    }
     let shape = graph::shape(&args.data, at)?;
     choice.check_nodes(shape.items as usize)?;
     if args.dry_run {
@@ -180,8 +169,25 @@ impl Answer {
     }
 }
 
-/// Fails where files are asked for or given that the method has no use for.
+/// Fails where files are asked for or given that the method has no use for, and where an output
+/// would go over an input or another output.
 fn check_files(args: &Propagate, choice: &Choice) -> Result<(), Failure> {
+    let inputs = [
+        Some(args.data.path()),
+        args.data.labels.as_deref(),
+        args.graph.as_deref(),
+        args.known_negatives.as_deref(),
+        args.excluded.as_deref(),
+    ];
+    for out in [&args.out, &args.negatives] {
+        data::not_an_input(out.as_deref(), &inputs)?;
+        output::beside(out.as_deref());
+    }
+    if args.out.is_some() && args.out == args.negatives {
+        return Err(Failure::usage(
+            "--out and --negatives name one file; give each its own",
+        ));
+    }
     if args.negatives.is_some() && (!choice.finds_negatives() || args.known_negatives.is_some()) {
         return Err(Failure::usage(
             "--negatives needs --method mixed, control or manifold, and a search for them",

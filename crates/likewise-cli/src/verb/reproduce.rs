@@ -12,7 +12,7 @@ use crate::experiment::cell::Cell;
 use crate::experiment::definition::{Data, Experiment};
 use crate::experiment::markdown::{self, Skipped};
 use crate::experiment::prepared::{Prepared, find, folders, none_here, results_folder};
-use crate::experiment::store::{Store, key, replace};
+use crate::experiment::store::{Store, check_folder, key, replace};
 use crate::experiment::{figure, retrieval, summary};
 use crate::failure::Failure;
 use crate::output;
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     check_names(&experiment, &args.only)?;
     let folder = results_folder(args);
     let places = folders(args.data.as_deref(), &args.experiment);
+    check_folder(&folder)?;
     let mut store = Store::open(&folder, &experiment)?;
     let mut skipped = Vec::new();
     for data in &experiment.data {

@@ -515,7 +515,7 @@ mod tests {
         let path = folder.path().join("w.pth");
         std::fs::write(&path, repeated(&["a", "b"], 5000)).unwrap();
         let weights = Weights::read(&path).unwrap();
-        assert_eq!(weights.get("b").unwrap().1, [2.5; 5000]);
+        assert_eq!(weights.get("b").unwrap().1, vec![2.5; 5000]);
         let e = Weights::read_with(&path, Some(39_999)).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Memory);
         assert!(

@@ -413,7 +413,10 @@ impl Ground<'_> {
         let wanted = if folded.is_empty() {
             Wanted::Validated(recipe.train.keep)
         } else {
-            Wanted::Epoch(self.settle(&folded, start.enough).0)
+            match self.settle(&folded, start.enough) {
+                (epoch, Why::NoEvidence(_) | Why::Last) if epoch > 0 => Wanted::Last,
+                (epoch, _) => Wanted::Epoch(epoch),
+            }
         };
         let first = self.targets(start, source, known, beliefs, monitor)?;
         let trained = self.train(
@@ -431,6 +434,12 @@ impl Ground<'_> {
             folded
         };
         let (epoch, mut why) = self.settle(&curve, start.enough);
+        // The training may have ended earlier, or later, than those of the folds.
+        let end = trained.scores.len().saturating_sub(1);
+        let epoch = match wanted {
+            Wanted::Last => end,
+            Wanted::Epoch(_) | Wanted::Validated(_) => epoch.min(end),
+        };
         let mut model = model_at(&trained, epoch)?;
         let judges = recipe.train.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
         if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
@@ -440,7 +449,7 @@ impl Ground<'_> {
         {
             (model, why) = (as_they_are, Why::RawFeatures);
         }
-        let end = epoch + 1 >= trained.scores.len() && why != Why::RawFeatures;
+        let end = epoch == end && why != Why::RawFeatures;
         Ok(Chosen {
             model,
             last: trained.models.last().filter(|_| !end).cloned(),
@@ -751,7 +760,13 @@ fn pretrain(
 
 /// The model after this epoch, or the last one where the training ended before.
 fn model_at(trained: &Trained, epoch: usize) -> Result<Model> {
-    let model = trained.models.at(epoch).cloned();
+    let over = epoch + 1 >= trained.scores.len();
+    let model = if over {
+        trained.models.last()
+    } else {
+        trained.models.at(epoch)
+    };
+    let model = model.cloned();
     model.ok_or_else(|| Error::new(ErrorKind::Internal, "a training without a model"))
 }
 

@@ -1,7 +1,7 @@
 //! Checkpoints: a training that was killed goes on after its last saved epoch.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::ErrorKind::{NotADirectory, NotFound};
+use std::io::ErrorKind::{AlreadyExists, NotADirectory, NotFound};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -68,7 +68,10 @@ impl Checkpoint {
         if !over && self.last.elapsed() < self.interval {
             return;
         }
-        if let Err(e) = self.write(state, done)
+        monitor.start("keeping the training", None);
+        let written = self.write(state, done);
+        monitor.end();
+        if let Err(e) = written
             && !self.warned
         {
             monitor.warn(format!("{e}; the work goes on without it"));
@@ -125,7 +128,11 @@ impl Checkpoint {
         let metadata = HashMap::from([("state".to_owned(), json), ("sha256".to_owned(), digest)]);
         let bytes = safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))?;
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
+            // Not what is above: who moved the folder away does not want a new one.
+            match std::fs::create_dir(folder) {
+                Err(e) if e.kind() != AlreadyExists => return Err(failed(&e)),
+                _ => {}
+            }
         }
         likewise_io::atomic::write(&self.path, |file| Ok(file.write_all(&bytes)?))
             .map_err(|e| failed(&e))

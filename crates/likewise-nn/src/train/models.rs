@@ -29,9 +29,9 @@ impl Models {
         self.0.insert(epoch, model);
     }
 
-    /// The last of the models up to this epoch.
+    /// The model after this epoch, if it was kept.
     pub(crate) fn at(&self, epoch: usize) -> Option<&Model> {
-        self.0.range(..=epoch).next_back().map(|(_, model)| model)
+        self.0.get(&epoch)
     }
 
     pub(crate) fn last(&self) -> Option<&Model> {
@@ -85,9 +85,9 @@ fn candidates(keep: Keep, scores: &[Option<Score>]) -> Vec<usize> {
     kept
 }
 
-/// Epochs that may become the last one within a standard error of the best: none after them is
-/// as good, and they are not too far below the best. How far the error of a later best will let
-/// them be is not known; three times the largest so far is more than it moves.
+/// Epochs that may be the last one within a standard error of the best in the end: none after
+/// them is as good, and they are not too far below the best so far. The best may rise, and its
+/// error with it; three times the largest error so far is more than that moves.
 fn near_best(curve: &[Mean]) -> Vec<usize> {
     let best = curve.iter().map(|m| m.value).fold(f64::MIN, f64::max);
     let error = curve.iter().map(|m| m.error).fold(0.0, f64::max);

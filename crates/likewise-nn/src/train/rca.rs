@@ -8,7 +8,7 @@ use likewise::eval::whitening::Whitening;
 use likewise::linear::Rca;
 use likewise::matrix::select_rows;
 
-use super::{Log, Models, Score, Targets, Task, Trained, finished, note, record};
+use super::{Models, Score, Targets, Task, Trained, finished, note, open_log, record};
 use crate::net::{Head, Model};
 use crate::{Error, ErrorKind, Result};
 
@@ -38,7 +38,7 @@ pub(super) fn train(
             residual: None,
         })
     };
-    let mut log = log.map(|folder| Log::open(folder, 0)).transpose()?;
+    let mut log = open_log(log, 0, monitor);
     let mut done = Trained::default();
     let mut fitted: Option<(Targets, Head)> = None;
     record(
@@ -48,7 +48,7 @@ pub(super) fn train(
         (&score, monitor),
         &mut done,
     )?;
-    note(&mut log, &done)?;
+    note(&mut log, &done, monitor);
     monitor.start("fitting", task.epochs as u64);
     for epoch in 1..=task.epochs {
         if let Some(why) = finished(task, &done) {
@@ -63,7 +63,7 @@ pub(super) fn train(
         };
         let model = Model::Head(head.clone());
         record(task, model, None, (&score, monitor), &mut done)?;
-        note(&mut log, &done)?;
+        note(&mut log, &done, monitor);
         fitted = Some((current, head));
         monitor.step(epoch as u64)?;
     }
