@@ -48,7 +48,9 @@ pub(crate) struct Common {
     /// Flags from a TOML file; the command line overrides them.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Refuse work that needs more memory than this, e.g. 4GiB.
+    /// Refuse work that needs more memory than this, e.g. 4GiB, and stop what takes more.
+    ///
+    /// Default: most of what is free.
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) max_memory: Option<Bytes>,
 }

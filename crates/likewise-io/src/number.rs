@@ -196,13 +196,14 @@ pub(crate) fn interleave(
     }
 }
 
-/// Room for `more` values, or an error of kind `Memory` instead of an abort.
+/// Room for `more` values, or an error of kind `Memory` where the program's allocator tells that
+/// there is none.
 pub(crate) fn reserve<T>(out: &mut Vec<T>, more: usize) -> Result<()> {
     out.try_reserve_exact(more)
         .map_err(|_| no_memory(out.len().saturating_add(more)))
 }
 
-/// Appends a value; an error of kind `Memory` instead of an abort.
+/// Appends a value; fails as [`reserve`].
 pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
     if out.len() == out.capacity() {
         out.try_reserve(1).map_err(|_| no_memory(out.len() + 1))?;
