@@ -137,7 +137,7 @@ impl Ground<'_> {
                 kept,
                 sizes: &sizes,
             };
-            few_labels::r_precision(&round, monitor)
+            few_labels::r_precision(&round, quiet)
         };
         let mut values: BTreeMap<&'static str, Values> = BTreeMap::new();
         let mut add = |row, found| values.entry(row).or_default().push(found);
@@ -150,6 +150,8 @@ impl Ground<'_> {
             add("whitened", ask(whitened.view(), kept)?);
         }
         drop(whitened);
+        let mut done = 0;
+        monitor.start("rounds that keep some labels back", 2 * rounds.len() as u64);
         for (number, ((kept, seen), whiten)) in rounds.iter().zip(&seen).zip(starts).enumerate() {
             let name = format!("round-{number}");
             let mut start = self.start(whiten, name, drawn.seed, &[])?;
@@ -157,10 +159,13 @@ impl Ground<'_> {
             let spread = method.propagate(start.graph()?, seen, quiet)?;
             for (row, source) in [("labels_only", Source::Labels), ("recipe", Source::Beliefs)] {
                 let chosen = self.choose(&start, source, seen, Some(&spread), quiet)?;
-                let embedded = self.embed_tested_by(&chosen.model, &start.whitening, monitor)?;
+                let embedded = self.embed_tested_by(&chosen.model, &start.whitening, quiet)?;
                 add(row, ask(embedded.view(), kept)?);
+                done += 1;
+                monitor.step(done)?;
             }
         }
+        monitor.end();
         rows.fill(&values, known, self.train.len());
         if rows.summaries.is_empty() {
             rows.not_measured = Some(format!(
