@@ -3,10 +3,11 @@
 //! That crate panics on some damaged pages, and takes memory by the counts they claim.
 //! What can be checked cheaply is checked here; what panics all the same becomes an error.
 
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, SeekFrom};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -16,10 +17,32 @@ use crate::Error;
 use crate::budget::Budget;
 use crate::input::Stream;
 
+thread_local! {
+    /// Whether a panic of this thread is about to become an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps panics that become errors from being announced; all others are as before.
+fn hush() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                before(panic);
+            }
+        }));
+    });
+}
+
 /// Runs code of the `parquet` crate; a panic of it means that the file is damaged.
 pub(super) fn guarded<T>(run: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
+    hush();
+    let outer = GUARDED.replace(true);
     // Whatever the run left half-done is dropped with its error.
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+    let done = catch_unwind(AssertUnwindSafe(run));
+    GUARDED.set(outer);
+    done.unwrap_or_else(|_| {
         Err(crate::Error::format(
             "the parquet file is damaged and cannot be decoded; fetch or write it again",
         ))
