@@ -301,3 +301,22 @@ impl Header<'_> {
 fn damaged() -> Error {
     Error::format("the header of a page is damaged; fetch or write the file again")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_inside_is_an_error_and_the_guard_ends_with_it() {
+        let failed = guarded::<()>(|| {
+            assert!(GUARDED.get(), "not announced in here");
+            let none: [u8; 0] = [];
+            let place = none.len() + 3;
+            let _ = &none[..place];
+            Ok(())
+        });
+        let said = failed.unwrap_err().to_string();
+        assert!(said.contains("damaged"), "{said}");
+        assert!(!GUARDED.get(), "announced again");
+    }
+}
