@@ -63,7 +63,7 @@ impl Estimate {
 
     /// Adds memory that stays until the end.
     pub(crate) fn resident(mut self, bytes: f64) -> Self {
-        self.resident += bytes as u64;
+        self.resident = self.resident.saturating_add(bytes as u64);
         self
     }
 
@@ -178,7 +178,8 @@ impl Estimate {
     }
 
     fn memory(&self) -> u64 {
-        BASE + self.resident + self.passing
+        BASE.saturating_add(self.resident)
+            .saturating_add(self.passing)
     }
 
     /// Fails if `--max-memory`, or the memory that is free, would not do.
@@ -230,6 +231,13 @@ mod tests {
         assert!(many.0 > 100.0 * few.0);
         // The scores alone: 20,000 x 8671 numbers of 8 bytes.
         assert!(few.1 < 200 << 20 && many.1 > 1323 << 20, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn sizes_without_measure_are_beyond_every_limit() {
+        let k = usize::MAX as f64;
+        let estimate = Estimate::new().resident(8.0 * k).graph(100.0, 8.0, k);
+        assert_eq!(estimate.memory(), u64::MAX);
     }
 
     #[test]
