@@ -13,7 +13,6 @@ use likewise_nn::net::{EncoderConfig, Input, Weights};
 use likewise_nn::{Device, net};
 use ndarray::Array2;
 use rand::RngExt;
-use rayon::prelude::*;
 
 use crate::args::Images;
 use crate::failure::Failure;
@@ -333,17 +332,8 @@ pub(crate) fn digest(path: &Path, flags: &Images) -> Result<String, Failure> {
         return Ok(likewise_io::digest(path)?);
     }
     let folder = ImageFolder::open_with(path, None, flags.skip_bad)?;
-    let line = |item: usize| -> Result<String, Failure> {
-        let digest = likewise_io::digest(folder.path(item))?;
-        Ok(format!("{digest} {}\n", folder.ids()[item]))
-    };
-    let lines: Vec<String> = (0..folder.len())
-        .into_par_iter()
-        .map(line)
-        .collect::<Result<_, _>>()?;
-    Ok(likewise_io::digest_parts(
-        lines.iter().map(String::as_bytes),
-    ))
+    let all: Vec<usize> = (0..folder.len()).collect();
+    Ok(folder.digest(&all)?)
 }
 
 /// The folder of images at `path`, or the one that an archive there holds.
