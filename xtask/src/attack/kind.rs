@@ -1,12 +1,11 @@
 //! What is attacked: kinds of input, each with valid files and commands that read them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use super::process::{Limits, Outcome, run};
 use super::{Rng, mutate};
 use crate::data::Result;
 
@@ -26,23 +25,6 @@ pub(super) trait Kind: Sync {
 
     /// The next one; depends on `rng` alone.
     fn attack(&self, rng: &mut Rng) -> Attack;
-}
-
-/// All kinds; their valid files are made here.
-pub(super) fn all(place: &Place) -> Result<Vec<Box<dyn Kind>>> {
-    Ok(vec![
-        Box::new(super::readers::kind(place)?),
-        Box::new(super::annotations::kind(place)?),
-        Box::new(super::images::kind()?),
-        Box::new(super::weights::kind()?),
-        Box::new(super::settings::recipes(place)?),
-        Box::new(super::settings::files_of_flags()),
-        Box::new(super::settings::experiments()),
-        Box::new(super::evaluation::kind()?),
-        Box::new(super::run_folder::kind(place)?),
-        Box::new(super::run_folder::index(place)?),
-        Box::new(super::numbers::Numbers),
-    ])
 }
 
 /// A command and valid files for it.
@@ -146,49 +128,6 @@ impl Attack {
         let names = names.map(|name| name.to_string_lossy().into_owned());
         names.filter(|name| name.len() > 2).collect()
     }
-
-    /// Writes the input beside what to do with it, so that it can be repeated.
-    pub(super) fn keep(&self, folder: &Path, kind: &str, outcome: &Outcome) -> Result<()> {
-        self.write(&folder.join("files"))?;
-        let card = serde_json::json!({
-            "kind": kind,
-            "arguments": self.arguments,
-            "ended": outcome.verdict.name(),
-            "said": outcome.said.chars().take(2000).collect::<String>(),
-        });
-        let text = serde_json::to_string_pretty(&card)?;
-        std::fs::write(folder.join("attack.json"), text + "\n")?;
-        println!(
-            "{}: {kind}: (cd {}/files && likewise {})",
-            outcome.verdict.name(),
-            folder.display(),
-            self.arguments.join(" "),
-        );
-        Ok(())
-    }
-}
-
-/// What [`Attack::keep`] kept in folders of this one, by kind.
-pub(super) fn kept(folder: &Path) -> Result<Vec<(String, Attack)>> {
-    let mut found = vec![];
-    if !folder.is_dir() {
-        return Ok(found);
-    }
-    let entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
-    let mut folders: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).collect();
-    folders.sort();
-    for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        let card = std::fs::read(folder.join("attack.json"))?;
-        let card: serde_json::Value = serde_json::from_slice(&card)?;
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let arguments = card["arguments"].as_array().into_iter().flatten();
-        let attack = Attack {
-            arguments: arguments.map(text).collect(),
-            files: files_in(&folder.join("files"))?,
-        };
-        found.push((text(&card["kind"]), attack));
-    }
-    Ok(found)
 }
 
 /// All files below a folder, by their path in it.
@@ -206,79 +145,4 @@ pub(super) fn files_in(folder: &Path) -> Result<Files> {
         }
     }
     Ok(files)
-}
-
-/// Where the program makes valid files.
-pub(super) struct Place {
-    binary: PathBuf,
-    folder: PathBuf,
-    limits: Limits,
-}
-
-impl Place {
-    pub(super) fn new(binary: &Path, folder: &Path, limits: Limits) -> Result<Self> {
-        std::fs::create_dir_all(folder)?;
-        Ok(Self {
-            binary: binary.to_owned(),
-            folder: folder.to_owned(),
-            limits,
-        })
-    }
-
-    /// The files that are there after these commands; all must succeed.
-    pub(super) fn made(&self, files: Files, commands: &[&str]) -> Result<Files> {
-        let attack = Attack {
-            arguments: vec![],
-            files,
-        };
-        attack.write(&self.folder)?;
-        for command in commands {
-            let (status, said) = run(&self.binary, &words(command), &self.folder, self.limits)?;
-            if !status.is_some_and(|status| status.success()) {
-                return Err(format!("likewise {command}: {said}").into());
-            }
-        }
-        let mut files = files_in(&self.folder)?;
-        files.retain(|name, _| !name.starts_with(".cache/"));
-        Ok(files)
-    }
-
-    /// What the program prints.
-    pub(super) fn said(&self, command: &str) -> Result<String> {
-        let mut program = std::process::Command::new(&self.binary);
-        let output = program.args(words(command)).output()?;
-        Ok(String::from_utf8(output.stdout)?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::attack::process::Verdict;
-    use rand_chacha::rand_core::SeedableRng;
-
-    #[test]
-    fn an_attack_depends_on_the_generator_alone_and_can_be_kept() {
-        let files = |text: &str| Files::from([("a/x.csv".to_owned(), text.as_bytes().to_vec())]);
-        let cases =
-            ["id,a\n1,2\n", "id,b\n0,0.5\n7,1\n"].map(|t| Case::new("doctor a/x.csv -q", files(t)));
-        let kind = Mutated::new("readers", cases.into());
-        let attack = |seed| kind.attack(&mut Rng::seed_from_u64(seed));
-        assert_eq!(attack(1), attack(1));
-        assert!((0..50).any(|seed| attack(seed) != attack(1)));
-        assert_eq!(attack(1).names(), ["x.csv"]);
-        let folder = tempfile::tempdir().unwrap();
-        let outcome = Outcome {
-            verdict: Verdict::Panic,
-            said: "panicked".into(),
-        };
-        attack(5)
-            .keep(&folder.path().join("one"), "readers", &outcome)
-            .unwrap();
-        assert_eq!(
-            kept(folder.path()).unwrap(),
-            [("readers".to_owned(), attack(5))]
-        );
-        assert!(kept(&folder.path().join("none")).unwrap().is_empty());
-    }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::data;
-use super::kind::{Case, Files, Mutated, Place, files_in};
+use super::kind::{Case, Files, Mutated, files_in};
+use super::place::Place;
 use super::text::ending;
 use crate::data::Result;
 

@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 
 use super::data;
-use super::kind::{Case, Files, Mutated, Place};
+use super::kind::{Case, Files, Mutated};
+use super::place::Place;
 use super::settings::SMALL;
 use super::text::ending;
 use crate::data::Result;

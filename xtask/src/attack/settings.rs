@@ -1,7 +1,8 @@
 //! TOML: recipes, files of flags, experiments.
 
 use super::data;
-use super::kind::{Case, Mutated, Place};
+use super::kind::{Case, Mutated};
+use super::place::Place;
 use crate::data::Result;
 
 /// Recipes as `explain` prints them, one of each part that a recipe may have.
