@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use likewise_io::memory;
 use sha2::{Digest, Sha256};
 
+use crate::encoder::Encoder;
 use crate::load::value;
-use crate::{Encoder, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 const MAGIC: &[u8; 16] = b"likewise-cache 1";
 

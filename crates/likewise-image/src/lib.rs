@@ -10,6 +10,7 @@
 
 mod cache;
 pub mod decode;
+mod encoder;
 mod features;
 mod folder;
 mod gate;
@@ -18,7 +19,8 @@ mod pixels;
 mod preprocess;
 pub mod transform;
 
-pub use features::{Encode, Encoder, Features, collection, features};
+pub use encoder::{Encode, Encoder};
+pub use features::{Features, collection, features};
 pub use folder::ImageFolder;
 pub use gate::limit_memory;
 pub use image::RgbImage;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use ndarray::{Array2, ArrayView2};
 
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result};
 
 /// What the name of an array or column says about it.

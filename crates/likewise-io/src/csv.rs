@@ -17,7 +17,7 @@ use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
 use crate::budget::{Budget, WORD};
 use crate::input::Input;
 use crate::number::{Progress, push};
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result};
 use quote::Watched;
 
@@ -355,7 +355,7 @@ pub(crate) fn read_labels(input: Input, delimiter: u8, monitor: &Monitor) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{Form, read_bytes};
+    use crate::{Form, read_bytes};
     use likewise::{Collection, Part};
     use ndarray::array;
     use proptest::prelude::*;

@@ -98,6 +98,21 @@ impl From<likewise::Error> for Error {
     }
 }
 
+impl From<Error> for likewise::Error {
+    /// Messages of this crate say where: which file, which row.
+    fn from(e: Error) -> Self {
+        let kind = match e.kind() {
+            ErrorKind::Parameter => likewise::ErrorKind::Parameter,
+            ErrorKind::Memory => likewise::ErrorKind::Memory,
+            ErrorKind::Cancelled => likewise::ErrorKind::Cancelled,
+            ErrorKind::NotFound | ErrorKind::Io | ErrorKind::Format | ErrorKind::Value => {
+                likewise::ErrorKind::Data
+            }
+        };
+        Self::new(kind, e.message).placed()
+    }
+}
+
 impl From<io::Error> for Error {
     fn from(e: io::Error) -> Self {
         match e.kind() {

@@ -7,9 +7,9 @@ use likewise::{Labels, Monitor};
 
 use crate::assemble::{Role, parse_labels};
 use crate::budget::Budget;
+use crate::form::Form;
 use crate::input::Input;
-use crate::read::{Form, plain_labels};
-use crate::{Error, Result, csv, parquet};
+use crate::{Error, Result, csv, idx, npy, npz, parquet};
 
 /// Reads the labels of the items with these ids.
 ///
@@ -87,6 +87,19 @@ fn labels(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result
         None => format!("row {row}"),
     };
     Ok(parse_labels(&matched(&named, words, ids, place)?, monitor))
+}
+
+/// The labels of a form that can hold them without a table of ids.
+fn plain_labels(form: Form, input: Input, monitor: &Monitor) -> Result<Labels> {
+    match form {
+        Form::Npy => Ok(parse_labels(&npy::read_words(input)?, monitor)),
+        Form::Npz => npz::read_labels(input, monitor),
+        Form::Idx => idx::read_labels(input, false),
+        Form::IdxGz => idx::read_labels(input, true),
+        _ => Err(Error::parameter(
+            "labels are read from .csv, .tsv, .parquet, .npy, .npz and idx files",
+        )),
+    }
 }
 
 fn check_len(labels: usize, items: usize) -> Result<()> {

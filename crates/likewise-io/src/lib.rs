@@ -11,6 +11,7 @@
 //! the memory there is (see [`memory`]) before it is taken. Only regular files are read, never
 //! pipes or devices.
 
+pub mod arrays;
 pub mod atomic;
 pub mod beliefs;
 pub mod graph;
@@ -24,6 +25,7 @@ mod columns;
 mod csv;
 mod digest;
 mod error;
+mod form;
 mod idx;
 mod input;
 mod labels;
@@ -31,6 +33,7 @@ mod mapped;
 mod npy;
 mod npz;
 mod number;
+mod options;
 mod parquet;
 mod read;
 mod safetensors;
@@ -38,8 +41,10 @@ mod safetensors;
 pub use assemble::Shape;
 pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
+pub use form::Form;
 pub use input::{open, read_file, read_text};
 pub use labels::{read_labels, read_labels_bytes, read_labels_with};
 pub use mapped::Mapped;
 pub use npy::write_npy;
-pub use read::{Form, ReadOptions, inspect, is_idx_folder, read, read_bytes, read_matrix};
+pub use options::ReadOptions;
+pub use read::{inspect, is_idx_folder, read, read_bytes, read_matrix};

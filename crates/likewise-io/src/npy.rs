@@ -16,7 +16,7 @@ use crate::assemble::{Parts, Shape};
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
 use crate::number::{Number, Progress, append, interleave, pieces, push, reserve};
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result, atomic};
 pub(crate) use header::{Element, Header, header_bytes};
 
@@ -262,7 +262,7 @@ pub fn write_npy(path: impl AsRef<Path>, matrix: ArrayView2<f32>) -> Result<()> 
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::read::{Form, read_bytes};
+    use crate::{Form, read_bytes};
     use proptest::prelude::*;
 
     fn file(header: &str, payload: &[u8]) -> Vec<u8> {

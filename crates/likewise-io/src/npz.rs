@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
 use crate::number::{Progress, Target, append, reserve};
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result};
 use broken::UntilBroken;
 

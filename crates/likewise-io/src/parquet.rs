@@ -20,7 +20,7 @@ use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
 use crate::number::{Progress, interleave, push, reserve};
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};

@@ -1,113 +1,15 @@
 //! Reading DATA: one path, whatever its form.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use likewise::{Collection, Labels, Monitor};
+use likewise::{Collection, Monitor};
 use ndarray::Array2;
 
-use crate::assemble::{Parts, Shape, parse_labels};
+use crate::assemble::{Parts, Shape};
+use crate::form::{FORMS, Form};
 use crate::input::Input;
+use crate::options::ReadOptions;
 use crate::{Error, ErrorKind, Result, columns, csv, idx, labels, npy, npz, parquet, safetensors};
-
-/// What to read of a file, and how much memory that may take.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadOptions {
-    /// A file of labels; they replace those in the data. See [`read_labels`](crate::read_labels).
-    pub labels: Option<PathBuf>,
-    /// The only view to read; all views if there is no name here.
-    pub view: Option<String>,
-    /// Most bytes that the features may take in memory; no limit if `None`.
-    pub max_memory: Option<u64>,
-}
-
-impl ReadOptions {
-    pub(crate) fn wants(&self, view: &str) -> bool {
-        self.view.as_deref().is_none_or(|name| name == view)
-    }
-
-    /// Fails unless the view that is asked for is among `names`.
-    pub(crate) fn choose(&self, names: &[&str]) -> Result<()> {
-        match &self.view {
-            Some(name) if !names.contains(&name.as_str()) => Err(Error::parameter(format!(
-                "no view \"{name}\"; there are: {}",
-                names.join(", ")
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The form of a data file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Form {
-    /// A numpy array.
-    Npy,
-    /// An archive of numpy arrays.
-    Npz,
-    /// Comma-separated text.
-    Csv,
-    /// Tab-separated text.
-    Tsv,
-    /// A Parquet table.
-    Parquet,
-    /// Tensors in the safetensors format.
-    Safetensors,
-    /// An idx array, as of MNIST.
-    Idx,
-    /// A gzipped idx array.
-    IdxGz,
-}
-
-/// The supported forms, for messages.
-const FORMS: &str = ".npy, .npz, .csv, .tsv, .parquet, .safetensors, and idx \
-                     (.idx or -ubyte, also .gz, or a folder of them)";
-
-impl Form {
-    /// The form that a file name means, by its ending.
-    ///
-    /// Fails with kind `Parameter` and the list of supported endings for any other.
-    ///
-    /// ```
-    /// use likewise_io::Form;
-    /// assert_eq!(Form::of("a/b.NPZ")?, Form::Npz);
-    /// assert_eq!(Form::of("train-images-idx3-ubyte.gz")?, Form::IdxGz);
-    /// assert!(Form::of("a.jpg").is_err());
-    /// # Ok::<(), likewise_io::Error>(())
-    /// ```
-    pub fn of(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        Self::parse(path).map_err(|e| e.within(path.display()))
-    }
-
-    pub(crate) fn parse(path: &Path) -> Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match idx::is_name(&name) {
-            Some(true) => return Ok(Form::IdxGz),
-            Some(false) => return Ok(Form::Idx),
-            None => {}
-        }
-        let ending = path.extension().unwrap_or_default().to_string_lossy();
-        Ok(match ending.to_ascii_lowercase().as_str() {
-            "npy" => Form::Npy,
-            "npz" => Form::Npz,
-            "csv" => Form::Csv,
-            "tsv" => Form::Tsv,
-            "parquet" => Form::Parquet,
-            "safetensors" => Form::Safetensors,
-            "jpg" | "jpeg" | "png" | "bmp" | "gif" | "tif" | "tiff" | "webp" => {
-                return Err(Error::parameter(format!(
-                    "an image; images are read by likewise-image, here {FORMS}"
-                )));
-            }
-            _ => {
-                return Err(Error::parameter(format!(
-                    "not a known form of data; supported are {FORMS}"
-                )));
-            }
-        })
-    }
-}
 
 fn load(form: Form, input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     match form {
@@ -162,7 +64,8 @@ fn check_folder(path: &Path) -> Result<()> {
 /// The form is told from the name, see [`Form`]. Views, labels, ids and split are found by
 /// the names of arrays or columns: every matrix of the common row count is a view;
 /// `label`, `labels`, `y` or `target` are labels, else `class` or `category`, which are
-/// never features (how words are read: [`Labels::parse`]; with an array `classes`, numbers
+/// never features (how words are read:
+/// [`Labels::parse`](likewise::Labels::parse); with an array `classes`, numbers
 /// are indices into it); `id` or `ids` are ids, row numbers by default;
 /// `split` is the split. Columns of row numbers (`index`, `idx`, `Unnamed: 0`,
 /// `__index_level_0__`) are left out. Arrays named in parts (`x_train`, `x_test`) are
@@ -295,7 +198,7 @@ pub fn read_matrix(path: impl AsRef<Path>, view: Option<&str>) -> Result<Array2<
         if shape.views.len() > 1 {
             let names: Vec<&str> = shape.views.iter().map(|v| v.0.as_str()).collect();
             return Err(within(Error::parameter(format!(
-                "there are several views ({}); choose one with --view",
+                "the file holds several matrices: {}; name one view",
                 names.join(", ")
             ))));
         }
@@ -304,19 +207,6 @@ pub fn read_matrix(path: impl AsRef<Path>, view: Option<&str>) -> Result<Array2<
     let view = parts.views.into_iter().next();
     view.map(|v| v.matrix)
         .ok_or_else(|| within(Error::new(ErrorKind::Value, "there is no matrix in it")))
-}
-
-/// The labels of a form that can hold them without a table of ids.
-pub(crate) fn plain_labels(form: Form, input: Input, monitor: &Monitor) -> Result<Labels> {
-    match form {
-        Form::Npy => Ok(parse_labels(&npy::read_words(input)?, monitor)),
-        Form::Npz => npz::read_labels(input, monitor),
-        Form::Idx => idx::read_labels(input, false),
-        Form::IdxGz => idx::read_labels(input, true),
-        _ => Err(Error::parameter(
-            "labels are read from .csv, .tsv, .parquet, .npy, .npz and idx files",
-        )),
-    }
 }
 
 /// A monitor for tests, and the warnings it heard.

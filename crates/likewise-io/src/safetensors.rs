@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::whole_numbers;
 use crate::number::{Kind, Number, Progress, append, reserve};
-use crate::read::ReadOptions;
+use crate::options::ReadOptions;
 use crate::{Error, Result};
 
 struct Tensors {

@@ -1,12 +1,13 @@
 //! What a diagnosis says of the committed digits with five labels a class, and what the truth
 //! says.
 
+use likewise::advise::diagnosis::{Diagnose, Diagnosis, Outcome};
+use likewise::advise::oracle::Oracle;
 use likewise::eval::calibration::Calibration;
-use likewise::eval::diagnosis::{Diagnose, Diagnosis, Outcome};
-use likewise::eval::oracle::Oracle;
 use likewise::graph::Report;
-use likewise::neighbor::{KnnGraph, Metric, Neighbors, Symmetrize, exact};
-use likewise::propagate::{Harmonic, Mixed, Propagate};
+use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::neighbor::{Metric, Neighbors, exact};
+use likewise::propagate::{Given, Harmonic, Mixed, Propagate, Spread};
 use likewise::{Beliefs, Graph, Labels, Monitor};
 use likewise_io::{ReadOptions, read};
 
@@ -37,7 +38,7 @@ fn case(view: &str) -> Case {
     let oracle = Oracle::measure(&beliefs, &truth, None, &graph).unwrap();
     let diagnosis = Diagnose::new()
         .features(x)
-        .run(&Harmonic::new(), &graph, &given, &monitor)
+        .run(&Harmonic::new(), &Given::new(&graph, &given), &monitor)
         .unwrap();
     Case {
         truth,
@@ -86,10 +87,9 @@ fn the_temperature_of_hidden_labels_calibrates_the_other_items() {
 fn negative_edges_are_better_than_blind_choice_and_mutual_graphs_purer() {
     let monitor = Monitor::silent();
     let case = case("kar");
-    let (beliefs, negatives) = Mixed::new()
-        .propagate_with_negatives(&case.graph, &case.given, &monitor)
-        .unwrap();
-    let oracle = Oracle::measure(&beliefs, &case.truth, Some(&negatives), &case.graph).unwrap();
+    let given = Given::new(&case.graph, &case.given);
+    let Spread { beliefs, negatives } = Mixed::new().spread(&given, &monitor).unwrap();
+    let oracle = Oracle::measure(&beliefs, &case.truth, negatives.as_ref(), &case.graph).unwrap();
     let found = oracle.negatives.unwrap();
     assert!(found.precision > found.differ && found.average_precision > found.differ);
     assert!(found.recall > found.false_alarm, "{found:?}");
