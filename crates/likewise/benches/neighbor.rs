@@ -14,7 +14,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use likewise::Monitor;
-use likewise::neighbor::{Exact, Ivf, KnnGraph, Precision};
+use likewise::graph::KnnGraph;
+use likewise::neighbor::{Exact, Ivf, Precision};
 use ndarray::Array2;
 use rand::RngExt;
 

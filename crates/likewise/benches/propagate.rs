@@ -15,8 +15,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use likewise::neighbor::KnnGraph;
-use likewise::propagate::{Harmonic, Lgc, Mixed, NegativeEdges, Propagate};
+use likewise::graph::KnnGraph;
+use likewise::propagate::{Given, Harmonic, Lgc, Mixed, NegativeEdges, Propagate};
 use likewise::{Beliefs, Graph, Label, Labels, Monitor};
 use ndarray::Array2;
 use rand::RngExt;
@@ -99,9 +99,9 @@ fn run(
             .propagate(graph, labels, &monitor),
         _ => {
             let method = Mixed::new().tolerance(tolerance);
-            let found = method.propagate_with_negatives(graph, labels, &monitor);
-            let (beliefs, negatives) = found.expect("valid labels");
-            return (beliefs, Some(negatives));
+            let found = method.spread(&Given::new(graph, labels), &monitor);
+            let found = found.expect("valid labels");
+            return (found.beliefs, found.negatives);
         }
     };
     (beliefs.expect("valid labels"), None)

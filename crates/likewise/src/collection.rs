@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Hint;
 use crate::{Error, ErrorKind, Labels, Result};
 
 /// The part of a split that an item belongs to.
@@ -146,9 +147,10 @@ impl Collection {
                 None => wrong(format!("no view \"{name}\"; there are: {listed}")),
             },
             None if names.len() == 1 => Ok(0),
-            None => wrong(format!(
-                "the data have several views ({listed}); choose one with --view"
-            )),
+            None => {
+                let message = format!("the data have several views ({listed}); choose one");
+                Err(Error::new(ErrorKind::Parameter, message).hint(Hint::ChooseView))
+            }
         }
     }
 

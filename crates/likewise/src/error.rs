@@ -1,4 +1,4 @@
-//! The one error type of this crate.
+//! The one error type: a kind, a message, and what to do.
 
 use std::fmt;
 
@@ -10,12 +10,53 @@ pub enum ErrorKind {
     Parameter,
     /// The data cannot be used as they are: NaN, wrong dimension, no labels ...
     Data,
+    /// The result is not as good as was asked for.
+    Quality,
     /// The work would need more memory than it was given.
     Memory,
     /// The caller asked to stop.
     Cancelled,
     /// A library below failed in a way that the input does not explain.
     Internal,
+}
+
+/// What the caller can do about an error.
+///
+/// A library knows neither flags nor keywords: the command words a hint as a flag, Python as an
+/// argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Name one of several views.
+    ChooseView,
+    /// Give labels.
+    GiveLabels,
+    /// Give images, and the file of a network that reads them.
+    GiveEncoder,
+    /// Leave out images that cannot be read.
+    SkipBadImages,
+    /// Name the folder of the data.
+    NameData,
+    /// Build with support of graphics cards, or use the processor.
+    BuildVulkan,
+    /// Fit a run.
+    Fit,
+    /// Go on with the interrupted run.
+    Resume,
+    /// Finish the run that was interrupted.
+    Unfinished,
+    /// Replace what is there.
+    Overwrite,
+    /// Go on with the interrupted run, or drop it.
+    ResumeOrOverwrite,
+    /// Go on with the same data and settings, or drop the interrupted run.
+    SameOrOverwrite,
+    /// Build the index anew.
+    Index,
+    /// Look at the list of names.
+    ListNames,
+    /// Say how much memory may be used.
+    LimitMemory,
 }
 
 /// An error with a kind and a message for people: what, where, and what to do.
@@ -26,6 +67,9 @@ pub enum ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    hint: Option<Hint>,
+    /// Whether the message says where: the file, the row.
+    placed: bool,
 }
 
 /// The result of everything here that can fail.
@@ -37,6 +81,8 @@ impl Error {
         Self {
             kind,
             message: message.into(),
+            hint: None,
+            placed: false,
         }
     }
 
@@ -60,9 +106,51 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "interrupted")
     }
 
+    /// The same error, with what can be done about it.
+    ///
+    /// ```
+    /// use likewise::{Error, error::Hint};
+    /// let e = Error::data("there are no labels").hint(Hint::GiveLabels);
+    /// assert_eq!(e.what_to_do(), Some(Hint::GiveLabels));
+    /// assert_eq!(e.to_string(), "there are no labels");
+    /// ```
+    #[must_use]
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The same error, said of a place: a file, a row, a part of the work. That of a
+    /// cancellation stays as it is.
+    #[must_use]
+    pub fn within(mut self, place: impl fmt::Display) -> Self {
+        if self.kind != ErrorKind::Cancelled {
+            self.message = format!("{place}: {}", self.message);
+            self.placed = true;
+        }
+        self
+    }
+
+    /// The same error, whose message says where already.
+    #[must_use]
+    pub fn placed(mut self) -> Self {
+        self.placed = true;
+        self
+    }
+
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// What can be done about it, where that is known.
+    pub fn what_to_do(&self) -> Option<Hint> {
+        self.hint
+    }
+
+    /// Whether the message says where it went wrong.
+    pub fn is_placed(&self) -> bool {
+        self.placed
     }
 }
 
@@ -73,3 +161,18 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_knows_its_place_and_a_cancellation_needs_none() {
+        let e = Error::data("no labels").hint(Hint::GiveLabels);
+        assert!(!e.is_placed());
+        let e = e.within("items.csv");
+        assert_eq!(e.to_string(), "items.csv: no labels");
+        assert!(e.is_placed() && e.what_to_do() == Some(Hint::GiveLabels));
+        assert_eq!(Error::cancelled().within("x").to_string(), "interrupted");
+    }
+}

@@ -7,27 +7,21 @@
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
 //! | how sure is the number? | [`bootstrap`], [`proportion`] |
 //! | what may be fitted on, what not? | [`split`], [`leak`] |
-//! | what does one get without labels? | [`whitening`] |
 //! | did the embedding shrink to a point? | [`collapse`] |
-//! | does a confidence mean what it says? | [`calibration`], [`temperature`] |
-//! | does propagation help on these labels? | [`diagnosis`] |
-//! | do pseudo-labels pile up on a class? | [`balance`] |
-//! | what is a propagation worth, given the truth? | [`oracle`] |
+//! | does a confidence mean what it says? | [`calibration`] |
+//!
+//! The baseline without labels is [`whitening`](crate::linear::whitening); whether to trust a
+//! propagation, [`advise`](crate::advise) says.
 
-pub mod balance;
 pub mod bootstrap;
 pub mod calibration;
 pub mod collapse;
-pub mod diagnosis;
 pub mod few_labels;
 pub mod kmeans;
 pub mod leak;
 pub mod nmi;
-pub mod oracle;
 pub mod proportion;
 mod rank_counter;
 pub mod ranking;
 pub mod split;
 pub mod summary;
-pub mod temperature;
-pub mod whitening;

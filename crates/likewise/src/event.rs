@@ -27,6 +27,8 @@ pub enum Event {
     Warning(String),
     /// A remark for those who asked for more detail.
     Note(String),
+    /// Numbers that were measured on the way, by name: the loss of a step.
+    Values(Vec<(&'static str, f64)>),
 }
 
 /// Receives [`Event`]s and answers whether the work should stop.
@@ -112,6 +114,37 @@ impl Monitor {
     /// Passes a warning on.
     pub fn warn(&self, message: impl Into<String>) {
         (self.receiver)(&Event::Warning(message.into()));
+    }
+
+    /// Passes measured numbers on.
+    pub fn values(&self, values: &[(&'static str, f64)]) {
+        (self.receiver)(&Event::Values(values.to_vec()));
+    }
+
+    /// The same monitor, whose measured numbers go to `receiver`.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::sync::Arc;
+    /// let seen = Arc::new(AtomicUsize::new(0));
+    /// let count = seen.clone();
+    /// let monitor = likewise::Monitor::silent()
+    ///     .with_values(move |values| drop(count.fetch_add(values.len(), Ordering::Relaxed)));
+    /// monitor.values(&[("loss", 0.5)]);
+    /// assert_eq!(seen.load(Ordering::Relaxed), 1);
+    /// ```
+    pub fn with_values(
+        &self,
+        receiver: impl Fn(&[(&'static str, f64)]) + Send + Sync + 'static,
+    ) -> Self {
+        let all = self.receiver.clone();
+        Self {
+            receiver: Arc::new(move |event| match event {
+                Event::Values(values) => receiver(values),
+                event => all(event),
+            }),
+            stop: self.stop.clone(),
+        }
     }
 
     /// Passes a remark on.

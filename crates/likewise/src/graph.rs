@@ -2,6 +2,7 @@
 
 mod assemble;
 mod component;
+pub mod knn;
 mod nearest;
 pub mod report;
 mod subgraph;
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
+pub use knn::{KnnGraph, Neighborhood, Search, Symmetrize};
 pub use report::Report;
 
 /// A symmetric affinity graph of `n` nodes in compressed sparse row form.

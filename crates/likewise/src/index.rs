@@ -10,9 +10,9 @@ mod flat;
 #[cfg(feature = "hnsw")]
 mod hnsw;
 mod nearest;
+mod recall;
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ pub use flat::Flat;
 #[cfg(feature = "hnsw")]
 pub use hnsw::{Hnsw, HnswOptions};
 pub use nearest::nearest;
+pub use recall::measured_recall;
 
 use crate::{Error, Monitor, Result};
 
@@ -31,6 +32,15 @@ pub struct Hit {
     pub item: usize,
     /// Similarity to the query; larger is more similar.
     pub similarity: f32,
+}
+
+/// The kinds of index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Exact: compares with every item.
+    Flat,
+    /// Approximate, fast on large collections.
+    Hnsw,
 }
 
 /// Something that answers k-nearest queries.
@@ -56,39 +66,6 @@ pub trait Index {
         k: usize,
         monitor: &Monitor,
     ) -> Result<Vec<Vec<Hit>>>;
-}
-
-/// Share of the true `k` nearest items that `index` finds, over the rows of `queries`.
-///
-/// An item as similar as the last true one counts as found, so that duplicates do not
-/// look like errors (similarities are compared to 1e-5). Fails as the searches do, and
-/// without queries.
-///
-/// Costs one exact search; a few hundred queries are enough.
-pub fn measured_recall(
-    index: &dyn Index,
-    exact: &Flat,
-    queries: ArrayView2<f32>,
-    k: usize,
-    monitor: &Monitor,
-) -> Result<f64> {
-    let truth = exact.search(queries, k, monitor)?;
-    let found = index.search(queries, k, monitor)?;
-    let (mut right, mut wanted) = (0, 0);
-    for (truth, found) in truth.iter().zip(&found) {
-        let Some(last) = truth.last() else { continue };
-        let items: HashSet<usize> = truth.iter().map(|hit| hit.item).collect();
-        let close =
-            |hit: &&Hit| items.contains(&hit.item) || hit.similarity >= last.similarity - 1e-5;
-        right += found.iter().filter(close).count().min(truth.len());
-        wanted += truth.len();
-    }
-    if wanted == 0 {
-        return Err(Error::data(
-            "recall needs at least one query and one indexed item",
-        ));
-    }
-    Ok(f64::from(right as u32) / f64::from(wanted as u32))
 }
 
 fn check_k(k: usize) -> Result<()> {

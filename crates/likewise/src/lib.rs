@@ -4,6 +4,8 @@
 //! This crate holds the numerics: graphs, propagation, evaluation, indexes. It reads no
 //! files (see `likewise-io`) and trains no networks (see `likewise-nn`).
 
+pub mod advise;
+pub mod arrays;
 pub mod beliefs;
 pub mod collection;
 pub mod distance;
@@ -11,10 +13,13 @@ pub mod error;
 pub mod eval;
 pub mod event;
 pub mod graph;
+pub mod images;
 pub mod index;
 pub mod label;
+pub mod learn;
 pub mod linear;
 pub mod matrix;
+pub mod model;
 pub mod neighbor;
 pub mod propagate;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Small steps on row matrices (`items x dimensions`, `f32`) that every stage needs.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rayon::prelude::*;
 
@@ -45,6 +47,15 @@ pub fn l2_normalize(mut x: Array2<f32>) -> Array2<f32> {
                 row.mapv_inplace(|v| (f64::from(v) / norm) as f32);
             }
         });
+    x
+}
+
+/// Every value to a power of its size, its sign kept: `sign(x) |x|^power`; 1 changes nothing.
+pub fn powered(mut x: Array2<f32>, power: f64) -> Array2<f32> {
+    let power = power as f32;
+    if power < 1.0 {
+        x.mapv_inplace(|v| v.abs().powf(power).copysign(v));
+    }
     x
 }
 
@@ -105,6 +116,41 @@ pub fn column_means(x: ArrayView2<f32>) -> Array1<f64> {
 pub fn centered(x: ArrayView2<f32>) -> Array2<f32> {
     let mean = column_means(x);
     Array2::from_shape_fn(x.dim(), |(i, j)| (f64::from(x[[i, j]]) - mean[j]) as f32)
+}
+
+/// `x` with `mean` taken off every row.
+pub(crate) fn less_mean(x: ArrayView2<f32>, mean: &Array1<f64>) -> Array2<f64> {
+    Array2::from_shape_fn(x.dim(), |(i, j)| f64::from(x[[i, j]]) - mean[j])
+}
+
+/// `a b^T` of two row-major matrices, on this thread.
+pub(crate) fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((a.nrows(), b.nrows()));
+    let (rows, columns) = out.dim();
+    if let (Some(a), Some(b), Some(out)) = (view(a), view(b), out.as_slice_mut()) {
+        let out = MatMut::from_row_major_slice_mut(out, rows, columns);
+        matmul(out, Accum::Replace, a, b.transpose(), 1.0, Par::Seq);
+    }
+    out
+}
+
+/// As [`product`], on all threads: each block of rows is one task.
+pub(crate) fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((a.nrows(), b.nrows()));
+    let blocks = out.axis_chunks_iter_mut(Axis(0), 256);
+    let parts = a.axis_chunks_iter(Axis(0), 256);
+    let both: Vec<_> = blocks.into_iter().zip(parts).collect();
+    both.into_par_iter()
+        .for_each(|(mut out, a)| out.assign(&product(&a.to_owned(), b)));
+    out
+}
+
+fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
+    Some(MatRef::from_row_major_slice(
+        a.as_slice()?,
+        a.nrows(),
+        a.ncols(),
+    ))
 }
 
 /// Copies the rows at `rows`, in that order.

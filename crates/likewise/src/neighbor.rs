@@ -1,118 +1,27 @@
-//! Nearest neighbours and the affinity graph made from them.
+//! Nearest neighbours of all items.
 //!
-//! [`exact()`] compares every item with every other in tiles; [`affinity`] turns lists of
-//! neighbours, exact or approximate, into the symmetric [`Graph`](crate::Graph) that
-//! propagation works on.
+//! [`exact()`] compares every item with every other in tiles, [`Ivf`] looks where the
+//! neighbours are likely, [`hamming()`] compares binary codes.
+//! [`KnnGraph`](crate::graph::KnnGraph) turns the lists into the graph that propagation
+//! works on.
 
-pub mod affinity;
 mod bound;
 mod candidate;
 pub mod exact;
 pub mod hamming;
 pub mod ivf;
+mod neighbors;
 mod panel;
 mod rows;
 mod sample;
 mod sixteen;
 mod update;
 
-use ndarray::{Array2, Axis, s};
-use rayon::prelude::*;
-
-use crate::{Error, Result};
-
-pub use affinity::{KnnGraph, Neighborhood, Search, Symmetrize};
 pub use candidate::Partial;
 pub use exact::{Exact, ExactSearch, Precision, exact};
 pub use hamming::hamming;
 pub use ivf::{ApproximateSearch, Ivf};
+pub use neighbors::Neighbors;
 pub use rows::{Rows, block};
 
 pub use crate::distance::Metric;
-
-/// The `k` nearest neighbours of every item, nearest first.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Neighbors {
-    /// Neighbours of an item.
-    pub k: usize,
-    /// Index of each neighbour (`n x k`); an item never is its own neighbour.
-    pub indices: Array2<u32>,
-    /// Similarity to each neighbour (`n x k`), descending within a row; neighbours of
-    /// equal similarity stand in order of their index.
-    pub similarities: Array2<f32>,
-}
-
-impl Neighbors {
-    /// Number of items.
-    pub fn n(&self) -> usize {
-        self.indices.nrows()
-    }
-
-    /// The first `k` of every list, or all where it is shorter.
-    pub(crate) fn first(&self, k: usize) -> Self {
-        let k = k.min(self.k);
-        Self {
-            k,
-            indices: self.indices.slice(s![.., ..k]).to_owned(),
-            similarities: self.similarities.slice(s![.., ..k]).to_owned(),
-        }
-    }
-
-    /// Fails unless both matrices are `n x k`, every index is below `n` and stands once
-    /// in its row, no item is its own neighbour, and no similarity is NaN or infinite.
-    /// Costs O(n k log k).
-    pub fn check(&self) -> Result<()> {
-        let n = self.n();
-        if self.indices.ncols() != self.k || self.similarities.dim() != self.indices.dim() {
-            return Err(Error::data(format!(
-                "neighbours: indices are {:?} and similarities {:?}; both must be n x {}",
-                self.indices.dim(),
-                self.similarities.dim(),
-                self.k
-            )));
-        }
-        let broken = (self.indices.axis_iter(Axis(0)).into_par_iter().enumerate())
-            .map_init(Vec::new, |seen, (row, list)| {
-                seen.clear();
-                seen.extend(list.iter().copied());
-                seen.sort_unstable();
-                check_list(row, seen, n).err()
-            })
-            .find_first(Option::is_some);
-        if let Some(Some(error)) = broken {
-            return Err(error);
-        }
-        crate::matrix::check_finite(self.similarities.view(), "neighbour similarities")
-    }
-
-    /// In how many lists each item stands: `N_k` of [`graph::report`](crate::graph::report).
-    /// Indices out of range are not counted. O(n k).
-    pub fn occurrences(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.n()];
-        for &index in &self.indices {
-            if let Some(count) = counts.get_mut(index as usize) {
-                *count += 1;
-            }
-        }
-        counts
-    }
-}
-
-/// Checks the list of item `row`, in ascending order.
-fn check_list(row: usize, sorted: &[u32], n: usize) -> Result<()> {
-    if sorted.windows(2).any(|w| w[0] == w[1]) {
-        return Err(Error::data(format!(
-            "neighbours of item {row}: an index stands twice; each may stand once"
-        )));
-    }
-    match sorted
-        .iter()
-        .find(|&&j| j as usize >= n || j as usize == row)
-    {
-        Some(j) => Err(Error::data(format!(
-            "neighbours of item {row}: index {j} among {n} items; \
-             indices must be below {n} and not the item itself"
-        ))),
-        None => Ok(()),
-    }
-}

@@ -11,13 +11,13 @@
 //! | [`Iscen`] | `(I - a S) Z = Y / n_c` | weights for training a network |
 //! | [`Dssml`] | the same on a mutual graph | comparison |
 //! | [`NegativeLabels`] | the same with labels "not of class c" | where people say what an item is not |
-//! | [`TongJinExact`], [`GongExact`], `GoldbergExact` | dense, a few thousand nodes | comparison |
+//! | [`TongJinExact`], [`GongExact`], [`GoldbergExact`] | dense, a few thousand nodes | comparison |
 //!
-//! **Which one.** [`Mixed`] is the default of [`Method`], and so of recipes of training; the
-//! command `likewise propagate` takes [`Lgc`] with [`Mass::Uniform`], the strongest simple one.
-//! [`mixed`] says which did best where.
+//! **Which one.** The default of [`Method`] is [`Lgc`] with [`Mass::Uniform`], the strongest
+//! simple one; [`mixed`] says which did best where. [`Method`] lists them all, with what each
+//! takes besides a graph and labels ([`Given`]).
 //!
-//! `GoldbergExact` needs the feature `exact` (a solver of quadratic programs). Apart from these,
+//! [`GoldbergExact`] needs the feature `exact` (a solver of quadratic programs). Apart from these,
 //! [`Affinity`] spreads what is known of pairs, for the mining of [tuples](crate::tuple).
 //!
 //! What holds for all of them:
@@ -39,32 +39,27 @@
 //!   confidence is 0: it is known to belong to none of the classes.
 
 pub mod affinity;
-pub mod confidence;
 pub mod control;
-pub mod diffusion;
 pub mod dssml;
-#[cfg(feature = "exact")]
+mod given;
 pub mod goldberg;
 pub mod gong;
 pub mod harmonic;
 pub mod iscen;
-mod known;
 pub mod lgc;
 pub mod lpdr;
 pub mod manifold;
-pub mod mass;
 mod method;
 pub mod mixed;
-pub mod negative;
 pub mod negative_labels;
-mod parameter;
+pub mod parts;
 pub mod session;
 pub mod tong_jin;
 
 pub use affinity::{Affinity, affinity_exact};
 pub use control::Control;
 pub use dssml::Dssml;
-#[cfg(feature = "exact")]
+pub use given::{Ability, Given, Spread};
 pub use goldberg::GoldbergExact;
 pub use gong::GongExact;
 pub use harmonic::Harmonic;
@@ -72,11 +67,11 @@ pub use iscen::Iscen;
 pub use lgc::Lgc;
 pub use lpdr::Lpdr;
 pub use manifold::Manifold;
-pub use mass::Mass;
 pub use method::Method;
 pub use mixed::{Fit, Mixed, Scale};
-pub use negative::NegativeEdges;
 pub use negative_labels::NegativeLabels;
+pub use parts::mass::Mass;
+pub use parts::negative::NegativeEdges;
 pub use session::Session;
 pub use tong_jin::TongJinExact;
 
@@ -84,10 +79,19 @@ use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// A method that spreads labels over a graph.
 pub trait Propagate {
-    /// Beliefs about every node of the graph.
+    /// Beliefs about every node of the graph from all that is given, and the negative edges
+    /// where the method finds some.
     ///
-    /// Fails if there is no known label, if labels and graph differ in length, on a
-    /// parameter out of its range, and when cancelled. A solver that did not converge is
-    /// reported in [`Beliefs::convergence`] and by a warning.
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs>;
+    /// Fails if there is no known label, if labels and graph differ in length, if the negative
+    /// edges are not of this graph, on a parameter out of its range, on more nodes than a dense
+    /// method takes, and when cancelled. A method also fails on what it does not take and
+    /// without what it needs ([`Ability`]). A solver that did not converge is reported in
+    /// [`Beliefs::convergence`] and by a warning.
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread>;
+
+    /// Beliefs from a graph and labels alone; fails as [`spread`](Self::spread) does.
+    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+        let spread = self.spread(&Given::new(graph, labels), monitor)?;
+        Ok(spread.beliefs)
+    }
 }

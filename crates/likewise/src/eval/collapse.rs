@@ -16,7 +16,7 @@
 use ndarray::{Array1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::whitening;
+use crate::linear::whitening;
 use crate::{Result, seed};
 
 /// What the numbers mean, in a word.
@@ -197,7 +197,7 @@ mod tests {
         let mut rng = seed::stream(2, "collapse");
         for (n, d) in [(300, 40), (30, 80)] {
             let x = Array2::from_shape_fn((n, d), |_| rng.random_range(-1.0_f32..2.0));
-            let spectrum = crate::eval::whitening::Spectrum::fit(x.view()).unwrap();
+            let spectrum = crate::linear::whitening::Spectrum::fit(x.view()).unwrap();
             let alone = whitening::variances(x.view()).unwrap();
             assert_eq!(alone.len(), spectrum.variances.len());
             let error = (&alone - &spectrum.variances).mapv(f64::abs);

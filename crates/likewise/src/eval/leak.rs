@@ -17,8 +17,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rayon::prelude::*;
 
-use super::whitening::Spectrum;
 use crate::distance::{Metric, Searched};
+use crate::linear::whitening::Spectrum;
 use crate::matrix::{check_finite, l2_normalize, select_rows};
 use crate::{Error, Labels, Monitor, Part, Result, seed};
 

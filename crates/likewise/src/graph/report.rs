@@ -279,7 +279,8 @@ fn half_share(counts: &[usize]) -> f64 {
 mod tests {
     use super::*;
     use crate::Monitor;
-    use crate::neighbor::{KnnGraph, Metric, exact};
+    use crate::graph::KnnGraph;
+    use crate::neighbor::{Metric, exact};
     use ndarray::Array2;
     use rand::RngExt;
 

@@ -17,8 +17,10 @@
 //!
 //! A file that another release of the library lays out differently is refused, not misread.
 
-use super::hnsw::CONNECTIVITY;
 use crate::{Error, Result};
+
+/// What [`HnswOptions::connectivity`](super::HnswOptions::connectivity) may be.
+pub(super) const CONNECTIVITY: std::ops::RangeInclusive<usize> = 2..=512;
 
 /// What a graph says of itself and was found to be true.
 pub(super) struct Checked {

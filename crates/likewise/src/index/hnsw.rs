@@ -7,8 +7,9 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use usearch::{IndexOptions, MetricKind, ScalarKind};
 
-use super::checked::{Checked, Reader, broken, check};
-use super::{Flat, Hit, Index, check_k, measured_recall, order};
+use super::checked::{CONNECTIVITY, Checked, Reader, broken, check};
+use super::recall::measured_recall;
+use super::{Flat, Hit, Index, check_k, order};
 use crate::matrix::{check_finite, l2_normalize};
 use crate::{Error, ErrorKind, Monitor, Result};
 
@@ -83,8 +84,6 @@ struct Part {
 /// Least items of a part, and most parts.
 const PART: usize = 25_000;
 const PARTS: usize = 8;
-/// What [`HnswOptions::connectivity`] may be.
-pub(super) const CONNECTIVITY: std::ops::RangeInclusive<usize> = 2..=512;
 /// Efforts that [`Hnsw::tune`] tries.
 const EFFORTS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 

@@ -23,9 +23,12 @@
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use crate::eval::whitening::Spectrum;
+use super::affine::Affine;
+use super::whitening::Spectrum;
+use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
-use crate::{Error, Labels, Result};
+use crate::model::Model;
+use crate::{Error, Labels, Monitor, Result};
 
 /// Least eigenvalue, beside the largest, that is not taken for 0.
 const SINGULAR: f64 = 1e-12;
@@ -154,6 +157,29 @@ impl Rca {
         }
         let other = if whole { 0.0 } else { floor.sqrt().recip() };
         Ok(spectrum.symmetric(&shrunk.mapv(|v| v.sqrt().recip()), other))
+    }
+}
+
+impl Fit for Rca {
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Classes]
+    }
+
+    fn validate(&self) -> Result<()> {
+        Rca::validate(self)
+    }
+
+    /// The map behind the centred directions of the start, which it weighs itself.
+    fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
+        let rows = evidence.start.rotated(evidence.fitted())?;
+        let targets = evidence.targets;
+        let map = self.fit_weighted(rows.view(), &targets.class, &targets.weight)?;
+        let Affine { mean, matrix } = &evidence.start.rotation;
+        let whole = Affine {
+            mean: mean.clone(),
+            matrix: matrix.dot(&map),
+        };
+        Ok(Model::linear(evidence.start.power, whole))
     }
 }
 

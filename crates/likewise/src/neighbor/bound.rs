@@ -9,7 +9,6 @@
 //! All bounds are worst cases over all roundings, by the inequality of Cauchy and Schwarz.
 //! Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1.
 
-use super::rows::Rows;
 use crate::distance::Metric;
 
 /// Largest relative error of one operation in `f32`.
@@ -61,11 +60,11 @@ pub(super) fn window(error: f64) -> f32 {
     ((2.001 * error) as f32).next_up()
 }
 
-/// The windows of a first pass in `f32` by `q . x - |x|² / 2`.
-pub(super) fn of_f32(queries: &Rows, items: &Rows, centre: &[f32]) -> Vec<f32> {
-    let (metric, d) = (items.metric, items.dimension());
-    let longest = items.lengths(centre).into_iter().fold(0.0, f64::max);
-    (queries.lengths(centre).into_iter())
+/// The windows of a first pass in `f32` by `q . x - |x|² / 2`, from the lengths of the queries
+/// and the items, both from the centre.
+pub(super) fn of_f32(metric: Metric, d: usize, queries: Vec<f64>, items: &[f64]) -> Vec<f32> {
+    let longest = items.iter().copied().fold(0.0, f64::max);
+    (queries.into_iter())
         .map(|own| {
             let product = of_a_sum(d) * own * longest + underflow(d);
             window(

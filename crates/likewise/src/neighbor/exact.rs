@@ -34,7 +34,7 @@ use super::Neighbors;
 use super::candidate::{Candidate, Lists, Partial};
 use super::panel::{self, Keep};
 use super::rows::{Rows, SPARE, block_with};
-use super::{bound, sixteen};
+use super::sixteen;
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
 use crate::{Error, Monitor, Result};
@@ -196,7 +196,7 @@ fn in_f32(
     let keep = if rows.first_pass_is_final(rows, &centre) {
         Keep::Best(k)
     } else {
-        window = bound::of_f32(rows, rows, &centre);
+        window = rows.windows(rows, &centre);
         Keep::Within {
             k,
             spare: SPARE,

@@ -33,9 +33,8 @@ mod search;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use self::centers::Centers;
 use self::features::Features;
-use self::search::Search;
+use self::search::{Asked, Search, same};
 use super::candidate::Candidate;
 use super::exact::check_k;
 use super::{Neighbors, sample};
@@ -178,7 +177,12 @@ impl Ivf {
         let (choose, measure) = sample::split(drawn);
         let (truth, held_out) = sample::split(truth);
 
-        let mut search = Search::new(self, kernel, &features, k, (&choose, &truth), monitor)?;
+        let asked = Asked {
+            recall: self.recall,
+            cells: self.cells,
+            seed: self.seed,
+        };
+        let mut search = Search::new(&asked, kernel, &features, k, (&choose, &truth), monitor)?;
         search.choose_candidates(k, &choose, &truth);
         loop {
             let found = search.all(k, monitor)?;
@@ -245,47 +249,6 @@ fn share_found(neighbors: &Neighbors, of: &[usize], truth: &[Vec<Candidate>]) ->
         })
         .sum();
     found as f64 / (neighbors.k * of.len()).max(1) as f64
-}
-
-/// Whether a found neighbour is among the true ones, or as near as the last of them.
-fn same(found: Candidate, truth: &[Candidate]) -> bool {
-    let last = truth.last().map_or(f32::INFINITY, |t| t.similarity());
-    found.similarity() >= last || truth.iter().any(|t| t.index() == found.index())
-}
-
-/// How many of its nearest cells an item must look into, from the true neighbours of some.
-fn probes(
-    ivf: &Ivf,
-    kernel: Kernel,
-    centers: &Centers,
-    codes: &[i8],
-    d: usize,
-    of: &[usize],
-    truth: &[Vec<Candidate>],
-) -> Result<usize> {
-    // Some of what may be missed is left to chance and to the rounding.
-    let wanted = f64::midpoint(ivf.recall, 1.0).min(ivf.recall + 0.01);
-    let codes_of = |items: &[usize]| -> Vec<i8> {
-        items
-            .iter()
-            .flat_map(|&i| &codes[i * d..(i + 1) * d])
-            .copied()
-            .collect()
-    };
-    let most = centers.bias.len().min(1024);
-    let silent = Monitor::silent();
-    let cells = centers.nearest(kernel, &codes_of(of), d, most, &silent)?;
-    let neighbors: Vec<usize> = truth.iter().flatten().map(|t| t.index() as usize).collect();
-    let homes = centers.nearest(kernel, &codes_of(&neighbors), d, 1, &silent)?;
-    let mut homes = homes.into_iter();
-    let mut needed: Vec<usize> = Vec::with_capacity(neighbors.len());
-    for (cells, truth) in cells.chunks(most).zip(truth) {
-        let homes = homes.by_ref().take(truth.len());
-        needed.extend(homes.map(|home| cells.iter().position(|&c| c == home).unwrap_or(most)));
-    }
-    needed.sort_unstable();
-    let rank = ((needed.len() as f64 * wanted) as usize).min(needed.len().saturating_sub(1));
-    Ok((needed.get(rank).copied().unwrap_or(0) + 1).min(most))
 }
 
 #[cfg(test)]

@@ -101,6 +101,12 @@ impl Rows {
         }
     }
 
+    /// The windows of a first pass in `f32` of these rows among `items`.
+    pub(super) fn windows(&self, items: &Self, centre: &[f32]) -> Vec<f32> {
+        let (metric, d) = (items.metric, items.dimension());
+        bound::of_f32(metric, d, self.lengths(centre), &items.lengths(centre))
+    }
+
     /// Writes row `i` from `centre` to `out`.
     pub(super) fn shifted(&self, i: usize, centre: &[f32], out: &mut [f32]) {
         for ((out, v), c) in out.iter_mut().zip(self.row(i)).zip(centre) {
@@ -353,7 +359,7 @@ fn within_bounds(
     let mut spare = SPARE;
     while !pending.is_empty() && spare <= SPARE_LARGEST {
         let asked = queries.select(&pending);
-        let window = bound::of_f32(&asked, items.0, centre);
+        let window = asked.windows(items.0, centre);
         let keep = Keep::Within {
             k,
             spare,

@@ -33,8 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use self::walk::{Block, Report, WIDTH, Walk};
-use super::lgc::positive;
-use super::parameter::fraction;
+use super::parts::parameter::{fraction, positive};
 use crate::neighbor::Neighbors;
 use crate::{Error, Labels, Monitor, Result};
 

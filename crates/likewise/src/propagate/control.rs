@@ -18,11 +18,11 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::confidence::confidence;
-use super::harmonic::with_proportions;
-use super::known::Known;
-use super::parameter::setters;
-use super::{Mass, Mixed, NegativeEdges, Propagate};
+use super::harmonic::deviation;
+use super::parts::confidence::confidence;
+use super::parts::known::Known;
+use super::parts::parameter::setters;
+use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Spread};
 use crate::solve::ConjugateGradient;
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
@@ -81,8 +81,8 @@ impl Control {
 
     setters!(mu pair_factor mass solver);
 
-    /// As [`propagate`](Propagate::propagate), with the negative edges that were used.
-    pub fn propagate_with_negatives(
+    /// Beliefs, and the negative edges that were found for them.
+    fn spread_found(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -95,9 +95,9 @@ impl Control {
         mixed.check()?;
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("label propagation", None);
-        let mut plain = super::harmonic::deviation(&known, self.mu, &mixed.solver(), monitor)?;
+        let mut plain = deviation(&known, self.mu, &self.solver(), monitor)?;
         monitor.end();
-        let f = with_proportions(&known, std::mem::take(&mut plain.x));
+        let f = known.with_proportions(std::mem::take(&mut plain.x));
         let negatives = disagreeing(graph, &f);
         let solution = mixed.solve(&known, &negatives, f, monitor)?;
         let convergence = known.convergence(&[&plain, &solution], monitor);
@@ -108,9 +108,13 @@ impl Control {
 }
 
 impl Propagate for Control {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-        let (beliefs, _) = self.propagate_with_negatives(graph, labels, monitor)?;
-        Ok(beliefs)
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let (beliefs, negatives) = self.spread_found(given.graph, given.labels, monitor)?;
+        Ok(Spread {
+            beliefs,
+            negatives: Some(negatives),
+        })
     }
 }
 
@@ -138,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn run(control: &Control, graph: &Graph, labels: &Labels) -> (Beliefs, NegativeEdges) {
-        (control.propagate_with_negatives(graph, labels, &Monitor::silent())).unwrap()
+        (control.spread_found(graph, labels, &Monitor::silent())).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Diffusion of class-balanced labels, `Z = (I - alpha S)^-1 Y` with `1 / n_c` at the
 //! labeled items of class `c`. Pseudo-label: the largest score. Confidence: that of
-//! [`confidence`](super::confidence), low where several classes arrive with similar scores.
+//! [`confidence`](super::parts::confidence), low where several classes arrive with similar scores.
 //!
 //! **Give it a mutual graph**, whose edges join items that list each other: this function takes
 //! every edge of the graph for such a pair and cannot see whether it is.
@@ -16,15 +16,16 @@
 //! their paper of 2023: labels go along mutual pairs, and the confidence comes from
 //! "the number of different labels propagated to the same point". Its graph, equation and
 //! formula for the confidence were not at hand. Ours: the diffusion of
-//! [`Iscen`], since the form that is fitted on labeled nodes only has nearly
+//! [`Iscen`](super::Iscen), since the form that is fitted on labeled nodes only has nearly
 //! constant rows, and the entropy for the number of labels. Say so in a comparison.
 
 use serde::{Deserialize, Serialize};
 
-use super::parameter::setters;
-use super::{Iscen, Propagate};
+use super::iscen::balanced;
+use super::parts::parameter::setters;
+use super::{Given, Propagate, Spread};
 use crate::solve::ConjugateGradient;
-use crate::{Beliefs, Graph, Labels, Monitor, Result};
+use crate::{Monitor, Result};
 
 /// Parameters of propagation along mutual neighbours.
 ///
@@ -68,24 +69,20 @@ impl Dssml {
 }
 
 impl Propagate for Dssml {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-        let diffusion = (Iscen::new().alpha(self.alpha))
-            .tolerance(self.tolerance)
-            .max_iterations(self.max_iterations);
-        diffusion.unweighted(
-            graph,
-            labels,
-            "propagation along mutual neighbours",
-            monitor,
-        )
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let stage = "propagation along mutual neighbours";
+        Ok(balanced(given, self.alpha, &self.solver(), stage, monitor)?.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::propagate::confidence::confidence;
+    use crate::propagate::Iscen;
+    use crate::propagate::parts::confidence::confidence;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::{Beliefs, Graph, Labels};
 
     fn run(dssml: &Dssml, graph: &Graph, labels: &Labels) -> Beliefs {
         dssml.propagate(graph, labels, &Monitor::silent()).unwrap()

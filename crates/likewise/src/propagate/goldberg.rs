@@ -21,21 +21,19 @@
 //! hinge of a multi-class support vector machine on a kernel, here it is the squared
 //! error on the labeled nodes as in the other methods.
 //!
-//! Needs the feature `exact`, which compiles the solver clarabel.
+//! Needs the cargo feature `exact`, which compiles the solver clarabel; fails without it.
 
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT,
-};
+#[cfg_attr(not(feature = "exact"), path = "goldberg/absent.rs")]
+mod program;
+
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::harmonic::diagonal;
-use super::known::Known;
-use super::lgc::positive;
-use super::parameter::{not_negative, setters};
-use super::{Mass, NegativeEdges};
-use crate::{Beliefs, Error, ErrorKind, Graph, Labels, Monitor, Result};
+use super::mixed::given_or_found;
+use super::parts::known::Known;
+use super::parts::parameter::{not_negative, positive, setters};
+use super::{Given, Mass, NegativeEdges, Propagate, Spread};
+use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
 /// Most nodes, and most unknowns: scores and slacks.
 const NODES: usize = 1000;
@@ -44,15 +42,17 @@ const UNKNOWNS: usize = 200_000;
 /// Parameters of the quadratic program.
 ///
 /// ```
-/// use likewise::propagate::{GoldbergExact, NegativeEdges};
+/// # #[cfg(feature = "exact")] {
+/// use likewise::propagate::{Given, GoldbergExact, NegativeEdges, Propagate};
 /// use likewise::{Graph, Labels, Monitor};
 /// let graph = Graph::new(vec![0, 1, 2], vec![1, 0], vec![1.0, 1.0])?;
 /// let labels = Labels::parse(["cat", "", ]);
 /// let negatives = NegativeEdges::from_pairs(&graph, [(0, 1, 1.0)])?;
 /// // With one class all scores are 1: the two cannot be told apart.
-/// let method = GoldbergExact::new();
-/// let beliefs = method.propagate_given(&graph, &labels, &negatives, &Monitor::silent())?;
+/// let given = Given::new(&graph, &labels).negatives(&negatives);
+/// let beliefs = GoldbergExact::new().spread(&given, &Monitor::silent())?.beliefs;
 /// assert!((beliefs.scores[[1, 0]] - 1.0).abs() < 1e-6);
+/// # }
 /// # Ok::<(), likewise::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,12 +91,13 @@ impl GoldbergExact {
 
     setters!(gamma mass);
 
+    /// Fails where the solver is not in this build.
+    pub(super) fn is_built() -> Result<()> {
+        program::is_built()
+    }
+
     /// Beliefs with the given negative edges.
-    ///
-    /// Fails above 1000 nodes or 200,000 unknowns, if `negatives` is not of this graph, if
-    /// the solver does not finish, and as [`propagate`](super::Propagate::propagate) does.
-    /// It cannot be cancelled while it solves.
-    pub fn propagate_given(
+    fn spread_given(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -107,11 +108,6 @@ impl GoldbergExact {
         not_negative("beta", self.beta)?;
         negatives.check(graph)?;
         let n = graph.n();
-        if n > NODES {
-            return Err(Error::data(format!(
-                "{n} nodes are too many for this method; take at most {NODES}, or Mixed"
-            )));
-        }
         let known = Known::new(graph, labels, monitor)?;
         let inside = |&(i, _, _): &(u32, u32, f64)| known.reached(i as usize);
         let edges: Vec<_> = negatives.edges(graph).filter(inside).collect();
@@ -127,8 +123,7 @@ impl GoldbergExact {
         }
         monitor.start("quadratic program", None);
         monitor.check()?;
-        let program = Program::new(&known, &edges, self);
-        let (x, iterations) = program.solve()?;
+        let (x, iterations) = program::solve(&known, &edges, self.gamma, self.beta)?;
         monitor.end();
         let classes = known.n_classes();
         let scores = Array2::from_shape_fn((n, classes), |(i, c)| {
@@ -145,118 +140,20 @@ impl GoldbergExact {
     }
 }
 
-/// A sparse matrix in the making: rows, columns, values.
-#[derive(Default)]
-struct Triplets(Vec<usize>, Vec<usize>, Vec<f64>);
-
-impl Triplets {
-    fn push(&mut self, row: usize, column: usize, value: f64) {
-        self.0.push(row);
-        self.1.push(column);
-        self.2.push(value);
-    }
-
-    fn matrix(self, rows: usize, columns: usize) -> CscMatrix<f64> {
-        CscMatrix::new_from_triplets(rows, columns, self.0, self.1, self.2)
+impl Propagate for GoldbergExact {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        program::is_built()?;
+        let negatives = given_or_found(given, monitor)?;
+        let beliefs = self.spread_given(given.graph, given.labels, &negatives, monitor)?;
+        Ok(beliefs.into())
     }
 }
 
-/// `min x'Px/2 + q'x` with `Ax + s = b`: the first `equalities` rows have `s = 0`, the others
-/// `s >= 0`. Unknowns: the scores, row by row, then the slacks, edge by edge.
-struct Program {
-    quadratic: CscMatrix<f64>,
-    linear: Vec<f64>,
-    rows: CscMatrix<f64>,
-    bounds: Vec<f64>,
-    equalities: usize,
-}
-
-impl Program {
-    fn new(known: &Known, edges: &[(u32, u32, f64)], method: &GoldbergExact) -> Self {
-        let (graph, classes) = (known.graph, known.n_classes());
-        let n = graph.n();
-        let unknowns = (n + edges.len()) * classes;
-        let mut quadratic = Triplets::default();
-        let mut linear = vec![0.0; unknowns];
-        for (i, d) in diagonal(known, method.gamma).into_iter().enumerate() {
-            for c in 0..classes {
-                // The upper half is enough; a part without labels gets a unit matrix.
-                let reached = known.reached(i);
-                quadratic.push(
-                    i * classes + c,
-                    i * classes + c,
-                    if reached { d } else { 1.0 },
-                );
-                let (columns, weights) = graph.row(i);
-                let later = columns.iter().zip(weights);
-                for (&j, &w) in later.filter(|&(&j, _)| reached && j as usize > i) {
-                    let column = j as usize * classes + c;
-                    quadratic.push(i * classes + c, column, -f64::from(w));
-                }
-            }
-            if let Some(class) = known.label[i] {
-                linear[i * classes + class] = -method.gamma;
-            }
-        }
-        let mut rows = Triplets::default();
-        let mut bounds = vec![1.0; n];
-        for i in 0..n {
-            for c in 0..classes {
-                rows.push(i, i * classes + c, 1.0);
-            }
-        }
-        for (e, &(i, j, s)) in edges.iter().enumerate() {
-            for c in 0..classes {
-                let slack = (n + e) * classes + c;
-                linear[slack] = method.beta * s;
-                let row = bounds.len();
-                rows.push(row, i as usize * classes + c, 1.0);
-                rows.push(row, j as usize * classes + c, 1.0);
-                rows.push(row, slack, -1.0);
-                rows.push(row + 1, slack, -1.0);
-                bounds.extend([1.0, 0.0]);
-            }
-        }
-        Self {
-            quadratic: quadratic.matrix(unknowns, unknowns),
-            linear,
-            rows: rows.matrix(bounds.len(), unknowns),
-            bounds,
-            equalities: n,
-        }
-    }
-
-    fn solve(&self) -> Result<(Vec<f64>, usize)> {
-        let failed = |what: String| {
-            let message = format!("the quadratic program was not solved: {what}");
-            Error::new(ErrorKind::Internal, message)
-        };
-        let cones = [
-            ZeroConeT(self.equalities),
-            NonnegativeConeT(self.bounds.len() - self.equalities),
-        ];
-        let settings = DefaultSettings {
-            verbose: false,
-            ..DefaultSettings::default()
-        };
-        let (p, a) = (&self.quadratic, &self.rows);
-        let mut solver = DefaultSolver::new(p, &self.linear, a, &self.bounds, &cones, settings)
-            .map_err(|e| failed(e.to_string()))?;
-        solver.solve();
-        match solver.solution.status {
-            SolverStatus::Solved | SolverStatus::AlmostSolved => {
-                let iterations = solver.solution.iterations as usize;
-                Ok((std::mem::take(&mut solver.solution.x), iterations))
-            }
-            status => Err(failed(format!("{status:?}"))),
-        }
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "exact"))]
 mod tests {
     use super::*;
-    use crate::propagate::{Harmonic, Propagate};
+    use crate::propagate::Harmonic;
     use crate::reference::{self, path, path_labels};
     use crate::seed;
     use proptest::prelude::*;
@@ -264,7 +161,7 @@ mod tests {
 
     fn run(method: &GoldbergExact, graph: &Graph, labels: &Labels, s: &NegativeEdges) -> Beliefs {
         method
-            .propagate_given(graph, labels, s, &Monitor::silent())
+            .spread_given(graph, labels, s, &Monitor::silent())
             .unwrap()
     }
 
@@ -356,14 +253,15 @@ mod tests {
         assert_eq!(beliefs.pseudo_label, [Some(0), Some(1), None, None]);
         let error = |method: GoldbergExact, graph: &Graph, labels: &Labels| {
             let none = NegativeEdges::from_pairs(graph, []).unwrap();
-            let found = method.propagate_given(graph, labels, &none, &Monitor::silent());
+            let found = method.spread_given(graph, labels, &none, &Monitor::silent());
             found.unwrap_err().to_string()
         };
         let new = GoldbergExact::new;
         assert!(error(new().beta(-1.0), &path(), &path_labels()).starts_with("beta = -1"));
         assert!(error(new(), &path(), &Labels::unknown(4)).contains("no item has"));
         let large = Graph::new(vec![0; 1002], Vec::new(), Vec::new()).unwrap();
-        assert!(error(new(), &large, &Labels::unknown(1001)).contains("1001 nodes"));
+        let refused = new().propagate(&large, &Labels::unknown(1001), &Monitor::silent());
+        assert!(refused.unwrap_err().to_string().contains("1001 nodes"));
         let wide = Graph::new(vec![0; 1001], Vec::new(), Vec::new()).unwrap();
         let many = Labels::from_integers((0..1000).map(|i| i % 300));
         assert!(error(new(), &wide, &many).contains("300000 unknowns"));

@@ -23,10 +23,11 @@ use faer::{Mat, MatRef};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::known::Known;
-use super::parameter::{fraction, setters};
-use super::{Mass, NegativeEdges};
-use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+use super::mixed::given_or_found;
+use super::parts::known::Known;
+use super::parts::parameter::{fraction, setters};
+use super::{Given, Mass, NegativeEdges, Propagate, Spread};
+use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// Most nodes: 72 MB a matrix.
 const MOST: usize = 3000;
@@ -34,7 +35,7 @@ const MOST: usize = 3000;
 /// Parameters of propagation with pairwise constraints.
 ///
 /// ```
-/// use likewise::propagate::{GongExact, NegativeEdges};
+/// use likewise::propagate::{Given, GongExact, NegativeEdges, Propagate};
 /// use likewise::{Graph, Labels, Monitor};
 /// let graph = Graph::new(
 ///     vec![0, 1, 3, 5, 6],
@@ -43,8 +44,8 @@ const MOST: usize = 3000;
 /// )?;
 /// let labels = Labels::parse(["cat", "", "", "dog"]);
 /// let negatives = NegativeEdges::from_pairs(&graph, [(1, 2, 1.0)])?;
-/// let method = GongExact::new();
-/// let beliefs = method.propagate_given(&graph, &labels, &negatives, &Monitor::silent())?;
+/// let given = Given::new(&graph, &labels).negatives(&negatives);
+/// let beliefs = GongExact::new().spread(&given, &Monitor::silent())?.beliefs;
 /// assert_eq!(beliefs.pseudo_label, [Some(0), Some(0), Some(1), Some(1)]);
 /// # Ok::<(), likewise::Error>(())
 /// ```
@@ -76,10 +77,7 @@ impl GongExact {
     setters!(alpha mass);
 
     /// Beliefs with the given negative edges as constraints, besides those of the labels.
-    ///
-    /// Fails above 3000 nodes, if `negatives` is not of this graph, and as
-    /// [`propagate`](super::Propagate::propagate) does.
-    pub fn propagate_given(
+    fn spread_given(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -89,11 +87,6 @@ impl GongExact {
         fraction("alpha", self.alpha)?;
         negatives.check(graph)?;
         let n = graph.n();
-        if n > MOST {
-            return Err(Error::data(format!(
-                "{n} nodes are too many for this method; take at most {MOST}, or Mixed"
-            )));
-        }
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("propagation of pairwise constraints", None);
         let most = graph.weights().iter().copied().fold(0.0_f32, f32::max);
@@ -142,6 +135,15 @@ impl GongExact {
     }
 }
 
+impl Propagate for GongExact {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let negatives = given_or_found(given, monitor)?;
+        let beliefs = self.spread_given(given.graph, given.labels, &negatives, monitor)?;
+        Ok(beliefs.into())
+    }
+}
+
 /// `I - alpha D^-1/2 W D^-1/2`.
 fn system(weights: MatRef<f64>, alpha: f64) -> Mat<f64> {
     let n = weights.nrows();
@@ -175,13 +177,13 @@ fn reshape(weights: MatRef<f64>, pairs: MatRef<f64>) -> Mat<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::propagate::{Lgc, Propagate};
+    use crate::propagate::Lgc;
     use crate::reference::{self, path, path_labels};
     use proptest::prelude::*;
 
     fn run(graph: &Graph, labels: &Labels, s: &NegativeEdges) -> Beliefs {
         GongExact::new()
-            .propagate_given(graph, labels, s, &Monitor::silent())
+            .spread_given(graph, labels, s, &Monitor::silent())
             .unwrap()
     }
 
@@ -196,7 +198,7 @@ mod tests {
             let labels = reference::random_labels(n, classes, seed).compact().0;
             let s = NegativeEdges::weigh(&graph, |i, j, _| f64::from(u8::from((i + j) % 3 == 0)));
             let method = GongExact::new().alpha(alpha);
-            let found = method.propagate_given(&graph, &labels, &s, &Monitor::silent()).unwrap();
+            let found = method.spread_given(&graph, &labels, &s, &Monitor::silent()).unwrap();
             let normal = |w: &Array2<f64>| {
                 let d: Vec<f64> = w.rows().into_iter().map(|r| r.sum().max(1e-100)).collect();
                 Array2::from_shape_fn((n, n), |(i, j)| w[[i, j]] / d[i].sqrt() / d[j].sqrt())
@@ -251,13 +253,14 @@ mod tests {
         assert_eq!(beliefs.pseudo_label, [Some(0), Some(0), None]);
         let error = |method: GongExact, graph: &Graph, labels: &Labels| {
             let none = NegativeEdges::from_pairs(graph, []).unwrap();
-            let found = method.propagate_given(graph, labels, &none, &Monitor::silent());
+            let found = method.spread_given(graph, labels, &none, &Monitor::silent());
             found.unwrap_err().to_string()
         };
         let new = GongExact::new;
         assert!(error(new().alpha(0.0), &path(), &path_labels()).starts_with("alpha = 0"));
         assert!(error(new(), &path(), &Labels::unknown(4)).contains("no item has"));
         let large = Graph::new(vec![0; 3002], Vec::new(), Vec::new()).unwrap();
-        assert!(error(new(), &large, &Labels::unknown(3001)).contains("3001 nodes"));
+        let refused = new().propagate(&large, &Labels::unknown(3001), &Monitor::silent());
+        assert!(refused.unwrap_err().to_string().contains("3001 nodes"));
     }
 }

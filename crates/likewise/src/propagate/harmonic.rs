@@ -14,15 +14,13 @@
 //!
 //! Source: Zhuang and Moulin 2023, eq. (16). The deviation form is ours.
 
-use ndarray::{Array2, Zip};
 use serde::{Deserialize, Serialize};
 
-use super::known::{Known, for_each_row};
-use super::lgc::positive;
-use super::parameter::setters;
-use super::{Mass, Propagate, Session};
+use super::parts::known::Known;
+use super::parts::parameter::{positive, setters};
+use super::{Given, Mass, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Beliefs, Graph, Labels, Monitor, Result};
+use crate::{Monitor, Result};
 
 /// Parameters of label propagation fitted on labeled nodes.
 ///
@@ -42,8 +40,8 @@ use crate::{Beliefs, Graph, Labels, Monitor, Result};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Harmonic {
-    mu: f64,
-    mass: Mass,
+    pub(super) mu: f64,
+    pub(super) mass: Mass,
     tolerance: f64,
     max_iterations: usize,
 }
@@ -67,47 +65,20 @@ impl Harmonic {
     }
 
     setters!(mu mass solver);
-
-    /// Propagates, and keeps what is needed to follow changes of single labels.
-    ///
-    /// Fails as [`propagate`](Propagate::propagate) does.
-    pub fn session<'a>(
-        &self,
-        graph: &'a Graph,
-        labels: &Labels,
-        monitor: &Monitor,
-    ) -> Result<Session<'a>> {
-        positive("mu", self.mu)?;
-        Session::harmonic(graph, labels, self.mu, self.mass, self.solver(), monitor)
-    }
-
-    fn solver(&self) -> ConjugateGradient {
-        ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        }
-    }
 }
 
 impl Propagate for Harmonic {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
         positive("mu", self.mu)?;
-        let known = Known::new(graph, labels, monitor)?;
+        let known = Known::new(given.graph, given.labels, monitor)?;
         monitor.start("label propagation", None);
         let mut solution = deviation(&known, self.mu, &self.solver(), monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
-        let scores = with_proportions(&known, std::mem::take(&mut solution.x));
-        Ok(known.beliefs(scores, self.mass, convergence))
+        let scores = known.with_proportions(std::mem::take(&mut solution.x));
+        Ok(known.beliefs(scores, self.mass, convergence).into())
     }
-}
-
-/// The diagonal of `L + U`; 1 on isolated unlabeled nodes, whose row is otherwise empty.
-pub(super) fn diagonal(known: &Known, mu: f64) -> Vec<f64> {
-    (known.graph.degrees().into_iter().zip(&known.label))
-        .map(|(degree, label)| degree + if label.is_some() { mu } else { 0.0 })
-        .map(|d| if d > 0.0 { d } else { 1.0 })
-        .collect()
 }
 
 /// Solves `(L + U) F' = U (Y - 1 pi^T)`. The exact solution has no component along the
@@ -119,7 +90,7 @@ pub(super) fn deviation(
     solver: &ConjugateGradient,
     monitor: &Monitor,
 ) -> Result<Solution> {
-    let operator = Sparse::new(known.graph, diagonal(known, mu), known.graph.weights());
+    let operator = Sparse::new(known.graph, known.diagonal(mu), known.graph.weights());
     let labeled = known.labeled();
     let mut rhs = known.one_hot_rows(|_| mu);
     for (mut row, &i) in rhs.rows_mut().into_iter().zip(&labeled) {
@@ -130,21 +101,11 @@ pub(super) fn deviation(
     Ok(solution)
 }
 
-/// `F = 1 pi^T + F'`, in the place of `F'`.
-pub(super) fn with_proportions(known: &Known, mut deviation: Array2<f64>) -> Array2<f64> {
-    for_each_row(&mut deviation, |i, row| {
-        Zip::from(row)
-            .and(known.proportions(i))
-            .for_each(|s, pi| *s += pi);
-    });
-    deviation
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{Label, Labels};
+    use crate::{Beliefs, Graph, Label, Labels};
     use proptest::prelude::*;
 
     fn run(harmonic: &Harmonic, graph: &Graph, labels: &Labels) -> Beliefs {

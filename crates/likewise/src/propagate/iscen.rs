@@ -4,7 +4,7 @@
 //! `Z = (I - alpha S)^-1 Y` with `S = D^-1/2 W D^-1/2` and `1 / n_c` at the labeled items of
 //! class `c`, so that each class sends out the same amount. Pseudo-label: the largest
 //! score. Confidence: `omega_i / max omega` with the `omega` of
-//! [`confidence`](super::confidence), and 1 on labeled items.
+//! [`confidence`](super::parts::confidence), and 1 on labeled items.
 //!
 //! **Use it** as the labeling step of a network trained on pseudo-labels, with
 //! [`class_weights`] in its loss. **Not** for confidences to compare between runs: they
@@ -20,13 +20,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Propagate;
-use super::confidence::confidence;
-use super::diffusion::diffuse;
-use super::known::Known;
-use super::parameter::setters;
+use super::parts::confidence::confidence;
+use super::parts::diffusion::diffuse;
+use super::parts::known::Known;
+use super::parts::parameter::setters;
+use super::{Given, Propagate, Spread};
 use crate::solve::ConjugateGradient;
-use crate::{Beliefs, Graph, Labels, Monitor, Result};
+use crate::{Beliefs, Monitor, Result};
 
 /// Parameters of label propagation for deep semi-supervised learning.
 ///
@@ -80,37 +80,14 @@ impl Iscen {
     }
 
     setters!(alpha solver);
-
-    /// Beliefs whose confidence is not divided by the largest one.
-    pub(super) fn unweighted(
-        &self,
-        graph: &Graph,
-        labels: &Labels,
-        stage: &str,
-        monitor: &Monitor,
-    ) -> Result<Beliefs> {
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
-        let known = Known::new(graph, labels, monitor)?;
-        let mut y = known.one_hot(|_| 1.0);
-        for mut column in y.columns_mut() {
-            column /= column.sum();
-        }
-        monitor.start(stage, None);
-        let mut solution = diffuse(graph, self.alpha, y, &solver, monitor)?;
-        monitor.end();
-        let z = std::mem::take(&mut solution.x);
-        let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs_of(z, None, convergence))
-    }
 }
 
 impl Propagate for Iscen {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-        let mut beliefs = self.unweighted(graph, labels, "diffusion of labels", monitor)?;
-        let (_, kept) = labels.compact();
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let stage = "diffusion of labels";
+        let mut beliefs = balanced(given, self.alpha, &self.solver(), stage, monitor)?;
+        let (_, kept) = given.labels.compact();
         let kept: Vec<usize> = kept.into_iter().map(|class| class as usize).collect();
         let all = confidence(beliefs.scores.select(ndarray::Axis(1), &kept).view());
         let most = all.into_iter().fold(0.0, f32::max);
@@ -120,8 +97,29 @@ impl Propagate for Iscen {
                 *omega /= most;
             }
         }
-        Ok(beliefs)
+        Ok(beliefs.into())
     }
+}
+
+/// Beliefs from class-balanced labels; confidences are not divided by the largest.
+pub(super) fn balanced(
+    given: &Given,
+    alpha: f64,
+    solver: &ConjugateGradient,
+    stage: &str,
+    monitor: &Monitor,
+) -> Result<Beliefs> {
+    let known = Known::new(given.graph, given.labels, monitor)?;
+    let mut y = known.one_hot(|_| 1.0);
+    for mut column in y.columns_mut() {
+        column /= column.sum();
+    }
+    monitor.start(stage, None);
+    let mut solution = diffuse(given.graph, alpha, y, solver, monitor)?;
+    monitor.end();
+    let z = std::mem::take(&mut solution.x);
+    let convergence = known.convergence(&[&solution], monitor);
+    Ok(known.beliefs_of(z, None, convergence))
 }
 
 /// Weight of each class in a loss: `(n / C) / n_c`, with `n_c` the items whose pseudo-label is
@@ -141,9 +139,9 @@ pub fn class_weights(beliefs: &Beliefs) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Label;
     use crate::propagate::Lgc;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::{Graph, Label, Labels};
     use proptest::prelude::*;
 
     fn run(iscen: &Iscen, graph: &Graph, labels: &Labels) -> Beliefs {

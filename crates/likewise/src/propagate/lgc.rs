@@ -17,11 +17,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::known::{Known, for_each_row};
-use super::parameter::setters;
-use super::{Mass, Propagate};
+use super::parts::known::{Known, for_each_row};
+use super::parts::parameter::{positive, setters};
+use super::{Given, Mass, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+use crate::{Monitor, Result};
 
 /// Parameters of local and global consistency.
 ///
@@ -77,17 +77,15 @@ impl Lgc {
 }
 
 impl Propagate for Lgc {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
         positive("mu", self.mu)?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
-        let known = Known::new(graph, labels, monitor)?;
+        let solver = self.solver();
+        let known = Known::new(given.graph, given.labels, monitor)?;
         let mut solution = solve(&known, self.mu, &solver, monitor)?;
         let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs(scores, self.mass, convergence))
+        Ok(known.beliefs(scores, self.mass, convergence).into())
     }
 }
 
@@ -109,19 +107,11 @@ pub(super) fn solve(
     Ok(solution)
 }
 
-/// Fails unless `value` is a finite number above 0.
-pub(super) fn positive(field: &str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::parameter(field, value, "must be finite and above 0"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::{Beliefs, Graph, Labels};
     use ndarray::Array2;
     use proptest::prelude::*;
 

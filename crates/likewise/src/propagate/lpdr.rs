@@ -32,18 +32,16 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::harmonic::{diagonal, with_proportions};
-use super::known::Known;
-use super::lgc::positive;
-use super::parameter::{not_negative, setters};
-use super::{Mass, Mixed, NegativeEdges, Propagate};
+use super::parts::known::Known;
+use super::parts::parameter::{not_negative, positive, setters};
+use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Spread};
 use crate::solve::{ConjugateGradient, MinRes, Operator, Sparse, minres};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
 /// Parameters of propagation with dissimilarity regularisation.
 ///
 /// ```
-/// use likewise::propagate::{Lpdr, NegativeEdges};
+/// use likewise::propagate::{Given, Lpdr, NegativeEdges, Propagate};
 /// use likewise::{Graph, Labels, Monitor};
 /// let graph = Graph::new(
 ///     vec![0, 1, 3, 5, 6],
@@ -52,7 +50,8 @@ use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 /// )?;
 /// let labels = Labels::parse(["cat", "", "", "dog"]);
 /// let negatives = NegativeEdges::from_pairs(&graph, [(1, 2, 0.25)])?;
-/// let beliefs = Lpdr::new().propagate_given(&graph, &labels, &negatives, &Monitor::silent())?;
+/// let given = Given::new(&graph, &labels).negatives(&negatives);
+/// let beliefs = Lpdr::new().spread(&given, &Monitor::silent())?.beliefs;
 /// // The middle edge weighs 1/2 - 1/4: the scores of its ends are 4/6.02 apart.
 /// let gap = beliefs.scores[[1, 0]] - beliefs.scores[[2, 0]];
 /// assert!((gap - 4.0 / 6.02).abs() < 1e-9);
@@ -118,10 +117,7 @@ impl Lpdr {
     setters!(gamma pair_factor mass solver);
 
     /// Beliefs with negative edges that are given, of an oracle for instance.
-    ///
-    /// Fails as [`propagate`](Propagate::propagate) does, and if `negatives` is not of
-    /// this graph.
-    pub fn propagate_given(
+    fn spread_given(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -137,7 +133,7 @@ impl Lpdr {
     /// Number of negative eigenvalues of the system: of directions along which the
     /// objective is unbounded below. 0 if it has a minimum.
     ///
-    /// Fails as [`propagate_given`](Self::propagate_given) does, and above 4000 nodes, since
+    /// Fails as [`spread`](Propagate::spread) does, and above 4000 nodes, since
     /// it is O(n³).
     pub fn negative_pivots_exact(
         &self,
@@ -174,7 +170,7 @@ impl Lpdr {
 
     fn diagonal(&self, known: &Known, negatives: &NegativeEdges) -> Vec<f64> {
         let pushed = negatives.degrees(known.graph);
-        (diagonal(known, self.gamma).into_iter().zip(pushed))
+        (known.diagonal(self.gamma).into_iter().zip(pushed))
             .map(|(d, s)| d - self.pair_factor * self.lambda * s)
             .collect()
     }
@@ -200,10 +196,7 @@ impl Lpdr {
                     .scaled_add(-self.gamma, &known.proportions(i));
             }
         }
-        let stop = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
+        let stop = self.solver();
         monitor.start("propagation with dissimilarity", None);
         let mut found = MinRes { stop }.solve(&operator, rhs.view(), monitor)?;
         monitor.end();
@@ -222,17 +215,22 @@ impl Lpdr {
                 known.n_classes()
             ));
         }
-        let scores = with_proportions(known, std::mem::take(&mut found.solution.x));
+        let scores = known.with_proportions(std::mem::take(&mut found.solution.x));
         Ok(known.beliefs(scores, self.mass, convergence))
     }
 }
 
 impl Propagate for Lpdr {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        if let Some(negatives) = given.negatives {
+            let beliefs = self.spread_given(given.graph, given.labels, negatives, monitor)?;
+            return Ok(beliefs.into());
+        }
         self.check()?;
-        let known = Known::new(graph, labels, monitor)?;
+        let known = Known::new(given.graph, given.labels, monitor)?;
         let (_, _, negatives) = self.search.search(&known, monitor)?;
-        self.solve(&known, &negatives, monitor)
+        Ok(self.solve(&known, &negatives, monitor)?.into())
     }
 }
 
@@ -255,7 +253,7 @@ mod tests {
     }
 
     fn given(lpdr: &Lpdr, graph: &Graph, labels: &Labels, s: &NegativeEdges) -> Beliefs {
-        lpdr.propagate_given(graph, labels, s, &Monitor::silent())
+        lpdr.spread_given(graph, labels, s, &Monitor::silent())
             .unwrap()
     }
 
@@ -336,7 +334,7 @@ mod tests {
                 sink.lock().unwrap().push(text.clone());
             }
         });
-        let beliefs = lpdr.propagate_given(&graph, &path_labels(), &s, &monitor);
+        let beliefs = lpdr.spread_given(&graph, &path_labels(), &s, &monitor);
         let beliefs = beliefs.unwrap();
         assert!(beliefs.convergence.negative_curvature > Some(0));
         assert!(

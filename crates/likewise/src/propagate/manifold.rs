@@ -2,7 +2,7 @@
 //! Zhuang and Moulin reads Mining on Manifolds.
 //!
 //! An edge of the kNN graph is negative, with weight 1, if only one of its ends lists the
-//! other. Then mixed propagation runs with these edges, [`Mixed::propagate_given`].
+//! other. Then the last step of [`Mixed`] runs with these edges.
 //!
 //! **Use it** to compare with the published table. **Not** to label data: it does not look
 //! at the labels, most one-sided neighbours are of one class, and with weight 1 they
@@ -18,41 +18,54 @@
 //! Source: Zhuang and Moulin, CVPR 2023, section 4.4 (`MoM` of table 3), after Iscen et
 //! al., "Mining on manifolds", CVPR 2018.
 
-use super::{Mixed, NegativeEdges, Propagate};
-use crate::neighbor::Neighbors;
-use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// Mixed propagation with the one-sided neighbours as negative edges.
+use super::mixed::Fit;
+use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Scale, Spread};
+use crate::neighbor::Neighbors;
+use crate::{Error, ErrorKind, Graph, Monitor, Result};
+
+/// Mixed propagation with the one-sided neighbours as negative edges; it must be
+/// [given the neighbours](Given::neighbors).
+///
+/// Its parameters are those of [`Mixed`], of which `lambda` and `scale` have no part in it.
 ///
 /// ```
-/// use likewise::neighbor::{KnnGraph, Metric, exact};
-/// use likewise::propagate::{Manifold, Propagate};
+/// use likewise::graph::KnnGraph;
+/// use likewise::neighbor::{Metric, exact};
+/// use likewise::propagate::{Given, Manifold, Propagate};
 /// use likewise::{Labels, Monitor};
 /// let monitor = Monitor::silent();
 /// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.6, 0.6], [0.0, 1.0]];
 /// let neighbors = exact(x.view(), 1, Metric::Cosine, &monitor)?;
 /// let graph = KnnGraph::new().from_neighbors(&neighbors)?;
 /// let labels = Labels::parse(["a", "", "", "b"]);
-/// let beliefs = Manifold::new(&neighbors).propagate(&graph, &labels, &monitor)?;
-/// assert_eq!(beliefs.pseudo_label[1], Some(0));
+/// let given = Given::new(&graph, &labels).neighbors(&neighbors);
+/// let spread = Manifold::new().spread(&given, &monitor)?;
+/// assert_eq!(spread.beliefs.pseudo_label[1], Some(0));
 /// # Ok::<(), likewise::Error>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct Manifold<'a> {
-    neighbors: &'a Neighbors,
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Manifold {
     mixed: Mixed,
 }
 
-impl<'a> Manifold<'a> {
-    /// With the printed values of [`Mixed::paper`].
-    pub fn new(neighbors: &'a Neighbors) -> Self {
+impl Default for Manifold {
+    fn default() -> Self {
         Self {
-            neighbors,
             mixed: Mixed::paper(),
         }
     }
+}
 
-    /// Parameters of the mixed propagation; its `lambda` and `scale` have no part in it.
+impl Manifold {
+    /// With the printed values of [`Mixed::paper`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Parameters of the mixed propagation.
     #[must_use]
     pub fn mixed(mut self, mixed: Mixed) -> Self {
         self.mixed = mixed;
@@ -60,10 +73,41 @@ impl<'a> Manifold<'a> {
     }
 }
 
-impl Propagate for Manifold<'_> {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-        let negatives = one_sided(graph, self.neighbors)?;
-        (self.mixed).propagate_given(graph, labels, &negatives, monitor)
+/// The fields of [`Mixed`], of which those that are left out are the printed ones.
+#[derive(Deserialize)]
+#[serde(remote = "Mixed", default = "Mixed::paper", deny_unknown_fields)]
+struct Printed {
+    beta: f64,
+    lambda: f64,
+    mu: f64,
+    pair_factor: f64,
+    scale: Scale,
+    fit: Fit,
+    mass: Mass,
+    tolerance: f64,
+    max_iterations: usize,
+}
+
+impl<'de> Deserialize<'de> for Manifold {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        Printed::deserialize(from).map(|mixed| Self { mixed })
+    }
+}
+
+impl Propagate for Manifold {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let Some(neighbors) = given.neighbors else {
+            let message = "manifold needs neighbour lists";
+            return Err(Error::new(ErrorKind::Parameter, message));
+        };
+        let negatives = one_sided(given.graph, neighbors)?;
+        let mixed = &self.mixed;
+        let beliefs = mixed.spread_given(given.graph, given.labels, &negatives, monitor)?;
+        Ok(Spread {
+            beliefs,
+            negatives: Some(negatives),
+        })
     }
 }
 
@@ -97,10 +141,11 @@ pub fn one_sided(graph: &Graph, neighbors: &Neighbors) -> Result<NegativeEdges> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::neighbor::{KnnGraph, Metric, exact};
+    use crate::graph::KnnGraph;
+    use crate::neighbor::{Metric, exact};
     use crate::propagate::Harmonic;
     use crate::reference::path;
-    use crate::{ErrorKind, Label, seed};
+    use crate::{Beliefs, Label, Labels, seed};
     use ndarray::{Array2, array};
     use proptest::prelude::*;
     use rand::RngExt;
@@ -151,9 +196,10 @@ mod tests {
             let right = beliefs.pseudo_label.iter().zip(truth.items());
             right.filter(|(p, t)| **p == t.class()).count() as f64 / n as f64
         };
-        let mined = Manifold::new(&found).propagate(&graph, &labels, &monitor);
+        let mined =
+            Manifold::new().spread(&Given::new(&graph, &labels).neighbors(&found), &monitor);
         let plain = Harmonic::new().propagate(&graph, &labels, &monitor);
-        let (mined, plain) = (accuracy(mined.unwrap()), accuracy(plain.unwrap()));
+        let (mined, plain) = (accuracy(mined.unwrap().beliefs), accuracy(plain.unwrap()));
         assert!(
             plain > 0.6 && mined < 0.75 * plain,
             "plain {plain}, mined {mined}"
@@ -192,7 +238,7 @@ mod tests {
         let edges: Vec<_> = negatives.edges(&graph).collect();
         assert_eq!(edges, [(1, 2, 1.0)]);
         let labels = Labels::parse(["a", "", "", "b"]);
-        let other = Mixed::new().propagate_given(&path(), &labels, &negatives, &Monitor::silent());
+        let other = Mixed::new().spread_given(&path(), &labels, &negatives, &Monitor::silent());
         assert_eq!(other.unwrap_err().kind(), ErrorKind::Data);
     }
 
@@ -204,10 +250,10 @@ mod tests {
             .unwrap();
         let labels = crate::reference::random_labels(200, 4, 2);
         let (all, negatives) = Mixed::new()
-            .propagate_with_negatives(&graph, &labels, &Monitor::silent())
+            .spread_found(&graph, &labels, &Monitor::silent())
             .unwrap();
         let given = Mixed::new()
-            .propagate_given(&graph, &labels, &negatives, &Monitor::silent())
+            .spread_given(&graph, &labels, &negatives, &Monitor::silent())
             .unwrap();
         assert_eq!(given.pseudo_label, all.pseudo_label);
         for (a, b) in given.scores.iter().zip(&all.scores) {

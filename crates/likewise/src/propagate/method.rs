@@ -1,55 +1,91 @@
-//! Any propagation method as one value: for recipes and the command line.
+//! The list of the propagation methods: their names, types and abilities.
+//!
+//! A new method is a line here; the command, recipes and the contract tests follow from it.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Control, Dssml, Harmonic, Iscen, Lgc, Lpdr, Mixed, Propagate};
-use crate::{Beliefs, Graph, Labels, Monitor, Result};
+use super::given::{Listed, check_nodes};
+use super::{
+    Ability, Control, Dssml, Given, GoldbergExact, GongExact, Harmonic, Iscen, Lgc, Lpdr, Manifold,
+    Mass, Mixed, NegativeLabels, Propagate, Spread, TongJinExact,
+};
+use crate::{Error, Monitor, Result};
 
-/// One line a method: its name for people, its type, and what it is.
+/// One line a method: its name for people, its variant, its type, its source, its abilities, and
+/// what it is.
 macro_rules! methods {
-    ($($name:literal $method:ident, $what:literal;)*) => {
+    ($($name:literal $variant:ident($type:ident) $file:literal [$($ability:expr),*],
+        $what:literal;)*) => {
         /// A propagation method with its parameters.
         ///
         /// ```
         /// use likewise::propagate::Method;
-        /// assert!(Method::named("lgc").is_some());
-        /// assert!(Method::named("nosuch").is_none());
+        /// assert_eq!(Method::named("lgc")?.name(), "lgc");
+        /// assert!(Method::named("nosuch").is_err());
+        /// # Ok::<(), likewise::Error>(())
         /// ```
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "method", rename_all = "lowercase")]
+        #[serde(tag = "method")]
         pub enum Method {
-            $(#[doc = $what] $method($method),)*
+            $(#[doc = $what] #[serde(rename = $name)] $variant($type),)*
         }
+
+        $(impl Listed for $type {
+            const NAME: &'static str = $name;
+            const ABILITIES: &'static [Ability] = &[$($ability),*];
+        })*
 
         impl Method {
             /// Names of all methods.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
+            /// What each method is, in the order of [`NAMES`](Self::NAMES).
+            pub const ABOUT: &'static [&'static str] = &[$($what),*];
+
+            /// The source of each method, whose doc comment explains it.
+            pub const SOURCES: &'static [&'static str] = &[$(include_str!($file)),*];
+
             /// The method of this name with its default parameters.
-            pub fn named(name: &str) -> Option<Self> {
-                Some(match name {
-                    $($name => Self::$method($method::default()),)*
-                    _ => return None,
-                })
+            ///
+            /// Fails where there is no such method, or not in this build: `goldberg` needs the
+            /// cargo feature `exact`.
+            pub fn named(name: &str) -> Result<Self> {
+                let method = match name {
+                    $($name => Self::$variant($type::default()),)*
+                    _ => {
+                        let rule = format!("there are: {}", Self::NAMES.join(", "));
+                        return Err(Error::parameter("method", name, &rule));
+                    }
+                };
+                method.is_built().map(|()| method)
             }
 
             /// The name of this method.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$method(_) => $name,)*
+                    $(Self::$variant(_) => $name,)*
                 }
+            }
+
+            /// What it needs, takes and gives besides a graph, labels and beliefs.
+            pub fn abilities(&self) -> &'static [Ability] {
+                match self {
+                    $(Self::$variant(_) => $type::ABILITIES,)*
+                }
+            }
+
+            /// The names of the methods that have an ability.
+            pub fn names_with(ability: Ability) -> Vec<&'static str> {
+                let all = [$(($name, $type::ABILITIES)),*];
+                let with = all.into_iter().filter(|(_, abilities)| abilities.contains(&ability));
+                with.map(|(name, _)| name).collect()
             }
         }
 
         impl Propagate for Method {
-            fn propagate(
-                &self,
-                graph: &Graph,
-                labels: &Labels,
-                monitor: &Monitor,
-            ) -> Result<Beliefs> {
+            fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
                 match self {
-                    $(Self::$method(m) => m.propagate(graph, labels, monitor),)*
+                    $(Self::$variant(m) => m.spread(given, monitor),)*
                 }
             }
         }
@@ -57,37 +93,165 @@ macro_rules! methods {
 }
 
 methods! {
-    "lgc" Lgc, "Local and global consistency.";
-    "harmonic" Harmonic, "Harmonic propagation, fitted on labeled nodes only.";
-    "mixed" Mixed, "Mixed propagation with negative edges.";
-    "control" Control, "Mixed propagation whose negative edges are found without cutting edges.";
-    "lpdr" Lpdr, "Dissimilarity regularisation.";
-    "iscen" Iscen, "Class-balanced diffusion, for deep semi-supervised learning.";
-    "dssml" Dssml, "Class-balanced diffusion on a graph that must be mutual.";
+    "lgc" Lgc(Lgc) "lgc.rs" [],
+        "Local and global consistency (Zhou 2003).";
+    "harmonic" Harmonic(Harmonic) "harmonic.rs" [],
+        "Fitted on labeled items only (U-modified).";
+    "mixed" Mixed(Mixed) "mixed.rs" [Ability::TakesNegatives, Ability::FindsNegatives],
+        "With negative edges found by edge removal.";
+    "control" Control(Control) "control.rs" [Ability::FindsNegatives],
+        "With negative edges found without it.";
+    "manifold" Manifold(Manifold) "manifold.rs" [Ability::NeedsNeighbors, Ability::FindsNegatives],
+        "With one-sided neighbours as negative edges (`MoM`).";
+    "lpdr" Lpdr(Lpdr) "lpdr.rs" [Ability::TakesNegatives],
+        "Dissimilarity regularisation (Zheng and Ip 2013).";
+    "iscen" Iscen(Iscen) "iscen.rs" [],
+        "Class-balanced diffusion (Iscen 2019).";
+    "dssml" Dssml(Dssml) "dssml.rs" [],
+        "The same on a mutual graph (Zhuang and Moulin 2021).";
+    "negative-labels" NegativeLabels(NegativeLabels) "negative_labels.rs" [Ability::TakesExclusions],
+        "With labels of the form \"not this class\" (Zoidi 2016).";
+    "tong-jin" TongJin(TongJinExact) "tong_jin.rs"
+        [Ability::TakesNegatives, Ability::Dense { most_nodes: TongJinExact::MOST_NODES }],
+        "Dense, two classes (Tong and Jin 2007), a few thousand items.";
+    "gong" Gong(GongExact) "gong.rs"
+        [Ability::TakesNegatives, Ability::Dense { most_nodes: GongExact::MOST_NODES }],
+        "Dense propagation of pairwise constraints (Gong 2014), a few thousand items.";
+    "goldberg" Goldberg(GoldbergExact) "goldberg.rs"
+        [Ability::TakesNegatives, Ability::Dense { most_nodes: GoldbergExact::MOST_NODES }],
+        "Dense quadratic program (Goldberg 2007), a few hundred items.";
+}
+
+impl Method {
+    /// Whether it has an ability.
+    pub fn has(&self, ability: Ability) -> bool {
+        self.abilities().contains(&ability)
+    }
+
+    /// Fails where `n` nodes are too many for it, as its run would: before a graph of so many
+    /// is built.
+    pub fn check_nodes(&self, n: usize) -> Result<()> {
+        check_nodes(self.name(), self.abilities(), n)
+    }
+
+    fn is_built(&self) -> Result<()> {
+        match self {
+            Self::Goldberg(_) => GoldbergExact::is_built(),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for Method {
+    /// [`Lgc`] with [`Mass::Uniform`]: on real data no form of [`Mixed`] was never worse, though
+    /// some do better on most sets, see [`mixed`](super::mixed).
     fn default() -> Self {
-        Self::Mixed(Mixed::default())
+        Self::Lgc(Lgc::new().mass(Mass::Uniform))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reference::{path, path_labels};
 
     #[test]
-    fn every_method_is_found_by_its_name_and_by_its_json_and_works() {
+    fn every_method_is_found_by_its_name_and_by_its_json() {
+        assert_eq!(Method::NAMES.len(), Method::ABOUT.len());
         for name in Method::NAMES {
+            if *name == "goldberg" && !cfg!(feature = "exact") {
+                let error = Method::named(name).unwrap_err().to_string();
+                assert!(error.contains("cargo feature `exact`"), "{error}");
+                continue;
+            }
             let method = Method::named(name).unwrap();
             assert_eq!(method.name(), *name);
             let json = serde_json::to_string(&method).unwrap();
-            assert!(json.contains(&format!("\"method\":\"{name}\"")), "{json}");
+            assert!(
+                json.starts_with(&format!("{{\"method\":\"{name}\",")),
+                "{json}"
+            );
             assert_eq!(serde_json::from_str::<Method>(&json).unwrap(), method);
-            let beliefs = method.propagate(&path(), &path_labels(), &Monitor::silent());
-            let pseudo_label = beliefs.unwrap().pseudo_label;
-            assert_eq!(pseudo_label, [Some(0), Some(0), Some(1), Some(1)], "{name}");
+            let bare = format!("{{\"method\":\"{name}\"}}");
+            assert_eq!(serde_json::from_str::<Method>(&bare).unwrap(), method);
+            let wrong = format!("{{\"method\":\"{name}\",\"nosuch\":1}}");
+            let error = serde_json::from_str::<Method>(&wrong)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains("unknown field `nosuch`, expected"),
+                "{error}"
+            );
         }
+        let error = Method::named("nosuch").unwrap_err().to_string();
+        assert!(
+            error.starts_with("method = nosuch: there are: lgc, harmonic"),
+            "{error}"
+        );
+    }
+
+    /// What recipes and run folders hold.
+    #[test]
+    fn the_json_of_the_methods_stays_as_it_is() {
+        let json = |name: &str| serde_json::to_string(&Method::named(name).unwrap()).unwrap();
+        let mu = 1.0 / 99.0;
+        let solver = "\"tolerance\":1e-10,\"max_iterations\":";
+        let mixed = |beta: &str, scale: &str| {
+            format!("{beta},\"mu\":{mu},{scale},\"fit\":\"labeled\",\"mass\":\"none\",{solver}")
+        };
+        let standard = mixed(
+            "\"beta\":1.0,\"lambda\":3.0",
+            "\"pair_factor\":1.0,\"scale\":\"standardised\"",
+        );
+        let printed = mixed(
+            "\"beta\":1.0,\"lambda\":4.0",
+            "\"pair_factor\":2.0,\"scale\":\"literal\"",
+        );
+        for (name, fields) in [
+            ("lgc", format!("\"mu\":{mu},\"mass\":\"none\",{solver}")),
+            (
+                "harmonic",
+                format!("\"mu\":{mu},\"mass\":\"none\",{solver}"),
+            ),
+            ("mixed", standard.clone()),
+            (
+                "control",
+                format!("\"beta\":1.0,\"mu\":{mu},\"pair_factor\":2.0,\"mass\":\"none\",{solver}"),
+            ),
+            ("manifold", printed),
+            (
+                "lpdr",
+                format!(
+                    "\"gamma\":100.0,\"lambda\":1.0,\"pair_factor\":1.0,\"search\":{{{standard}"
+                ),
+            ),
+            ("iscen", format!("\"alpha\":0.99,{solver}")),
+            ("dssml", format!("\"alpha\":0.99,{solver}")),
+            (
+                "negative-labels",
+                format!("\"excluded\":[],\"eta\":1.0,\"alpha\":0.99,{solver}"),
+            ),
+            (
+                "tong-jin",
+                "\"gamma\":100.0,\"share\":0.5,\"mass\":\"none\"}".into(),
+            ),
+            ("gong", "\"alpha\":0.99,\"mass\":\"none\"}".into()),
+        ] {
+            let found = json(name);
+            let expected = format!("{{\"method\":\"{name}\",{fields}");
+            assert!(found.starts_with(&expected), "{found}\n{expected}");
+        }
+    }
+
+    #[test]
+    fn the_list_says_who_takes_and_finds_what() {
+        let taking = Method::names_with(Ability::TakesNegatives);
+        assert_eq!(taking, ["mixed", "lpdr", "tong-jin", "gong", "goldberg"]);
+        let finding = Method::names_with(Ability::FindsNegatives);
+        assert_eq!(finding, ["mixed", "control", "manifold"]);
+        let gong = Method::Gong(GongExact::new());
+        assert!(gong.check_nodes(3000).is_ok() && Method::default().check_nodes(1 << 30).is_ok());
+        let error = gong.check_nodes(3001).unwrap_err().to_string();
+        let said = "3001 nodes are too many for gong, which takes at most 3000; take mixed";
+        assert_eq!(error, said);
     }
 }

@@ -2,7 +2,7 @@
 //! it keep them apart.
 //!
 //! 1. [`Harmonic`](super::Harmonic) label propagation gives `F`.
-//! 2. Each edge is cut in turn to find the [negative edges](super::negative), `S`.
+//! 2. Each edge is cut in turn to find the [negative edges](super::parts::negative), `S`.
 //! 3. `G` minimises `tr G^T L G / 2 + tr (G-Y)^T U (G-Y) / 2 +
 //!    beta f / 4 sum_ij S_ij |G_i + G_j|^2`, that is
 //!    `[L + U + f beta (D_S + S)] G = U Y` with the pair factor `f`.
@@ -21,7 +21,8 @@
 //! better beyond the 95 % interval of ten draws in 19 of 33 reported cases and worse in 1, by 1 of
 //! 100 items; among those for choosing better in 12 of 24 and worse in 3, by 3 of 100 at most.
 //! The default was better in 15 and 7, worse in 10 and 11. The gain is largest, 4 to 6 of 100
-//! items, where labels are drawn at random from unequal classes (`experiments/000-default.toml`).
+//! items, where labels are drawn at random from unequal classes
+//! (`experiments/propagation-default.toml`).
 //!
 //! The scale of `F` decides whether step 2 finds anything, see [`Scale`].
 //!
@@ -35,18 +36,18 @@
 //! relative residual of 1e-10 instead of 1e-6, since with `mu = 1/99` the class signal is
 //! small and a few more iterations are cheap.
 
-mod scaling;
+use std::borrow::Cow;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use self::scaling::{Scaling, standard};
-use super::harmonic::{deviation, diagonal, with_proportions};
-use super::known::{Known, for_each_row};
-use super::lgc::{self, positive};
-use super::negative::{Estimate, NegativeEdges};
-use super::parameter::setters;
-use super::{Mass, Propagate, Session};
+use super::harmonic::deviation;
+use super::lgc;
+use super::parts::known::{Known, for_each_row};
+use super::parts::negative::{Estimate, NegativeEdges};
+use super::parts::parameter::{positive, setters};
+use super::parts::scaling::{Scaling, standard};
+use super::{Given, Mass, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
 
@@ -95,7 +96,7 @@ pub enum Fit {
 /// Parameters of mixed label propagation.
 ///
 /// ```
-/// use likewise::neighbor::KnnGraph;
+/// use likewise::graph::KnnGraph;
 /// use likewise::propagate::{Mixed, Propagate};
 /// use likewise::{Labels, Monitor, seed};
 /// use ndarray::Array2;
@@ -119,15 +120,15 @@ pub enum Fit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mixed {
-    beta: f64,
-    lambda: f64,
+    pub(super) beta: f64,
+    pub(super) lambda: f64,
     pub(super) mu: f64,
-    pair_factor: f64,
-    scale: Scale,
+    pub(super) pair_factor: f64,
+    pub(super) scale: Scale,
     pub(super) fit: Fit,
     pub(super) mass: Mass,
-    tolerance: f64,
-    max_iterations: usize,
+    pub(super) tolerance: f64,
+    pub(super) max_iterations: usize,
 }
 
 impl Default for Mixed {
@@ -213,29 +214,8 @@ impl Mixed {
 
     setters!(mu pair_factor mass solver);
 
-    /// Propagates, and keeps what is needed to follow changes of single labels.
-    ///
-    /// Fails as [`propagate`](Propagate::propagate) does.
-    pub fn session<'a>(
-        &self,
-        graph: &'a Graph,
-        labels: &Labels,
-        monitor: &Monitor,
-    ) -> Result<Session<'a>> {
-        self.check()?;
-        if self.fit == Fit::All {
-            let rule = "a session follows labels that only labeled items are fitted to";
-            return Err(Error::parameter("fit", "all", rule));
-        }
-        if self.scale == Scale::Probability {
-            let rule = "a session follows harmonic propagation, which this scale does not use";
-            return Err(Error::parameter("scale", "probability", rule));
-        }
-        Session::mixed(self.clone(), graph, labels, monitor)
-    }
-
-    /// As [`propagate`](Propagate::propagate), with the negative edges that were used.
-    pub fn propagate_with_negatives(
+    /// Beliefs, and the negative edges that were found for them.
+    pub(super) fn spread_found(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -252,10 +232,7 @@ impl Mixed {
 
     /// Step 3 alone, with negative edges that are given: of an oracle, of
     /// [`manifold::one_sided`](super::manifold::one_sided), or of an earlier run.
-    ///
-    /// Fails as [`propagate`](Propagate::propagate) does, and if `negatives` is not of
-    /// this graph.
-    pub fn propagate_given(
+    pub(super) fn spread_given(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -266,7 +243,7 @@ impl Mixed {
         negatives.check(graph)?;
         let known = Known::new(graph, labels, monitor)?;
         let start = Array2::zeros((graph.n(), known.n_classes()));
-        let start = with_proportions(&known, start);
+        let start = known.with_proportions(start);
         let mixed = self.solve(&known, negatives, start, monitor)?;
         let convergence = known.convergence(&[&mixed], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
@@ -314,14 +291,7 @@ impl Mixed {
         monitor.end();
         // Nothing of F is a good start for G, whose rows are nearly the proportions.
         f.fill(0.0);
-        Ok((plain, with_proportions(known, f), negatives))
-    }
-
-    pub(super) fn solver(&self) -> ConjugateGradient {
-        ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        }
+        Ok((plain, known.with_proportions(f), negatives))
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -361,7 +331,7 @@ impl Mixed {
         let scaling = match self.scale {
             // Probabilities are not made from F'.
             Scale::Literal | Scale::Probability => {
-                return (with_proportions(known, f), Scaling::None);
+                return (known.with_proportions(f), Scaling::None);
             }
             Scale::Unscaled => Scaling::PerClass {
                 mean: vec![0.0; classes],
@@ -385,7 +355,7 @@ impl Mixed {
         monitor.start("mixed label propagation", None);
         let solution = match self.fit {
             Fit::Labeled => {
-                let operator = self.operator(graph, diagonal(known, self.mu), negatives);
+                let operator = self.operator(graph, known.diagonal(self.mu), negatives);
                 let rhs = known.one_hot_rows(|_| self.mu);
                 (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?
             }
@@ -423,10 +393,32 @@ impl Mixed {
 }
 
 impl Propagate for Mixed {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-        let (beliefs, _) = self.propagate_with_negatives(graph, labels, monitor)?;
-        Ok(beliefs)
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        if let Some(negatives) = given.negatives {
+            let beliefs = self.spread_given(given.graph, given.labels, negatives, monitor)?;
+            return Ok(beliefs.into());
+        }
+        let (beliefs, negatives) = self.spread_found(given.graph, given.labels, monitor)?;
+        Ok(Spread {
+            beliefs,
+            negatives: Some(negatives),
+        })
     }
+}
+
+/// The negative edges that are given; where none are, those that [`Mixed::new`] finds.
+pub(super) fn given_or_found<'a>(
+    given: &Given<'a>,
+    monitor: &Monitor,
+) -> Result<Cow<'a, NegativeEdges>> {
+    if let Some(negatives) = given.negatives {
+        return Ok(Cow::Borrowed(negatives));
+    }
+    let quiet = monitor.quiet();
+    let known = Known::new(given.graph, given.labels, &quiet)?;
+    let (_, _, negatives) = Mixed::new().search(&known, &quiet)?;
+    Ok(Cow::Owned(negatives))
 }
 
 #[cfg(test)]
@@ -441,7 +433,7 @@ mod tests {
 
     fn run(mixed: &Mixed, graph: &Graph, labels: &Labels) -> (Beliefs, NegativeEdges) {
         mixed
-            .propagate_with_negatives(graph, labels, &Monitor::silent())
+            .spread_found(graph, labels, &Monitor::silent())
             .unwrap()
     }
 

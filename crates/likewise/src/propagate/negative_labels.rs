@@ -30,12 +30,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Propagate;
-use super::diffusion::diffuse;
-use super::known::Known;
-use super::parameter::{not_negative, setters};
+use super::parts::diffusion::diffuse;
+use super::parts::known::Known;
+use super::parts::parameter::{not_negative, setters};
+use super::{Given, Propagate, Spread};
 use crate::solve::ConjugateGradient;
-use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+use crate::{Error, Labels, Monitor, Result};
 
 /// Parameters of propagation with negative labels, and the negative labels.
 ///
@@ -102,9 +102,10 @@ impl NegativeLabels {
 
     setters!(alpha solver);
 
-    /// Classes that every item with a negative label may still be, ascending by item.
-    fn allowed(&self, labels: &Labels) -> Result<Vec<(usize, Vec<bool>)>> {
-        let mut pairs = self.excluded.clone();
+    /// Classes that every item with a negative label, of the method or given besides, may still
+    /// be, ascending by item.
+    fn allowed(&self, labels: &Labels, given: &[(u32, u32)]) -> Result<Vec<(usize, Vec<bool>)>> {
+        let mut pairs = [&self.excluded, given].concat();
         pairs.sort_unstable();
         let mut all = Vec::new();
         for pairs in pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -139,14 +140,13 @@ impl NegativeLabels {
 }
 
 impl Propagate for NegativeLabels {
-    fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let Given { graph, labels, .. } = *given;
         not_negative("eta", self.eta)?;
-        let solver = ConjugateGradient {
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        };
+        let solver = self.solver();
         let known = Known::new(graph, labels, monitor)?;
-        let allowed = self.allowed(labels)?;
+        let allowed = self.allowed(labels, given.excluded)?;
         let (_, kept) = labels.compact();
         let mut y = known.one_hot(|_| 1.0);
         for (item, allowed) in &allowed {
@@ -185,16 +185,16 @@ impl Propagate for NegativeLabels {
                 beliefs.confidence[*item] = 0.0;
             }
         }
-        Ok(beliefs)
+        Ok(beliefs.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Label;
     use crate::propagate::Iscen;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::{Beliefs, Graph, Label};
     use proptest::prelude::*;
 
     fn run(method: &NegativeLabels, graph: &Graph, labels: &Labels) -> Beliefs {

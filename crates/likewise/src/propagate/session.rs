@@ -14,7 +14,7 @@
 //! and `mu e_i y^T` to the right-hand side (Sherman and Morrison). A changed class
 //! touches two columns, a new or removed label all of them.
 //!
-//! For [`Harmonic`](super::Harmonic) nothing more is to be done. For
+//! For [`Harmonic`] nothing more is to be done. For
 //! [`Mixed`] the negative edges `S` stay as they were: the answer is that
 //! of the mixed system with the old `S`. [`Session::refresh`] finds `S` anew and
 //! solves from the present state, and then the result is that of propagating anew.
@@ -29,9 +29,10 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, array};
 use rayon::prelude::*;
 
-use super::harmonic::{deviation, diagonal, with_proportions};
-use super::known::{Known, for_each_row};
-use super::{Mass, Mixed};
+use super::harmonic::deviation;
+use super::parts::known::{Known, for_each_row};
+use super::parts::parameter::positive;
+use super::{Fit, Harmonic, Mass, Mixed, Scale};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
 
@@ -99,8 +100,49 @@ struct Change {
     left: usize,
 }
 
+impl Harmonic {
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](super::Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        positive("mu", self.mu)?;
+        Session::begin(graph, labels, self.mu, self.mass, self.solver(), monitor)
+    }
+}
+
+impl Mixed {
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](super::Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Session<'a>> {
+        self.check()?;
+        if self.fit == Fit::All {
+            let rule = "a session follows labels that only labeled items are fitted to";
+            return Err(Error::parameter("fit", "all", rule));
+        }
+        if self.scale == Scale::Probability {
+            let rule = "a session follows harmonic propagation, which this scale does not use";
+            return Err(Error::parameter("scale", "probability", rule));
+        }
+        let solver = self.solver();
+        let mut session = Session::begin(graph, labels, self.mu, self.mass, solver, monitor)?;
+        session.renew(self.clone(), None, monitor)?;
+        Ok(session)
+    }
+}
+
 impl<'a> Session<'a> {
-    pub(super) fn harmonic(
+    fn begin(
         graph: &'a Graph,
         labels: &Labels,
         mu: f64,
@@ -113,7 +155,7 @@ impl<'a> Session<'a> {
         let mut solution = deviation(&known, mu, &solver, monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
-        let scores = with_proportions(&known, std::mem::take(&mut solution.x));
+        let scores = known.with_proportions(std::mem::take(&mut solution.x));
         let scores = known.over_all_classes(scores);
         let mut session = Self {
             labels: labels.clone(),
@@ -125,7 +167,7 @@ impl<'a> Session<'a> {
             },
             plain: System {
                 graph,
-                operator: Sparse::new(graph, diagonal(&known, mu), graph.weights()),
+                operator: Sparse::new(graph, known.diagonal(mu), graph.weights()),
                 scores,
             },
             mixed: None,
@@ -133,18 +175,6 @@ impl<'a> Session<'a> {
             convergence,
         };
         session.judge();
-        Ok(session)
-    }
-
-    pub(super) fn mixed(
-        method: Mixed,
-        graph: &'a Graph,
-        labels: &Labels,
-        monitor: &Monitor,
-    ) -> Result<Self> {
-        let (mu, mass, solver) = (method.mu, method.mass, method.solver());
-        let mut session = Self::harmonic(graph, labels, mu, mass, solver, monitor)?;
-        session.renew(method, None, monitor)?;
         Ok(session)
     }
 
@@ -239,7 +269,7 @@ impl<'a> Session<'a> {
         let graph = self.plain.graph;
         let system = System {
             graph,
-            operator: method.operator(graph, diagonal(&known, self.mu), &negatives),
+            operator: method.operator(graph, known.diagonal(self.mu), &negatives),
             scores: known.over_all_classes(std::mem::take(&mut solution.x)),
         };
         self.mixed = Some(Second {
@@ -410,7 +440,7 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::propagate::{Harmonic, NegativeEdges, Propagate};
+    use crate::propagate::{NegativeEdges, Propagate};
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
     use crate::{ErrorKind, seed};
     use proptest::prelude::*;
@@ -519,11 +549,7 @@ mod tests {
         let graph = reference::random_graph(n, 5 * n, 11);
         let mut labels = reference::random_labels(n, 4, 11).draw(12, 1);
         let mixed = Mixed::new();
-        let scratch = |labels: &Labels| {
-            mixed
-                .propagate_with_negatives(&graph, labels, &silent())
-                .unwrap()
-        };
+        let scratch = |labels: &Labels| mixed.spread_found(&graph, labels, &silent()).unwrap();
         let (first, negatives) = scratch(&labels);
         let mut session = mixed.session(&graph, &labels, &silent()).unwrap();
         assert!(farthest(session.scores(), first.scores.view()) < 1e-10);

@@ -24,12 +24,11 @@ use faer::{Mat, Side};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::NegativeEdges;
-use super::harmonic::diagonal;
-use super::known::Known;
-use super::lgc::positive;
-use super::mass::Mass;
-use super::parameter::setters;
+use super::mixed::given_or_found;
+use super::parts::known::Known;
+use super::parts::mass::Mass;
+use super::parts::parameter::{positive, setters};
+use super::{Given, NegativeEdges, Propagate, Spread};
 use crate::{Beliefs, Error, ErrorKind, Graph, Labels, Monitor, Result};
 
 /// Most nodes.
@@ -38,7 +37,7 @@ const MOST: usize = 2000;
 /// Parameters of mixed propagation for two classes.
 ///
 /// ```
-/// use likewise::propagate::{NegativeEdges, TongJinExact};
+/// use likewise::propagate::{Given, NegativeEdges, Propagate, TongJinExact};
 /// use likewise::{Graph, Labels, Monitor};
 /// let graph = Graph::new(
 ///     vec![0, 1, 3, 5, 6],
@@ -47,8 +46,8 @@ const MOST: usize = 2000;
 /// )?;
 /// let labels = Labels::parse(["cat", "", "", "dog"]);
 /// let negatives = NegativeEdges::from_pairs(&graph, [(1, 2, 1.0)])?;
-/// let method = TongJinExact::new();
-/// let beliefs = method.propagate_given(&graph, &labels, &negatives, &Monitor::silent())?;
+/// let given = Given::new(&graph, &labels).negatives(&negatives);
+/// let beliefs = TongJinExact::new().spread(&given, &Monitor::silent())?.beliefs;
 /// assert_eq!(beliefs.pseudo_label, [Some(0), Some(0), Some(1), Some(1)]);
 /// # Ok::<(), likewise::Error>(())
 /// ```
@@ -90,10 +89,7 @@ impl TongJinExact {
     setters!(gamma mass);
 
     /// Beliefs with the given negative edges; without any, those of plain propagation.
-    ///
-    /// Fails unless exactly two classes have labels, above 2000 nodes, if `negatives` is not of
-    /// this graph, and as [`propagate`](super::Propagate::propagate) does.
-    pub fn propagate_given(
+    fn spread_given(
         &self,
         graph: &Graph,
         labels: &Labels,
@@ -107,11 +103,6 @@ impl TongJinExact {
         }
         negatives.check(graph)?;
         let n = graph.n();
-        if n > MOST {
-            return Err(Error::data(format!(
-                "{n} nodes are too many for this method; take at most {MOST}, or Mixed"
-            )));
-        }
         let known = Known::new(graph, labels, monitor)?;
         if known.n_classes() != 2 {
             return Err(Error::data(format!(
@@ -148,7 +139,7 @@ impl TongJinExact {
         let n = graph.n();
         let (mut system, mut push) = (Mat::<f64>::identity(n, n), Mat::<f64>::zeros(n, n));
         let pushed = negatives.degrees(graph);
-        for (i, d) in diagonal(known, self.gamma).into_iter().enumerate() {
+        for (i, d) in known.diagonal(self.gamma).into_iter().enumerate() {
             if !known.reached(i) {
                 continue;
             }
@@ -160,6 +151,15 @@ impl TongJinExact {
             }
         }
         (system, push)
+    }
+}
+
+impl Propagate for TongJinExact {
+    fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+        given.check::<Self>()?;
+        let negatives = given_or_found(given, monitor)?;
+        let beliefs = self.spread_given(given.graph, given.labels, &negatives, monitor)?;
+        Ok(beliefs.into())
     }
 }
 
@@ -184,13 +184,13 @@ fn largest_relative(a: &Mat<f64>, b: &Mat<f64>) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::propagate::{Harmonic, Propagate};
+    use crate::propagate::Harmonic;
     use crate::reference::{self, path, path_labels};
     use proptest::prelude::*;
 
     fn run(method: &TongJinExact, graph: &Graph, labels: &Labels, s: &NegativeEdges) -> Beliefs {
         method
-            .propagate_given(graph, labels, s, &Monitor::silent())
+            .spread_given(graph, labels, s, &Monitor::silent())
             .unwrap()
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn only_two_classes_and_small_graphs() {
         let message = |graph: &Graph, labels: &Labels, method: TongJinExact| {
             let none = NegativeEdges::from_pairs(graph, []).unwrap();
-            let found = method.propagate_given(graph, labels, &none, &Monitor::silent());
+            let found = method.spread_given(graph, labels, &none, &Monitor::silent());
             found.unwrap_err().to_string()
         };
         let new = TongJinExact::new;
@@ -262,6 +262,7 @@ mod tests {
         assert!(message(&path(), &path_labels(), new().share(1.0)).starts_with("share = 1"));
         assert!(message(&path(), &path_labels(), new().gamma(0.0)).starts_with("gamma = 0"));
         let large = Graph::new(vec![0; 2002], Vec::new(), Vec::new()).unwrap();
-        assert!(message(&large, &Labels::unknown(2001), new()).contains("2001 nodes"));
+        let refused = new().propagate(&large, &Labels::unknown(2001), &Monitor::silent());
+        assert!(refused.unwrap_err().to_string().contains("2001 nodes"));
     }
 }

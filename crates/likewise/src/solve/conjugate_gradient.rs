@@ -34,13 +34,9 @@ mod group;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
-use self::group::{Group, Workspace};
+use self::group::{Group, WIDTH, Workspace};
 use super::operator::Operator;
 use crate::{Error, Monitor, Result};
-
-/// Columns solved together: 128 bytes of `f32`, two cache lines. Half of it was slower by a
-/// tenth.
-const WIDTH: usize = 32;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -152,7 +148,7 @@ impl ConjugateGradient {
             let b = b.slice_axis(Axis(1), span);
             let x = x.slice_axis_mut(Axis(1), span);
             let before = job.steps;
-            residuals.extend(match width(group.len()) {
+            residuals.extend(match group::width(group.len()) {
                 1 => job.run::<1>(b, x)?,
                 4 => job.run::<4>(b, x)?,
                 8 => job.run::<8>(b, x)?,
@@ -168,17 +164,6 @@ impl ConjugateGradient {
             residuals,
             converged,
         })
-    }
-}
-
-/// Columns of the block that holds `columns` of them.
-fn width(columns: usize) -> usize {
-    match columns {
-        0 | 1 => 1,
-        2..=4 => 4,
-        5..=8 => 8,
-        9..=16 => 16,
-        _ => WIDTH,
     }
 }
 

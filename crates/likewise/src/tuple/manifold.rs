@@ -30,8 +30,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Mine, Triplets};
-use crate::neighbor::{KnnGraph, Neighbors, Symmetrize};
-use crate::propagate::diffusion::diffuse;
+use crate::graph::{KnnGraph, Symmetrize};
+use crate::neighbor::Neighbors;
+use crate::propagate::parts::diffusion::diffuse;
 use crate::solve::ConjugateGradient;
 use crate::{Error, Graph, Labels, Monitor, Result, seed};
 

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
     _mm256_set1_ps, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_ps,
 };
 
-use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
+use super::shape::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
 
 /// Lanes of a register.
 const LANES: usize = 8;

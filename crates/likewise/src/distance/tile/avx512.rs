@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 use super::avx2;
-use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
+use super::shape::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, Tile, both};
 
 /// Lanes of a register.
 const LANES: usize = 16;

@@ -1,7 +1,7 @@
 //! The kernels in plain code: what the others are tested against, and what runs on
 //! machines without their instructions.
 
-use super::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, SHIFT, Tile};
+use super::shape::{COLUMNS, Limits, PAIR, QUAD, Quantized, ROWS, SHIFT, Tile};
 
 pub(super) fn f32(
     queries: &[[f32; ROWS]],

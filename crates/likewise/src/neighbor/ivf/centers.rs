@@ -4,10 +4,9 @@ use rand::seq::index;
 
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
+use crate::neighbor::candidate::Candidate;
 use crate::neighbor::panel::{self, Items8, Keep, NOBODY, Queries8, Side};
 use crate::{Monitor, Result, seed};
-
-use super::Ivf;
 
 /// Rounds of k-means: cells need not be good clusters.
 pub(super) const ROUNDS: usize = 6;
@@ -70,7 +69,8 @@ pub(super) fn half_square(row: &[i8]) -> f32 {
 
 /// k-means on a sample, in the space of the rounded rows.
 pub(super) fn train(
-    ivf: &Ivf,
+    metric: Metric,
+    seed: u64,
     kernel: Kernel,
     codes: &[i8],
     d: usize,
@@ -79,7 +79,7 @@ pub(super) fn train(
 ) -> Result<Centers> {
     let n = codes.len() / d.max(1);
     let row = |i: usize| &codes[i * d..(i + 1) * d];
-    let mut rng = seed::stream(ivf.seed, "cells of an approximate search");
+    let mut rng = seed::stream(seed, "cells of an approximate search");
     let drawn = index::sample(&mut rng, n, (TRAINING * count).min(n)).into_vec();
     let sample: Vec<i8> = drawn.iter().flat_map(|&i| row(i)).copied().collect();
     let start: Vec<i8> = drawn[..count]
@@ -94,7 +94,7 @@ pub(super) fn train(
         / drawn.len() as f32)
         .sqrt();
     let center = |codes: Vec<i8>| Centers {
-        bias: match ivf.metric {
+        bias: match metric {
             Metric::Euclidean => codes.chunks(d.max(1)).map(half_square).collect(),
             _ => vec![0.0; count],
         },
@@ -124,7 +124,7 @@ pub(super) fn train(
             }
             let sum = &sums[cell * d..(cell + 1) * d];
             let square: f64 = sum.iter().map(|&s| (s as f64).powi(2)).sum();
-            let scale = match ivf.metric {
+            let scale = match metric {
                 Metric::Euclidean => 1.0 / f64::from(size),
                 // Centres of unit length, like the items.
                 _ if square > 0.0 => f64::from(length) / square.sqrt(),
@@ -136,4 +136,39 @@ pub(super) fn train(
         centers = center(codes);
     }
     Ok(centers)
+}
+
+/// How many of its nearest cells an item must look into, from the true neighbours of some.
+pub(super) fn probes(
+    recall: f64,
+    kernel: Kernel,
+    centers: &Centers,
+    codes: &[i8],
+    d: usize,
+    of: &[usize],
+    truth: &[Vec<Candidate>],
+) -> Result<usize> {
+    // Some of what may be missed is left to chance and to the rounding.
+    let wanted = f64::midpoint(recall, 1.0).min(recall + 0.01);
+    let codes_of = |items: &[usize]| -> Vec<i8> {
+        items
+            .iter()
+            .flat_map(|&i| &codes[i * d..(i + 1) * d])
+            .copied()
+            .collect()
+    };
+    let most = centers.bias.len().min(1024);
+    let silent = Monitor::silent();
+    let cells = centers.nearest(kernel, &codes_of(of), d, most, &silent)?;
+    let neighbors: Vec<usize> = truth.iter().flatten().map(|t| t.index() as usize).collect();
+    let homes = centers.nearest(kernel, &codes_of(&neighbors), d, 1, &silent)?;
+    let mut homes = homes.into_iter();
+    let mut needed: Vec<usize> = Vec::with_capacity(neighbors.len());
+    for (cells, truth) in cells.chunks(most).zip(truth) {
+        let homes = homes.by_ref().take(truth.len());
+        needed.extend(homes.map(|home| cells.iter().position(|&c| c == home).unwrap_or(most)));
+    }
+    needed.sort_unstable();
+    let rank = ((needed.len() as f64 * wanted) as usize).min(needed.len().saturating_sub(1));
+    Ok((needed.get(rank).copied().unwrap_or(0) + 1).min(most))
 }

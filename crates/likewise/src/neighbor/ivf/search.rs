@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::centers::{ROUNDS, half_square, train};
+use super::centers::{ROUNDS, half_square, probes, train};
 use super::features::Features;
 use super::quantize::Quantizer;
-use super::{Ivf, probes, same};
 use crate::distance::Metric;
 use crate::distance::tile::{COLUMNS, Kernel, Limits, ROWS, Tile};
 use crate::neighbor::Neighbors;
@@ -21,6 +20,16 @@ use crate::{Monitor, Result};
 const MOST_CELLS: usize = 1 << 16;
 /// Most items that are searched together.
 const GROUP: usize = 768;
+
+/// What is asked of the cells.
+pub(super) struct Asked {
+    /// Least share of the true neighbours to find.
+    pub(super) recall: f64,
+    /// Number of cells instead of the usual one.
+    pub(super) cells: Option<usize>,
+    /// Seed of k-means.
+    pub(super) seed: u64,
+}
 
 /// Items in cells, and the nearest cells of every item.
 pub(super) struct Search<'a> {
@@ -42,7 +51,7 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(
-        ivf: &Ivf,
+        asked: &Asked,
         kernel: Kernel,
         features: &'a Features<'a>,
         k: usize,
@@ -54,10 +63,18 @@ impl<'a> Search<'a> {
         let codes = quantizer.rows(n, |i, out| features.write(i, out));
         // A cell should hold more items than a list, or most cells would be looked into.
         let usual = ((2.0 * (n as f64).sqrt()) as usize).min(n / (4 * k));
-        let count = ivf.cells.unwrap_or(usual).clamp(1, n.min(MOST_CELLS));
+        let count = asked.cells.unwrap_or(usual).clamp(1, n.min(MOST_CELLS));
         monitor.start("cells of similar items", ROUNDS as u64);
-        let centers = train(ivf, kernel, &codes, d, count, monitor)?;
-        let probes = probes(ivf, kernel, &centers, &codes, d, sample, truth)?;
+        let centers = train(
+            features.metric,
+            asked.seed,
+            kernel,
+            &codes,
+            d,
+            count,
+            monitor,
+        )?;
+        let probes = probes(asked.recall, kernel, &centers, &codes, d, sample, truth)?;
         monitor.end();
 
         let most = (2 * probes).max(8).min(count);
@@ -249,4 +266,10 @@ impl<'a> Search<'a> {
             similarities,
         })
     }
+}
+
+/// Whether a found neighbour is among the true ones, or as near as the last of them.
+pub(super) fn same(found: Candidate, truth: &[Candidate]) -> bool {
+    let last = truth.last().map_or(f32::INFINITY, |t| t.similarity());
+    found.similarity() >= last || truth.iter().any(|t| t.index() == found.index())
 }

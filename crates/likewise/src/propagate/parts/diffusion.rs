@@ -21,7 +21,7 @@ use crate::{Error, Graph, Monitor, Result};
 /// Fails on parameters out of range, if `B` has not one row a node, and when cancelled.
 ///
 /// ```
-/// use likewise::propagate::diffusion::diffuse;
+/// use likewise::propagate::parts::diffusion::diffuse;
 /// use likewise::{Graph, Monitor, solve::ConjugateGradient};
 /// let pair = Graph::new(vec![0, 1, 2], vec![1, 0], vec![3.0, 3.0])?;
 /// let b = ndarray::array![[1.0], [0.0]];

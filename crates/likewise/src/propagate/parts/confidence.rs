@@ -18,7 +18,7 @@ const NOTHING: f64 = 1e-300;
 ///
 /// ```
 /// let scores = ndarray::array![[1.0, -0.2], [0.5, 0.5], [-1.0, 0.0]];
-/// let omega = likewise::propagate::confidence::confidence(scores.view());
+/// let omega = likewise::propagate::parts::confidence::confidence(scores.view());
 /// assert_eq!(omega, [1.0, 0.0, 0.0]);
 /// ```
 pub fn confidence(scores: ArrayView2<f64>) -> Vec<f32> {
@@ -28,7 +28,7 @@ pub fn confidence(scores: ArrayView2<f64>) -> Vec<f32> {
 }
 
 /// Confidence of one row.
-pub(super) fn of_row(row: impl ExactSizeIterator<Item = f64> + Clone) -> f32 {
+pub(crate) fn of_row(row: impl ExactSizeIterator<Item = f64> + Clone) -> f32 {
     let classes = row.len();
     let sum: f64 = row.clone().map(|s| s.max(0.0)).sum();
     if sum < NOTHING {

@@ -3,12 +3,11 @@
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 
-use super::super::harmonic::with_proportions;
-use super::super::known::{Known, for_each_row};
+use super::known::{Known, for_each_row};
 
 /// How `F'` was scaled, to be undone where `F` is the start of the second solve: so one
 /// matrix of the size of the scores is enough.
-pub(super) enum Scaling {
+pub(crate) enum Scaling {
     /// The proportions were added.
     None,
     /// The mean of each class was taken off, and the rest divided by its unit.
@@ -17,7 +16,7 @@ pub(super) enum Scaling {
 
 impl Scaling {
     /// Nodes without a label in reach stay at 0, and so does a column that does not vary.
-    pub(super) fn apply(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+    pub(crate) fn apply(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
         if let Self::PerClass { mean, unit } = self {
             for_each_row(&mut f, |i, mut row| {
                 if known.reached(i) {
@@ -31,7 +30,7 @@ impl Scaling {
     }
 
     /// Gives `F`.
-    pub(super) fn undo(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
+    pub(crate) fn undo(&self, known: &Known, mut f: Array2<f64>) -> Array2<f64> {
         let Self::PerClass { mean, unit } = self else {
             return f;
         };
@@ -42,12 +41,12 @@ impl Scaling {
                 }
             }
         });
-        with_proportions(known, f)
+        known.with_proportions(f)
     }
 }
 
 /// Mean and standard deviation of every column over the nodes that a label reaches.
-pub(super) fn standard(known: &Known, x: &Array2<f64>) -> Scaling {
+pub(crate) fn standard(known: &Known, x: &Array2<f64>) -> Scaling {
     let n = (0..x.nrows()).filter(|&i| known.reached(i)).count().max(1) as f64;
     let mean = average(known, x, n, |_, v| v);
     let variance = average(known, x, n, |c, v| (v - mean[c]) * (v - mean[c]));

@@ -13,8 +13,6 @@
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
-use super::known::Known;
-
 /// The prior of class-mass normalisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -34,20 +32,20 @@ pub enum Mass {
 }
 
 impl Mass {
-    /// What the columns of `scores` (`n x C`) are multiplied by, over the `reached` rows;
-    /// `None` without normalisation.
-    pub(super) fn scale(
+    /// What the columns of `scores` (`n x C`) are multiplied by, over the `reached` rows, where
+    /// `labeled` is the share of each class among the labels; `None` without normalisation.
+    pub(crate) fn scale(
         self,
-        known: &Known,
+        labeled: &[f64],
         scores: ArrayView2<f64>,
         reached: &[bool],
     ) -> Option<Vec<f64>> {
         let prior = match self {
             Mass::None => return None,
-            Mass::Uniform => vec![1.0 / known.n_classes() as f64; known.n_classes()],
-            Mass::Labeled => known.prior(),
+            Mass::Uniform => vec![1.0 / labeled.len() as f64; labeled.len()],
+            Mass::Labeled => labeled.to_vec(),
             Mass::Estimated => {
-                let first = factors(scores, &known.prior(), reached);
+                let first = factors(scores, labeled, reached);
                 shares(scores, &first, reached)
             }
         };
@@ -82,7 +80,7 @@ pub fn normalise(scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
     multiply(scores, &factors);
 }
 
-pub(super) fn multiply(mut scores: ArrayViewMut2<f64>, factors: &[f64]) {
+pub(crate) fn multiply(mut scores: ArrayViewMut2<f64>, factors: &[f64]) {
     for mut row in scores.rows_mut() {
         for (score, factor) in row.iter_mut().zip(factors) {
             *score *= factor;
@@ -108,7 +106,6 @@ fn factors(scores: ArrayView2<f64>, prior: &[f64], reached: &[bool]) -> Vec<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Graph, Labels, Monitor};
     use ndarray::array;
 
     #[test]
@@ -139,14 +136,12 @@ mod tests {
     fn the_estimate_is_the_labels_share_moved_once_to_that_of_the_scores() {
         // Labels one to one. Columns brought to 3/2 each: rows (3/4, 3/14), (3/4, 3/14),
         // (0, 15/14). Rows brought to sum 1: class 0 has 7/9 + 7/9 of 3.
-        let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![1.0; 4]).unwrap();
-        let labels = Labels::parse(["a", "", "b"]);
-        let known = Known::new(&graph, &labels, &Monitor::silent()).unwrap();
+        let labeled = [0.5, 0.5];
         let mut scores = array![[1.0, 0.1], [1.0, 0.1], [0.0, 0.5]];
-        let scale = Mass::Estimated.scale(&known, scores.view(), &[true; 3]);
+        let scale = Mass::Estimated.scale(&labeled, scores.view(), &[true; 3]);
         multiply(scores.view_mut(), &scale.unwrap());
         let sums = scores.sum_axis(ndarray::Axis(0));
         assert!((sums[0] - 14.0 / 9.0).abs() < 1e-12 && (sums[1] - 13.0 / 9.0).abs() < 1e-12);
-        assert_eq!(Mass::None.scale(&known, scores.view(), &[true; 3]), None);
+        assert_eq!(Mass::None.scale(&labeled, scores.view(), &[true; 3]), None);
     }
 }

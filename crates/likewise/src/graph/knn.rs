@@ -1,5 +1,6 @@
-//! The affinity graph of eq. (15): `A_ij = max(cos(i, j), 0)^gamma` where `i` is among
-//! the `k` nearest neighbours of `j`, and `W = A + A^T`.
+//! The graph of nearest neighbours that labels spread over (Zhuang and Moulin, CVPR 2023,
+//! eq. 15): `A_ij = max(cos(i, j), 0)^gamma` where `i` is among the `k` nearest neighbours of
+//! `j`, and `W = A + A^T`.
 //!
 //! A pair of mutual neighbours weighs `2 cos^gamma`, a one-sided pair `cos^gamma` (the sum
 //! is not halved), so weights lie in [0, 2]; [`Symmetrize`] has other rules. A negative cosine
@@ -19,13 +20,14 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors};
-use crate::{Error, Graph, Monitor, Result};
+use super::Graph;
+use crate::neighbor::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors};
+use crate::{Error, Monitor, Result};
 
 /// Parameters of the affinity graph.
 ///
 /// ```
-/// use likewise::{Monitor, neighbor::KnnGraph};
+/// use likewise::{Monitor, graph::KnnGraph};
 /// let x = ndarray::array![[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]];
 /// let graph = KnnGraph::new().k(1).gamma(3.0).build(x.view(), &Monitor::silent())?;
 /// // 0 and 1 list each other: twice 0.8^3.  2 lists 1, but 1 does not list 2: once 0.6^3.
@@ -94,7 +96,7 @@ impl Neighborhood {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Symmetrize {
-    /// `a + b`, eq. (15): a one-sided pair has half the weight of a mutual one.
+    /// `a + b`, eq. (15) of Zhuang and Moulin: a one-sided pair has half the weight of a mutual one.
     #[default]
     Sum,
     /// `a + b` where both list each other, else no edge: the mutual graph of Iscen et al. 2018
@@ -298,8 +300,8 @@ impl Incoming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Metric, exact};
     use super::*;
+    use crate::neighbor::{Metric, exact};
     use crate::reference::in_one_and_two_threads;
     use crate::seed;
     use ndarray::{Array2, array};

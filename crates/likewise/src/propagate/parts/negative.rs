@@ -39,7 +39,7 @@ pub struct NegativeEdges {
 
 /// How the estimate of a node without one neighbour is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Estimate {
+pub(crate) enum Estimate {
     /// `a_ij = lambda (D_i F_i - w_ij F_j)`, the sum over the others (eq. 20).
     Sum,
     /// `a_ij = lambda (D_i F_i - w_ij F_j) / (D_i - w_ij)`, the average of the others
@@ -89,7 +89,7 @@ impl NegativeEdges {
     }
 
     /// The weight `weigh(i, j, w_ij)` for each entry, which must be symmetric to the bit.
-    pub(super) fn weigh(graph: &Graph, weigh: impl Fn(usize, usize, f64) -> f64 + Sync) -> Self {
+    pub(crate) fn weigh(graph: &Graph, weigh: impl Fn(usize, usize, f64) -> f64 + Sync) -> Self {
         let row = |i: usize| {
             let (columns, weights) = graph.row(i);
             (columns.iter().zip(weights)).map(move |(&j, &w)| (i, j as usize, f64::from(w)))
@@ -101,7 +101,7 @@ impl NegativeEdges {
     }
 
     /// Fails unless these are the negative edges of `graph`, as far as their number tells.
-    pub(super) fn check(&self, graph: &Graph) -> Result<()> {
+    pub(crate) fn check(&self, graph: &Graph) -> Result<()> {
         if self.weights.len() == graph.nnz() {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl NegativeEdges {
     }
 
     /// Sum of the weights of every node.
-    pub(super) fn degrees(&self, graph: &Graph) -> Vec<f64> {
+    pub(crate) fn degrees(&self, graph: &Graph) -> Vec<f64> {
         (graph.indptr().windows(2))
             .map(|row| self.weights[row[0]..row[1]].iter().sum())
             .collect()
@@ -136,7 +136,7 @@ impl NegativeEdges {
     }
 
     /// Notes in the report how many and how heavy these are.
-    pub(super) fn report(
+    pub(crate) fn report(
         &self,
         known: &Known,
         mut convergence: Convergence,
@@ -155,14 +155,14 @@ impl NegativeEdges {
     }
 
     /// Mean weight over all edges of the graph, and the share of edges above 0.01.
-    pub(super) fn summary(&self) -> (f64, f64) {
+    pub(crate) fn summary(&self) -> (f64, f64) {
         let n = self.weights.len().max(1) as f64;
         let above = self.weights.iter().filter(|&&s| s > 0.01).count();
         (self.weights.iter().sum::<f64>() / n, above as f64 / n)
     }
 
     /// The weights for scores `f` (`n x C`).
-    pub(super) fn find(
+    pub(crate) fn find(
         known: &Known,
         f: &Array2<f64>,
         lambda: f64,

@@ -27,7 +27,10 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rayon::prelude::*;
 
-use crate::matrix::{check_finite, column_means, outsized, select_rows};
+use super::Affine;
+use crate::matrix::{
+    check_finite, column_means, less_mean, outsized, product, product_of_many, select_rows,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// Rows that are centred in `f64` at a time.
@@ -62,7 +65,7 @@ impl Spectrum {
         let mean = column_means(x);
         let scale = Array1::ones(x.ncols());
         if x.nrows() < x.ncols() {
-            return Self::of_rows(centred(x, &mean), mean, scale);
+            return Self::of_rows(less_mean(x, &mean), mean, scale);
         }
         Self::of_covariance(&covariance(x, &mean), mean, scale)
     }
@@ -83,7 +86,7 @@ impl Spectrum {
             }
         };
         if n < d {
-            let mut rows = centred(x, &mean);
+            let mut rows = less_mean(x, &mean);
             let squares = rows.columns().into_iter().map(|c| c.dot(&c) / n as f64);
             let scale: Array1<f64> = squares.map(inverse).collect();
             rows *= &scale;
@@ -107,7 +110,7 @@ impl Spectrum {
     /// same to the last bit as those two where no row is left out. Fails as they do.
     ///
     /// ```
-    /// use likewise::eval::whitening::Spectrum;
+    /// use likewise::linear::whitening::Spectrum;
     /// let x = ndarray::array![[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0], [1e30, 1e30]];
     /// let (spectrum, left_out) = Spectrum::fit_sound(x.view(), false)?;
     /// assert_eq!(left_out, [4]);
@@ -182,7 +185,17 @@ impl Spectrum {
     /// The whitening with shrinkage `eps` over all directions: a symmetric `d x d` matrix.
     ///
     /// `eps` = infinity only centres. Fails unless `eps` is above 0.
-    pub fn whitening(&self, eps: f64) -> Result<Whitening> {
+    ///
+    /// ```
+    /// use likewise::linear::whitening::Spectrum;
+    /// let x = ndarray::array![[10.0, 0.1], [-10.0, 0.1], [0.0, 0.1], [0.0, -0.3]];
+    /// let map = Spectrum::fit(x.view())?.whitening(1e-9)?;
+    /// let y = map.transform(x.view())?;
+    /// // Both columns vary alike now.
+    /// assert!((y.column(0).std(0.0) - y.column(1).std(0.0)).abs() < 1e-3);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn whitening(&self, eps: f64) -> Result<Affine> {
         let (gains, other) = self.gains(eps)?;
         if eps.is_infinite() {
             return Ok(self.map(Array2::eye(self.mean.len())));
@@ -202,7 +215,7 @@ impl Spectrum {
     /// fewer: a `d x rank` matrix whose columns are the scaled principal directions.
     ///
     /// Fails unless `eps` is above 0 and `rank` is from 1 to d.
-    pub fn truncated(&self, eps: f64, rank: usize) -> Result<Whitening> {
+    pub fn truncated(&self, eps: f64, rank: usize) -> Result<Affine> {
         let (gains, _) = self.gains(eps)?;
         let d = self.mean.len();
         if rank == 0 || rank > d {
@@ -233,7 +246,7 @@ impl Spectrum {
             )));
         }
         check_finite(x, "whitening")?;
-        let rows = centred(x, &self.mean) * &self.scale;
+        let rows = less_mean(x, &self.mean) * &self.scale;
         let transposed = self.directions.t().as_standard_layout().into_owned();
         let along = product_of_many(&rows, &transposed);
         // What is left at right angles to all directions.
@@ -252,8 +265,8 @@ impl Spectrum {
         eps.iter().map(one).collect()
     }
 
-    fn map(&self, matrix: Array2<f64>) -> Whitening {
-        Whitening {
+    fn map(&self, matrix: Array2<f64>) -> Affine {
+        Affine {
             mean: self.mean.clone(),
             matrix: matrix * self.scale.view().insert_axis(ndarray::Axis(1)),
         }
@@ -282,93 +295,6 @@ impl Spectrum {
     }
 }
 
-/// An affine map of rows: subtract the mean, multiply by the matrix.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Whitening {
-    /// Subtracted from every row.
-    pub mean: Array1<f64>,
-    /// `d x d`, or `d x rank`.
-    pub matrix: Array2<f64>,
-}
-
-impl Whitening {
-    /// Fits the mean and the covariance of `x` (`n x d`) and shrinks by `eps`.
-    ///
-    /// For several `eps`, fit one [`Spectrum`] instead.
-    ///
-    /// ```
-    /// use likewise::eval::whitening::Whitening;
-    /// let x = ndarray::array![[10.0, 0.1], [-10.0, 0.1], [0.0, 0.1], [0.0, -0.3]];
-    /// let w = Whitening::fit(x.view(), 1e-9)?;
-    /// let y = w.transform(x.view())?;
-    /// // Both columns vary alike now.
-    /// assert!((y.column(0).std(0.0) - y.column(1).std(0.0)).abs() < 1e-3);
-    /// # Ok::<(), likewise::Error>(())
-    /// ```
-    pub fn fit(x: ArrayView2<f32>, eps: f64) -> Result<Self> {
-        Spectrum::fit(x)?.whitening(eps)
-    }
-
-    /// `(x - mean) matrix` for the rows of `x`.
-    ///
-    /// Computed in `f64`, O(n d rank). Fails if the dimension is another or on NaN.
-    pub fn transform(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        let (d, rank) = self.matrix.dim();
-        if x.ncols() != d {
-            return Err(Error::data(format!(
-                "the whitening was fitted on {d} dimensions, but the rows have {}",
-                x.ncols()
-            )));
-        }
-        check_finite(x, "whitening")?;
-        let mut out = Array2::<f32>::zeros((x.nrows(), rank));
-        let transposed = self.matrix.t().as_standard_layout().into_owned();
-        out.axis_chunks_iter_mut(ndarray::Axis(0), 256)
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(chunk, mut out)| {
-                let from = chunk * 256;
-                let rows = centred(x.slice(s![from..from + out.nrows(), ..]), &self.mean);
-                out.assign(&product(&rows, &transposed).mapv(|v| v as f32));
-            });
-        Ok(out)
-    }
-}
-
-fn centred(x: ArrayView2<f32>, mean: &Array1<f64>) -> Array2<f64> {
-    Array2::from_shape_fn(x.dim(), |(i, j)| f64::from(x[[i, j]]) - mean[j])
-}
-
-/// `a b^T` of two row-major matrices, on this thread.
-fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
-    let mut out = Array2::zeros((a.nrows(), b.nrows()));
-    let (rows, columns) = out.dim();
-    if let (Some(a), Some(b), Some(out)) = (view(a), view(b), out.as_slice_mut()) {
-        let out = MatMut::from_row_major_slice_mut(out, rows, columns);
-        matmul(out, Accum::Replace, a, b.transpose(), 1.0, Par::Seq);
-    }
-    out
-}
-
-/// As [`product`], on all threads: each block of rows is one task.
-fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
-    let mut out = Array2::zeros((a.nrows(), b.nrows()));
-    let blocks = out.axis_chunks_iter_mut(ndarray::Axis(0), 256);
-    let parts = a.axis_chunks_iter(ndarray::Axis(0), 256);
-    let both: Vec<_> = blocks.into_iter().zip(parts).collect();
-    both.into_par_iter()
-        .for_each(|(mut out, a)| out.assign(&product(&a.to_owned(), b)));
-    out
-}
-
-fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
-    Some(MatRef::from_row_major_slice(
-        a.as_slice()?,
-        a.nrows(),
-        a.ncols(),
-    ))
-}
-
 fn check(x: ArrayView2<f32>) -> Result<()> {
     if x.is_empty() {
         return Err(Error::data(format!(
@@ -381,11 +307,11 @@ fn check(x: ArrayView2<f32>) -> Result<()> {
 }
 
 /// The variances of [`Spectrum::fit`] without the directions, which take most of its time.
-pub(super) fn variances(x: ArrayView2<f32>) -> Result<Array1<f64>> {
+pub(crate) fn variances(x: ArrayView2<f32>) -> Result<Array1<f64>> {
     check(x)?;
     let mean = column_means(x);
     if x.nrows() < x.ncols() {
-        let variances = decompose(&products(&centred(x, &mean)), None)?;
+        let variances = decompose(&products(&less_mean(x, &mean)), None)?;
         let kept = above_rounding(&variances);
         return Ok(kept.iter().map(|&i| variances[i]).collect());
     }
@@ -519,7 +445,7 @@ mod tests {
     }
 
     fn covariance_of(y: &Array2<f32>) -> Array2<f64> {
-        let c = centred(y.view(), &column_means(y.view()));
+        let c = less_mean(y.view(), &column_means(y.view()));
         c.t().dot(&c) / y.nrows() as f64
     }
 
@@ -648,7 +574,7 @@ mod tests {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build().unwrap().install(|| {
-                let w = Whitening::fit(x.view(), 0.3).unwrap();
+                let w = Spectrum::fit(x.view()).unwrap().whitening(0.3).unwrap();
                 (w.transform(x.view()).unwrap(), w)
             })
         };
@@ -695,7 +621,8 @@ mod tests {
     #[test]
     fn degenerate_rows_and_parameters() {
         let constant = Array2::from_elem((6, 3), 2.0);
-        let w = Whitening::fit(constant.view(), 0.1).unwrap();
+        let w = Spectrum::fit(constant.view()).unwrap();
+        let w = w.whitening(0.1).unwrap();
         assert!(
             w.transform(constant.view())
                 .unwrap()

@@ -22,14 +22,14 @@
 //! Cost: O(n + edges x log edges), memory O(edges) with negative edges.
 //!
 //! Source: accuracy is eq. (36), the weights eq. (22) of Zhuang and Moulin 2023; average
-//! precision as in [`ranking`](super::ranking).
+//! precision as in [`ranking`](crate::eval::ranking).
 
 use serde::{Deserialize, Serialize};
 
 use super::balance::Balance;
-use super::bootstrap::Estimate;
-use super::calibration::Calibration;
-use super::proportion::wilson;
+use crate::eval::bootstrap::Estimate;
+use crate::eval::calibration::Calibration;
+use crate::eval::proportion::wilson;
 use crate::propagate::NegativeEdges;
 use crate::{Beliefs, Error, Graph, Label, Labels, Result};
 
@@ -97,19 +97,19 @@ impl Oracle {
     /// Fails if the lengths differ.
     ///
     /// ```
-    /// use likewise::eval::oracle::Oracle;
-    /// use likewise::propagate::Mixed;
+    /// use likewise::advise::oracle::Oracle;
+    /// use likewise::propagate::{Given, Mixed, Propagate};
     /// use likewise::{Graph, Labels, Monitor};
     /// let graph = Graph::new(
     ///     vec![0, 1, 3, 5, 6],
     ///     vec![1, 0, 2, 1, 3, 2],
     ///     vec![1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
     /// )?;
-    /// let given = Labels::parse(["cat", "", "", "dog"]);
-    /// let (beliefs, negatives) =
-    ///     Mixed::new().propagate_with_negatives(&graph, &given, &Monitor::silent())?;
+    /// let labels = Labels::parse(["cat", "", "", "dog"]);
+    /// let given = Given::new(&graph, &labels);
+    /// let spread = Mixed::new().spread(&given, &Monitor::silent())?;
     /// let truth = Labels::parse(["cat", "cat", "dog", "dog"]);
-    /// let oracle = Oracle::measure(&beliefs, &truth, Some(&negatives), &graph)?;
+    /// let oracle = Oracle::measure(&spread.beliefs, &truth, spread.negatives.as_ref(), &graph)?;
     /// assert_eq!(oracle.accuracy.unwrap().value, 1.0);
     /// assert_eq!(oracle.purity, Some(0.8));
     /// assert_eq!(oracle.negatives.unwrap().precision, Some(1.0));
@@ -234,7 +234,7 @@ fn average_precision(edges: &[(f64, bool)]) -> f64 {
 #[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
-    use crate::propagate::{Mixed, Propagate};
+    use crate::propagate::{Given, Mixed, Propagate};
     use crate::reference::{path, path_labels, random_graph, random_labels};
     use crate::{Convergence, Monitor};
 
@@ -306,11 +306,10 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let monitor = Monitor::silent();
         let (graph, labels) = (path(), path_labels());
-        let beliefs = Mixed::new().propagate(&graph, &labels, &monitor).unwrap();
+        let given = Given::new(&graph, &labels);
+        let spread = Mixed::new().spread(&given, &monitor).unwrap();
+        let (beliefs, negatives) = (spread.beliefs, spread.negatives.unwrap());
         let other = random_graph(4, 2, 1);
-        let (_, negatives) = Mixed::new()
-            .propagate_with_negatives(&graph, &labels, &monitor)
-            .unwrap();
         let short = Labels::unknown(3);
         assert!(Oracle::measure(&beliefs, &short, None, &graph).is_err());
         assert!(Oracle::measure(&beliefs, &labels, Some(&negatives), &other).is_err());

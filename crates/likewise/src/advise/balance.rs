@@ -56,7 +56,7 @@ impl Balance {
     /// Fails if the two differ in length or a pseudo-label is none of the classes.
     ///
     /// ```
-    /// use likewise::{Beliefs, Convergence, Labels, eval::balance::Balance};
+    /// use likewise::{Beliefs, Convergence, Labels, advise::balance::Balance};
     /// let beliefs = Beliefs {
     ///     scores: ndarray::Array2::zeros((6, 2)),
     ///     pseudo_label: vec![Some(0), Some(1), Some(1), Some(1), Some(1), Some(0)],

@@ -1,6 +1,6 @@
-//! Setters of parameters that many methods share, so that each is described once.
+//! Setters and rules of parameters that many methods share, so that each is described once.
 
-/// Writes the setters of the named fields.
+/// Writes the setters of the named fields; of `solver` also what makes the solver of them.
 macro_rules! setters {
     (@mu) => {
         /// Weight of the labels against the smoothness, above 0.
@@ -57,17 +57,33 @@ macro_rules! setters {
             self.max_iterations = max_iterations;
             self
         }
+
+        pub(in crate::propagate) fn solver(&self) -> $crate::solve::ConjugateGradient {
+            $crate::solve::ConjugateGradient {
+                tolerance: self.tolerance,
+                max_iterations: self.max_iterations,
+            }
+        }
     };
     ($($name:ident)*) => {
         $(setters!(@$name);)*
     };
 }
-pub(super) use setters;
+pub(crate) use setters;
 
 use crate::{Error, Result};
 
+/// Fails unless `value` is a finite number above 0.
+pub(crate) fn positive(field: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter(field, value, "must be finite and above 0"))
+    }
+}
+
 /// Fails unless `value` lies strictly between 0 and 1.
-pub(super) fn fraction(field: &str, value: f64) -> Result<()> {
+pub(crate) fn fraction(field: &str, value: f64) -> Result<()> {
     if value > 0.0 && value < 1.0 {
         Ok(())
     } else {
@@ -77,7 +93,7 @@ pub(super) fn fraction(field: &str, value: f64) -> Result<()> {
 }
 
 /// Fails unless `value` is a finite number of at least 0.
-pub(super) fn not_negative(field: &str, value: f64) -> Result<()> {
+pub(crate) fn not_negative(field: &str, value: f64) -> Result<()> {
     if value.is_finite() && value >= 0.0 {
         Ok(())
     } else {

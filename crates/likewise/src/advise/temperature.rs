@@ -60,7 +60,7 @@ impl Temperature {
     /// Fails on a confidence that does not lie within 0 to 1.
     ///
     /// ```
-    /// use likewise::eval::temperature::Temperature;
+    /// use likewise::advise::temperature::Temperature;
     /// // 0.01 everywhere, though 8 of 10 are right.
     /// let held_out: Vec<_> = (0..100).map(|i| (0.01, i % 5 > 0)).collect();
     /// let t = Temperature::fit(&held_out)?.expect("enough labels");

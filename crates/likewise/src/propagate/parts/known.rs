@@ -1,21 +1,21 @@
 //! What is known before propagation, and the way from a solution to beliefs.
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis};
+use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis, Zip};
 
 use super::confidence::of_row;
-use super::mass::Mass;
+use super::mass::{Mass, multiply};
 use crate::solve::Solution;
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
 
 /// Checked labels of the nodes of a graph, without the classes that no item has.
-pub(super) struct Known<'a> {
-    pub(super) graph: &'a Graph,
+pub(crate) struct Known<'a> {
+    pub(crate) graph: &'a Graph,
     labels: &'a Labels,
     /// Classes with at least one labeled item, ascending.
     classes: Vec<usize>,
     /// Position in `classes` of each node's label.
-    pub(super) label: Vec<Option<usize>>,
+    pub(crate) label: Vec<Option<usize>>,
     /// Row in the tables below of each component. All components without a label share
     /// the last row, of zeros: there may be a million of them.
     part: Vec<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn new(graph: &'a Graph, labels: &'a Labels, monitor: &Monitor) -> Result<Self> {
+    pub(crate) fn new(graph: &'a Graph, labels: &'a Labels, monitor: &Monitor) -> Result<Self> {
         if labels.len() != graph.n() {
             return Err(Error::data(format!(
                 "there are {} labels, but the graph has {} nodes; one label an item is needed",
@@ -54,7 +54,7 @@ impl<'a> Known<'a> {
     }
 
     /// Over all classes, in their order, those without a label included.
-    pub(super) fn over_all(graph: &'a Graph, labels: &'a Labels) -> Self {
+    pub(crate) fn over_all(graph: &'a Graph, labels: &'a Labels) -> Self {
         Self::over(graph, labels, (0..labels.n_classes()).collect())
     }
 
@@ -98,12 +98,12 @@ impl<'a> Known<'a> {
         }
     }
 
-    pub(super) fn n_classes(&self) -> usize {
+    pub(crate) fn n_classes(&self) -> usize {
         self.classes.len()
     }
 
     /// Whether a label reaches node `i`: whether its component holds one.
-    pub(super) fn reached(&self, i: usize) -> bool {
+    pub(crate) fn reached(&self, i: usize) -> bool {
         self.part(i) + 1 < self.counts.nrows()
     }
 
@@ -112,24 +112,24 @@ impl<'a> Known<'a> {
     }
 
     /// Labeled items of each class in the component of node `i`.
-    pub(super) fn component_counts(&self, i: usize) -> ArrayView1<'_, f64> {
+    pub(crate) fn component_counts(&self, i: usize) -> ArrayView1<'_, f64> {
         self.counts.row(self.part(i))
     }
 
     /// Share of each class among the labels of the component of node `i`; zeros where
     /// the component has none.
-    pub(super) fn proportions(&self, i: usize) -> ArrayView1<'_, f64> {
+    pub(crate) fn proportions(&self, i: usize) -> ArrayView1<'_, f64> {
         self.proportions.row(self.part(i))
     }
 
     /// Share of each class among all labels.
-    pub(super) fn prior(&self) -> Vec<f64> {
+    pub(crate) fn prior(&self) -> Vec<f64> {
         let totals = self.counts.sum_axis(Axis(0));
         (&totals / totals.sum()).to_vec()
     }
 
     /// The labeled nodes, ascending.
-    pub(super) fn labeled(&self) -> Vec<usize> {
+    pub(crate) fn labeled(&self) -> Vec<usize> {
         (0..self.label.len())
             .filter(|&i| self.label[i].is_some())
             .collect()
@@ -138,7 +138,7 @@ impl<'a> Known<'a> {
     /// `labeled x C`: `value(i)` at the class of each labeled node, 0 elsewhere. For
     /// [`solve_rows`](crate::solve::ConjugateGradient::solve_rows), since all other rows of
     /// the one-hot labels are zero.
-    pub(super) fn one_hot_rows(&self, value: impl Fn(usize) -> f64) -> Array2<f64> {
+    pub(crate) fn one_hot_rows(&self, value: impl Fn(usize) -> f64) -> Array2<f64> {
         let labeled = self.labeled();
         let mut y = Array2::zeros((labeled.len(), self.n_classes()));
         for (mut row, i) in y.rows_mut().into_iter().zip(labeled) {
@@ -150,7 +150,7 @@ impl<'a> Known<'a> {
     }
 
     /// `n x C`: `value(i)` at the class of each labeled node, 0 elsewhere.
-    pub(super) fn one_hot(&self, value: impl Fn(usize) -> f64) -> Array2<f64> {
+    pub(crate) fn one_hot(&self, value: impl Fn(usize) -> f64) -> Array2<f64> {
         let mut y = Array2::zeros((self.graph.n(), self.n_classes()));
         for (i, label) in self.label.iter().enumerate() {
             if let Some(class) = label {
@@ -161,7 +161,7 @@ impl<'a> Known<'a> {
     }
 
     /// Subtracts the mean over the labeled nodes of each component.
-    pub(super) fn centre(&self, x: &mut Array2<f64>) {
+    pub(crate) fn centre(&self, x: &mut Array2<f64>) {
         let mut mean = Array2::<f64>::zeros(self.counts.dim());
         for i in self.labeled() {
             let share = 1.0 / self.component_counts(i).sum();
@@ -174,8 +174,27 @@ impl<'a> Known<'a> {
         });
     }
 
+    /// `F = 1 pi^T + F'`, in the place of `F'`.
+    pub(crate) fn with_proportions(&self, mut deviation: Array2<f64>) -> Array2<f64> {
+        for_each_row(&mut deviation, |i, row| {
+            Zip::from(row)
+                .and(self.proportions(i))
+                .for_each(|s, pi| *s += pi);
+        });
+        deviation
+    }
+
+    /// The diagonal of `L + U`, `U` being `mu` on labeled nodes and 0 elsewhere; 1 on isolated
+    /// unlabeled nodes, whose row is otherwise empty.
+    pub(crate) fn diagonal(&self, mu: f64) -> Vec<f64> {
+        (self.graph.degrees().into_iter().zip(&self.label))
+            .map(|(degree, label)| degree + if label.is_some() { mu } else { 0.0 })
+            .map(|d| if d > 0.0 { d } else { 1.0 })
+            .collect()
+    }
+
     /// The columns of these classes out of a matrix over all classes.
-    pub(super) fn columns(&self, all: &Array2<f64>) -> Array2<f64> {
+    pub(crate) fn columns(&self, all: &Array2<f64>) -> Array2<f64> {
         if self.classes.len() == all.ncols() {
             return all.clone();
         }
@@ -189,21 +208,21 @@ impl<'a> Known<'a> {
     }
 
     /// Beliefs from the scores of the labeled classes.
-    pub(super) fn beliefs(
+    pub(crate) fn beliefs(
         &self,
         mut scores: Array2<f64>,
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
         let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        if let Some(scale) = mass.scale(self, scores.view(), &reached) {
-            super::mass::multiply(scores.view_mut(), &scale);
+        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
+            multiply(scores.view_mut(), &scale);
         }
         self.believe(scores, None, &self.factors(mass), convergence)
     }
 
     /// Beliefs from scores, and from what is compared between classes in their place.
-    pub(super) fn beliefs_of(
+    pub(crate) fn beliefs_of(
         &self,
         scores: Array2<f64>,
         compared: Option<&Array2<f64>>,
@@ -244,7 +263,7 @@ impl<'a> Known<'a> {
     /// that of the class, and 0 where the component has none of it. The numbers are those of
     /// the whole graph: where they are equal, the scores are compared as they are, however the
     /// labels fall into components.
-    pub(super) fn factors(&self, mass: Mass) -> Array2<f64> {
+    pub(crate) fn factors(&self, mass: Mass) -> Array2<f64> {
         let totals = self.counts.sum_axis(Axis(0));
         let most = totals.iter().copied().fold(0.0, f64::max);
         let mut factors = self.counts.clone();
@@ -294,10 +313,10 @@ impl<'a> Known<'a> {
     }
 
     /// The pseudo-labels alone, of scores that are not normalised yet.
-    pub(super) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
+    pub(crate) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
         let mut factors = self.factors(mass);
         let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        if let Some(scale) = mass.scale(self, scores.view(), &reached) {
+        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
             for mut row in factors.rows_mut() {
                 row.assign(&ArrayView1::from(&scale));
             }
@@ -313,7 +332,7 @@ impl<'a> Known<'a> {
     }
 
     /// A matrix over all classes, from one of these classes; zeros on the others.
-    pub(super) fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {
+    pub(crate) fn over_all_classes(&self, scores: Array2<f64>) -> Array2<f64> {
         if self.classes.len() == self.labels.n_classes() {
             return scores;
         }
@@ -327,7 +346,7 @@ impl<'a> Known<'a> {
     }
 
     /// The report of one or two solves; warns about what the user should know.
-    pub(super) fn convergence(&self, solves: &[&Solution], monitor: &Monitor) -> Convergence {
+    pub(crate) fn convergence(&self, solves: &[&Solution], monitor: &Monitor) -> Convergence {
         let convergence = Convergence {
             iterations: solves.iter().map(|s| s.iterations).sum(),
             residual: (solves.iter().flat_map(|s| &s.residuals)).fold(0.0, |a, &b| a.max(b)),
@@ -359,7 +378,7 @@ impl<'a> Known<'a> {
 }
 
 /// `work(i, row)` for every row, in parallel.
-pub(super) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
+pub(crate) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
     (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
         .with_min_len(256)
         .for_each(|(i, row)| work(i, row));

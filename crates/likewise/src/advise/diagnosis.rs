@@ -35,12 +35,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::balance::Balance;
-use super::bootstrap::Estimate;
-use super::calibration::Calibration;
-use super::proportion::{paired, wilson};
 use super::temperature::Temperature;
+use crate::eval::bootstrap::Estimate;
+use crate::eval::calibration::Calibration;
+use crate::eval::proportion::{paired, wilson};
 use crate::matrix::{check_finite, l2_normalize, select_rows};
-use crate::propagate::Propagate;
+use crate::propagate::{Given, Propagate};
 use crate::{Beliefs, Convergence, Error, Graph, Labels, Monitor, Result, seed};
 
 /// Tested labels below which the verdict says that they are few.
@@ -97,9 +97,9 @@ pub struct Diagnosis {
 /// Parameters of a diagnosis.
 ///
 /// ```
-/// use likewise::eval::diagnosis::{Diagnose, Outcome};
-/// use likewise::neighbor::KnnGraph;
-/// use likewise::propagate::Lgc;
+/// use likewise::advise::diagnosis::{Diagnose, Outcome};
+/// use likewise::graph::KnnGraph;
+/// use likewise::propagate::{Given, Lgc};
 /// use likewise::{Labels, Monitor, seed};
 /// use ndarray::Array2;
 /// use rand::RngExt;
@@ -111,7 +111,8 @@ pub struct Diagnosis {
 /// let monitor = Monitor::silent();
 /// let graph = KnnGraph::new().k(8).build(x.view(), &monitor)?;
 ///
-/// let diagnosis = Diagnose::new().seed(1).features(x.view()).run(&Lgc::new(), &graph, &labels, &monitor)?;
+/// let given = Given::new(&graph, &labels);
+/// let diagnosis = Diagnose::new().seed(1).features(x.view()).run(&Lgc::new(), &given, &monitor)?;
 /// assert_eq!((diagnosis.folds, diagnosis.tested), (5, 10));
 /// assert_eq!(diagnosis.outcome, Outcome::Unclear); // Both are always right.
 /// # Ok::<(), likewise::Error>(())
@@ -160,17 +161,18 @@ impl<'a> Diagnose<'a> {
         self
     }
 
-    /// Cross-validates `method` on the labels. The events of its runs are not passed on.
+    /// Cross-validates `method` on the labels that are given; it gets all else that is, each
+    /// time. The events of its runs are not passed on.
     ///
-    /// Fails as [`Propagate::propagate`] does, for fewer than 2 folds, on features that are not
+    /// Fails as [`Propagate::spread`] does, for fewer than 2 folds, on features that are not
     /// finite or do not fit the graph, and when cancelled.
     pub fn run(
         &self,
         method: &dyn Propagate,
-        graph: &Graph,
-        labels: &Labels,
+        given: &Given,
         monitor: &Monitor,
     ) -> Result<Diagnosis> {
+        let Given { graph, labels, .. } = *given;
         self.check(graph)?;
         if labels.len() != graph.n() {
             return Err(Error::data(format!(
@@ -182,12 +184,12 @@ impl<'a> Diagnose<'a> {
         let folds = self.cut(labels);
         let quiet = monitor.quiet();
         monitor.start("diagnosis", folds.len() as u64 + 1);
-        let whole = method.propagate(graph, labels, &quiet)?;
+        let whole = method.spread(given, &quiet)?.beliefs;
         monitor.step(1)?;
         let mut hidden = Hidden::none(graph.n());
         for (fold, items) in folds.iter().enumerate() {
             let rest = labels.masked(|item| items.binary_search(&item).is_err());
-            let beliefs = method.propagate(graph, &rest, &quiet)?;
+            let beliefs = method.spread(&given.labels(&rest), &quiet)?.beliefs;
             let nearest = self.nearest(graph, &rest, items)?;
             hidden.add(items, labels, &beliefs, &nearest);
             monitor.step(fold as u64 + 2)?;
@@ -322,7 +324,7 @@ pub fn diagnose(
 ) -> Result<Diagnosis> {
     Diagnose::new()
         .seed(seed)
-        .run(method, graph, labels, monitor)
+        .run(method, &Given::new(graph, labels), monitor)
 }
 
 impl Diagnosis {
@@ -438,8 +440,8 @@ impl Hidden {
 #[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
-    use crate::neighbor::KnnGraph;
-    use crate::propagate::{Harmonic, Lgc, Method};
+    use crate::graph::KnnGraph;
+    use crate::propagate::{Harmonic, Lgc, Method, Spread};
     use crate::reference::{in_one_and_two_threads, random_graph, random_labels};
     use crate::{Event, Label};
     use rand::RngExt;
@@ -460,14 +462,14 @@ mod tests {
     struct Wrong(Labels);
 
     impl Propagate for Wrong {
-        fn propagate(&self, graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Beliefs> {
-            let mut beliefs = Lgc::new().propagate(graph, labels, monitor)?;
-            for i in (0..graph.n()).filter(|&i| labels[i].class().is_none()) {
+        fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
+            let mut beliefs = Lgc::new().propagate(given.graph, given.labels, monitor)?;
+            for i in (0..given.graph.n()).filter(|&i| given.labels[i].class().is_none()) {
                 let class = self.0[i].class().unwrap_or(0);
                 beliefs.pseudo_label[i] = Some((class + 1) % self.0.n_classes() as u32);
                 beliefs.confidence[i] = 0.9;
             }
-            Ok(beliefs)
+            Ok(beliefs.into())
         }
     }
 
@@ -489,7 +491,7 @@ mod tests {
         let wrong = Wrong(truth);
         let d = Diagnose::new()
             .features(x.view())
-            .run(&wrong, &graph, &labels, &monitor)
+            .run(&wrong, &Given::new(&graph, &labels), &monitor)
             .unwrap();
         assert_eq!(d.outcome, Outcome::Hurts);
         assert_eq!(d.propagation.unwrap().value, 0.0);
@@ -525,8 +527,12 @@ mod tests {
             .unwrap();
         let labels = Labels::from_integers((0..400).map(|i| i % 2)).draw(12, 3);
         let run = |d: Diagnose| {
-            d.run(&Harmonic::new(), &graph, &labels, &Monitor::silent())
-                .unwrap()
+            d.run(
+                &Harmonic::new(),
+                &Given::new(&graph, &labels),
+                &Monitor::silent(),
+            )
+            .unwrap()
         };
         let d = run(Diagnose::new().features(x.view()));
         assert_eq!(d.outcome, Outcome::Helps, "{:?}", d.verdict);
@@ -578,7 +584,9 @@ mod tests {
     fn bad_input_and_cancelling() {
         let graph = random_graph(30, 90, 1);
         let silent = Monitor::silent();
-        let run = |d: Diagnose, labels: &Labels, m: &Monitor| d.run(&Lgc::new(), &graph, labels, m);
+        let run = |d: Diagnose, labels: &Labels, m: &Monitor| {
+            d.run(&Lgc::new(), &Given::new(&graph, labels), m)
+        };
         let labels = random_labels(30, 2, 1);
         assert!(run(Diagnose::new().folds(1), &labels, &silent).is_err());
         assert!(run(Diagnose::new(), &Labels::unknown(29), &silent).is_err());

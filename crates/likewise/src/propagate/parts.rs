@@ -1,0 +1,10 @@
+//! What the methods share: checked labels, parameters, class-mass normalisation, diffusion,
+//! negative edges, confidence.
+
+pub mod confidence;
+pub mod diffusion;
+pub(crate) mod known;
+pub mod mass;
+pub mod negative;
+pub(crate) mod parameter;
+pub(crate) mod scaling;
