@@ -1,6 +1,7 @@
 //! Where networks run.
 
 use burn::tensor::Device;
+use likewise::error::Hint;
 
 use crate::{Error, Result};
 
@@ -70,8 +71,8 @@ fn multiplies(device: &Device) -> bool {
 
 #[cfg(not(feature = "vulkan"))]
 fn vulkan(name: &str, _card: Option<usize>) -> Result<Device> {
-    let rule = "is not in this build; build with --features vulkan, or use cpu";
-    Err(Error::parameter("device", name, rule))
+    let rule = "is not in this build; use cpu";
+    Err(Error::parameter("device", name, rule).hint(Hint::BuildVulkan))
 }
 
 #[cfg(test)]
@@ -99,7 +100,8 @@ mod tests {
     #[cfg(not(feature = "vulkan"))]
     #[test]
     fn a_build_without_cards_says_so() {
-        let said = device("vulkan").unwrap_err().to_string();
-        assert!(said.contains("--features vulkan"), "{said}");
+        let error = device("vulkan").unwrap_err();
+        assert!(error.to_string().contains("not in this build"), "{error}");
+        assert_eq!(error.what_to_do(), Some(Hint::BuildVulkan));
     }
 }

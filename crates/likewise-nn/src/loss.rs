@@ -58,7 +58,7 @@ pub use classes::Classes;
 pub use confidence_proxy::ConfidenceProxy;
 pub use contextual::{Contextual, Total};
 pub use contrastive::{Contrastive, Measure};
-pub(crate) use cosine::{cosines, l2_normalize};
+pub(crate) use cosine::cosines;
 pub use fast_ap::FastAp;
 pub use multi_similarity::MultiSimilarity;
 pub use normalized_softmax::NormalizedSoftmax;
@@ -97,12 +97,12 @@ impl From<Pairs> for Batch {
     }
 }
 
-/// One line a loss: its name, its type, what it is.
+/// One line a loss: its name, its type, its source, what it is.
 macro_rules! losses {
     (
-        pairs: $($pair_name:literal $Pair:ident, $pair_what:literal;)*
-        triplets: $($triplet_name:literal $Triplet:ident, $triplet_what:literal;)*
-        classes: $($class_name:literal $Class:ident, $class_what:literal;)*
+        pairs: $($pair_name:literal $Pair:ident $pair_file:literal, $pair_what:literal;)*
+        triplets: $($triplet_name:literal $Triplet:ident $triplet_file:literal, $triplet_what:literal;)*
+        classes: $($class_name:literal $Class:ident $class_file:literal, $class_what:literal;)*
     ) => {
         /// A loss with its parameters.
         ///
@@ -123,6 +123,21 @@ macro_rules! losses {
         }
 
         impl Loss {
+            /// Names of all losses.
+            pub const NAMES: &'static [&'static str] =
+                &[$($pair_name,)* $($triplet_name,)* $($class_name,)*];
+
+            /// What each loss is, in the order of [`NAMES`](Self::NAMES).
+            pub const ABOUT: &'static [&'static str] =
+                &[$($pair_what,)* $($triplet_what,)* $($class_what,)*];
+
+            /// The source of each loss, whose doc comment explains it.
+            pub const SOURCES: &'static [&'static str] = &[
+                $(include_str!($pair_file),)*
+                $(include_str!($triplet_file),)*
+                $(include_str!($class_file),)*
+            ];
+
             /// All losses with their default parameters.
             pub fn all() -> Vec<Self> {
                 vec![
@@ -192,24 +207,24 @@ macro_rules! losses {
 
 losses! {
     pairs:
-        "contrastive" Contrastive, "Margins for positives and negatives.";
-        "nt-xent" NtXent, "A softmax of each positive pair against the negatives.";
-        "multi-similarity" MultiSimilarity, "Soft sums over positives and negatives.";
-        "fast-ap" FastAp, "Average precision by histograms.";
-        "smooth-ap" SmoothAp, "Average precision by sigmoids.";
-        "roadmap" Roadmap, "A bound of average precision, calibrated.";
-        "contextual" Contextual, "Likeness of neighbourhoods.";
+        "contrastive" Contrastive "loss/contrastive.rs", "Margins for positives and negatives.";
+        "nt-xent" NtXent "loss/nt_xent.rs", "A softmax of each positive pair against the negatives.";
+        "multi-similarity" MultiSimilarity "loss/multi_similarity.rs", "Soft sums over positives and negatives.";
+        "fast-ap" FastAp "loss/fast_ap.rs", "Average precision by histograms.";
+        "smooth-ap" SmoothAp "loss/smooth_ap.rs", "Average precision by sigmoids.";
+        "roadmap" Roadmap "loss/roadmap.rs", "A bound of average precision, calibrated.";
+        "contextual" Contextual "loss/contextual.rs", "Likeness of neighbourhoods.";
     triplets:
-        "triplet" Triplet, "Nearer to the positive than to the negative.";
-        "angular" Angular, "A bound on the angle at the negative.";
+        "triplet" Triplet "loss/triplet.rs", "Nearer to the positive than to the negative.";
+        "angular" Angular "loss/angular.rs", "A bound on the angle at the negative.";
     classes:
-        "normalized-softmax" NormalizedSoftmax, "Cross-entropy over cosines to proxies.";
-        "proxy-nca" ProxyNca, "A softmax over distances to proxies.";
-        "proxy-nca-plus-plus" ProxyNcaPlusPlus, "The same with a low temperature.";
-        "proxy-anchor" ProxyAnchor, "Proxies that pull and push the hardest items most.";
-        "soft-triple" SoftTriple, "Several centres a class.";
-        "confidence-proxy" ConfidenceProxy, "Proxies and pseudo-labels weighted by confidence.";
-        "center" Center, "Distance to the centre of the class.";
+        "normalized-softmax" NormalizedSoftmax "loss/normalized_softmax.rs", "Cross-entropy over cosines to proxies.";
+        "proxy-nca" ProxyNca "loss/proxy_nca.rs", "A softmax over distances to proxies.";
+        "proxy-nca-plus-plus" ProxyNcaPlusPlus "loss/proxy_nca_plus_plus.rs", "The same with a low temperature.";
+        "proxy-anchor" ProxyAnchor "loss/proxy_anchor.rs", "Proxies that pull and push the hardest items most.";
+        "soft-triple" SoftTriple "loss/soft_triple.rs", "Several centres a class.";
+        "confidence-proxy" ConfidenceProxy "loss/confidence_proxy.rs", "Proxies and pseudo-labels weighted by confidence.";
+        "center" Center "loss/center.rs", "Distance to the centre of the class.";
 }
 
 impl Loss {

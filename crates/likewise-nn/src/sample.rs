@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// ```
 /// use likewise_nn::sample::{Items, Sampler};
 /// let (class, weight, labeled) = ([0, 0, 1, 1, 1], [1.0; 5], [true; 5]);
-/// let items = Items { class: &class, weight: &weight, labeled: &labeled, group: &[], views: false };
+/// let items = Items { class: &class, weight: &weight, labeled: &labeled, group: &[], augmented: false };
 /// let mut rng = likewise::seed::stream(1, "batches");
 /// let batches = Sampler::PerClass { per_class: 2 }.epoch(&items, 4, 3, &mut rng);
 /// assert_eq!(batches.len(), 3);
@@ -74,8 +74,8 @@ pub struct Items<'a> {
     pub labeled: &'a [bool],
     /// Super-class of each class; empty: each class its own.
     pub group: &'a [u32],
-    /// Whether an item that is drawn twice is seen in two random views.
-    pub views: bool,
+    /// Whether an item that is drawn twice is augmented twice.
+    pub augmented: bool,
 }
 
 impl Items<'_> {
@@ -167,7 +167,7 @@ impl Sampler {
                 (0..steps)
                     .map(|_| {
                         let classes = cycle.distinct(wanted, rng);
-                        some_of_each(&classes, &members, (per_class, items.views), rng)
+                        some_of_each(&classes, &members, (per_class, items.augmented), rng)
                     })
                     .collect()
             }
@@ -206,7 +206,7 @@ impl Sampler {
                             .collect();
                         classes.shuffle(rng);
                         classes.truncate((batch / per_class).max(1));
-                        some_of_each(&classes, &members, (per_class, items.views), rng)
+                        some_of_each(&classes, &members, (per_class, items.augmented), rng)
                     })
                     .collect()
             }
@@ -217,14 +217,14 @@ impl Sampler {
 fn some_of_each(
     classes: &[u32],
     members: &BTreeMap<u32, Vec<usize>>,
-    (per_class, views): (usize, bool),
+    (per_class, augmented): (usize, bool),
     rng: &mut Rng,
 ) -> Vec<usize> {
     let mut batch = Vec::with_capacity(classes.len() * per_class);
     for class in classes {
         let mut members = members[class].clone();
         members.shuffle(rng);
-        if views {
+        if augmented {
             // Every item once before one comes again.
             batch.extend(members.iter().cycle().take(per_class));
         } else {
@@ -293,14 +293,14 @@ mod tests {
         fn every_sampler_keeps_its_promise(
             classes in prop::collection::vec(0_u32..6, 1..40),
             batch in 2_usize..20, steps in 0_usize..6, per_class in 2_usize..5,
-            views in prop::bool::ANY,
+            augmented in prop::bool::ANY,
         ) {
             let n = classes.len();
             // Every seventh item is absent, every third is labeled.
             let weight: Vec<f32> = (0..n).map(|i| f32::from(u8::from(i % 7 != 6))).collect();
             let labeled: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
             let group = [0, 0, 1, 1, 2, 2];
-            let items = Items { class: &classes, weight: &weight, labeled: &labeled, group: &group, views };
+            let items = Items { class: &classes, weight: &weight, labeled: &labeled, group: &group, augmented };
             let present: Vec<usize> = items.drawn().collect();
             let distinct = items.by_class().len();
             for sampler in [
@@ -336,13 +336,13 @@ mod tests {
                             let members = items.by_class();
                             for (class, &count) in &of_class {
                                 let own = members[class].len();
-                                let wanted = if views { per_class } else { per_class.min(own) };
+                                let wanted = if augmented { per_class } else { per_class.min(own) };
                                 prop_assert_eq!(count, wanted);
                             }
                             let mut once = drawn.clone();
                             once.sort_unstable();
                             once.dedup();
-                            prop_assert!(views || once.len() == drawn.len());
+                            prop_assert!(augmented || once.len() == drawn.len());
                             if let Sampler::PerClass { .. } = sampler {
                                 let wanted = (batch / per_class).max(1).min(distinct);
                                 prop_assert_eq!(of_class.len(), wanted);
@@ -376,7 +376,7 @@ mod tests {
             weight: &[0.0; 2],
             labeled: &[true; 2],
             group: &[],
-            views: false,
+            augmented: false,
         };
         assert!(Sampler::Plain.epoch(&items, 4, 5, &mut rng()).is_empty());
         let said = |sampler: Sampler| sampler.validate().unwrap_err().to_string();

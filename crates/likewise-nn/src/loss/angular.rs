@@ -5,11 +5,11 @@ use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
 use super::check::angle;
-use super::cosine::l2_normalize;
 use super::pairs::Pairs;
 use super::reduce::{softplus, weighted_mean};
 use super::triplet::{column, indices};
 use crate::Result;
+use crate::net::tensor::l2_normalize;
 
 /// Angular loss: the angle at the negative, in the triangle with anchor and positive, is kept
 /// below a bound.

@@ -49,7 +49,7 @@ pub enum Total {
 /// **Source.** Liao, Tsiligkaridis & Kulis, ICML 2023, and its code: counts divide rows and
 /// are constants, except those of R; a full neighbourhood has no outside, and its second term
 /// is 0. The correction of wrong-signed gradients (eq. 10) is left out: it loses accuracy.
-/// Items of weight 0 are in no neighbourhood. A [memory](crate::memory) is not looked at:
+/// Items of weight 0 are in no neighbourhood. A [memory](crate::train::Memory) is not looked at:
 /// its rows would need neighbourhoods too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

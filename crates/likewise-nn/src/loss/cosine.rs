@@ -2,18 +2,7 @@
 
 use burn::tensor::Tensor;
 
-/// Rows scaled to unit length, for rows of any finite length.
-///
-/// A row shorter than 1e-12 has no direction: it stays as it is, with a finite gradient.
-pub(crate) fn l2_normalize(x: Tensor<2>) -> Tensor<2> {
-    // The squares of very long rows would overflow; other rows are not touched by this.
-    let largest = x.clone().detach().abs().max_dim(1);
-    let short = largest.clone().lower_elem(1e12);
-    let x = x / largest.mask_fill(short, 1.0);
-    let square = x.clone().square().sum_dim(1);
-    let nothing = square.clone().lower_elem(1e-24);
-    x / square.mask_fill(nothing, 1.0).sqrt()
-}
+use crate::net::tensor::l2_normalize;
 
 /// Cosines between the first `anchors` rows and all rows, `[anchors, n]`.
 pub(crate) fn cosines(embeddings: Tensor<2>, anchors: usize) -> Tensor<2> {

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
 use super::classes::Classes;
-use super::cosine::l2_normalize;
 use super::reduce::weighted_mean;
 use crate::Result;
+use crate::net::tensor::l2_normalize;
 
 /// Normalised softmax: cross-entropy of the classes, with cosines to unit proxies as logits.
 ///

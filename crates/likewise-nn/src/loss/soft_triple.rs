@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, count};
 use super::classes::Classes;
-use super::cosine::l2_normalize;
 use super::normalized_softmax::{cross_entropy, to_proxies};
 use crate::Result;
+use crate::net::tensor::l2_normalize;
 
 /// `SoftTriple`: normalised softmax with several centres a class, an item close to any of
 /// them.

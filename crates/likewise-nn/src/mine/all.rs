@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::seen::Seen;
 use crate::{Error, ErrorKind, Result};
 
 /// Every valid triplet of a batch: anchor, positive, negative.

@@ -4,7 +4,7 @@ use likewise::{Triplets, seed};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::seen::Seen;
 
 /// Triplets with negatives drawn against the density of distances on the sphere.
 ///

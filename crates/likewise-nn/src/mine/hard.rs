@@ -3,7 +3,7 @@
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::seen::Seen;
 
 /// One triplet an anchor: its least similar positive and its most similar negative.
 ///

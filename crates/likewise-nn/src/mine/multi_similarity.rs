@@ -4,7 +4,7 @@ use burn::tensor::{Tensor, TensorData};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::seen::Seen;
 use crate::Result;
 use crate::loss::{Pairs, at_least_zero};
 

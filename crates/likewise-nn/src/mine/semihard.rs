@@ -3,7 +3,7 @@
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::seen::Seen;
 use crate::Result;
 use crate::loss::above_zero;
 

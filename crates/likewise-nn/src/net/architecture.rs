@@ -8,7 +8,7 @@ use super::preprocess::{Channels, Preprocess};
 use super::resnet::Block;
 use super::squeezenet::{self, Border, squeezenet};
 use super::weights::Weights;
-use super::{bn_inception, googlenet, lite0, paper001, resnet};
+use super::{bn_inception, dutta, googlenet, lite0, resnet};
 
 /// Epsilon of batch norms, where a network does not say another.
 const EPSILON: f64 = 1e-5;
@@ -123,7 +123,7 @@ impl Architecture {
     }
 
     /// Number of channels of its last map.
-    pub(crate) fn features(self) -> usize {
+    pub fn features(self) -> usize {
         match self {
             Self::Mnist => 128,
             Self::Cifar => 64,
@@ -185,8 +185,8 @@ impl Architecture {
         let channels = self.preprocess().depth();
         let (mut b, x) = Builder::new(seed, device, channels, frozen_norm, epsilon);
         match self {
-            Self::Mnist => paper001::mnist(&mut b, x),
-            Self::Cifar => paper001::cifar(&mut b, x),
+            Self::Mnist => dutta::mnist(&mut b, x),
+            Self::Cifar => dutta::cifar(&mut b, x),
             Self::Resnet18 => resnet::resnet(&mut b, x, Block::Basic, [2, 2, 2, 2]),
             Self::Resnet50 => resnet::resnet(&mut b, x, Block::Bottleneck, FIFTY),
             Self::Resnet50V1 => resnet::resnet(&mut b, x, Block::Paper, FIFTY),

@@ -2,13 +2,14 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use likewise::Monitor;
+use likewise::arrays::Arrays;
+use likewise::images::{Images, PixelRows};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::encoder::{Encoder, EncoderConfig};
-use super::tensor::to_matrix;
+use super::tensor::{l2_normalize, to_matrix};
 use super::weights::Weights;
-use crate::loss::l2_normalize;
-use crate::{Error, Images, PixelRows, Result};
+use crate::{Error, Result};
 
 /// Pixels embedded at a time: 16 images of 224 x 224 in colour.
 const BLOCK: usize = 16 * 3 * 224 * 224;
@@ -20,6 +21,10 @@ const MAP: &str = "map";
 /// The names of the network as it began start with this.
 const START: &str = "start.";
 
+pub(crate) fn no_images() -> Error {
+    Error::data("a network reads images, but there are none")
+}
+
 /// A trained encoder: images as rows in, unit rows out.
 ///
 /// ```text
@@ -28,7 +33,7 @@ const START: &str = "start.";
 /// e = [ sqrt(keep) z0 , sqrt(1 - keep) z ]    where the network as it began is kept
 /// ```
 ///
-/// The last form is that of a [`Head`](crate::Head): the cosine of two embeddings is the mean of
+/// The last form is that of a [`Head`](crate::net::Head): the cosine of two embeddings is the mean of
 /// two, of which one has forgotten nothing. It costs two passes.
 ///
 /// A row holds an image as `channels x height x width` pixels of 0 to 255.
@@ -120,8 +125,10 @@ impl Deep {
         Ok(start.join(began, learned))
     }
 
-    /// The part of the embedding that was learned: unit rows.
-    pub(crate) fn learned(
+    /// The part of the embedding that was learned, of the images at `items`: unit rows.
+    ///
+    /// Fails as [`embed_images`](Self::embed_images).
+    pub fn learned(
         &self,
         images: &dyn Images,
         items: &[usize],
@@ -163,55 +170,45 @@ impl Deep {
     }
 
     /// All tensors that training changes, the map among them.
-    pub(crate) fn tensors(&self) -> Result<Weights> {
-        let mut tensors = self.weights.clone();
+    pub(crate) fn trained(&self) -> Arrays {
+        let mut arrays = self.weights.to_arrays();
         if let Some(map) = &self.map {
-            tensors.insert(MAP, map.shape().to_vec(), map.iter().copied().collect())?;
+            arrays.put_matrix32(MAP, map);
         }
-        Ok(tensors)
+        arrays
     }
 
-    /// The bytes of a safetensors file: the tensors of the encoder, `map`, and those of the
-    /// encoder as it began after `start.`.
-    pub fn to_safetensors(&self) -> Result<Vec<u8>> {
-        let mut tensors = self.tensors()?;
-        if let Some(start) = &self.start {
-            for (name, shape) in start.weights.shapes() {
-                let values = start.weights.get(name).map(|(_, values)| values.to_vec());
-                tensors.insert(
-                    &format!("{START}{name}"),
-                    shape.to_vec(),
-                    values.unwrap_or_default(),
-                )?;
-            }
-        }
-        tensors.to_safetensors()
-    }
-
-    /// Whether such bytes hold a network.
-    pub(super) fn is_in(bytes: &[u8]) -> bool {
-        Weights::from_safetensors(bytes).is_ok_and(|weights| {
-            weights
-                .shapes()
-                .any(|(name, _)| name.starts_with("backbone."))
+    /// This network with other trained tensors. Fails where they do not fit.
+    pub(crate) fn with_trained(self, arrays: &Arrays) -> Result<Self> {
+        let loaded = Self::from_tensors(self.config, Weights::from_arrays(arrays)?)?;
+        Ok(Self {
+            start: self.start,
+            ..loaded
         })
     }
 
-    /// The network of such bytes; `keep` is the share of what it began as, where that is there.
-    ///
-    /// Fails on broken bytes, and on tensors that do not fit `config`.
-    pub fn from_safetensors(config: EncoderConfig, keep: f64, bytes: &[u8]) -> Result<Self> {
-        let (mut trained, mut began) = (Weights::default(), Weights::default());
-        let all = Weights::from_safetensors(bytes)?;
-        for (name, shape) in all.shapes() {
-            let values = all.get(name).map(|(_, values)| values.to_vec());
-            let (to, name) = match name.strip_prefix(START) {
-                Some(name) => (&mut began, name),
-                None => (&mut trained, name),
-            };
-            to.insert(name, shape.to_vec(), values.unwrap_or_default())?;
+    /// Its arrays: those of the encoder, `map`, and those of the encoder as it began after
+    /// `start.`.
+    pub fn arrays(&self) -> Arrays {
+        let mut arrays = self.trained();
+        if let Some(start) = &self.start {
+            arrays.put_all(START, start.weights.to_arrays());
         }
-        let mut deep = Self::from_tensors(config, trained)?;
+        arrays
+    }
+
+    /// The network of such arrays; `keep` is the share of what it began as, where that is there.
+    ///
+    /// Fails on tensors that do not fit `config`.
+    pub fn from_arrays(config: EncoderConfig, keep: f64, arrays: &Arrays) -> Result<Self> {
+        let began = Weights::from_arrays(&arrays.under(START))?;
+        let mut trained = Arrays::default();
+        for (name, shape, values) in arrays.iter() {
+            if !name.starts_with(START) {
+                trained.put(name, shape, values.clone());
+            }
+        }
+        let mut deep = Self::from_tensors(config, Weights::from_arrays(&trained)?)?;
         if began.shapes().next().is_some() {
             deep.encoder(&began, &Device::flex())?;
             deep.start = Some(Start {
@@ -222,7 +219,7 @@ impl Deep {
         Ok(deep)
     }
 
-    pub(crate) fn from_tensors(config: EncoderConfig, mut weights: Weights) -> Result<Self> {
+    fn from_tensors(config: EncoderConfig, mut weights: Weights) -> Result<Self> {
         let map = match weights.remove(MAP) {
             None => None,
             Some((shape, values)) => {
@@ -249,7 +246,7 @@ impl Deep {
 
 impl Start {
     /// Unit rows of the start beside those that were learned.
-    pub(crate) fn join(&self, began: Array2<f32>, learned: Array2<f32>) -> Array2<f32> {
+    pub fn join(&self, began: Array2<f32>, learned: Array2<f32>) -> Array2<f32> {
         let (kept, new) = (self.keep.sqrt(), (1.0 - self.keep).sqrt());
         ndarray::concatenate![Axis(1), began * kept, learned * new]
     }
@@ -279,25 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_network_is_the_same_network() {
-        let deep = deep();
-        let bytes = deep.to_safetensors().unwrap();
-        assert!(Deep::is_in(&bytes));
-        let again = Deep::from_safetensors(deep.config.clone(), 0.3, &bytes).unwrap();
-        assert_eq!(again, deep);
-        let x = Array2::from_shape_fn((3, 784), |(i, j)| ((i * 31 + j * 7) % 256) as f32);
-        let embedded = deep.embed(x.view(), &Device::flex()).unwrap();
-        assert_eq!(embedded, again.embed(x.view(), &Device::flex()).unwrap());
-        assert_eq!(embedded.dim(), (3, 4));
-        assert!(
-            embedded
-                .rows()
-                .into_iter()
-                .all(|row| (row.dot(&row) - 1.0).abs() < 1e-5)
-        );
-    }
-
-    #[test]
     fn the_cosine_is_the_mean_of_two() {
         let mut deep = deep();
         deep.map = None;
@@ -320,8 +298,7 @@ mod tests {
         assert_eq!(deep.output_dim(), 12);
         let error = cosines(&deep) - expected;
         assert!(error.iter().all(|e| e.abs() < 1e-5), "{error}");
-        let bytes = deep.to_safetensors().unwrap();
-        let again = Deep::from_safetensors(deep.config.clone(), 0.3, &bytes).unwrap();
+        let again = Deep::from_arrays(deep.config.clone(), 0.3, &deep.arrays()).unwrap();
         assert_eq!(again, deep);
     }
 
@@ -333,15 +310,11 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(said.contains("784 columns, but the view has 10"), "{said}");
-        let bytes = deep.to_safetensors().unwrap();
-        assert!(
-            Deep::from_safetensors(deep.config.clone(), 0.3, &bytes[..bytes.len() - 3]).is_err()
-        );
         let cifar = EncoderConfig::of(Architecture::Cifar);
-        assert!(Deep::from_safetensors(cifar, 0.3, &bytes).is_err());
-        let mut tensors = deep.tensors().unwrap();
-        tensors.insert(MAP, vec![2, 2], vec![1.0; 4]).unwrap();
-        let error = Deep::from_tensors(deep.config.clone(), tensors).unwrap_err();
+        assert!(Deep::from_arrays(cifar, 0.3, &deep.arrays()).is_err());
+        let mut arrays = deep.arrays();
+        arrays.put_matrix32(MAP, &Array2::ones((2, 2)));
+        let error = Deep::from_arrays(deep.config.clone(), 0.3, &arrays).unwrap_err();
         assert!(error.to_string().contains("the map is [2, 2]"));
     }
 }

@@ -5,7 +5,7 @@ use burn::nn::Linear;
 use burn::tensor::activation::relu;
 use burn::tensor::module::layer_norm;
 use burn::tensor::{Device, Tensor, TensorData};
-use likewise::eval::whitening::Whitening;
+use likewise::linear::Affine;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub(super) const EPSILON: f64 = 1e-5;
 /// trained scale or shift: proxies and features then learn at one speed. Embeddings are not
 /// scaled to length 1; losses and searches do that.
 ///
-/// **When not to use it.** On precomputed features with few labels: [`Head`](crate::Head)
+/// **When not to use it.** On precomputed features with few labels: [`Head`](crate::net::Head)
 /// keeps what they already know.
 ///
 /// **Source.** Zhai & Wu, BMVC 2019 (layer norm without scale, linear head).
@@ -172,7 +172,7 @@ impl Embedding {
 
     /// These layers with the last one as `whitening` of what it reads: `(x - mean) A`.
     /// Directions that `whitening` lacks get zeros.
-    pub(super) fn whitened(mut self, whitening: &Whitening) -> Self {
+    pub(super) fn whitened(mut self, whitening: &Affine) -> Self {
         let like = self.output.weight.val();
         let (device, [features, dim]) = (like.device(), like.dims());
         let map = Array2::from_shape_fn((features, dim), |(i, j)| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use burn::module::{Module, ParamId, list_param_ids};
 use burn::tensor::{Device, Tensor, TensorData};
-use likewise::eval::whitening::Whitening;
+use likewise::linear::Affine;
 use ndarray::{Array2, Array4, ArrayView4, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ const BATCH: usize = 16;
 /// ```
 ///
 /// **When not to use it.** With precomputed features: they need only a
-/// [`Head`](crate::Head). From random weights with few images: start from published ones.
+/// [`Head`](crate::net::Head). From random weights with few images: start from published ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncoderConfig {
@@ -362,7 +362,7 @@ impl Encoder {
 
     /// This encoder with an output that starts as `whitening` of its features; what they are
     /// is known only where the rest has its weights.
-    pub(crate) fn whitened(mut self, whitening: &Whitening) -> Self {
+    pub(crate) fn whitened(mut self, whitening: &Affine) -> Self {
         self.head = self.head.map(|head| head.whitened(whitening));
         self
     }

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use burn::module::{Module, Param, ParamId};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData, activation::relu};
-use likewise::eval::whitening::Whitening;
-use likewise::linear::Rca;
+use likewise::linear::Affine;
+use likewise::matrix::powered;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::tensor::{matrix_tensor, to_matrix};
-use crate::loss::l2_normalize;
+use super::tensor::{l2_normalize, matrix_tensor, to_matrix};
 use crate::{Error, Result};
 
 /// Rows embedded at a time: enough for the matrix product, small beside the result.
@@ -38,10 +37,6 @@ pub enum Residual {
         #[serde(default = "columns")]
         dim: usize,
     },
-    /// In place of all of it: relevant component analysis of the features within their first
-    /// `rank` directions, from the classes and weights of an epoch, `z = normalise((x - mean) A)`.
-    /// It has no loss: of the training, only its epochs matter, and the power of confidence.
-    Rca(Rca),
 }
 
 fn hidden() -> usize {
@@ -80,12 +75,6 @@ pub struct HeadConfig {
     pub residual: Residual,
     /// Share of the start's cosine in the embedding's, 0 (none) to below 1.
     pub keep: f64,
-    /// Most directions of the start that are kept (largest variance first), at least 1.
-    pub rank: usize,
-    /// Power of the features' sizes, above 0 to 1. Pooled activations of a network, and counts, have
-    /// a few large values that outweigh all others; their roots (.5) share better. Not for
-    /// features of both signs around a centre: on the digits it lost up to 3 points of R@1.
-    pub power: f64,
     /// Least dimensions of the learned half: a start of fewer is filled up with zeros, since
     /// ten classes find no room in six dimensions.
     pub width: usize,
@@ -96,33 +85,22 @@ impl Default for HeadConfig {
         Self {
             residual: Residual::Mlp { hidden: hidden() },
             keep: 0.3,
-            rank: 256,
-            power: 1.0,
             width: 64,
         }
     }
 }
 
 impl HeadConfig {
-    /// Features as the head reads them.
-    pub(crate) fn powered(&self, mut x: Array2<f32>) -> Array2<f32> {
-        let power = self.power as f32;
-        if power < 1.0 {
-            x.mapv_inplace(|v| v.abs().powf(power).copysign(v));
-        }
-        x
-    }
-
     /// Dimensions of the learned half for a start of `rank`.
-    pub(crate) fn learned_dim(&self, rank: usize) -> usize {
+    pub fn learned_dim(&self, rank: usize) -> usize {
         match self.residual {
             Residual::Orthogonal { dim } => dim.min(rank),
-            Residual::Rca(_) => rank,
             Residual::Linear | Residual::Mlp { .. } => rank.max(self.width),
         }
     }
 
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// Fails on a parameter out of its range.
+    pub fn validate(&self) -> Result<()> {
         if !(0.0..1.0).contains(&self.keep) {
             return Err(Error::parameter(
                 "head.keep",
@@ -130,17 +108,9 @@ impl HeadConfig {
                 "must be at least 0 and below 1",
             ));
         }
-        if !(self.power > 0.0 && self.power <= 1.0) {
-            let rule = "must be above 0 and at most 1";
-            return Err(Error::parameter("head.power", self.power, rule));
-        }
-        if self.rank == 0 {
-            return Err(Error::parameter("head.rank", 0, "must be at least 1"));
-        }
         let zero = match self.residual {
             Residual::Mlp { hidden: 0 } => "hidden",
             Residual::Orthogonal { dim: 0 } => "dim",
-            Residual::Rca(rca) => return Ok(rca.validate()?),
             _ => return Ok(()),
         };
         let field = format!("head.residual.{zero}");
@@ -182,7 +152,7 @@ impl ResidualNet {
             bias: None,
         };
         match config.residual {
-            Residual::Linear | Residual::Orthogonal { .. } | Residual::Rca(_) => Self {
+            Residual::Linear | Residual::Orthogonal { .. } => Self {
                 input: None,
                 output: zeros(rank),
             },
@@ -271,10 +241,12 @@ impl ResidualNet {
 pub struct Head {
     /// Its choices.
     pub config: HeadConfig,
+    /// Power of the sizes of the features that it reads, above 0 to 1.
+    pub power: f64,
     /// The fixed start.
-    pub start: Whitening,
-    /// The trained matrices, by name; `None` for a head that learned nothing.
-    pub residual: Option<BTreeMap<String, Array2<f32>>>,
+    pub start: Affine,
+    /// The trained matrices, by name.
+    pub residual: BTreeMap<String, Array2<f32>>,
 }
 
 impl Head {
@@ -287,10 +259,10 @@ impl Head {
     pub fn output_dim(&self) -> usize {
         let rank = self.start.matrix.ncols();
         let learned = self.config.learned_dim(rank);
-        match (&self.residual, self.config.keep > 0.0) {
-            (None, _) => rank,
-            (Some(_), false) => learned,
-            (Some(_), true) => rank + learned,
+        if self.config.keep > 0.0 {
+            rank + learned
+        } else {
+            learned
         }
     }
 
@@ -311,7 +283,7 @@ impl Head {
             .into_par_iter()
             .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
             .try_for_each(|(mut out, x)| -> Result<()> {
-                let read = self.config.powered(x.to_owned());
+                let read = powered(x.to_owned(), self.power);
                 let start = self.start.transform(read.view())?;
                 let start = likewise::matrix::l2_normalize(start);
                 out.assign(&self.embed_start(start));
@@ -321,9 +293,9 @@ impl Head {
     }
 
     /// As [`embed`](Self::embed), from unit rows of the start.
-    pub(crate) fn embed_start(&self, start: Array2<f32>) -> Array2<f32> {
+    pub fn embed_start(&self, start: Array2<f32>) -> Array2<f32> {
         let keep = self.config.keep as f32;
-        if self.residual.is_none() || keep == 0.0 {
+        if keep == 0.0 {
             return self.learned(start);
         }
         let kept = &start * keep.sqrt();
@@ -332,10 +304,8 @@ impl Head {
     }
 
     /// The learned half `h` of the embedding alone, from unit rows of the start.
-    pub(crate) fn learned(&self, start: Array2<f32>) -> Array2<f32> {
-        let Some(residual) = &self.residual else {
-            return start;
-        };
+    pub fn learned(&self, start: Array2<f32>) -> Array2<f32> {
+        let residual = &self.residual;
         let scale = (start.ncols() as f32).sqrt();
         let mut inner = &start * scale;
         if let Some(weight) = residual.get("input.weight") {

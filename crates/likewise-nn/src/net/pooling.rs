@@ -5,7 +5,7 @@ use burn::tensor::module::interpolate;
 use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::loss::l2_normalize;
+use super::tensor::l2_normalize;
 
 /// Levels of square regions of R-MAC.
 const LEVELS: usize = 3;

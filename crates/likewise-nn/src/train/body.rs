@@ -2,10 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use likewise::learn::Evidence;
 use ndarray::Array2;
 
-use super::Task;
-use crate::loss::l2_normalize;
+use super::learner::Gradient;
+use crate::net::tensor::l2_normalize;
 use crate::net::{EmbeddingConfig, Encoder, Group, Residual, ResidualNet, Weights};
 use crate::{Result, net};
 
@@ -19,16 +20,22 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// The body of a task at its start; none where only an orthonormal map is trained.
-    pub(super) fn new(task: &Task, device: &Device) -> Result<Option<Self>> {
-        let recipe = task.recipe;
-        if let Some(config) = &recipe.encoder {
-            let encoder = config.init(task.seed, device)?;
-            let encoder = match task.pretrained {
+    /// The body as it begins; none where only an orthonormal map is trained.
+    pub(super) fn new(
+        how: &Gradient,
+        evidence: &Evidence,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Option<Self>> {
+        if let Some(config) = how.encoder {
+            let encoder = config.init(seed, device)?;
+            let encoder = match how.pretrained {
                 Some(weights) => {
                     let encoder = encoder.load(weights.clone())?;
                     match config.head {
-                        EmbeddingConfig::Whitened { .. } => encoder.whitened(task.whitening),
+                        EmbeddingConfig::Whitened { .. } => {
+                            encoder.whitened(&evidence.start.whitening)
+                        }
                         _ => encoder,
                     }
                 }
@@ -36,12 +43,12 @@ impl Body {
             };
             return Ok(Some(Self::Encoder(encoder.frozen_layers())));
         }
-        if matches!(recipe.head.residual, Residual::Orthogonal { .. }) {
+        if matches!(how.head.residual, Residual::Orthogonal { .. }) {
             return Ok(None);
         }
-        let mut rng = likewise::seed::stream(task.seed, "head");
-        let rank = task.start.ncols();
-        let net = ResidualNet::new(&recipe.head, rank, &mut rng, device);
+        let mut rng = likewise::seed::stream(seed, "head");
+        let rank = evidence.rows.ncols();
+        let net = ResidualNet::new(how.head, rank, &mut rng, device);
         Ok(Some(Self::Residual(net)))
     }
 

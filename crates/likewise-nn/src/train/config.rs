@@ -208,7 +208,8 @@ impl TrainConfig {
         self.learning_rate * self.schedule.factor(epoch, self.epochs)
     }
 
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// Fails on a parameter out of its range.
+    pub fn validate(&self) -> Result<()> {
         let check = |field: &str, value: f64, holds: bool, rule: &str| {
             if value.is_finite() && holds {
                 return Ok(());

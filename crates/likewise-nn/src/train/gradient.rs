@@ -4,6 +4,8 @@ use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
+use crate::net::value_of;
+
 /// Length of the gradients of some modules, as of one long vector.
 pub(super) fn length<M: Module>(parts: &[(&M, &GradientsParams)]) -> f64 {
     let squares = parts.iter().map(|(module, gradients)| {
@@ -25,7 +27,7 @@ struct Squares<'a> {
 impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            self.sum += super::value_of(&gradient.square().sum());
+            self.sum += value_of(&gradient.square().sum());
         }
     }
 }

@@ -5,7 +5,7 @@ use likewise::linear::{Objective, Stiefel};
 use ndarray::Array2;
 
 use crate::loss::{Batch, Loss};
-use crate::net::{matrix_tensor, to_matrix};
+use crate::net::{matrix_tensor, to_matrix, value_of};
 use crate::{Error, Result};
 
 /// An orthonormal map on its way.
@@ -66,8 +66,7 @@ impl Map {
 impl OfMap<'_> {
     fn loss(&self, map: Tensor<2>) -> likewise::Result<Tensor<1>> {
         let mapped = self.rows.clone().matmul(map);
-        let loss = self.loss.forward(mapped, self.batch, self.proxies.clone());
-        loss.map_err(|e| likewise::Error::new(e.kind(), e.to_string()))
+        self.loss.forward(mapped, self.batch, self.proxies.clone())
     }
 
     fn point(&self, l: &Array2<f64>) -> Tensor<2> {
@@ -77,7 +76,7 @@ impl OfMap<'_> {
 
 impl Objective for OfMap<'_> {
     fn cost(&mut self, l: &Array2<f64>) -> likewise::Result<f64> {
-        Ok(super::value_of(&self.loss(self.point(l))?))
+        Ok(value_of(&self.loss(self.point(l))?))
     }
 
     fn gradient(&mut self, l: &Array2<f64>) -> likewise::Result<Array2<f64>> {

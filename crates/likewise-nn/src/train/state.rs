@@ -2,60 +2,68 @@
 
 use burn::module::{Module, Param};
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Bytes, Device, Tensor};
+use likewise::arrays::{Arrays, Values};
+use likewise::learn::Evidence;
 use likewise::linear::stiefel;
 use ndarray::Array2;
 
 use super::body::Body;
+use super::config::TrainConfig;
+use super::gradient;
+use super::learner::Gradient;
 use super::map::Map;
-use super::{Task, gradient};
-use crate::Result;
-use crate::loss::{Batch, Loss};
-use crate::net::{
-    Deep, Head, Model, Residual, Start, Weights, matrix_tensor, parameter, to_matrix,
-};
+use crate::loss::Batch;
+use crate::model::Model;
+use crate::net::{Deep, Head, Residual, Start, Weights, matrix_tensor, parameter, to_matrix};
+use crate::{Error, ErrorKind, Result};
 
 /// Identity of the proxies, for their optimizer.
 const PROXIES: u64 = 1;
 
 #[derive(Module, Debug)]
-pub(super) struct Proxies {
-    pub(super) rows: Param<Tensor<2>>,
+struct Proxies {
+    rows: Param<Tensor<2>>,
 }
 
 /// Everything that a step changes.
 pub(super) struct State {
-    pub(super) body: Option<Body>,
-    pub(super) map: Option<Map>,
-    pub(super) proxies: Option<Proxies>,
-    pub(super) body_optimizer: ModuleOptimizer,
-    pub(super) proxy_optimizer: ModuleOptimizer,
+    body: Option<Body>,
+    map: Option<Map>,
+    proxies: Option<Proxies>,
+    body_optimizer: ModuleOptimizer,
+    proxy_optimizer: ModuleOptimizer,
     /// Moving average of the body's weights.
-    pub(super) average: Option<Weights>,
+    average: Option<Weights>,
     /// What the model keeps of the network as it begins.
     start: Option<Start>,
     device: Device,
 }
 
 impl State {
-    pub(super) fn new(task: &Task, proxies: Option<Array2<f32>>, device: &Device) -> Result<Self> {
-        let recipe = task.recipe;
-        let body = Body::new(task, device)?;
-        let map = match recipe.head.residual {
+    pub(super) fn new(
+        how: &Gradient,
+        evidence: &Evidence,
+        proxies: Option<Array2<f32>>,
+        seed: u64,
+    ) -> Result<Self> {
+        let device = &how.device.clone().autodiff();
+        let body = Body::new(how, evidence, seed, device)?;
+        let map = match how.head.residual {
             Residual::Orthogonal { dim } => {
-                let rows = task.unit_dim();
-                let l = stiefel::random(rows, dim.min(rows), task.seed)?;
+                let rows = how.unit_dim(evidence.rows.ncols());
+                let l = stiefel::random(rows, dim.min(rows), seed)?;
                 Some(Map { l, step: None })
             }
-            Residual::Linear | Residual::Mlp { .. } | Residual::Rca(_) => None,
+            Residual::Linear | Residual::Mlp { .. } => None,
         };
         let average = match &body {
-            Some(body) if recipe.train.average > 0.0 => Some(body.weights()?),
+            Some(body) if how.train.average > 0.0 => Some(body.weights()?),
             _ => None,
         };
-        let keep = recipe.head.keep as f32;
+        let keep = how.head.keep as f32;
         let start = match &body {
-            Some(body) if keep > 0.0 && task.begins_whitened() => Some(Start {
+            Some(body) if keep > 0.0 && how.begins_whitened() => Some(Start {
                 weights: body.weights()?,
                 keep,
             }),
@@ -66,14 +74,14 @@ impl State {
             body,
             map,
             proxies: proxies.map(|rows| Self::proxies(&rows, device)),
-            body_optimizer: recipe.train.optimizer.init(recipe.train.weight_decay),
-            proxy_optimizer: recipe.train.optimizer.init(0.0),
+            body_optimizer: how.train.optimizer.init(how.train.weight_decay),
+            proxy_optimizer: how.train.optimizer.init(0.0),
             average,
             device: device.clone(),
         })
     }
 
-    pub(super) fn proxies(rows: &Array2<f32>, device: &Device) -> Proxies {
+    fn proxies(rows: &Array2<f32>, device: &Device) -> Proxies {
         Proxies {
             rows: parameter(PROXIES, matrix_tensor(rows, device)),
         }
@@ -94,17 +102,28 @@ impl State {
     /// Fits the map, if there is one, to a batch of unit rows; gives the loss before.
     pub(super) fn fit_map(
         &mut self,
-        task: &Task,
+        how: &Gradient,
         rows: &Tensor<2>,
-        (loss, batch): (&Loss, &Batch),
+        batch: &Batch,
     ) -> Result<Option<f64>> {
         let proxies = self.proxy_rows();
         let Some(map) = &mut self.map else {
             return Ok(None);
         };
-        let solver = &task.recipe.train.map;
-        map.fit(solver, rows.clone(), (loss, batch), proxies, &self.device)
-            .map(Some)
+        let solver = &how.train.map;
+        map.fit(
+            solver,
+            rows.clone(),
+            (how.loss, batch),
+            proxies,
+            &self.device,
+        )
+        .map(Some)
+    }
+
+    /// Whether gradients move anything.
+    pub(super) fn moves(&self) -> bool {
+        self.body.is_some() || self.proxies.is_some()
     }
 
     /// The embedding of unit rows.
@@ -118,11 +137,10 @@ impl State {
     /// One step along the gradients that were gathered.
     pub(super) fn step(
         &mut self,
-        task: &Task,
+        train: &TrainConfig,
         epoch: usize,
         gathered: &mut Gathered,
     ) -> Result<()> {
-        let train = &task.recipe.train;
         let rate = train.rate(epoch);
         let mut of_body = gathered.body.grads();
         let mut of_proxies = gathered.proxies.grads();
@@ -162,17 +180,16 @@ impl State {
     }
 
     /// The model as it is.
-    pub(super) fn model(&self, task: &Task) -> Result<Model> {
+    pub(super) fn model(&self, how: &Gradient, evidence: &Evidence) -> Result<Model> {
         let weights = match (&self.average, &self.body) {
             (Some(average), _) => average.clone(),
             (None, Some(body)) => body.weights()?,
             (None, None) => Weights::default(),
         };
         let map = self.map.as_ref().map(Map::single);
-        if let Some(config) = &task.recipe.encoder {
-            let config = config.clone();
-            return Ok(Model::Deep(Deep {
-                config,
+        if let Some(config) = how.encoder {
+            return Ok(Model::Network(Deep {
+                config: config.clone(),
                 weights,
                 map,
                 start: self.start.clone(),
@@ -183,14 +200,75 @@ impl State {
             residual.insert("output.weight".into(), map);
         }
         Ok(Model::Head(Head {
-            config: task.recipe.head,
-            start: task.whitening.clone(),
-            residual: Some(residual),
+            config: *how.head,
+            power: evidence.start.power,
+            start: evidence.start.whitening.clone(),
+            residual,
         }))
     }
 
-    pub(super) fn proxy_matrix(&self) -> Option<Array2<f32>> {
-        self.proxy_rows().map(to_matrix)
+    /// What the model does not tell: the network where it keeps a moving average, the proxies,
+    /// the map in full precision, and the state of both optimizers.
+    pub(super) fn save(&self) -> Result<Arrays> {
+        let mut arrays = Arrays::default();
+        if let (Some(body), Some(_)) = (&self.body, &self.average) {
+            arrays.put_all("network/", body.weights()?.to_arrays());
+        }
+        if let Some(proxies) = self.proxy_rows() {
+            arrays.put_matrix32("proxies", &to_matrix(proxies));
+        }
+        if let Some(map) = &self.map {
+            arrays.put_matrix("map", &map.l);
+            let step: Vec<f64> = map.step.into_iter().collect();
+            arrays.put("map-step", &[step.len()], Values::F64(step));
+        }
+        for (name, optimizer) in [
+            ("net-optimizer", &self.body_optimizer),
+            ("proxy-optimizer", &self.proxy_optimizer),
+        ] {
+            let failed = |e| Error::new(ErrorKind::Internal, format!("{name}: {e}"));
+            let bytes = optimizer.into_bytes().map_err(failed)?.to_vec();
+            arrays.put(name, &[bytes.len()], Values::Bytes(bytes));
+        }
+        Ok(arrays)
+    }
+
+    /// Back to what was saved beside `model`; nothing is set before everything was read.
+    pub(super) fn resume(&mut self, saved: &Arrays, model: &Model) -> Result<()> {
+        let map = match &self.map {
+            None => None,
+            Some(_) => Some(Map {
+                l: saved.matrix64("map")?,
+                step: saved.vector64("map-step")?.first().copied(),
+            }),
+        };
+        let average = match &self.average {
+            None => None,
+            Some(_) => Some(model.moved()?),
+        };
+        let network = match &average {
+            Some(_) => Weights::from_arrays(&saved.under("network/"))?,
+            None => model.moved()?,
+        };
+        let body = match self.body.clone() {
+            Some(body) => Some(body.load(network, &self.device)?),
+            None => None,
+        };
+        let proxies = match &self.proxies {
+            None => None,
+            Some(_) => Some(Self::proxies(&saved.matrix32("proxies")?, &self.device)),
+        };
+        let optimizer = |name: &str, fresh: &ModuleOptimizer| {
+            let bytes = Bytes::from_bytes_vec(saved.bytes(name)?.to_vec());
+            let read = fresh.clone().from_bytes(bytes);
+            read.map_err(|e| Error::data(format!("{name}: {e}")))
+        };
+        let net_optimizer = optimizer("net-optimizer", &self.body_optimizer)?;
+        let proxy_optimizer = optimizer("proxy-optimizer", &self.proxy_optimizer)?;
+        self.body_optimizer = net_optimizer;
+        self.proxy_optimizer = proxy_optimizer;
+        (self.body, self.map, self.proxies, self.average) = (body, map, proxies, average);
+        Ok(())
     }
 }
 

@@ -1,27 +1,14 @@
-//! What an epoch learns, and the batches of it.
+//! The batches of an epoch.
 
 use burn::tensor::Device;
 use likewise::Triplets;
+use likewise::learn::Targets;
 use likewise::seed::Rng;
 use rand::seq::SliceRandom;
 
 use crate::Result;
 use crate::loss::{Batch, Classes, Pairs};
 use crate::sample::{Items, Sampler};
-
-/// What an epoch learns: a class and a weight for every item (0 = absent), and triplets
-/// where there are explicit ones.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Targets {
-    pub(crate) class: Vec<u32>,
-    pub(crate) weight: Vec<f32>,
-    /// Whether the label of an item is known.
-    pub(crate) labeled: Vec<bool>,
-    /// How often an epoch goes through the items; 0: as often as an epoch on known labels alone.
-    pub(crate) passes: usize,
-    /// Losses of pairs and triplets take these in place of classes.
-    pub(crate) triplets: Option<Triplets>,
-}
 
 /// How the steps of an epoch are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +23,8 @@ pub(super) struct Draw<'a> {
     pub(super) steps: usize,
     /// How often an epoch on known labels alone goes through them.
     pub(super) labeled_passes: usize,
-    /// Whether an item that is drawn twice is seen in two random views.
-    pub(super) views: bool,
+    /// Whether an item that is drawn twice is augmented twice.
+    pub(super) augment: bool,
 }
 
 /// The items of a step and what the loss is told of them.
@@ -49,56 +36,63 @@ pub(super) struct Step {
     pub(super) triplets: Option<Triplets>,
 }
 
-impl Targets {
-    /// The steps of an epoch: batches of items, or of triplets where the loss takes tuples
-    /// and there are some.
-    pub(super) fn steps(&self, draw: &Draw, rng: &mut Rng) -> Vec<Step> {
-        let &Draw { tuples, batch, .. } = draw;
-        let limit = |steps: usize| match draw.steps {
-            0 => steps,
-            most => steps.min(most),
-        };
-        if let (Some(triplets), true) = (&self.triplets, tuples) {
-            let mut order: Vec<usize> = (0..triplets.len()).collect();
-            order.shuffle(rng);
-            let steps = limit(order.len().div_ceil(batch));
-            let chunks = order.chunks(batch).take(steps);
-            return chunks.map(|chunk| of_triplets(triplets, chunk)).collect();
-        }
-        let items = Items {
-            class: &self.class,
-            weight: &self.weight,
-            labeled: &self.labeled,
-            group: draw.groups,
-            views: draw.views,
-        };
-        let drawn = self.weight.iter().filter(|&&w| w > 0.0).count();
-        let passes = match self.passes {
-            0 => draw.labeled_passes,
-            passes => passes,
-        };
-        let steps = limit(passes * drawn.div_ceil(batch));
-        let batches = draw.sampler.epoch(&items, batch, steps, rng);
-        let step = |items| Step {
-            items,
-            triplets: None,
-        };
-        batches.into_iter().map(step).collect()
+/// The steps of an epoch: batches of items, or of triplets where the loss takes tuples and
+/// there are some.
+pub(super) fn of(targets: &Targets, draw: &Draw, rng: &mut Rng) -> Vec<Step> {
+    let &Draw { tuples, batch, .. } = draw;
+    let limit = |steps: usize| match draw.steps {
+        0 => steps,
+        most => steps.min(most),
+    };
+    if let (Some(triplets), true) = (&targets.triplets, tuples) {
+        let mut order: Vec<usize> = (0..triplets.len()).collect();
+        order.shuffle(rng);
+        let steps = limit(order.len().div_ceil(batch));
+        let chunks = order.chunks(batch).take(steps);
+        return chunks.map(|chunk| of_triplets(triplets, chunk)).collect();
+    }
+    let items = Items {
+        class: &targets.class,
+        weight: &targets.weight,
+        labeled: &targets.labeled,
+        group: draw.groups,
+        augmented: draw.augment,
+    };
+    let drawn = targets.weight.iter().filter(|&&w| w > 0.0).count();
+    let passes = match targets.passes {
+        0 => draw.labeled_passes,
+        passes => passes,
+    };
+    let steps = limit(passes * drawn.div_ceil(batch));
+    let batches = draw.sampler.epoch(&items, batch, steps, rng);
+    let step = |items| Step {
+        items,
+        triplets: None,
+    };
+    batches.into_iter().map(step).collect()
+}
+
+impl Step {
+    /// Classes and weights of its items.
+    pub(super) fn classes(&self, targets: &Targets) -> (Vec<u32>, Vec<f32>) {
+        let items = self.items.iter();
+        items
+            .map(|&i| (targets.class[i], targets.weight[i]))
+            .unzip()
     }
 
-    /// Classes and weights of the items of a step.
-    pub(super) fn of(&self, step: &Step) -> (Vec<u32>, Vec<f32>) {
-        let items = step.items.iter();
-        items.map(|&i| (self.class[i], self.weight[i])).unzip()
-    }
-
-    /// What the loss is told of a step.
-    pub(super) fn batch(&self, step: &Step, classes: usize, device: &Device) -> Result<Batch> {
-        let (own, weights) = self.of(step);
+    /// What the loss is told of it.
+    pub(super) fn batch(
+        &self,
+        targets: &Targets,
+        classes: usize,
+        device: &Device,
+    ) -> Result<Batch> {
+        let (own, weights) = self.classes(targets);
         Ok(Batch {
             pairs: Pairs::from_classes(&own, &weights, device)?,
             classes: Some(Classes::new(&own, classes, &weights, device)?),
-            triplets: step.triplets.clone(),
+            triplets: self.triplets.clone(),
         })
     }
 }
@@ -151,9 +145,9 @@ mod tests {
             batch: 2,
             steps: 0,
             labeled_passes: 10,
-            views: false,
+            augment: false,
         };
-        let steps = targets.steps(&draw, &mut rng);
+        let steps = of(&targets, &draw, &mut rng);
         assert_eq!(steps.len(), 2);
         let mut seen = Vec::new();
         for step in &steps {
@@ -170,7 +164,7 @@ mod tests {
             steps: 2,
             ..draw
         };
-        let steps = targets.steps(&draw, &mut rng);
+        let steps = of(&targets, &draw, &mut rng);
         assert!(steps.len() == 2 && steps.iter().all(|s| s.triplets.is_none()));
         // Ten items in batches of four: three batches a pass.
         let passes = |passes: usize, labeled_passes: usize| {
@@ -184,7 +178,7 @@ mod tests {
                 ..draw
             };
             let mut rng = likewise::seed::stream(1, "test");
-            targets.steps(&draw, &mut rng).len()
+            of(&targets, &draw, &mut rng).len()
         };
         assert_eq!([passes(1, 10), passes(0, 10), passes(0, 1)], [3, 30, 3]);
     }

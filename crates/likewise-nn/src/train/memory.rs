@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// **Source.** Wang et al., CVPR 2020.
 ///
 /// ```
-/// use likewise_nn::{Device, memory::Memory};
+/// use likewise_nn::{Device, train::Memory};
 /// use burn::tensor::Tensor;
 /// let mut memory = Memory::new(3);
 /// let batch = Tensor::<2>::ones([2, 4], &Device::flex());

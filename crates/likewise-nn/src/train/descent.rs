@@ -1,0 +1,159 @@
+//! Learning by gradients, epoch by epoch.
+
+use likewise::Monitor;
+use likewise::arrays::Arrays;
+use likewise::learn::{Evidence, First, Learn, Learning, Need, Round, Targets};
+use likewise::seed;
+
+use super::learner::Gradient;
+use super::memory::Memory;
+use super::state::{Gathered, State};
+use super::steps::{self, Draw};
+use crate::model::Model;
+use crate::net::value_of;
+use crate::{Error, ErrorKind, Result};
+
+impl Learn for Gradient<'_> {
+    type Model = Model;
+
+    fn needs(&self) -> &'static [Need] {
+        match self.encoder {
+            Some(_) => &[Need::Classes, Need::Images],
+            None => &[Need::Classes],
+        }
+    }
+
+    fn begin<'a>(
+        &'a self,
+        evidence: &Evidence,
+        seed: u64,
+    ) -> Result<Box<dyn Learning<Model = Model> + 'a>> {
+        let proxies = self.first_proxies(evidence, seed);
+        let state = State::new(self, evidence, proxies, seed)?;
+        Ok(Box::new(Descent {
+            how: *self,
+            state,
+            seed,
+        }))
+    }
+}
+
+/// A learning by gradients on its way.
+struct Descent<'a> {
+    how: Gradient<'a>,
+    state: State,
+    seed: u64,
+}
+
+impl Learning for Descent<'_> {
+    type Model = Model;
+
+    fn round(&mut self, round: usize, evidence: &Evidence, monitor: &Monitor) -> Result<Round> {
+        let loss = self.learn(round, evidence, monitor)?;
+        Ok(Round { loss })
+    }
+
+    fn first(&self, evidence: &Evidence) -> Result<First<Model>> {
+        // Beside itself it would be the same, twice as long.
+        let begun = || Ok::<_, Error>(self.model(evidence)?.without_start());
+        Ok(if self.how.begins_whitened() {
+            First::LikeStart(begun()?)
+        } else if self.how.taught {
+            First::Own(begun()?)
+        } else {
+            First::Start
+        })
+    }
+
+    fn model(&self, evidence: &Evidence) -> Result<Model> {
+        self.state.model(&self.how, evidence)
+    }
+
+    fn save(&self) -> Result<Arrays> {
+        self.state.save()
+    }
+
+    fn resume(&mut self, saved: &Arrays, model: &Model) -> Result<()> {
+        self.state.resume(saved, model)
+    }
+}
+
+impl Descent<'_> {
+    /// One epoch; gives the mean loss of its steps.
+    fn learn(
+        &mut self,
+        epoch: usize,
+        evidence: &Evidence,
+        monitor: &Monitor,
+    ) -> Result<Option<f64>> {
+        let (how, train) = (self.how, self.how.train);
+        let targets: &Targets = evidence.targets;
+        let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
+        let tuples = how.loss.proxies_per_class() == 0;
+        let draw = Draw {
+            sampler: how.sampler,
+            tuples,
+            groups: evidence.groups,
+            batch: train.batch,
+            steps: train.steps,
+            labeled_passes: train.labeled_passes,
+            augment: train.augment && how.encoder.is_some(),
+        };
+        let steps = steps::of(targets, &draw, &mut rng);
+        let mut gathered = Gathered::new();
+        // Empty at the start of each epoch, so that a resumed training repeats an undisturbed one.
+        let mut memory = Memory::new(train.memory);
+        let remembers = train.memory > 0 && tuples && how.miner.is_none();
+        let state = &mut self.state;
+        let mut sum = 0.0;
+        for (number, step) in steps.iter().enumerate() {
+            monitor.check()?;
+            let vary = train.augment.then_some(&mut rng);
+            let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
+            let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
+            if let (Some(miner), None) = (how.miner, &batch.triplets) {
+                let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
+                batch = miner.mine(&state.mapped(rows.clone()), batch, seed)?;
+            }
+            let before = state.fit_map(&how, &rows, &batch)?;
+            let mut embedded = state.mapped(rows);
+            if remembers && batch.triplets.is_none() {
+                let (class, weight) = step.classes(targets);
+                let newest = embedded.clone();
+                let pairs;
+                (embedded, pairs) = memory.extend(embedded, &class, &weight)?;
+                memory.push(newest, &class, &weight)?;
+                batch = pairs.into();
+            }
+            let loss = how.loss.forward(embedded, &batch, state.proxy_rows())?;
+            let value = before.unwrap_or_else(|| value_of(&loss));
+            check(value, train.learning_rate, epoch, step.items[0])?;
+            sum += value;
+            monitor.values(&[
+                ("step/loss", value),
+                ("step/learning_rate", train.rate(epoch)),
+            ]);
+            if state.moves() {
+                gathered.add(state, &loss.div_scalar(train.accumulate as f64));
+                if (number + 1) % train.accumulate == 0 || number + 1 == steps.len() {
+                    state.step(train, epoch, &mut gathered)?;
+                }
+            }
+        }
+        Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
+    }
+}
+
+/// Fails where the loss is no number.
+fn check(value: f64, learning_rate: f64, epoch: usize, item: usize) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Internal,
+        format!(
+            "the loss became {value} in epoch {epoch}, in the batch that begins with training \
+             item {item}; lower train.learning_rate ({learning_rate})"
+        ),
+    ))
+}

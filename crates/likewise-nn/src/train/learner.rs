@@ -1,0 +1,134 @@
+//! The learner by gradients: its choices, and what it begins with.
+
+use burn::tensor::Device;
+use likewise::learn::Evidence;
+use likewise::matrix;
+use likewise::seed::{self, Rng};
+use ndarray::{Array2, Axis};
+use rand::RngExt;
+
+use super::config::TrainConfig;
+use crate::Result;
+use crate::loss::Loss;
+use crate::mine::Mine;
+use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
+use crate::sample::Sampler;
+
+/// A learner by gradients, with all its choices.
+///
+/// A round is an epoch. Random steps depend on the seed and the number of the epoch alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Gradient<'a> {
+    /// The head on features; behind an encoder, its orthonormal map and its `keep`.
+    pub head: &'a HeadConfig,
+    /// The encoder that is trained on images; none: the head stands on features.
+    pub encoder: Option<&'a EncoderConfig>,
+    /// The loss.
+    pub loss: &'a Loss,
+    /// How batches are drawn.
+    pub sampler: &'a Sampler,
+    /// Which pairs or triplets of a batch the loss looks at; none: all.
+    pub miner: Option<&'a Mine>,
+    /// Steps and step sizes.
+    pub train: &'a TrainConfig,
+    /// Weights that the encoder starts from; none: random ones.
+    pub pretrained: Option<&'a Weights>,
+    /// Whether these are taken as they are, as the first model.
+    pub taught: bool,
+    /// Where the tensors live.
+    pub device: &'a Device,
+}
+
+impl Gradient<'_> {
+    /// Whether the encoder begins as the start.
+    pub fn begins_whitened(&self) -> bool {
+        let head = self.encoder.map(|encoder| encoder.head);
+        let mapped = matches!(self.head.residual, Residual::Orthogonal { .. });
+        matches!(head, Some(EmbeddingConfig::Whitened { .. }))
+            && self.pretrained.is_some()
+            && !mapped
+    }
+
+    /// Columns of the unit rows before an orthonormal map, for a start of `rank`.
+    pub(super) fn unit_dim(&self, rank: usize) -> usize {
+        match self.encoder {
+            Some(encoder) => encoder.output_dim(),
+            None => match self.head.residual {
+                Residual::Orthogonal { .. } => rank,
+                Residual::Linear | Residual::Mlp { .. } => self.head.learned_dim(rank),
+            },
+        }
+    }
+
+    /// What the network reads of some fitted items; images augmented by `vary`, if given.
+    pub(super) fn inputs(
+        &self,
+        evidence: &Evidence,
+        items: &[usize],
+        vary: Option<&mut Rng>,
+    ) -> Result<Array2<f32>> {
+        if self.encoder.is_none() {
+            return Ok(evidence.rows.select(Axis(0), items));
+        }
+        let images = evidence.images.ok_or_else(no_images)?;
+        let places: Vec<usize> = items.iter().map(|&item| evidence.items[item]).collect();
+        match vary {
+            Some(rng) => images.augmented(&places, rng),
+            None => images.rows(&places),
+        }
+    }
+
+    /// Proxies start as the weighted mean of their class; a class without items starts in a
+    /// random direction, since a proxy of length 0 has no gradient. Further proxies of a class,
+    /// and those behind an encoder or a map, which move all rows at once, start at random.
+    ///
+    /// Dimensions beyond the start's get a little noise: zeros on both sides of a product would
+    /// stay zeros for ever.
+    pub(super) fn first_proxies(&self, evidence: &Evidence, seed: u64) -> Option<Array2<f32>> {
+        let each = self.loss.proxies_per_class();
+        if each == 0 {
+            return None;
+        }
+        let (targets, classes) = (evidence.targets, evidence.classes());
+        let rank = evidence.rows.ncols();
+        let mut rng = seed::stream(seed, "proxies");
+        let mut noise = |rows: usize, columns: usize| {
+            let noise = Array2::from_shape_fn((rows, columns), |_| rng.random::<f32>() - 0.5);
+            matrix::l2_normalize(noise)
+        };
+        let mapped = matches!(self.head.residual, Residual::Orthogonal { .. });
+        if mapped || self.encoder.is_some() && !self.begins_whitened() {
+            let columns = match self.head.residual {
+                Residual::Orthogonal { dim } => dim.min(self.unit_dim(rank)),
+                Residual::Linear | Residual::Mlp { .. } => self.unit_dim(rank),
+            };
+            return Some(noise(classes * each, columns));
+        }
+        let mut means = Array2::<f32>::zeros((classes, rank));
+        for (i, row) in evidence.rows.rows().into_iter().enumerate() {
+            if targets.weight[i] > 0.0 {
+                let mut mean = means.row_mut(targets.class[i] as usize);
+                mean.scaled_add(targets.weight[i], &row);
+            }
+        }
+        for mut mean in means.rows_mut() {
+            if mean.iter().all(|&v| v == 0.0) {
+                mean.assign(&noise(1, rank).row(0));
+            }
+        }
+        let means = matrix::l2_normalize(means);
+        let room = match self.encoder {
+            Some(_) => self.unit_dim(rank) - rank,
+            None => self.head.learned_dim(rank) - rank,
+        };
+        let around = noise(classes, room) * 0.3;
+        let means = matrix::l2_normalize(ndarray::concatenate![Axis(1), means, around]);
+        if each == 1 {
+            return Some(means);
+        }
+        let of: Vec<usize> = (0..classes * each).map(|p| p / each).collect();
+        let spread = noise(of.len(), means.ncols()) * 0.3;
+        let around = means.select(Axis(0), &of) + spread;
+        Some(matrix::l2_normalize(around))
+    }
+}
