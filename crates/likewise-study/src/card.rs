@@ -1,0 +1,91 @@
+//! `README.md` of a run folder: the model card.
+
+use likewise_nn::net::EmbeddingConfig;
+
+use crate::recipe::{Recipe, Residual};
+use crate::study::{Results, SplitKind};
+use crate::table;
+
+/// What a run was made of.
+pub(crate) struct Origin<'a> {
+    pub(crate) recipe: &'a Recipe,
+    /// The data, in words.
+    pub(crate) data: &'a str,
+    pub(crate) sha256: &'a str,
+    pub(crate) seed: u64,
+}
+
+/// What the tensors of the model are, and how they make an embedding.
+fn formula(recipe: &Recipe) -> String {
+    let power = recipe.head.power;
+    let read = if power < 1.0 {
+        format!("x = sign(x) |x|^{power}`, `")
+    } else {
+        String::new()
+    };
+    let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
+    let mapped = matches!(recipe.head.residual, Residual::Orthogonal { .. });
+    if let Some(encoder) = &recipe.encoder {
+        let map = if mapped {
+            ", then normalise(z map)"
+        } else if matches!(encoder.head, EmbeddingConfig::Whitened { .. }) {
+            "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, sqrt(1 - \
+             keep) z], `keep` as in `config.json` under recipe.head"
+        } else {
+            ""
+        };
+        return format!(
+            "\n`model.safetensors`: the network `{}` under its published names after `backbone.`, its \
+             last layers under `head.`; rows are images of channels x height x width pixels of \
+             0 to 255; embedding z = normalise(network(x)){map}. Where training did not help, \
+             `{start}` instead, and the embedding is s.",
+            encoder.name()
+        );
+    }
+    let learned = match recipe.head.residual {
+        Residual::Closed(_) => {
+            return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+        }
+        Residual::Mlp { .. } => {
+            "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
+             residual.output.weight)"
+        }
+        Residual::Linear => "h = normalise([s, 0] + sqrt(r) s residual.output.weight)",
+        Residual::Orthogonal { .. } => "h = normalise(s residual.output.weight)",
+    };
+    format!(
+        "\n`model.safetensors`: `{start}`, `{learned}` with \
+         r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]`; `keep` stands in \
+         `config.json` under recipe.head. Without `residual.*` tensors the embedding is s."
+    )
+}
+
+/// The model card.
+pub(crate) fn text(of: &Origin, results: &Results) -> String {
+    let mut card = format!(
+        "# An embedding by likewise\n\nRecipe `{}`, fitted on `{}` (sha256 {}), seed {}.\n\n",
+        of.recipe.name, of.data, of.sha256, of.seed
+    );
+    if results.tells() {
+        let over = match results.split {
+            SplitKind::Folds => "rounds that kept some labels back",
+            _ => "label draws",
+        };
+        card.extend([
+            "```text\n",
+            &table::of(&results.rows()),
+            "\n```\n\nMeans over the ",
+            over,
+            ", with half the 95 % interval.\n\n",
+        ]);
+    }
+    for line in &results.verdict {
+        card.extend(["- ", line.as_str(), "\n"]);
+    }
+    card.push_str(&formula(of.recipe));
+    card.push_str(
+        "\n\nSimilarity is the cosine. Do not use the model on features of another kind than those \
+         it was fitted on.\n",
+    );
+    card
+}

@@ -1,0 +1,395 @@
+//! What an experiment file says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::method::{Row, Setting};
+use crate::{Error, Result, usage};
+
+/// A file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    title: String,
+    #[serde(default)]
+    kind: Kind,
+    #[serde(default)]
+    paper: Option<Paper>,
+    #[serde(default)]
+    protocol: String,
+    #[serde(default)]
+    reading: String,
+    #[serde(default)]
+    seed: u64,
+    labels_per_class: NonZeroUsize,
+    draws: NonZeroUsize,
+    #[serde(default)]
+    first_draw: u64,
+    k: NonZeroUsize,
+    gamma: f64,
+    #[serde(default)]
+    compare: Vec<String>,
+    data: Vec<Spanned<Data>>,
+    method: Vec<Spanned<toml::Table>>,
+    #[serde(default)]
+    sweep: Vec<Spanned<Sweep>>,
+    #[serde(default)]
+    paper_row: Vec<PaperRow>,
+}
+
+/// What kind of experiment it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    /// A few labels of each class spread over a graph of all items; measured is how many of
+    /// all items get their right class.
+    #[default]
+    Transduction,
+}
+
+/// Where the printed numbers stand.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paper {
+    /// Number of the paper among those that the project follows.
+    pub(crate) id: String,
+    /// Authors, venue and year.
+    pub(crate) source: String,
+    /// The table or figure.
+    pub(crate) table: String,
+}
+
+/// One row as it is printed: method -> number.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PaperRow {
+    pub(crate) name: String,
+    pub(crate) values: BTreeMap<String, String>,
+}
+
+/// A parameter that takes several values, one after the other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    parameter: String,
+    values: Vec<f64>,
+    /// Names of the methods that it is varied in.
+    methods: Vec<String>,
+}
+
+/// One data set of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Data {
+    /// Name of the row.
+    pub(crate) name: String,
+    /// File or folder, below one of the folders of data.
+    pub(crate) file: PathBuf,
+    /// The feature matrix, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) view: Option<String>,
+    /// File of the labels, where they stand elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Weights of the network that turns images into features; the file is then a folder or a
+    /// .tar of images, squeezed into its square.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoder: Option<PathBuf>,
+    /// Sets of a group stand in one table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    #[serde(default)]
+    pub(crate) standardize: Standardize,
+    /// The largest class over the smallest: classes are cut to sizes that fall
+    /// geometrically.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) imbalance: Option<f64>,
+    /// Most items: the same share of each class, rounded down, but one at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_items: Option<NonZeroUsize>,
+    #[serde(default)]
+    pub(crate) label_draw: LabelDraw,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) k: Option<NonZeroUsize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) first_draw: Option<u64>,
+}
+
+/// What is done to the columns of the features.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Standardize {
+    /// Nothing.
+    #[default]
+    None,
+    /// Mean 0 and standard deviation 1, for features of different units.
+    Columns,
+}
+
+/// How the items that show their label are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LabelDraw {
+    /// So many of each class.
+    #[default]
+    Class,
+    /// As many in all, from all items alike, but one of each class at least.
+    Random,
+}
+
+/// One column: a method with all values of its sweeps.
+#[derive(Debug, Clone)]
+pub(crate) struct Method {
+    pub(crate) name: String,
+    /// One without a setting where nothing is swept.
+    pub(crate) rows: Vec<(Option<Setting>, Row)>,
+}
+
+/// An experiment that was read and checked.
+#[derive(Debug)]
+pub(crate) struct Experiment {
+    /// SHA-256 of the file.
+    pub(crate) sha256: String,
+    pub(crate) title: String,
+    pub(crate) paper: Option<Paper>,
+    pub(crate) protocol: String,
+    pub(crate) reading: String,
+    pub(crate) seed: u64,
+    pub(crate) labels_per_class: NonZeroUsize,
+    pub(crate) draws: NonZeroUsize,
+    pub(crate) first_draw: u64,
+    pub(crate) k: NonZeroUsize,
+    pub(crate) gamma: f64,
+    /// Methods that the others are compared with.
+    pub(crate) compare: Vec<String>,
+    pub(crate) data: Vec<Data>,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) paper_rows: Vec<PaperRow>,
+}
+
+/// What a file says, and the name of a place in it: the file and the line.
+pub(super) fn written<W: serde::de::DeserializeOwned>(
+    path: &Path,
+) -> Result<(W, impl Fn(usize) -> String), Error> {
+    let text = likewise_io::read_text(path, crate::text::MOST)?;
+    let written = toml::from_str(&text).map_err(|e| {
+        let wrong = crate::text::wrong_toml(&e, &text);
+        usage(format!("{}: {wrong}", path.display()))
+    })?;
+    let at = move |start: usize| {
+        let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
+        format!("{}:{line}", path.display())
+    };
+    Ok((written, at))
+}
+
+impl Experiment {
+    /// Reads the file.
+    ///
+    /// Fails with the line of what is wrong: an unknown field, method or parameter, a name
+    /// that stands twice, a sweep or a comparison of a method that is not there.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let (written, at) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &at)
+    }
+
+    /// The draws of a data set.
+    pub(crate) fn draws_of(&self, data: &Data, draws: usize) -> std::ops::Range<u64> {
+        let first = data.first_draw.unwrap_or(self.first_draw);
+        first..first + draws as u64
+    }
+
+    /// Neighbours an item in the graph of a data set.
+    pub(crate) fn k_of(&self, data: &Data) -> usize {
+        data.k.unwrap_or(self.k).get()
+    }
+
+    /// The groups in the order of their first set.
+    pub(crate) fn groups(&self) -> Vec<Option<&str>> {
+        let mut groups = Vec::new();
+        for data in &self.data {
+            let group = data.group.as_deref();
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+}
+
+impl Written {
+    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
+        let Kind::Transduction = self.kind;
+        let mut seen = BTreeSet::new();
+        for data in &self.data {
+            let (place, data) = (at(data.span().start), data.get_ref());
+            if !seen.insert(data.name.clone()) {
+                let name = &data.name;
+                return Err(usage(format!(
+                    "{place}: the data set \"{name}\" stands twice; give each its own name"
+                )));
+            }
+            if let Some(ratio) = data.imbalance.filter(|r| !(r.is_finite() && *r >= 1.0)) {
+                return Err(usage(format!(
+                    "{place}: imbalance = {ratio}: must be at least 1"
+                )));
+            }
+        }
+        let mut methods: Vec<Method> = Vec::new();
+        for table in self.method {
+            let place = at(table.span().start);
+            let table = table.into_inner();
+            let refuse = |what: String| usage(format!("{place}: {what}"));
+            let (name, plain) = Row::parse(&table, None).map_err(refuse)?;
+            if methods.iter().any(|m| m.name == name) {
+                return Err(refuse(format!("the method \"{name}\" stands twice")));
+            }
+            let mut rows = Vec::new();
+            for sweep in &self.sweep {
+                let swept = sweep.get_ref();
+                if !swept.methods.contains(&name) {
+                    continue;
+                }
+                for &value in &swept.values {
+                    let setting = Setting {
+                        parameter: swept.parameter.clone(),
+                        value,
+                    };
+                    let row = Row::parse(&table, Some(&setting))
+                        .map_err(|what| usage(format!("{}: {what}", at(sweep.span().start))))?;
+                    rows.push((Some(setting), row.1));
+                }
+            }
+            if rows.is_empty() {
+                rows.push((None, plain));
+            }
+            methods.push(Method { name, rows });
+        }
+        let known = |name: &String| methods.iter().any(|m| m.name == *name);
+        for sweep in &self.sweep {
+            if let Some(name) = sweep.get_ref().methods.iter().find(|name| !known(name)) {
+                return Err(usage(format!(
+                    "{}: there is no method \"{name}\" to sweep",
+                    at(sweep.span().start)
+                )));
+            }
+        }
+        if let Some(name) = self.compare.iter().find(|name| !known(name)) {
+            return Err(usage(format!(
+                "{}: compare: there is no method \"{name}\"",
+                at(0)
+            )));
+        }
+        if self.data.is_empty() || methods.is_empty() {
+            return Err(usage(format!(
+                "{}: an experiment needs a data set and a method",
+                at(0)
+            )));
+        }
+        Ok(Experiment {
+            sha256,
+            title: self.title,
+            paper: self.paper,
+            protocol: self.protocol,
+            reading: self.reading,
+            seed: self.seed,
+            labels_per_class: self.labels_per_class,
+            draws: self.draws,
+            first_draw: self.first_draw,
+            k: self.k,
+            gamma: self.gamma,
+            compare: self.compare,
+            data: self.data.into_iter().map(Spanned::into_inner).collect(),
+            methods,
+            paper_rows: self.paper_row,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "title = \"t\"\nlabels_per_class = 5\ndraws = 2\nk = 5\ngamma = 3\n";
+
+    fn read(rest: &str) -> Result<Experiment, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.toml");
+        std::fs::write(&path, format!("{HEAD}{rest}")).unwrap();
+        Experiment::read(&path).map_err(|e| format!("{e:?}"))
+    }
+
+    const DATA: &str = "[[data]]\nname = \"d\"\nfile = \"d.npz\"\n";
+
+    #[test]
+    fn a_sweep_gives_one_row_a_value_and_leaves_the_others() {
+        let e = read(&format!(
+            "{DATA}[[method]]\nname = \"LP\"\nmethod = \"lgc\"\n[[method]]\nname = \"Ours\"\n\
+             method = \"mixed\"\nlambda = 4\n[[sweep]]\nparameter = \"beta\"\n\
+             values = [0.5, 1]\nmethods = [\"Ours\"]\n"
+        ))
+        .unwrap();
+        let rows: Vec<usize> = e.methods.iter().map(|m| m.rows.len()).collect();
+        assert_eq!(rows, [1, 2]);
+        assert_eq!(e.draws_of(&e.data[0], 3), 0..3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let method = "[[method]]\nname = \"LP\"\nmethod = \"lgc\"\n";
+        for (rest, words) in [
+            (
+                format!("oops = 1\n{DATA}{method}"),
+                ["line 6", "unknown field `oops`"],
+            ),
+            (
+                format!("{DATA}size = 3\n{method}"),
+                ["line 9", "unknown field `size`"],
+            ),
+            (
+                format!("{DATA}{method}betta = 1\n"),
+                [".toml:9", "unknown field `betta`"],
+            ),
+            (
+                format!("{DATA}[[method]]\nname = \"a\"\nmethod = \"nosuch\"\n"),
+                [".toml:9", "unknown variant `nosuch`"],
+            ),
+            (format!("{DATA}{DATA}{method}"), [".toml:9", "stands twice"]),
+            (
+                format!("{DATA}{method}{method}"),
+                [".toml:12", "stands twice"],
+            ),
+            (
+                format!("{DATA}imbalance = 0.5\n{method}"),
+                [".toml:6", "imbalance = 0.5"],
+            ),
+            (
+                format!("compare = [\"x\"]\n{DATA}{method}"),
+                [".toml:1", "method \\\"x\\\""],
+            ),
+            (
+                format!(
+                    "{DATA}{method}[[sweep]]\nparameter = \"b\"\nvalues = [1]\nmethods = [\"LP\"]\n"
+                ),
+                [".toml:12", "unknown field `b`"],
+            ),
+            (
+                format!(
+                    "{DATA}{method}[[sweep]]\nparameter = \"b\"\nvalues = [1]\nmethods = [\"L\"]\n"
+                ),
+                [".toml:12", "no method \\\"L\\\""],
+            ),
+            (
+                format!("{DATA}{method}negatives = \"oracle\"\n"),
+                [".toml:9", "given to mixed, lpdr"],
+            ),
+        ] {
+            let e = read(&rest).unwrap_err();
+            assert!(words.iter().all(|w| e.contains(w)), "{words:?}: {e}");
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! What the file of such an experiment says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use likewise::{Labels, Part};
+use likewise_nn::net::EncoderConfig;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::experiment::definition::{Paper, written};
+use crate::recipe::Recipe;
+use crate::study::SplitKind;
+use crate::{Result, failed, usage};
+
+/// A file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    title: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(default)]
+    paper: Option<Paper>,
+    #[serde(default)]
+    protocol: String,
+    #[serde(default)]
+    reading: String,
+    #[serde(default)]
+    seed: u64,
+    draws: NonZeroUsize,
+    /// What all recipes have in common.
+    #[serde(default)]
+    recipe: toml::Table,
+    data: Vec<Spanned<Data>>,
+    method: Vec<Spanned<toml::Table>>,
+    #[serde(default)]
+    paper_row: Vec<PaperRow>,
+}
+
+/// A row as it is printed: metric -> number.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PaperRow {
+    /// The data set that it stands beside.
+    pub(super) data: String,
+    pub(super) name: String,
+    pub(super) values: BTreeMap<String, toml::Value>,
+}
+
+/// One data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Data {
+    /// Name of the table.
+    pub(super) name: String,
+    /// File, folder, or .tar of a folder of images, below one of the folders of data.
+    pub(super) file: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) labels: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) view: Option<String>,
+    /// Weights that turn images into features, and that training starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) encoder: Option<PathBuf>,
+    /// Side of the images that the encoder reads, where no recipe says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) side: Option<usize>,
+    /// Whether whole images are squeezed into the square, where no recipe says it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) squeeze: bool,
+    #[serde(default)]
+    pub(super) split: Split,
+    /// Labels that are shown of each class of the training part; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) labels_per_class: Option<NonZeroUsize>,
+}
+
+/// How items are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Split {
+    /// As the data say.
+    Given,
+    /// 70 % of each class to fit on, the others to test.
+    #[default]
+    Item,
+    /// Disjoint classes at random: 40 % to fit, 20 % to validate, 40 % to test.
+    ZeroShot,
+    /// The first classes to fit on, the next to validate, the others to test; in the order of
+    /// their numbers, or of their names.
+    Classes { fit: usize, validate: usize },
+}
+
+impl Split {
+    pub(super) fn kind(self) -> SplitKind {
+        match self {
+            Self::Given | Self::Classes { .. } => SplitKind::Given,
+            Self::Item => SplitKind::Item,
+            Self::ZeroShot => SplitKind::ZeroShot,
+        }
+    }
+
+    /// The part of every item, where the split says it.
+    pub(super) fn parts(self, labels: &Labels) -> Result<Option<Vec<Part>>> {
+        let Self::Classes { fit, validate } = self else {
+            return Ok(None);
+        };
+        let classes = labels.classes();
+        if fit == 0 || fit + validate >= classes.len() {
+            return Err(failed(format!(
+                "split: {fit} classes to fit and {validate} to validate leave none of {} to test",
+                classes.len()
+            )));
+        }
+        let number = |class: &usize| classes[*class].parse::<u64>();
+        let mut order: Vec<usize> = (0..classes.len()).collect();
+        if order.iter().all(|class| number(class).is_ok()) {
+            order.sort_by_key(|class| number(class).unwrap_or_default());
+        } else {
+            order.sort_by_key(|&class| &classes[class]);
+        }
+        let mut part = vec![Part::Test; classes.len()];
+        for (place, class) in order.into_iter().take(fit + validate).enumerate() {
+            part[class] = if place < fit {
+                Part::Train
+            } else {
+                Part::Validation
+            };
+        }
+        // An item without a class takes part in nothing but the fit.
+        let of = |label: &likewise::Label| label.class().map_or(Part::Train, |c| part[c as usize]);
+        Ok(Some(labels.items().iter().map(of).collect()))
+    }
+}
+
+/// What a method does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum How {
+    /// Nothing.
+    Raw,
+    /// Whitening with the shrinkage that the labels choose.
+    Whitened,
+    /// It trains.
+    Recipe(Box<Recipe>),
+}
+
+/// One row of the tables.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    pub(super) name: String,
+    pub(super) how: How,
+    /// Draws, where not as many as of the others.
+    draws: Option<usize>,
+    /// Data sets that it runs on; none: all.
+    data: Option<Vec<String>>,
+}
+
+/// An experiment that was read and checked.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    /// SHA-256 of the file.
+    pub(super) sha256: String,
+    pub(super) title: String,
+    pub(super) paper: Option<Paper>,
+    pub(super) protocol: String,
+    pub(super) reading: String,
+    pub(super) seed: u64,
+    pub(super) draws: usize,
+    pub(super) data: Vec<Data>,
+    pub(super) methods: Vec<Method>,
+    pub(super) paper_rows: Vec<PaperRow>,
+}
+
+impl Experiment {
+    /// Reads the file.
+    ///
+    /// Fails with the line of what is wrong: an unknown field, recipe or parameter, a name
+    /// that stands twice, a method or a printed row of a data set that is not there.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let (written, at) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &at)
+    }
+
+    /// Fails where no data set is called so.
+    pub(super) fn check_name(&self, name: &String) -> Result<()> {
+        if self.data.iter().any(|data| data.name == *name) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.data.iter().map(|d| d.name.as_str()).collect();
+        Err(usage(format!(
+            "{name}: no data set of this name; there are: {}",
+            names.join(", ")
+        )))
+    }
+
+    /// The cells of a data set, draw by draw; `draws` is how many the user asks for.
+    pub(super) fn wanted(&self, data: &Data, draws: Option<usize>) -> Vec<(u64, &Method)> {
+        let methods: Vec<&Method> = self.of(data).collect();
+        let draws_of = |m: &Method| draws.or(m.draws).unwrap_or(self.draws) as u64;
+        let most = methods.iter().map(|m| draws_of(m)).max().unwrap_or(0);
+        let of_draw = |draw: u64| {
+            let methods = methods.iter().filter(move |m| draw < draws_of(m));
+            methods.map(move |m| (draw, *m)).collect::<Vec<_>>()
+        };
+        (0..most).flat_map(of_draw).collect()
+    }
+
+    /// The methods that run on a data set.
+    pub(super) fn of(&self, data: &Data) -> impl Iterator<Item = &Method> {
+        let runs = |m: &&Method| m.data.as_ref().is_none_or(|on| on.contains(&data.name));
+        self.methods.iter().filter(runs)
+    }
+
+    /// The network that the recipes of a data set train; fails where they read different
+    /// images.
+    pub(super) fn network(&self, data: &Data) -> Result<Option<&EncoderConfig>> {
+        let mut found: Option<&EncoderConfig> = None;
+        for method in self.of(data) {
+            let How::Recipe(recipe) = &method.how else {
+                continue;
+            };
+            let Some(network) = &recipe.encoder else {
+                continue;
+            };
+            if found.is_some_and(|f| f.name != network.name || f.input() != network.input()) {
+                return Err(usage(format!(
+                    "{}: the method \"{}\" trains another network, or on other images, than \
+                     those before it",
+                    data.name, method.name
+                )));
+            }
+            found = Some(network);
+        }
+        Ok(found)
+    }
+}
+
+impl Written {
+    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
+        let mut names = BTreeSet::new();
+        for data in &self.data {
+            let name = &data.get_ref().name;
+            if !names.insert(name.clone()) {
+                return Err(usage(format!(
+                    "{}: the data set \"{name}\" stands twice; give each its own name",
+                    at(data.span().start)
+                )));
+            }
+        }
+        let mut methods: Vec<Method> = Vec::new();
+        for table in self.method {
+            let place = at(table.span().start);
+            let refuse = |what: String| usage(format!("{place}: {what}"));
+            let method = method(table.into_inner(), &self.recipe).map_err(refuse)?;
+            let unknown = |on: &&String| !names.contains(*on);
+            if let Some(data) = method.data.iter().flatten().find(unknown) {
+                return Err(refuse(format!("there is no data set \"{data}\"")));
+            }
+            if methods.iter().any(|m| m.name == method.name) {
+                return Err(refuse(format!(
+                    "the method \"{}\" stands twice",
+                    method.name
+                )));
+            }
+            methods.push(method);
+        }
+        let stray = |row: &&PaperRow| !names.contains(&row.data);
+        if let Some(row) = self.paper_row.iter().find(stray) {
+            return Err(usage(format!(
+                "{}: paper_row: there is no data set \"{}\"",
+                at(0),
+                row.data
+            )));
+        }
+        if names.is_empty() || methods.is_empty() {
+            return Err(usage(format!(
+                "{}: an experiment needs a data set and a method",
+                at(0)
+            )));
+        }
+        Ok(Experiment {
+            sha256,
+            title: self.title,
+            paper: self.paper,
+            protocol: self.protocol,
+            reading: self.reading,
+            seed: self.seed,
+            draws: self.draws.get(),
+            data: self.data.into_iter().map(Spanned::into_inner).collect(),
+            methods,
+            paper_rows: self.paper_row,
+        })
+    }
+}
+
+/// A method from its table, over what all recipes have in common.
+fn method(mut table: toml::Table, common: &toml::Table) -> Result<Method, String> {
+    let Some(toml::Value::String(name)) = table.remove("name") else {
+        return Err("a method needs a name in quotes".into());
+    };
+    let within = |e: &dyn std::fmt::Display| format!("method \"{name}\": {e}");
+    let mut take = |key: &str| table.remove(key);
+    let draws = take("draws").map(NonZeroUsize::deserialize).transpose();
+    let draws = draws.map_err(|e| within(&e.message()))?;
+    let data = take("data").map(Vec::deserialize).transpose();
+    let data = data.map_err(|e| within(&e.message()))?;
+    let start = take("start");
+    let how = match start.as_ref().map(toml::Value::as_str) {
+        None => {
+            let base = match take("base") {
+                None => Recipe::default(),
+                Some(toml::Value::String(base)) => Recipe::named(&base).map_err(|e| within(&e))?,
+                Some(other) => return Err(within(&format!("base = {other}: name a recipe"))),
+            };
+            let shared = base.with_shared(common.clone());
+            let recipe = shared.and_then(|recipe| recipe.with(table));
+            let mut recipe = recipe.map_err(|e| within(&e))?;
+            recipe.name.clone_from(&name);
+            How::Recipe(Box::new(recipe))
+        }
+        Some(_) if !table.is_empty() => {
+            return Err(within(
+                &"a start is not trained; leave its other fields out",
+            ));
+        }
+        Some(Some("raw")) => How::Raw,
+        Some(Some("whitened")) => How::Whitened,
+        Some(_) => return Err(within(&"start is \"raw\" or \"whitened\"")),
+    };
+    Ok(Method {
+        name,
+        how,
+        draws: draws.map(NonZeroUsize::get),
+        data,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use Part::{Test, Train, Validation};
+
+    use super::*;
+
+    fn read(rest: &str) -> Result<Experiment, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.toml");
+        let head = "title = \"t\"\nkind = \"retrieval\"\ndraws = 3\n";
+        std::fs::write(&path, format!("{head}{rest}")).unwrap();
+        Experiment::read(&path).map_err(|e| format!("{e:?}"))
+    }
+
+    const DATA: &str = "[[data]]\nname = \"d\"\nfile = \"d.npz\"\n";
+
+    #[test]
+    fn methods_go_on_from_their_base_and_from_what_all_share() {
+        let e = read(&format!(
+            "recipe = {{ train = {{ epochs = 4, batch = 7 }} }}\n{DATA}\
+             [[method]]\nname = \"Raw\"\nstart = \"raw\"\n\
+             [[method]]\nname = \"T\"\nbase = \"triplet\"\ntrain = {{ batch = 9 }}\ndraws = 1\n"
+        ))
+        .unwrap();
+        let How::Recipe(recipe) = &e.methods[1].how else {
+            panic!("a recipe");
+        };
+        assert_eq!((recipe.train.epochs, recipe.train.batch), (4, 9));
+        assert_eq!((recipe.loss.name(), recipe.name.as_str()), ("triplet", "T"));
+        let wanted = |draws| {
+            let cells = e.wanted(&e.data[0], draws);
+            let named = cells.into_iter().map(|(draw, m)| (draw, m.name.clone()));
+            named.collect::<Vec<_>>()
+        };
+        let raw = |draw| (draw, "Raw".to_owned());
+        assert_eq!(wanted(None), [raw(0), (0, "T".into()), raw(1), raw(2)]);
+        assert_eq!(wanted(Some(1)).len(), 2);
+    }
+
+    #[test]
+    fn what_all_share_need_not_suit_every_recipe_but_its_own_fields_must() {
+        let read = |own: &str| {
+            read(&format!(
+                "recipe = {{ affinity = {{ k = 7 }}, train = {{ epochs = 4 }} }}\n{DATA}\
+                 [[method]]\nname = \"p\"\nbase = \"mixed-lp-paper\"\n{own}"
+            ))
+        };
+        let said = read("").unwrap_err();
+        assert!(said.contains("train.epochs = 4: must be above"), "{said}");
+        assert!(read("train = { epochs = 25 }\n").is_ok());
+        let said = read("train = { epochs = 25 }\naffinity = { k = 8 }\n").unwrap_err();
+        assert!(said.contains("affinity: has no effect"), "{said}");
+    }
+
+    #[test]
+    fn every_experiment_of_this_repository_can_be_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut read = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            if !crate::experiment::retrieval::is_kind(&text) {
+                continue;
+            }
+            let experiment = Experiment::read(&path).unwrap_or_else(|e| panic!("{e:?}"));
+            read += 1;
+            for method in &experiment.methods {
+                let How::Recipe(recipe) = &method.how else {
+                    continue;
+                };
+                // The method of the paper needs its second stage, and its 64 dimensions.
+                if recipe.train.labeled_epochs > 0 && recipe.encoder.is_none() {
+                    assert!(recipe.train.epochs > recipe.train.labeled_epochs);
+                    assert_eq!(recipe.head.rank, 64, "{}", method.name);
+                }
+            }
+        }
+        assert!(read > 3);
+    }
+
+    #[test]
+    fn classes_are_divided_in_their_order() {
+        let split = Split::Classes {
+            fit: 2,
+            validate: 1,
+        };
+        let numbers = Labels::parse(["10", "9", "2", "100", ""]);
+        let parts = split.parts(&numbers).unwrap().unwrap();
+        assert_eq!(parts, [Validation, Train, Train, Test, Train]);
+        let words = Labels::parse(["d", "b", "a", "c"]);
+        let parts = split.parts(&words).unwrap().unwrap();
+        assert_eq!(parts, [Test, Train, Train, Validation]);
+        assert!(split.parts(&Labels::parse(["a", "b", "c"])).is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let method = "[[method]]\nname = \"T\"\nbase = \"triplet\"\n";
+        for (rest, words) in [
+            (
+                format!("oops = 1\n{DATA}{method}"),
+                ["line 4", "unknown field `oops`"],
+            ),
+            (
+                format!("{DATA}{method}lose = 1\n"),
+                [".toml:7", "unknown field `lose`"],
+            ),
+            (
+                format!("{DATA}[[method]]\nname = \"a\"\nbase = \"nosuch\"\n"),
+                [".toml:7", "nosuch"],
+            ),
+            (format!("{DATA}{DATA}{method}"), [".toml:7", "stands twice"]),
+            (
+                format!("{DATA}{method}{method}"),
+                [".toml:10", "stands twice"],
+            ),
+            (
+                format!("{DATA}{method}data = [\"x\"]\n"),
+                [".toml:7", "no data set"],
+            ),
+            (
+                format!("{DATA}[[method]]\nname = \"a\"\nstart = \"cold\"\n"),
+                [".toml:7", "raw"],
+            ),
+            (
+                format!("{DATA}{method}[[paper_row]]\ndata = \"x\"\nname = \"r\"\nvalues = {{}}\n"),
+                [".toml:1", "no data set"],
+            ),
+        ] {
+            let e = read(&rest).unwrap_err();
+            assert!(words.iter().all(|w| e.contains(w)), "{words:?}: {e}");
+        }
+    }
+}

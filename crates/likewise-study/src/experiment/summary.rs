@@ -1,0 +1,140 @@
+//! Means over draws, and differences of two methods on the same draws.
+
+use likewise::eval::bootstrap::{Estimate, t_interval};
+
+use super::store::{Run, Store};
+
+/// The mean of a column of a run with its 95 % t interval; the bare mean from one draw.
+pub(crate) fn mean(values: &[f64]) -> Option<Estimate> {
+    let value = values.iter().sum::<f64>() / values.len() as f64;
+    let alone = (!values.is_empty()).then_some(Estimate {
+        value,
+        low: f64::NAN,
+        high: f64::NAN,
+    });
+    t_interval(values).or(alone)
+}
+
+/// The difference of accuracy `a - b`, paired by draw; `None` without two draws in common.
+pub(crate) fn paired(a: &Run, b: &Run) -> Option<Estimate> {
+    let of_b = |draw: &u64| b.draws.binary_search(draw).ok().map(|at| b.accuracy[at]);
+    let pairs = a.draws.iter().zip(&a.accuracy);
+    let differences: Vec<f64> = pairs
+        .filter_map(|(draw, accuracy)| Some(accuracy - of_b(draw)?))
+        .collect();
+    t_interval(&differences)
+}
+
+/// What an interval of a difference says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Better,
+    Worse,
+    Unclear,
+}
+
+/// Better or worse only where the interval leaves out 0.
+pub(crate) fn verdict(difference: &Estimate) -> Verdict {
+    if difference.low > 0.0 {
+        Verdict::Better
+    } else if difference.high < 0.0 {
+        Verdict::Worse
+    } else {
+        Verdict::Unclear
+    }
+}
+
+/// How a method fared against another over several sets.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) better: usize,
+    pub(crate) worse: usize,
+    pub(crate) unclear: usize,
+    /// Mean difference over sets.
+    pub(crate) mean: f64,
+    /// The set with the lowest difference.
+    pub(crate) worst: Option<(String, f64)>,
+}
+
+/// The record of `method` against `other`; `None` where they have no set in common.
+pub(crate) fn record(store: &Store, sets: &[&str], method: &str, other: &str) -> Option<Record> {
+    let mut record = Record::default();
+    for &set in sets {
+        let difference = (store.run(set, method, None)).zip(store.run(set, other, None));
+        let Some(difference) = difference.and_then(|(a, b)| paired(a, b)) else {
+            continue;
+        };
+        match verdict(&difference) {
+            Verdict::Better => record.better += 1,
+            Verdict::Worse => record.worse += 1,
+            Verdict::Unclear => record.unclear += 1,
+        }
+        record.mean += difference.value;
+        if record
+            .worst
+            .as_ref()
+            .is_none_or(|(_, worst)| difference.value < *worst)
+        {
+            record.worst = Some((set.to_owned(), difference.value));
+        }
+    }
+    record.mean /= (record.better + record.worse + record.unclear) as f64;
+    record.worst.is_some().then_some(record)
+}
+
+/// The runs that no other one beats beyond its interval.
+pub(crate) fn best(runs: &[Option<&Run>]) -> Vec<bool> {
+    let beaten = |run: &Run| {
+        let others = runs.iter().flatten();
+        others
+            .into_iter()
+            .any(|other| paired(other, run).is_some_and(|d| verdict(&d) == Verdict::Better))
+    };
+    let several = runs.iter().flatten().count() > 1;
+    let enough = |run: &Run| several && run.draws.len() > 1;
+    (runs.iter())
+        .map(|run| run.is_some_and(|run| enough(run) && !beaten(run)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(draws: &[u64], accuracy: &[f64]) -> Run {
+        let json = serde_json::json!({
+            "data": "d", "method": "m", "row": null, "draws": draws, "accuracy": accuracy,
+            "hidden": accuracy, "reached": accuracy, "iterations": [], "unconverged": [],
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn differences_are_paired_by_draw() {
+        let a = run(&[0, 1, 2, 4], &[0.5, 0.7, 0.9, 0.1]);
+        let b = run(&[1, 2, 3], &[0.6, 0.7, 0.0]);
+        let d = paired(&a, &b).unwrap();
+        // 0.1 and 0.2: mean 0.15, t(1) = 12.706, half width 12.706 * 0.0707 / sqrt 2.
+        assert!((d.value - 0.15).abs() < 1e-12);
+        assert!((d.high - d.value - 12.706_2 * 0.05).abs() < 1e-3);
+        assert_eq!(verdict(&d), Verdict::Unclear);
+        assert_eq!(paired(&a, &run(&[9], &[0.1])), None);
+    }
+
+    #[test]
+    fn the_best_are_those_that_nothing_beats() {
+        let high = run(&[0, 1, 2], &[0.8, 0.9, 0.85]);
+        let same = run(&[0, 1, 2], &[0.81, 0.89, 0.85]);
+        let low = run(&[0, 1, 2], &[0.5, 0.6, 0.55]);
+        let found = best(&[Some(&low), Some(&high), None, Some(&same)]);
+        assert_eq!(found, [false, true, false, true]);
+        assert_eq!(best(&[Some(&run(&[0], &[0.5])), None]), [false, false]);
+    }
+
+    #[test]
+    fn one_draw_has_no_interval() {
+        let one = mean(&[0.25]).unwrap();
+        assert!((one.value - 0.25).abs() < 1e-12 && one.low.is_nan());
+        assert!(mean(&[]).is_none());
+    }
+}

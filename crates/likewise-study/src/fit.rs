@@ -1,0 +1,365 @@
+//! A fit: a study of some data, and the run folder that it leaves.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use likewise::error::Hint;
+use likewise::{Collection, Label, Monitor, Part, View};
+use likewise_nn::net::Weights;
+
+use crate::card;
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::gate::Gate;
+use crate::graph::DataShape;
+use crate::recipe::Recipe;
+use crate::report::{self, Rows, Thumbnails};
+use crate::run_folder::{
+    Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
+};
+use crate::source::{self, Trained};
+use crate::study::{Plan, Protocol, Results, SplitKind, Study};
+use crate::{ErrorKind, Result, usage};
+
+/// Neighbours at which the recall of the run's index is measured.
+const INDEX_RECALL_AT: usize = 10;
+
+/// A fit to run, and where its data came from.
+pub struct Job {
+    /// What to do.
+    pub recipe: Recipe,
+    /// How it is measured.
+    pub protocol: Protocol,
+    /// The data, in words.
+    pub data: String,
+    /// Their digest.
+    pub digest: String,
+    /// What was taken of them, and how: the same files read in another way are other data.
+    pub read_as: String,
+    /// Images for a network that is trained, where they come from a folder.
+    pub trained: Option<Trained>,
+    /// Weights that it starts from.
+    pub pretrained: Option<Weights>,
+    /// What was asked for, as it stands in the record and the report.
+    pub command: Vec<String>,
+    /// Seconds that the steps before took, by name; those of the fit join them.
+    pub seconds: BTreeMap<String, f64>,
+}
+
+impl Job {
+    /// Runs the study and fills the folder: the artifacts first, `run.json` last.
+    ///
+    /// Fails as the study does, and where the folder cannot be written; trainings that were
+    /// kept stay for another try ([`Hint::Resume`]).
+    pub fn run<'a>(
+        &mut self,
+        collection: &'a Collection,
+        view: &View,
+        work: Work,
+        thumbnails: Option<Thumbnails<'a>>,
+        second: Option<&Results>,
+        at: &Environment,
+    ) -> Result<(Study, IndexCard)> {
+        let origin = Origin {
+            data_sha256: self.digest.clone(),
+            read_as: self.read_as.clone(),
+        };
+        work.note(&self.config(view), &origin)?;
+        let clock = Instant::now();
+        let study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
+            Ok(study) => study,
+            Err(e) => {
+                let again = matches!(e.kind(), ErrorKind::Data | ErrorKind::Parameter);
+                return Err(if work.give_up(again) {
+                    e.hint(Hint::Resume)
+                } else {
+                    e
+                });
+            }
+        };
+        self.seconds
+            .insert("study".into(), clock.elapsed().as_secs_f64());
+        match self.write(&study, collection, view, &work, thumbnails, second, at) {
+            Ok(card) => {
+                work.finish()?;
+                Ok((study, card))
+            }
+            Err(e) => Err(if work.give_up(false) {
+                e.hint(Hint::Resume)
+            } else {
+                e
+            }),
+        }
+    }
+
+    fn origin(&self) -> card::Origin<'_> {
+        card::Origin {
+            recipe: &self.recipe,
+            data: &self.data,
+            sha256: &self.digest,
+            seed: self.protocol.seed,
+        }
+    }
+
+    fn config(&self, view: &View) -> Config {
+        Config {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            view: view.name.clone(),
+            dimensions: view.matrix.ncols(),
+            recipe: self.recipe.clone(),
+            protocol: self.protocol.clone(),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a run is made of")]
+    fn write<'a>(
+        &mut self,
+        study: &Study,
+        collection: &'a Collection,
+        view: &View,
+        work: &Work,
+        thumbnails: Option<Thumbnails<'a>>,
+        second: Option<&Results>,
+        at: &Environment,
+    ) -> Result<IndexCard> {
+        let clock = Instant::now();
+        save(work, study, collection)?;
+        let card = write_index(
+            &work.file("index"),
+            (study.embeddings.view(), Some(&work.file("embeddings.npy"))),
+            suitable(collection.len()),
+            INDEX_RECALL_AT.min(collection.len()),
+            self.protocol.seed,
+            at.monitor,
+        )?;
+        let page = report::html(
+            study,
+            collection,
+            view.matrix.view(),
+            thumbnails,
+            &self.command.join(" "),
+            second,
+        )?;
+        work.write("report.html", page.as_bytes())?;
+        work.write(
+            "README.md",
+            card::text(&self.origin(), &study.results).as_bytes(),
+        )?;
+        self.seconds
+            .insert("write".into(), clock.elapsed().as_secs_f64());
+        work.write_json(
+            "run.json",
+            &Record {
+                version: env!("CARGO_PKG_VERSION").into(),
+                arguments: self.command.clone(),
+                seed: self.protocol.seed,
+                data: self.data.clone(),
+                data_sha256: self.digest.clone(),
+                items: collection.len(),
+                seconds: self.seconds.clone(),
+                stages: at.stages.seconds(),
+                peak_memory_bytes: peak_memory(),
+                threads: rayon::current_num_threads(),
+                read_as: self.read_as.clone(),
+                parts: work.parts()?,
+            },
+        )?;
+        Ok(card)
+    }
+
+    /// Whether a finished run is what this job would make.
+    ///
+    /// Fails where it is not whole.
+    pub fn is_done(&self, run: &RunFolder, view: &View) -> Result<bool> {
+        run.check()?;
+        let record = run.record()?;
+        Ok(run.config()? == self.config(view)
+            && record.data_sha256 == self.digest
+            && record.read_as == self.read_as)
+    }
+
+    /// The study alone, with checkpoints where `work` keeps them.
+    pub fn plan<'a>(
+        &'a self,
+        collection: &'a Collection,
+        view: &'a View,
+        work: Option<&Work>,
+        at: &Environment,
+    ) -> Plan<'a> {
+        Plan {
+            collection,
+            features: view.matrix.view(),
+            recipe: &self.recipe,
+            protocol: &self.protocol,
+            images: self.trained.as_ref().map(|images| images as _),
+            pretrained: self.pretrained.clone(),
+            checkpoints: work.map(Work::checkpoints),
+            events: work.map(Work::events),
+            data_digest: format!(
+                "{}; {}; likewise {}",
+                self.digest,
+                self.read_as,
+                env!("CARGO_PKG_VERSION")
+            ),
+            device: at.device.clone(),
+        }
+    }
+}
+
+/// What was asked of the protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked {
+    /// How items are divided; `None`: as the data suggest.
+    pub split: Option<SplitKind>,
+    /// Labels kept for each class.
+    pub labels_per_class: Option<NonZeroUsize>,
+    /// Label draws.
+    pub draws: Option<NonZeroUsize>,
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+impl Asked {
+    /// How the study of these data goes.
+    ///
+    /// Labels are set aside for a test only where that is asked for, or where most items are
+    /// labeled and a class can spare some. Fails without labels where the split needs them,
+    /// where there is nothing to draw, and on gates that will not be measured.
+    pub fn protocol(&self, collection: &Collection, gates: &[Gate]) -> Result<Protocol> {
+        let labels_per_class = self.labels_per_class.map(NonZeroUsize::get);
+        let labels = collection.labels.as_ref();
+        let plenty = labels.is_some_and(|labels| {
+            let known = labels.n_known();
+            let classes = labels.n_classes();
+            classes > 1 && 2 * known >= labels.len() && known >= PLENTY * classes
+        });
+        let mut refit = false;
+        let split = match self.split {
+            Some(split) => split,
+            None if tests(collection) => SplitKind::Given,
+            None if labels_per_class.is_some() => SplitKind::Item,
+            None if plenty && collection.split.is_none() => {
+                refit = true;
+                SplitKind::Item
+            }
+            None => SplitKind::Folds,
+        };
+        if split != SplitKind::Folds {
+            source::labels(collection)?;
+        }
+        if self.draws.is_some() && (split == SplitKind::Folds || labels_per_class.is_none()) {
+            return Err(usage(
+                "draws go with labels per class and a test part: without them there is one set of \
+                 labels, and nothing to draw",
+            ));
+        }
+        if split == SplitKind::Folds {
+            let cannot = |gate: &&Gate| gate.metric() != "r_precision";
+            if let Some(gate) = gates.iter().find(cannot) {
+                return Err(usage(format!(
+                    "gate {}: with a handful of labels only r_precision can be measured; for \
+                     others choose the split item",
+                    gate.metric()
+                )));
+            }
+        }
+        Ok(Protocol {
+            split,
+            labels_per_class,
+            draws: self.draws.map_or(DRAWS, NonZeroUsize::get),
+            seed: self.seed,
+            refit,
+            ..Protocol::default()
+        })
+    }
+}
+
+/// Label draws, unless another number is asked for.
+const DRAWS: usize = 5;
+
+/// Labels a class of which some can be spared for a test.
+const PLENTY: usize = 20;
+
+/// Whether the split of the data leaves labeled items to test on.
+fn tests(collection: &Collection) -> bool {
+    let (Some(parts), Some(labels)) = (&collection.split, &collection.labels) else {
+        return false;
+    };
+    let asks = |&(part, label): &(&Part, &Label)| {
+        matches!(part, Part::Test | Part::Query) && label.class().is_some()
+    };
+    parts.iter().zip(labels.items()).any(|at| asks(&at))
+}
+
+/// What a fit of data of this shape will cost; `classes`, where they are known.
+pub fn estimate(
+    shape: &DataShape,
+    recipe: &Recipe,
+    asked: &Asked,
+    classes: Option<usize>,
+) -> Estimate {
+    let (n, d) = (shape.items, shape.columns);
+    let rank = d.min(recipe.head.rank as f64);
+    let draws = match (asked.labels_per_class, asked.split) {
+        (Some(_), split) if split != Some(SplitKind::Folds) => {
+            asked.draws.map_or(DRAWS, NonZeroUsize::get) as f64
+        }
+        // Five rounds that keep labels back, and one fit of all with the recipe alone.
+        _ => 5.5,
+    };
+    let k = recipe.graph.n_neighbors() as f64;
+    let classes = classes.map_or(20.0, |c| c as f64);
+    let batches = (n / recipe.train.batch as f64).min(match recipe.train.steps {
+        0 => f64::INFINITY,
+        steps => steps as f64,
+    });
+    // Six products of hidden x rank a row and step, run at a fifth of the speed of large ones.
+    let step = 30.0 * recipe.train.batch as f64 * rank * 256.0;
+    let trainings = 2.0 * draws * (recipe.train.folds as f64 + 1.0);
+    let tested = 0.3 * n;
+    shape
+        .read()
+        .resident(8.0 * n * d + 8.0 * n * rank)
+        .graph(n, rank, k)
+        .stage(8.0 * n * d, 4.0 * n * d * d)
+        .propagation(n, k, classes)
+        .stage(0.0, trainings * recipe.train.epochs as f64 * batches * step)
+        .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
+        .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.
+pub fn limit_neighbors(recipe: &mut Recipe, items: f64, monitor: &Monitor) {
+    let most = (items as usize / 10).max(1);
+    let k = recipe.graph.n_neighbors();
+    if k > most {
+        monitor.warn(format!(
+            "{k} neighbours are many for {items} items; using {most}"
+        ));
+        recipe.graph = recipe.graph.clone().k(most);
+    }
+}
+
+/// The rows of a view as pictures, where they can only be square ones.
+pub fn pictures(view: &View) -> Option<Thumbnails<'_>> {
+    square(view).map(|side| {
+        Thumbnails::Rows(Rows {
+            pixels: view.matrix.view(),
+            width: side,
+            height: side,
+        })
+    })
+}
+
+/// Side of the picture that a row of pixels is, grey or in three colours, where it can only be
+/// a square one.
+fn square(view: &View) -> Option<usize> {
+    let columns = view.matrix.ncols();
+    let side = [columns, columns / 3].map(usize::isqrt);
+    let fits = side.into_iter().find(|side| {
+        let area = side * side;
+        area == columns || 3 * area == columns
+    });
+    fits.filter(|_| view.name == "pixels")
+}

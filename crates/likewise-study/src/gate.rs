@@ -1,0 +1,147 @@
+//! Quality gates: the least that a metric must reach.
+
+use std::str::FromStr;
+
+use crate::{Error, ErrorKind, Result};
+
+/// A quality gate: a metric and the least it must reach.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    metric: String,
+    least: f64,
+}
+
+/// Metrics that have no k.
+const METRICS: [&str; 4] = ["map", "map_at_r", "r_precision", "nmi"];
+
+impl FromStr for Gate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rule = "write METRIC=VALUE, e.g. recall@1=0.8 or map_at_r=0.5";
+        let (metric, least) = text.split_once('=').ok_or(rule)?;
+        let metric = metric.trim();
+        let known = match metric.split_once('@') {
+            Some(("recall" | "precision", k)) => k.parse::<std::num::NonZeroUsize>().is_ok(),
+            Some(("loss", name)) => !name.is_empty(),
+            Some(_) => false,
+            None => METRICS.contains(&metric),
+        };
+        if !known {
+            return Err(format!(
+                "there is no metric \"{metric}\"; there are recall@K, precision@K, {}",
+                METRICS.join(", ")
+            ));
+        }
+        let least = least.parse::<f64>().ok().filter(|v| v.is_finite());
+        Ok(Self {
+            metric: metric.to_owned(),
+            least: least.ok_or(rule)?,
+        })
+    }
+}
+
+impl Gate {
+    /// The metric, as it was written.
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
+    /// Fails unless the metric will be measured: R@k and P@k at these `ks`,
+    /// NMI if so, and these losses. To be asked before the work.
+    pub fn measured(&self, ks: &[usize], nmi: bool, losses: &[String]) -> Result<()> {
+        let will_be = match self.metric.split_once('@') {
+            Some(("loss", name)) => losses.iter().any(|loss| loss == name),
+            Some((_, k)) => k.parse().is_ok_and(|k| ks.contains(&k)),
+            None => nmi || self.metric != "nmi",
+        };
+        if will_be {
+            return Ok(());
+        }
+        let ks: Vec<String> = ks.iter().map(usize::to_string).collect();
+        let mut others = String::new();
+        if nmi {
+            others.push_str(", nmi");
+        }
+        for loss in losses {
+            others.extend([", loss@", loss]);
+        }
+        Err(usage(format!(
+            "gate {}: this is not measured here; measured are recall@K and precision@K with K \
+             of {}, map, map_at_r, r_precision{others}",
+            self.metric,
+            ks.join(", "),
+        )))
+    }
+
+    /// Fails if the metric is below the gate ([`ErrorKind::Quality`]), or if there is none such.
+    pub fn check(&self, summary: &serde_json::Value) -> Result<()> {
+        let value = self.value(summary)?;
+        if value < self.least {
+            return Err(Error::new(
+                ErrorKind::Quality,
+                format!(
+                    "quality gate missed: {} is {value:.4}, the gate is {}",
+                    self.metric, self.least
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The value of the metric. Fails if there is none.
+    pub fn value(&self, summary: &serde_json::Value) -> Result<f64> {
+        let value = match self.metric.split_once('@') {
+            Some((family, k)) => &summary[family][k],
+            None => &summary[&self.metric],
+        };
+        value.as_f64().ok_or_else(|| {
+            usage(format!(
+                "gate {}: no such metric was measured; there are recall@K, precision@K, {}",
+                self.metric,
+                METRICS.join(", ")
+            ))
+        })
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Parameter, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_know_metrics_with_and_without_k() {
+        let summary = serde_json::json!({"recall": {"1": 0.5}, "map": 0.25});
+        let gate = |text: &str| text.parse::<Gate>().unwrap().check(&summary);
+        assert!(gate("recall@1=0.5").is_ok());
+        assert!(gate("map=0.2").is_ok());
+        assert!(gate("map=0.3").is_err());
+        assert!(gate("recall@3=0.3").is_err());
+        assert!("map".parse::<Gate>().is_err());
+    }
+
+    #[test]
+    fn gates_that_nothing_will_answer_are_refused_beforehand() {
+        for wrong in [
+            "recal@1=0.5",
+            "recall@x=0.5",
+            "recall@0=1",
+            "recall=0.5",
+            "n_queries=1",
+        ] {
+            assert!(wrong.parse::<Gate>().is_err(), "{wrong}");
+        }
+        let losses = ["triplet".to_owned()];
+        let asks = |text: &str| {
+            let gate = text.parse::<Gate>().unwrap();
+            gate.measured(&[1, 2], false, &losses).is_ok()
+        };
+        assert!(asks("recall@2=0.5") && asks("precision@1=0.5") && asks("map=0.1"));
+        assert!(asks("loss@triplet=0.1"));
+        assert!(!asks("recall@3=0.5") && !asks("nmi=0.1") && !asks("loss@nt-xent=0.1"));
+    }
+}

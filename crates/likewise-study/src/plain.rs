@@ -1,0 +1,115 @@
+//! Text of the data on a terminal: what would move the cursor, write the clipboard or turn the
+//! direction of reading is shown in place of done.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Longest name that is shown whole, characters.
+const NAME: usize = 200;
+/// Longest message.
+const MESSAGE: usize = 4000;
+
+/// Whether a terminal acts on this character in place of showing it.
+fn acts(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+fn escaped(text: &str, harmless: fn(char) -> bool) -> Cow<'_, str> {
+    let bad = |c: char| acts(c) && !harmless(c);
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if bad(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn cut(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+        None => text,
+    }
+}
+
+/// A name out of the data: an id, a class, a file.
+pub fn name(text: &str) -> Cow<'_, str> {
+    cut(escaped(text, |_| false), NAME)
+}
+
+/// A message of one line.
+pub fn message(text: &str) -> Cow<'_, str> {
+    cut(escaped(text, |_| false), MESSAGE)
+}
+
+/// One line of a result, however long.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// Text of several lines, the names in which are plain already.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c == '\n')
+}
+
+/// JSON in which no character acts either: those that the format allows as they are stand in
+/// strings alone, where an escape means the same.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| acts(c) && c != '\n';
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if bad(c) {
+            // Writing into a string cannot fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: [&str; 6] = [
+        "\u{1b}]0;title\u{7}",
+        "\u{1b}]52;c;cm0gLXJm\u{7}",
+        "\u{9b}2J",
+        "abc\u{202e}fdp.exe",
+        "two\nlines",
+        "\u{2066}x\u{2069}",
+    ];
+
+    #[test]
+    fn nothing_in_a_name_or_message_acts_on_the_terminal() {
+        for text in HOSTILE {
+            for shown in [name(text), message(text), line(text)] {
+                assert!(!shown.contains(acts), "{shown:?}");
+                assert!(shown.contains("\\u{") || shown.contains("\\n"));
+            }
+            let value = serde_json::to_string(text).unwrap();
+            let shown = json(&value);
+            assert!(!shown.contains(acts));
+            assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+        }
+        assert_eq!(lines("a\nb"), "a\nb");
+        assert_eq!(name("Käse 猫 é"), "Käse 猫 é");
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let long = "é".repeat(16_384);
+        assert_eq!(name(&long).chars().count(), NAME + 3);
+        assert_eq!(message(&long).chars().count(), MESSAGE + 3);
+    }
+}

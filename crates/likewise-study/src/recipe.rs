@@ -1,0 +1,1086 @@
+//! Recipes: all choices of a run, in one value that can be written down.
+
+mod head;
+mod limits;
+
+use std::path::Path;
+
+use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::learn::Closed;
+use likewise::linear::Rca;
+use likewise::propagate::{Affinity, Dssml, Method, Mixed};
+use likewise_nn::loss::{Angular, ConfidenceProxy, Loss, NormalizedSoftmax};
+use likewise_nn::mine::Mine;
+use likewise_nn::net::{EmbeddingConfig, EncoderConfig};
+use likewise_nn::sample::Sampler;
+use likewise_nn::train::{Confidence, Keep, Optimizer, TrainConfig};
+use serde::{Deserialize, Deserializer, Serialize};
+
+pub(crate) use self::head::Learner;
+pub use self::head::{HeadConfig, Residual};
+use crate::{Error, Result};
+
+/// Longest text of a recipe, bytes.
+const MOST_TEXT: u64 = 16 << 20;
+
+/// What the graph is built on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphOn {
+    /// The start of the head (the whitened features), once.
+    #[default]
+    Feature,
+    /// The embedding so far, anew before every epoch; of an encoder, the rows before an
+    /// orthonormal map.
+    Embedding,
+}
+
+/// Where the classes of unlabeled items come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PseudoLabels {
+    /// Nowhere: the known labels alone are learned.
+    None,
+    /// From labels that spread over a graph, by `propagation`.
+    #[default]
+    Propagation,
+    /// From affinities that spread over nearest neighbours, by `affinity`: triplets for the
+    /// losses of pairs and triplets; for the losses of classes, the class whose labeled items
+    /// are nearest.
+    Affinity,
+    /// From the hidden labels: what perfect pseudo-labels would give. A bound, not a result.
+    Oracle,
+}
+
+/// Pseudo-labels from affinities.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AffinityLabels {
+    /// Neighbours of an item, at least 2.
+    pub k: usize,
+    /// How affinities spread.
+    pub spread: Affinity,
+    /// Unlabeled items of a partition, drawn at random; with all labeled ones they make its
+    /// neighbourhoods.
+    pub partition: usize,
+    /// Epochs before the next partition.
+    pub every: usize,
+}
+
+impl Default for AffinityLabels {
+    fn default() -> Self {
+        Self {
+            k: 10,
+            spread: Affinity::new(),
+            partition: 9000,
+            every: 10,
+        }
+    }
+}
+
+/// Training of an encoder on the labels alone, before a recipe's own.
+///
+/// By the recipe's batches, steps and views; its pseudo-labels join later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pretraining {
+    /// The loss.
+    pub loss: Loss,
+    /// Epochs, at least 1; the last one counts.
+    pub epochs: usize,
+    /// What turns gradients into steps.
+    pub optimizer: Optimizer,
+    /// Step size.
+    pub learning_rate: f64,
+}
+
+impl Default for Pretraining {
+    fn default() -> Self {
+        Self {
+            loss: Loss::NormalizedSoftmax(NormalizedSoftmax::default()),
+            epochs: 30,
+            optimizer: Optimizer::default(),
+            learning_rate: 1e-3,
+        }
+    }
+}
+
+/// All choices of a run.
+///
+/// `Recipe::default()` is `mixed-lp` with the settings that won on real data;
+/// [`Recipe::paper`] is the same method with the printed values. Every source of
+/// pseudo-labels goes with every loss, head and encoder.
+///
+/// ```
+/// use likewise_study::Recipe;
+/// let recipe = Recipe::named("mixed-lp")?;
+/// assert!(recipe.validate().is_ok());
+/// assert!(Recipe::named("nosuch").is_err());
+/// # Ok::<(), likewise_study::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recipe {
+    /// Name of the recipe.
+    pub name: String,
+    /// Where the classes of unlabeled items come from.
+    pub pseudo_labels: PseudoLabels,
+    /// What the graph, or the neighbourhoods, are built on.
+    pub graph_on: GraphOn,
+    /// The k-nearest-neighbour graph.
+    pub graph: KnnGraph,
+    /// How labels spread over it.
+    pub propagation: Method,
+    /// Pseudo-labels from affinities.
+    pub affinity: AffinityLabels,
+    /// Shrinkage of the whitened start; absent: chosen on the labels at hand, among
+    /// infinity (centred features) and 10 to 0.03.
+    pub whitening: Option<f64>,
+    /// Whether every column is divided by its standard deviation before; absent: chosen
+    /// with the shrinkage.
+    pub standardize: Option<bool>,
+    /// The head.
+    pub head: HeadConfig,
+    /// An encoder that is trained on images, one a row of `channels x height x width` pixels
+    /// of 0 to 255; absent: the head stands on the features as they are. With one, `head`
+    /// matters only where it is an orthonormal map, which then stands behind the encoder, and
+    /// by its `keep`, where the encoder begins as a whitening of its features.
+    pub encoder: Option<EncoderConfig>,
+    /// How the encoder learns from the labels before all else; absent: not at all. The first
+    /// graph on the embedding is then that of the network it gives.
+    pub pretraining: Option<Pretraining>,
+    /// The loss.
+    #[serde(deserialize_with = "loss_or_its_fields")]
+    pub loss: Loss,
+    /// How batches are drawn.
+    pub sampler: Sampler,
+    /// Which pairs or triplets of a batch the loss looks at; absent: all. Not for the losses
+    /// of classes.
+    pub miner: Option<Mine>,
+    /// The training loop.
+    pub train: TrainConfig,
+}
+
+/// Recipes of the first version had one loss, which had no name.
+fn loss_or_its_fields<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Loss, D::Error> {
+    let mut fields = serde_json::Map::deserialize(from)?;
+    let unnamed = || Loss::ConfidenceProxy(ConfidenceProxy::default());
+    fields
+        .entry("name")
+        .or_insert_with(|| unnamed().name().into());
+    serde_json::from_value(fields.into()).map_err(serde::de::Error::custom)
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            name: "mixed-lp".into(),
+            pseudo_labels: PseudoLabels::default(),
+            graph_on: GraphOn::Feature,
+            graph: KnnGraph::new().k(20),
+            propagation: Method::Mixed(Mixed::default()),
+            affinity: AffinityLabels::default(),
+            whitening: None,
+            standardize: None,
+            head: HeadConfig::default(),
+            encoder: None,
+            pretraining: None,
+            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()),
+            sampler: Sampler::default(),
+            miner: None,
+            train: TrainConfig::default(),
+        }
+    }
+}
+
+/// Items of a class in a batch, for the losses that compare items with each other.
+const PER_CLASS: usize = 4;
+
+impl Recipe {
+    /// Names of the recipes that [`named`](Self::named) knows: the methods, and every loss on
+    /// the labels alone.
+    pub fn names() -> Vec<String> {
+        let methods = [
+            "mixed-lp",
+            "mixed-lp-paper",
+            "mixed-rca",
+            "rca",
+            "dssml",
+            "affinity-triplet",
+            "contextual",
+        ];
+        let mut names: Vec<String> = methods.map(String::from).to_vec();
+        let losses = Loss::all().into_iter().map(|loss| loss.name().to_owned());
+        names.extend(losses.filter(|name| name != "contextual"));
+        let closed = Closed::NAMES.iter().map(|name| String::from(*name));
+        let own = closed.filter(|name| !names.contains(name));
+        let own: Vec<String> = own.collect();
+        names.extend(own);
+        names
+    }
+
+    /// The recipe of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        let named = |recipe: Self| Self {
+            name: name.to_owned(),
+            ..recipe
+        };
+        if let Some(learner) = Closed::named(name) {
+            return Ok(Self::closed(learner));
+        }
+        Ok(named(match name {
+            "mixed-lp" => Self::mixed_lp(),
+            "mixed-lp-paper" => Self::paper(),
+            "mixed-rca" => Self::mixed_rca(),
+            "dssml" => Self::dssml(),
+            "affinity-triplet" => Self::affinity_triplet(),
+            _ => {
+                let rule = || format!("there are: {}", Self::names().join(", "));
+                let unknown = |_| Error::parameter("recipe", name, &rule());
+                Self::supervised(Loss::named(name).map_err(unknown)?)
+            }
+        }))
+    }
+
+    /// Mixed label propagation on the whitened features gives pseudo-labels; a head that keeps
+    /// what the features know learns them, weighted by their confidence. The recipe of `fit`.
+    ///
+    /// **Use it** where the classes to be searched are the labeled ones and few items have a
+    /// label. **Not** where search is for classes without any label: there
+    /// `mixed-rca` gains more; nor where classes are very unequal, which
+    /// its propagation does not expect (`propagation` says how to choose another).
+    ///
+    /// **Source.** The propagation, the loss and the confidence of Zhuang & Moulin (CVPR 2023),
+    /// with the settings that won on real data; the head is ours. `mixed-lp-paper` has
+    /// theirs.
+    pub fn mixed_lp() -> Self {
+        Self::default()
+    }
+
+    /// Relevant component analysis of the features by the known labels alone, in closed form.
+    ///
+    /// **Use it** as what labels are worth without any that spread: it takes no time.
+    /// **Not** with fewer than two labels a class, which leave nothing that varies within one.
+    ///
+    /// **Source.** Bar-Hillel et al., ICML 2003; `likewise explain rca` says more of the method.
+    pub fn rca() -> Self {
+        Self::closed(Closed::Rca(Rca::default()))
+    }
+
+    /// A learner in closed form, by the known labels alone.
+    ///
+    /// **Use it** as what the learner makes of the labels without any that spread: it takes no
+    /// time. **Not** with fewer than two labels a class.
+    pub fn closed(learner: Closed) -> Self {
+        Self {
+            name: learner.name().into(),
+            pseudo_labels: PseudoLabels::None,
+            head: HeadConfig {
+                residual: Residual::Closed(learner),
+                ..HeadConfig::default()
+            },
+            train: TrainConfig {
+                epochs: 1,
+                ..TrainConfig::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// As `mixed-lp`, but labels go along mutual nearest neighbours: pairs that
+    /// list each other.
+    ///
+    /// **Use it** where classes touch and most neighbours are mutual. **Not** with few
+    /// neighbours or thin data: a mutual graph falls apart, and items in a part without a label
+    /// get no pseudo-label.
+    ///
+    /// **Source.** Our reading of Zhuang & Moulin (ICASSP 2021), of which we had the abstract and
+    /// a description: the graph and the confidence are theirs as described, the head and the
+    /// training are those of `mixed-lp`. `likewise explain dssml` says more of the method.
+    pub fn dssml() -> Self {
+        Self {
+            graph: KnnGraph::new().k(20).symmetrize(Symmetrize::Mutual),
+            propagation: Method::Dssml(Dssml::default()),
+            ..Self::default()
+        }
+    }
+
+    /// A loss on the labels alone.
+    ///
+    /// Batches hold four items of each class for the losses that compare items with each other,
+    /// and random ones for those that compare with proxies. **Use it** as what a loss makes of
+    /// the labels without any that spread. **Not** with one label a class and a loss of pairs or
+    /// triplets, which then finds no two items to bring together.
+    pub fn supervised(loss: Loss) -> Self {
+        let sampler = match loss.proxies_per_class() {
+            0 => Sampler::PerClass {
+                per_class: PER_CLASS,
+            },
+            _ => Sampler::Plain,
+        };
+        Self {
+            name: loss.name().into(),
+            pseudo_labels: PseudoLabels::None,
+            loss,
+            sampler,
+            ..Self::default()
+        }
+    }
+
+    /// Dutta, Harandi and Sekhar (AAAI 2021): triplets from propagated affinities, angular
+    /// loss at 40 degrees, an orthonormal map fitted by ten steps of Riemannian conjugate
+    /// gradients a batch of 100 triplets; five partitions of 9000 unlabeled items, ten whole epochs
+    /// on each, and of all epochs the best.
+    ///
+    /// Here on features as they are; with an [`encoder`](Self::encoder), its weights move
+    /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
+    /// printed) at 1e-4. Faster steps have ruined networks that began at random: nothing but
+    /// the first neighbours says what is alike. Neighbours are those of the rows before the map;
+    /// the first partition's those of the whitened features or pixels, unless the network is
+    /// [pretrained](Self::pretraining) (printed for CIFAR-10: 30 epochs with a softmax).
+    ///
+    /// **Use it** to compare with that paper, and behind networks whose first neighbours are good.
+    /// **Not** on features of 64 columns or fewer (`head.residual.dim`), where the map could only
+    /// turn them, nor in a hurry: a whole epoch on 9100 items is 455 batches, 50 of them about
+    /// 22,750, each with ten steps of the map. `train = { steps = 200 }` cuts epochs short, and
+    /// `affinity = { every = 1 }` changes the partition after each.
+    pub fn affinity_triplet() -> Self {
+        Self {
+            name: "affinity-triplet".into(),
+            pseudo_labels: PseudoLabels::Affinity,
+            graph_on: GraphOn::Embedding,
+            head: HeadConfig {
+                residual: Residual::Orthogonal { dim: 64 },
+                keep: 0.0,
+                ..HeadConfig::default()
+            },
+            loss: Loss::Angular(Angular {
+                normalize: false,
+                ..Angular::default()
+            }),
+            train: TrainConfig {
+                batch: 100,
+                epochs: 50,
+                steps: 0,
+                keep: Keep::Best,
+                optimizer: Optimizer::Sgd { momentum: 0.9 },
+                learning_rate: 1e-4,
+                weight_decay: 5e-4,
+                ..TrainConfig::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Relevant component analysis of the features by the classes of mixed label propagation,
+    /// fitted anew four times, each time by what spreads over the graph of the last fit.
+    ///
+    /// What has done best where search is for classes without any label and features come from a
+    /// network, whose pooled activations it should read by their roots (`head.power` .5). Where
+    /// the classes are the labeled ones, `mixed-lp` gains more.
+    pub fn mixed_rca() -> Self {
+        Self {
+            name: "mixed-rca".into(),
+            graph_on: GraphOn::Embedding,
+            head: HeadConfig {
+                residual: Residual::Closed(Closed::Rca(Rca::default())),
+                ..HeadConfig::default()
+            },
+            train: TrainConfig {
+                epochs: 4,
+                ..TrainConfig::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Whether the recipe learns from the hidden labels: what it measures is then a bound, not a
+    /// result, and tables must say so.
+    pub fn is_bound(&self) -> bool {
+        self.pseudo_labels == PseudoLabels::Oracle
+    }
+
+    /// What the recipe cannot do on features of so many columns, if there is something: an
+    /// orthonormal map that keeps all directions of the start turns them and changes no cosine.
+    pub fn idle(&self, columns: usize) -> Option<String> {
+        let Residual::Orthogonal { dim } = self.head.residual else {
+            return None;
+        };
+        let start = columns.min(self.head.rank);
+        (self.encoder.is_none() && dim >= start).then(|| {
+            format!(
+                "head.residual.dim = {dim}, but the start has {start} columns: an orthonormal map \
+                 only turns them, so nothing can be learned; set it below {start}"
+            )
+        })
+    }
+
+    /// The recipe in a TOML file: the fields of a [`Recipe`], of which `base` names the recipe
+    /// that gives all others (`mixed-lp` if it is absent). Its name is that of the file unless
+    /// it says another.
+    ///
+    /// ```toml
+    /// base = "affinity-triplet"
+    /// pseudo_labels = "propagation"
+    /// propagation = { method = "lgc" }
+    /// loss = { name = "contextual" }
+    /// head = { residual = { kind = "mlp", hidden = 128 }, keep = 0.0 }
+    /// ```
+    ///
+    /// Fails on a file that cannot be read, and on unknown or wrong fields.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = likewise_io::read_text(path, MOST_TEXT)
+            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")))?;
+        let mut recipe =
+            Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))?;
+        // What differs from a preset must not go by its name in a report.
+        if let (false, Some(stem)) = (named(&text), path.file_stem()) {
+            recipe.name = stem.to_string_lossy().into_owned();
+        }
+        Ok(recipe)
+    }
+
+    /// As [`read`](Self::read), from the text of the file.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let wrong = |e: &dyn std::fmt::Display| Error::data(on_one_line(e));
+        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+        let base = match table.remove("base") {
+            None => Self::default(),
+            Some(toml::Value::String(name)) => Self::named(&name)?,
+            Some(other) => return Err(wrong(&format!("base = {other}: must be a recipe's name"))),
+        };
+        base.with(table)
+    }
+
+    /// This recipe with the fields of a table in place of its own. A table of another kind
+    /// (`name`, `kind` or `method`) replaces the whole of what it stands for. A kind alone will
+    /// do where its settings have defaults: `loss = "triplet"`, `head = "mlp"`, and
+    /// `pseudo_labels = "lgc"`, which is propagation by that method.
+    ///
+    /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
+    /// the table says another `graph.symmetrize`.
+    ///
+    /// Fails on unknown and wrong fields, and on those that are changed without any effect.
+    pub fn with(&self, fields: toml::Table) -> Result<Self> {
+        self.changed(fields, true)
+    }
+
+    /// As [`with`](Self::with), of a table that is given to several recipes: fields without an
+    /// effect in this one are passed over, and nothing is [validated](Self::validate), since
+    /// what is this one's own is still to come.
+    pub fn with_shared(&self, fields: toml::Table) -> Result<Self> {
+        self.changed(fields, false)
+    }
+
+    fn changed(&self, fields: toml::Table, strict: bool) -> Result<Self> {
+        let wrong = |e: &dyn std::fmt::Display| Error::data(on_one_line(e));
+        let own = toml::Table::try_from(self).map_err(|e| wrong(&e))?;
+        let mut whole = own.clone();
+        let fields = spelled_out(fields)?;
+        let says_graph = at(&fields, "graph.symmetrize").is_some();
+        merge(&mut whole, fields);
+        let mut recipe: Self =
+            (whole.clone().try_into()).map_err(|e: toml::de::Error| wrong(&e))?;
+        let read = toml::Table::try_from(&recipe).map_err(|e| wrong(&e))?;
+        only_known(&whole, &read, "")?;
+        let along_mutual = |of: &Self| matches!(of.propagation, Method::Dssml(_));
+        if along_mutual(&recipe) && !along_mutual(self) && !says_graph {
+            recipe.graph = recipe.graph.symmetrize(Symmetrize::Mutual);
+        }
+        if strict {
+            recipe.validate()?;
+            recipe.refuse_idle(&|path| at(&own, path) != at(&read, path))?;
+        }
+        Ok(recipe)
+    }
+
+    /// Fails where a field was `changed` that has no effect in this recipe.
+    fn refuse_idle(&self, changed: &dyn Fn(&str) -> bool) -> Result<()> {
+        let mut rules: Vec<(&[&str], String)> = Vec::new();
+        let source = match self.pseudo_labels {
+            PseudoLabels::None => "none",
+            PseudoLabels::Propagation => "propagation",
+            PseudoLabels::Affinity => "affinity",
+            PseudoLabels::Oracle => "oracle",
+        };
+        let of_source = format!("with pseudo_labels = \"{source}\"");
+        if self.pseudo_labels != PseudoLabels::Affinity {
+            rules.push((&["affinity"], of_source.clone()));
+        }
+        if matches!(
+            self.pseudo_labels,
+            PseudoLabels::None | PseudoLabels::Oracle
+        ) {
+            let believed: &[&str] = &[
+                "graph_on",
+                "train.confidence",
+                "train.confidence_power",
+                "train.class_weights",
+            ];
+            rules.push((believed, of_source.clone()));
+        }
+        if self.pseudo_labels == PseudoLabels::None {
+            rules.push((&["train.labeled_epochs"], of_source.clone()));
+        }
+        let mapped = matches!(self.head.residual, Residual::Orthogonal { .. });
+        if !mapped {
+            let why = "without head.residual.kind = \"orthogonal\"".to_owned();
+            rules.push((&["train.map"], why));
+        }
+        let tuples = self.loss.proxies_per_class() == 0;
+        let triplets = tuples && self.pseudo_labels == PseudoLabels::Affinity;
+        if !tuples {
+            let why = format!("with the loss {}, which has proxies", self.loss.name());
+            rules.push((&["train.memory"], why));
+        } else if triplets {
+            let why = "beside the triplets of pseudo_labels = \"affinity\"".to_owned();
+            rules.push((&["train.memory", "miner"], why));
+        } else if self.miner.is_some() {
+            rules.push((&["train.memory"], "beside a miner".into()));
+        }
+        match self.encoder.as_ref().map(|encoder| encoder.head) {
+            None => {
+                let of_encoder: &[&str] =
+                    &["train.backbone_factor", "train.warm_up", "train.augment"];
+                rules.push((of_encoder, "without an encoder".into()));
+            }
+            Some(head) => {
+                let why = "with an encoder, which has layers of its own".to_owned();
+                rules.push((&["head.width"], why.clone()));
+                // A map that goes away is a change.
+                if !mapped && !changed("head.residual.kind") {
+                    rules.push((&["head.residual"], why.clone()));
+                }
+                match head {
+                    EmbeddingConfig::Whitened { .. } => rules.push((&["head.rank"], why)),
+                    _ => rules.push((&["head.keep"], why)),
+                }
+            }
+        }
+        if let Residual::Closed(learner) = &self.head.residual {
+            let gradients: &[&str] = &[
+                "loss",
+                "sampler",
+                "miner",
+                "head.keep",
+                "head.width",
+                "train.batch",
+                "train.steps",
+                "train.optimizer",
+                "train.learning_rate",
+                "train.schedule",
+                "train.weight_decay",
+                "train.proxy_factor",
+                "train.clip",
+                "train.accumulate",
+                "train.average",
+                "train.labeled_passes",
+            ];
+            let why = format!(
+                "with head.residual.kind = \"{}\", which is fitted in closed form",
+                learner.name()
+            );
+            rules.push((gradients, why));
+        }
+        for (fields, why) in rules {
+            if let Some(field) = fields.iter().find(|field| changed(field)) {
+                return Err(Error::data(format!(
+                    "{field}: has no effect {why}; leave it out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The printed values of Zhuang & Moulin (CVPR 2023, 4.1): k 50, gamma 3, lambda 4,
+    /// beta 1, scale 32, margin 0.1, learning rate 1e-4, batch 32, embeddings of 64 dimensions,
+    /// 5 epochs of one pass on the labels alone and 20 more, graph anew each epoch, and of all
+    /// epochs the one of the highest P@8 on validation.
+    ///
+    /// **Use it** to compare with that paper. **Not** for results: `mixed-lp` is the same method
+    /// with what won on real data.
+    ///
+    /// **Where we differ.** The backbone of the paper is a network; here a linear head stands on
+    /// 64 whitened directions of frozen features, unless there is an [`encoder`](Self::encoder).
+    /// The printed chain gives no negative edges (the scale of F is too small for the softmax);
+    /// this is [`Mixed::as_read`], the reading that comes nearest to the printed table, of which
+    /// `likewise explain mixed` tells more. Weights are the printed ones, omega itself (27), also
+    /// of labeled items.
+    pub fn paper() -> Self {
+        Self {
+            name: "mixed-lp-paper".into(),
+            graph_on: GraphOn::Embedding,
+            graph: KnnGraph::new(),
+            propagation: Method::Mixed(Mixed::as_read()),
+            head: HeadConfig {
+                residual: Residual::Linear,
+                keep: 0.0,
+                rank: 64,
+                width: 64,
+                power: 1.0,
+            },
+            train: TrainConfig {
+                epochs: 25,
+                labeled_epochs: 5,
+                labeled_passes: 1,
+                keep: Keep::Best,
+                batch: 32,
+                steps: 0,
+                learning_rate: 1e-4,
+                proxy_factor: 100.0,
+                confidence: Confidence::Plain,
+                confidence_power: 1.0,
+                ..TrainConfig::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Checks every choice; an error names the field, its value and the rule.
+    pub fn validate(&self) -> Result<()> {
+        if let Some(eps) = self.whitening
+            && (eps.is_nan() || eps <= 0.0)
+        {
+            return Err(Error::parameter("whitening", eps, "must be above 0"));
+        }
+        for (field, value, least) in [
+            ("affinity.k", self.affinity.k, 2),
+            ("affinity.partition", self.affinity.partition, 1),
+            ("affinity.every", self.affinity.every, 1),
+        ] {
+            if value < least {
+                let rule = format!("must be at least {least}");
+                return Err(Error::parameter(field, value, &rule));
+            }
+        }
+        let (epochs, labeled) = (self.train.epochs, self.train.labeled_epochs);
+        if self.pseudo_labels != PseudoLabels::None && labeled > 0 && epochs <= labeled {
+            let rule = format!(
+                "must be above train.labeled_epochs = {labeled}, else no pseudo-label is learned"
+            );
+            return Err(Error::parameter("train.epochs", epochs, &rule));
+        }
+        self.check_sizes()?;
+        self.head.validate()?;
+        if let Some(encoder) = &self.encoder {
+            encoder.validate()?;
+            if let Residual::Closed(learner) = &self.head.residual {
+                let rule = "has no gradient, so it does not go behind an encoder that is trained";
+                return Err(Error::parameter("head.residual.kind", learner.name(), rule));
+            }
+            if self.head.power < 1.0 {
+                let rule = "must be 1 with an encoder that is trained: it learns its own features";
+                return Err(Error::parameter("head.power", self.head.power, rule));
+            }
+        }
+        self.validate_pretraining()?;
+        self.loss.validate()?;
+        self.sampler.validate()?;
+        if let Some(miner) = &self.miner {
+            miner.validate()?;
+            if self.loss.proxies_per_class() > 0 {
+                let rule = format!(
+                    "the loss {} compares with proxies, not in pairs",
+                    self.loss.name()
+                );
+                return Err(Error::parameter("miner", format!("{miner:?}"), &rule));
+            }
+        }
+        self.train.validate()
+    }
+
+    fn validate_pretraining(&self) -> Result<()> {
+        let Some(first) = &self.pretraining else {
+            return Ok(());
+        };
+        let wrong = |rule| Err(Error::parameter("pretraining", first.loss.name(), rule));
+        match self.encoder.as_ref().map(|encoder| encoder.head) {
+            None => return wrong("needs an encoder, which is what it trains"),
+            Some(EmbeddingConfig::Whitened { .. }) => {
+                return wrong("needs another encoder.head than whitened, which begins anew");
+            }
+            Some(_) => {}
+        }
+        if first.epochs == 0 {
+            let rule = "must be at least 1";
+            return Err(Error::parameter("pretraining.epochs", 0, rule));
+        }
+        self.of_pretraining(first).validate()
+    }
+
+    /// The pretraining as a recipe of its own.
+    pub(crate) fn of_pretraining(&self, first: &Pretraining) -> Self {
+        Self {
+            encoder: self.encoder.clone(),
+            train: TrainConfig {
+                epochs: first.epochs,
+                optimizer: first.optimizer,
+                learning_rate: first.learning_rate,
+                ..self.train.clone()
+            },
+            ..Self::supervised(first.loss.clone())
+        }
+    }
+}
+
+/// A message without the drawing of the place that some have.
+fn on_one_line(e: &dyn std::fmt::Display) -> String {
+    let text = e.to_string();
+    let drawn = |line: &&str| line.trim_start().starts_with('|') || line.contains(" | ");
+    let lines: Vec<&str> = text
+        .trim_end()
+        .lines()
+        .filter(|line| !drawn(line))
+        .collect();
+    lines.join(": ")
+}
+
+/// Whether the text of a recipe says its name.
+fn named(text: &str) -> bool {
+    (text.parse::<toml::Table>()).is_ok_and(|table| table.contains_key("name"))
+}
+
+/// The fields of a recipe with those short forms written out whose table is not in every recipe
+/// or has no kind of its own; [`merge`] sees to all others.
+fn spelled_out(mut fields: toml::Table) -> Result<toml::Table> {
+    let table = |key: &str, value: toml::Value| toml::Table::from_iter([(key.into(), value)]);
+    for (key, value) in &mut fields {
+        let toml::Value::String(kind) = value else {
+            continue;
+        };
+        let kind = std::mem::take(kind).into();
+        *value = match key.as_str() {
+            "encoder" | "miner" => table("name", kind).into(),
+            "propagation" => table("method", kind).into(),
+            "head" => table("residual", table("kind", kind).into()).into(),
+            _ => kind,
+        };
+    }
+    match fields.remove("pseudo_labels") {
+        Some(toml::Value::String(source)) => by_method(&mut fields, source)?,
+        Some(other) => drop(fields.insert("pseudo_labels".into(), other)),
+        None => {}
+    }
+    Ok(fields)
+}
+
+/// A source of pseudo-labels that is a method of propagation, as the two fields that it means.
+fn by_method(fields: &mut toml::Table, source: String) -> Result<()> {
+    let of_their_own = ["none", "propagation", "affinity", "oracle"];
+    if of_their_own.contains(&source.as_str()) {
+        fields.insert("pseudo_labels".into(), source.into());
+        return Ok(());
+    }
+    if !Method::NAMES.contains(&source.as_str()) {
+        let there = [&["none"], Method::NAMES, &["affinity", "oracle"]].concat();
+        let rule = format!("there are: {}", there.join(", "));
+        return Err(Error::parameter("pseudo_labels", source, &rule));
+    }
+    let asked = (fields.entry("propagation")).or_insert_with(|| toml::Table::new().into());
+    // Anything but a table is refused with the rest.
+    if let toml::Value::Table(asked) = asked {
+        let method = asked
+            .entry("method")
+            .or_insert_with(|| source.clone().into());
+        if method.as_str() != Some(&source) {
+            let rule = format!("contradicts propagation.method = {method}; leave one out");
+            return Err(Error::parameter("pseudo_labels", source, &rule));
+        }
+    }
+    fields.insert("pseudo_labels".into(), "propagation".into());
+    Ok(())
+}
+
+/// The value at a path of keys with dots between them.
+fn at<'a>(table: &'a toml::Table, path: &str) -> Option<&'a toml::Value> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let value = table.get(first)?;
+    match rest {
+        "" => Some(value),
+        rest => at(value.as_table()?, rest),
+    }
+}
+
+/// Fails on a key that is not among those that were `read`: a kind without settings of its own
+/// takes any without a word.
+fn only_known(given: &toml::Table, read: &toml::Table, path: &str) -> Result<()> {
+    for (key, value) in given {
+        let path = format!("{path}{key}");
+        match (value, read.get(key)) {
+            (toml::Value::Table(given), Some(toml::Value::Table(read))) => {
+                only_known(given, read, &format!("{path}."))?;
+            }
+            (_, Some(_)) => {}
+            (_, None) => {
+                let of = TAGS.iter().find_map(|tag| read.get(*tag)?.as_str());
+                let has: Vec<&str> = (read.keys().map(String::as_str))
+                    .filter(|key| !TAGS.contains(key))
+                    .collect();
+                let has = if has.is_empty() {
+                    "none".to_owned()
+                } else {
+                    has.join(", ")
+                };
+                let of = of.map_or(String::new(), |kind| format!(" of {kind}"));
+                return Err(Error::data(format!(
+                    "{path}: unknown field; the settings{of} are: {has}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What says which kind a table is of.
+const TAGS: [&str; 3] = ["name", "kind", "method"];
+
+/// Puts the values of `new` over those of `old`. Where a table names another kind than the one
+/// below, it replaces it: fields of two kinds do not mix. A string over a table is its kind.
+fn merge(old: &mut toml::Table, new: toml::Table) {
+    for (key, mut value) in new {
+        if let (Some(toml::Value::Table(below)), toml::Value::String(_)) = (old.get(&key), &value)
+            && let Some(tag) = TAGS.iter().find(|tag| below.contains_key(**tag))
+        {
+            value = toml::Table::from_iter([((*tag).into(), value)]).into();
+        }
+        match (old.get_mut(&key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(above))
+                if TAGS.iter().all(|tag| {
+                    above
+                        .get(*tag)
+                        .is_none_or(|kind| below.get(*tag) == Some(kind))
+                }) =>
+            {
+                merge(below, above);
+            }
+            (_, value) => {
+                old.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_valid_recipe_that_survives_its_file() {
+        for name in Recipe::names() {
+            let recipe = Recipe::named(&name).unwrap();
+            assert_eq!(recipe.name, name);
+            recipe.validate().unwrap();
+            let text = toml::to_string(&recipe).unwrap();
+            assert_eq!(Recipe::from_toml(&text).unwrap(), recipe, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_changes_what_it_says_and_nothing_else() {
+        let text = r#"
+            base = "affinity-triplet"
+            loss = { name = "triplet", margin = 0.2 }
+            head = { keep = 0.25 }
+            propagation = { method = "lgc" }
+        "#;
+        let recipe = Recipe::from_toml(text).unwrap();
+        let base = Recipe::affinity_triplet();
+        assert_eq!(
+            recipe.head,
+            HeadConfig {
+                keep: 0.25,
+                ..base.head
+            }
+        );
+        assert_eq!(recipe.pseudo_labels, PseudoLabels::Affinity);
+        assert_eq!(
+            (recipe.loss.name(), recipe.propagation.name()),
+            ("triplet", "lgc")
+        );
+        let encoder = "encoder = { name = 'mnist', head = { kind = 'linear', dim = 32 } }";
+        let recipe = Recipe::from_toml(encoder).unwrap();
+        assert_eq!(recipe.encoder.unwrap().output_dim(), 32);
+        let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));
+        assert!(said("loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
+        assert!(said("sampler = { name = 'per-class', per_class = 1 }").contains("per_class"));
+    }
+
+    #[test]
+    fn a_kind_alone_stands_for_its_table() {
+        let read = |text: &str| Recipe::from_toml(text).unwrap();
+        let short = "base = 'affinity-triplet'\npseudo_labels = 'lgc'\nloss = 'triplet'\n\
+                     miner = 'semihard'\nhead = 'mlp'\nsampler = 'per-class'\n\
+                     train = { schedule = 'constant' }";
+        let long = "base = 'affinity-triplet'\npseudo_labels = 'propagation'\n\
+                    propagation = { method = 'lgc' }\nloss = { name = 'triplet' }\n\
+                    miner = { name = 'semihard' }\nhead = { residual = { kind = 'mlp' } }\n\
+                    sampler = { name = 'per-class', per_class = 4 }\n\
+                    train = { schedule = { name = 'constant' } }";
+        assert_eq!(read(short), read(long));
+        for head in ["linear", "mlp", "orthogonal", "rca"] {
+            read(&format!("base = 'mixed-lp-paper'\nhead = '{head}'"));
+        }
+        let tuned = read("encoder = 'lite0'").encoder.unwrap();
+        assert_eq!(Some(tuned), read("encoder = { name = 'lite0' }").encoder);
+        for method in Method::NAMES {
+            let recipe = read(&format!("pseudo_labels = '{method}'"));
+            assert_eq!(recipe.pseudo_labels, PseudoLabels::Propagation);
+            assert_eq!(recipe.propagation.name(), *method);
+        }
+        // The kind that is there already keeps its other settings.
+        assert_eq!(
+            read("base = 'mixed-lp-paper'\npseudo_labels = 'mixed'"),
+            read("base = 'mixed-lp-paper'")
+        );
+        let tuned = "pseudo_labels = 'lgc'\npropagation = { mu = 0.5 }";
+        let whole = "propagation = { method = 'lgc', mu = 0.5 }";
+        assert_eq!(read(tuned), read(whole));
+        let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said("pseudo_labels = 'nosuch'").contains("there are: none, "));
+        assert!(said("loss = 'nosuch'").contains("nosuch"));
+        let two = "pseudo_labels = 'lgc'\npropagation = ";
+        assert!(said(&format!("{two}'mixed'")).contains("contradicts"));
+        assert!(said(&format!("{two}{{ method = 'mixed' }}")).contains("contradicts"));
+    }
+
+    #[test]
+    fn fields_that_a_kind_does_not_have_are_refused_also_where_it_has_none() {
+        for (text, field) in [
+            (
+                "train = { optimizer = { name = 'adamw', epsilon = 1.0 } }",
+                "train.optimizer.epsilon",
+            ),
+            (
+                "sampler = { name = 'plain', per_class = 8 }",
+                "sampler.per_class",
+            ),
+            (
+                "train = { schedule = { name = 'cosine', every = 3 } }",
+                "train.schedule.every",
+            ),
+            (
+                "head = { residual = { kind = 'linear', hidden = 12 } }",
+                "head.residual.hidden",
+            ),
+            (
+                "encoder = { name = 'mnist', head = { kind = 'none', dim = 64 } }",
+                "encoder.head.dim",
+            ),
+        ] {
+            let said = Recipe::from_toml(text).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("{field}: unknown")), "{said}");
+        }
+        let said = Recipe::from_toml("train = { optimizer = { name = 'adamw', epsilon = 1 } }");
+        let said = said.unwrap_err().to_string();
+        assert!(said.ends_with("the settings of adamw are: none"), "{said}");
+    }
+
+    #[test]
+    fn fields_without_an_effect_are_refused_unless_they_are_shared() {
+        let tuned = "encoder = { name = 'mnist', head = { kind = 'linear', dim = 8 } }";
+        for (text, field) in [
+            ("affinity = { k = 5 }", "affinity"),
+            (
+                "base = 'triplet'\ntrain = { labeled_epochs = 2 }",
+                "train.labeled_epochs",
+            ),
+            ("base = 'triplet'\ngraph_on = 'embedding'", "graph_on"),
+            (
+                "pseudo_labels = 'oracle'\ntrain = { confidence_power = 1 }",
+                "train.confidence_power",
+            ),
+            ("train = { augment = true }", "train.augment"),
+            ("train = { map = { max_iterations = 0 } }", "train.map"),
+            ("train = { memory = 64 }", "train.memory"),
+            ("base = 'affinity-triplet'\nminer = 'semihard'", "miner"),
+            ("base = 'mixed-rca'\nloss = 'triplet'", "loss"),
+            (&format!("{tuned}\nhead = {{ width = 32 }}"), "head.width"),
+            (&format!("{tuned}\nhead = {{ keep = 0.5 }}"), "head.keep"),
+            (
+                &format!("{tuned}\nhead = {{ residual = {{ hidden = 32 }} }}"),
+                "head.residual",
+            ),
+        ] {
+            let said = Recipe::from_toml(text).unwrap_err().to_string();
+            let expected = format!("{field}: has no effect");
+            assert!(said.starts_with(&expected), "{text}: {said}");
+        }
+        let miner = Recipe::from_toml("miner = 'semihard'").unwrap_err();
+        assert!(miner.to_string().starts_with("miner"), "{miner}");
+        // A map that goes away is a change, and what stays as it was is none.
+        let text = format!("base = 'affinity-triplet'\n{tuned}\nhead = 'linear'");
+        assert!(Recipe::from_toml(&text).is_ok());
+        assert!(Recipe::from_toml("affinity = { k = 10 }").is_ok());
+        let shared = toml::toml! { affinity = { k = 5 } };
+        let recipe = Recipe::default().with_shared(shared).unwrap();
+        assert_eq!(recipe.affinity.k, 5);
+    }
+
+    #[test]
+    fn pseudo_labels_that_would_come_after_the_last_epoch_are_refused() {
+        let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+        let short = "base = 'mixed-lp-paper'\ntrain = { epochs = 5 }";
+        assert!(said(short).starts_with("train.epochs = 5: must be above"));
+        // As a command does that takes the epochs alone.
+        let mut paper = Recipe::paper();
+        paper.train.epochs = 4;
+        assert!(paper.validate().is_err());
+        paper.train.epochs = 6;
+        assert!(paper.validate().is_ok());
+        let labels = "base = 'mixed-lp-paper'\npseudo_labels = 'none'\ntrain = { epochs = 4 }";
+        assert!(Recipe::from_toml(labels).is_ok());
+    }
+
+    #[test]
+    fn labels_go_along_mutual_neighbours_where_the_method_asks_for_them() {
+        let symmetrize = |text: &str| {
+            let recipe = Recipe::from_toml(text).unwrap();
+            let json = serde_json::to_value(&recipe.graph).unwrap();
+            json["symmetrize"].as_str().unwrap().to_owned()
+        };
+        for text in [
+            "base = 'dssml'",
+            "pseudo_labels = 'dssml'",
+            "propagation = 'dssml'",
+            "base = 'contextual'\npseudo_labels = 'dssml'\ngraph = { k = 7 }",
+        ] {
+            assert_eq!(symmetrize(text), "mutual", "{text}");
+        }
+        assert_eq!(symmetrize("pseudo_labels = 'lgc'"), "sum");
+        let own = "pseudo_labels = 'dssml'\ngraph = { symmetrize = 'sum' }";
+        assert_eq!(symmetrize(own), "sum");
+    }
+
+    #[test]
+    fn a_map_that_could_only_turn_the_start_is_told_of() {
+        let recipe = Recipe::affinity_triplet();
+        assert!(recipe.idle(64).unwrap().contains("only turns"));
+        assert!(recipe.idle(65).is_none());
+        assert!(Recipe::default().idle(10).is_none());
+    }
+
+    #[test]
+    fn a_file_gives_its_name_unless_it_says_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Recipe::read(&path)
+        };
+        assert_eq!(read("base = 'triplet'").unwrap().name, "mine");
+        assert_eq!(read("name = 'other'").unwrap().name, "other");
+        let said = read("loss = 3").unwrap_err().to_string();
+        assert!(said.contains("mine.toml: "), "{said}");
+        let missing = Recipe::read(&folder.path().join("no.toml")).unwrap_err();
+        assert!(missing.to_string().contains("no.toml"));
+    }
+
+    #[test]
+    fn recipes_of_the_first_version_are_read() {
+        let old = r#"{"name": "mixed-lp", "loss": {"scale": 16.0, "margin": 0.2}}"#;
+        let recipe: Recipe = serde_json::from_str(old).unwrap();
+        assert_eq!(recipe.loss.name(), "confidence-proxy");
+    }
+}

@@ -1,0 +1,49 @@
+//! What the sections of a report look at.
+
+use likewise::{Collection, Labels};
+use ndarray::ArrayView2;
+
+use crate::study::{Results, Study};
+
+/// What the sections look at.
+pub(super) struct Ground<'a> {
+    pub(super) study: &'a Study,
+    pub(super) results: &'a Results,
+    pub(super) collection: &'a Collection,
+    /// Labels, and where nothing was set aside for a test, classes that spread to the other
+    /// items.
+    pub(super) labels: &'a Labels,
+    /// Whose class is only believed; empty where nobody's is.
+    pub(super) believed: Vec<bool>,
+    pub(super) features: ArrayView2<'a, f32>,
+    /// Items of known class that ask, that are searched, and both together, ascending.
+    pub(super) queries: Vec<usize>,
+    pub(super) gallery: Vec<usize>,
+    pub(super) tested: Vec<usize>,
+}
+
+impl Ground<'_> {
+    pub(super) fn same_class(&self, a: usize, b: usize) -> bool {
+        self.labels[a].class().is_some() && self.labels[a] == self.labels[b]
+    }
+
+    /// Embeddings as they were measured, before the model learned from the test part too.
+    pub(super) fn embeddings(&self) -> ArrayView2<'_, f32> {
+        let study = self.study;
+        study.measured.as_ref().unwrap_or(&study.embeddings).view()
+    }
+
+    pub(super) fn is_believed(&self, item: usize) -> bool {
+        self.believed.get(item).is_some_and(|believed| *believed)
+    }
+
+    pub(super) fn class_name(&self, item: usize) -> &str {
+        let class = self.labels[item].class();
+        class.map_or("", |class| &self.labels.classes()[class as usize])
+    }
+}
+
+/// A share, in words.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

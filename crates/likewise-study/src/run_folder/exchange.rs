@@ -1,0 +1,70 @@
+//! How a new run takes the place of an old one, and what a fit that was begun has left.
+
+use std::io::ErrorKind::NotFound;
+use std::path::Path;
+
+use super::record::{CONFIG, Config, Origin, RECORD};
+use crate::{Result, failed};
+
+pub(super) const UNFINISHED: &str = "unfinished";
+pub(super) const COMPLETE: &str = "complete";
+pub(super) const EVENTS: &str = "events";
+pub(super) const ORIGIN: &str = "origin.json";
+
+/// Whether a fit of ours was begun here.
+pub(super) fn has_begun(path: &Path) -> bool {
+    begun(path).is_some()
+}
+
+/// The settings and the data of a fit that was begun here.
+pub fn begun(path: &Path) -> Option<(Config, Origin)> {
+    let read = |name: &str| {
+        let path = path.join(UNFINISHED).join(name);
+        likewise_io::read_file(path, crate::text::MOST).ok()
+    };
+    let config = serde_json::from_slice(&read(CONFIG)?).ok()?;
+    let origin = serde_json::from_slice(&read(ORIGIN)?).ok()?;
+    Some((config, origin))
+}
+
+/// Moves the files of a complete run up, over those of an older one.
+///
+/// Killed at any moment, it can be repeated: what is left below is of the new run, and what
+/// has gone is where it belongs.
+pub(super) fn move_up(root: &Path) -> Result<()> {
+    let cannot = |e: std::io::Error| failed(format!("{}: {e}", root.display()));
+    let complete = root.join(COMPLETE);
+    let entries = match std::fs::read_dir(&complete) {
+        Err(e) if e.kind() == NotFound => return Ok(()),
+        entries => entries.map_err(cannot)?,
+    };
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    // Until it is there, the folder is not taken for a finished run of its own.
+    names.sort_by_key(|name| (name == RECORD, name.clone()));
+    for name in names {
+        let (from, to) = (complete.join(&name), root.join(&name));
+        if from.is_dir() {
+            remove(&to)?;
+        }
+        std::fs::rename(from, to).map_err(cannot)?;
+    }
+    sync(root);
+    std::fs::remove_dir(&complete).map_err(cannot)?;
+    // A run that trained nothing tells nothing.
+    let _ = std::fs::remove_dir(root.join(EVENTS));
+    Ok(())
+}
+
+/// Makes names reach the device; not every file system can be asked.
+pub(super) fn sync(folder: &Path) {
+    if let Ok(folder) = std::fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+pub(super) fn remove(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != NotFound => Err(failed(format!("{}: {e}", folder.display()))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,70 @@
+//! What a run says of itself: `config.json` and `run.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::parts::Parts;
+use crate::recipe::Recipe;
+use crate::study::Protocol;
+
+/// `config.json` and `run.json`.
+pub(super) const CONFIG: &str = "config.json";
+pub(super) const RECORD: &str = "run.json";
+pub(super) const EMBEDDINGS: &str = "embeddings.npy";
+
+/// `config.json`: all choices, resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// View that was fitted on.
+    pub view: String,
+    /// Columns of that view.
+    pub dimensions: usize,
+    /// The recipe.
+    pub recipe: Recipe,
+    /// The protocol.
+    pub protocol: Protocol,
+}
+
+/// `run.json`: how the run came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// What was asked for.
+    pub arguments: Vec<String>,
+    /// Seed of every random step.
+    pub seed: u64,
+    /// The data, in words.
+    pub data: String,
+    /// Their digest.
+    pub data_sha256: String,
+    /// Items of the run.
+    pub items: usize,
+    /// Seconds by step: reading, the study, writing.
+    pub seconds: BTreeMap<String, f64>,
+    /// The same time by stage of the work.
+    #[serde(default)]
+    pub stages: BTreeMap<String, f64>,
+    /// Most memory that the process held, where the system tells.
+    pub peak_memory_bytes: Option<u64>,
+    /// Threads that worked.
+    pub threads: usize,
+    /// How the data were read; together with their digest it tells them from others.
+    #[serde(default)]
+    pub read_as: String,
+    /// What tells the files of this run from those of another.
+    #[serde(default)]
+    pub parts: Parts,
+}
+
+/// What tells the data of a run from others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Their digest.
+    pub data_sha256: String,
+    /// What was taken of them, and how.
+    pub read_as: String,
+}

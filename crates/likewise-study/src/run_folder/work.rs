@@ -1,0 +1,272 @@
+//! A run in the making: beside the finished one, which it replaces at one stroke.
+//!
+//! While a fit works, its folder holds `checkpoints/` and `unfinished/`, in which the new run
+//! comes about; a finished run in the folder stays as it is. When all is written, `unfinished`
+//! is renamed to `complete`: from this moment on the folder holds the new run. Its files then
+//! move up, over those of the old one, `run.json` last. Who reads meanwhile, or after a kill,
+//! looks into `complete` first, and the next writer moves up what is left there.
+
+use std::path::{Path, PathBuf};
+
+use likewise::error::Hint;
+use likewise_io::atomic;
+use serde::Serialize;
+
+use super::RunFolder;
+use super::exchange::{
+    COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove, sync,
+};
+use super::lock::{self, Lock};
+use super::parts::{self, Parts};
+use super::record::{CONFIG, Config, Origin, RECORD};
+use crate::{Result, failed, no_json, usage};
+
+const CHECKPOINTS: &str = "checkpoints";
+
+/// What may happen to what a folder holds already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Go on with an unfinished fit.
+    pub resume: bool,
+    /// Replace a finished run, or drop an unfinished fit.
+    pub overwrite: bool,
+}
+
+/// A run that is being made, in a folder that is held for it.
+#[derive(Debug)]
+pub struct Work {
+    root: PathBuf,
+    /// Whether this process made the folder.
+    made: bool,
+    /// Whether an earlier fit left checkpoints, which a failure must not take away.
+    resumes: bool,
+    /// Whether nothing need be tidied up any more.
+    over: bool,
+    /// A finished run that `resume` found in place of an unfinished one.
+    finished: Option<RunFolder>,
+    /// Dropped last.
+    lock: Option<Lock>,
+}
+
+impl Work {
+    /// Takes a folder for a new run.
+    ///
+    /// Fails where it holds anything but a run, or a run that may not be replaced, or where
+    /// another process works in it; nothing is touched then.
+    pub fn begin(path: &Path, rights: Rights) -> Result<Self> {
+        let shown = path.display();
+        let cannot = |e: std::io::Error| failed(format!("{shown}: {e}"));
+        let made = !path.exists();
+        if !made {
+            check(path)?;
+        }
+        std::fs::create_dir_all(path).map_err(cannot)?;
+        let mut work = Self {
+            root: path.to_owned(),
+            made,
+            resumes: false,
+            over: true,
+            finished: None,
+            lock: Some(Lock::take(path)?),
+        };
+        // Another process may have finished its run since the first look.
+        check(path)?;
+        move_up(path)?;
+        // Half a file is nothing to go on from.
+        sweep(&work.checkpoints());
+        let kept = has_begun(path) && !is_empty(&work.checkpoints());
+        let finished = path.join(RECORD).exists();
+        if kept && !rights.resume && !rights.overwrite {
+            let message = format!("{shown} holds a fit that was interrupted");
+            return Err(usage(message).hint(Hint::ResumeOrOverwrite));
+        }
+        if finished && !kept && !rights.overwrite {
+            if !rights.resume {
+                let message = format!("{shown} holds a finished run");
+                return Err(usage(message).hint(Hint::Overwrite));
+            }
+            work.finished = Some(RunFolder::open(path)?);
+        }
+        work.over = false;
+        work.resumes = kept && rights.resume;
+        if !work.resumes {
+            remove(&work.root.join(UNFINISHED))?;
+            remove(&work.checkpoints())?;
+        }
+        let made = std::fs::create_dir_all(work.checkpoints())
+            .and_then(|()| std::fs::create_dir_all(work.root.join(UNFINISHED)));
+        made.map_err(cannot)?;
+        sweep(&work.root.join(UNFINISHED));
+        sweep(&work.root.join(UNFINISHED).join("index"));
+        Ok(work)
+    }
+
+    /// The finished run that stands in the folder where there is nothing to go on with.
+    pub fn finished(&self) -> Option<&RunFolder> {
+        self.finished.as_ref()
+    }
+
+    /// Notes what the run will be of: its settings, and what tells its data from others.
+    ///
+    /// Fails where the fit that is gone on with was of something else.
+    pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
+        if self.resumes && begun(&self.root) != Some((config.clone(), origin.clone())) {
+            let message = format!(
+                "the fit that was interrupted in {} was of other data or settings",
+                self.root.display()
+            );
+            return Err(usage(message).hint(Hint::SameOrOverwrite));
+        }
+        self.write_json(ORIGIN, origin)?;
+        self.write_json(CONFIG, config)
+    }
+
+    /// Where trainings are kept until the run is complete.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.root.join(CHECKPOINTS)
+    }
+
+    /// Where trainings tell of themselves.
+    pub fn events(&self) -> PathBuf {
+        self.file(EVENTS)
+    }
+
+    /// The place of a file of the new run.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.root.join(UNFINISHED).join(name)
+    }
+
+    /// Writes a file of the new run as JSON.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(value).map_err(no_json)?;
+        text.push('\n');
+        self.write(name, text.as_bytes())
+    }
+
+    /// Writes a file of the new run.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let write = |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, bytes)?);
+        Ok(atomic::write(self.file(name), write)?)
+    }
+
+    /// What tells the files of this run from those of another.
+    pub fn parts(&self) -> Result<Parts> {
+        let mark = |name: &&str| Ok((String::from(*name), parts::mark(&self.file(name))?));
+        parts::READ.iter().map(mark).collect()
+    }
+
+    /// Puts the new run, all of whose files are written, in the place of the old one.
+    pub fn finish(mut self) -> Result<()> {
+        let cannot = |e: std::io::Error| failed(format!("{}: {e}", self.root.display()));
+        // The record says the same, and more.
+        std::fs::remove_file(self.file(ORIGIN)).map_err(cannot)?;
+        // Without any, those of an older run go.
+        std::fs::create_dir_all(self.events()).map_err(cannot)?;
+        // Whatever happens from here on, nothing that was made is taken away.
+        self.over = true;
+        let unfinished = self.root.join(UNFINISHED);
+        std::fs::rename(&unfinished, self.root.join(COMPLETE)).map_err(|e| {
+            failed(format!(
+                "{}: the run is complete here, but cannot be put in its place: {e}",
+                unfinished.display()
+            ))
+        })?;
+        sync(&self.root);
+        move_up(&self.root)?;
+        // Whatever stays does no harm: the next fit removes it.
+        let _ = remove(&self.checkpoints());
+        Ok(())
+    }
+
+    /// Ends without a run. What the trainings kept stays for another try, unless the same
+    /// failure would come again.
+    ///
+    /// Gives whether there is something to go on from.
+    pub fn give_up(mut self, again: bool) -> bool {
+        if again && !self.resumes {
+            let _ = remove(&self.checkpoints());
+        }
+        let kept = !is_empty(&self.checkpoints());
+        self.tidy();
+        kept
+    }
+
+    /// Leaves the folder as it was found, but for checkpoints.
+    fn tidy(&mut self) {
+        self.over = true;
+        if !is_empty(&self.checkpoints()) {
+            return;
+        }
+        // Whatever stays does no harm: the next fit removes it.
+        let _ = remove(&self.root.join(UNFINISHED));
+        let _ = remove(&self.checkpoints());
+        self.lock = None;
+        if self.made {
+            let _ = std::fs::remove_dir(&self.root);
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.over {
+            self.tidy();
+        }
+    }
+}
+
+/// Refuses a folder that holds anything but a run of ours or parts of one. Files of others
+/// beside a run are left alone.
+fn check(path: &Path) -> Result<()> {
+    let shown = path.display();
+    if !path.is_dir() {
+        return Err(usage(format!(
+            "{shown} is a file; name a folder for the run"
+        )));
+    }
+    if RunFolder::is_run(path) || has_begun(path) {
+        return Ok(());
+    }
+    let entries = std::fs::read_dir(path);
+    let entries = entries.map_err(|e| failed(format!("{shown}: {e}")))?;
+    let own = [UNFINISHED, CHECKPOINTS, lock::NAME];
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !own.iter().any(|own| name == *own) || !holds_nothing(&entry.path()) {
+            return Err(usage(format!(
+                "{shown} holds something else than a run ({}); name another folder",
+                name.to_string_lossy()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is nothing below but what a killed process may have left: empty folders, a lock
+/// and temporary files.
+fn holds_nothing(place: &Path) -> bool {
+    match std::fs::read_dir(place) {
+        Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|e| holds_nothing(&e.path()))),
+        Err(_) => place.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            [lock::NAME, ORIGIN].contains(&&*name)
+                || name.starts_with('.') && name.ends_with(".part")
+        }),
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
+}
+
+/// Removes temporary files that a killed process left.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".part") {
+            // One that stays does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Images for networks: by a frozen encoder as features, or as they are for one that is trained.
+
+use std::path::Path;
+
+use likewise::images::Images;
+use likewise::seed::Rng;
+use likewise_image::transform::Augment;
+use likewise_image::{Channels, Encoder, ErrorKind, ImageFolder, Pixels, Preprocess, Resize};
+use likewise_nn::net::{EncoderConfig, Input, Weights};
+use likewise_nn::{Device, net};
+use ndarray::Array2;
+use rand::RngExt;
+
+use crate::{Error, Result};
+
+/// Side of the thumbnails that stand for images where there is no encoder.
+const THUMBNAIL: u32 = 32;
+
+/// Bytes of decoded images that a training keeps, where no limit says less.
+const ROOM: u64 = 4 << 30;
+
+/// How an image becomes what a network reads. Published networks are tested on the middle of
+/// an image that is a seventh larger.
+fn preprocess(input: &Input) -> Preprocess {
+    let size = input.width as u32;
+    let expected = &input.preprocess;
+    Preprocess {
+        size,
+        // Small ones see the whole image, too.
+        resize: if input.squeeze || size < 64 {
+            Resize::Exact
+        } else {
+            Resize::Shorter(size * 8 / 7)
+        },
+        channels: match expected.channels {
+            net::Channels::Gray => Channels::Grey,
+            net::Channels::Rgb => Channels::Rgb,
+            net::Channels::Bgr => Channels::Bgr,
+        },
+        scale: expected.scale,
+        mean: expected.mean.clone(),
+        std: expected.std.clone(),
+        ..Preprocess::default()
+    }
+}
+
+/// How images become squares, where it is not what the weights were made for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Square {
+    pub(super) side: Option<usize>,
+    pub(super) squeeze: bool,
+}
+
+/// The frozen encoder in a file of weights.
+fn encoder(path: &Path, shape: Square, device: &Device) -> Result<Encoder> {
+    let network = net::Encoder::open(path, device)?;
+    let config = EncoderConfig {
+        side: shape.side,
+        squeeze: shape.squeeze,
+        ..network.config().clone()
+    };
+    config.validate()?;
+    let preprocess = preprocess(&config.input());
+    preprocess.validate()?;
+    let dimensions = config.output_dim();
+    // Features of other squares are another view: a model must not meet them unawares.
+    let mut name = config.name().to_owned();
+    if let Some(side) = shape.side {
+        name = format!("{name}-{side}");
+    }
+    if shape.squeeze {
+        name.push_str("-squeezed");
+    }
+    Ok(Encoder {
+        name,
+        digest: likewise_io::digest(path)?,
+        preprocess,
+        dimensions,
+        batch: 16,
+        encode: Box::new(move |pixels| {
+            (network.embed(pixels.view()))
+                .map_err(|e| likewise_image::Error::new(ErrorKind::Value, e.to_string()))
+        }),
+    })
+}
+
+/// The encoder in this file, or the pixels of thumbnails.
+pub(super) fn chosen(path: Option<&Path>, shape: Square, device: &Device) -> Result<Encoder> {
+    match path {
+        Some(path) => encoder(path, shape, device),
+        None => Ok(Encoder::pixels(THUMBNAIL)),
+    }
+}
+
+/// The images of a folder, for a network that is trained on them.
+pub struct Trained {
+    pixels: Pixels,
+}
+
+impl Trained {
+    /// The images at `places` of the folder at `path`, as the network of `config` reads them.
+    ///
+    /// Keeps at most half of `max_memory` of them decoded.
+    pub(super) fn new(
+        folder: &ImageFolder,
+        places: &[usize],
+        config: &EncoderConfig,
+        max_memory: Option<u64>,
+    ) -> Result<Self> {
+        let input = config.input();
+        let mut preprocess = preprocess(&input);
+        // Networks turn the colours themselves.
+        if preprocess.channels == Channels::Bgr {
+            preprocess.channels = Channels::Rgb;
+        }
+        let room = max_memory.map_or(ROOM, |most| (most / 2).min(ROOM));
+        // What a crop leaves must still show what the image shows.
+        let augment = Augment {
+            scale: (0.4, 1.0),
+            brightness: 0.2,
+            contrast: 0.2,
+            saturation: 0.2,
+            hue: 0.0,
+            ..Augment::default()
+        };
+        let pixels = Pixels::new(folder, places, &preprocess, augment, room)?;
+        Ok(Self { pixels })
+    }
+
+    /// All images below `path`, as the network of `config` reads them, and their ids.
+    pub(crate) fn open(
+        path: &Path,
+        config: &EncoderConfig,
+        max_memory: Option<u64>,
+    ) -> Result<(Self, Vec<String>)> {
+        let folder = ImageFolder::open(path, None)?;
+        let all: Vec<usize> = (0..folder.len()).collect();
+        Ok((
+            Self::new(&folder, &all, config, max_memory)?,
+            folder.ids().to_vec(),
+        ))
+    }
+}
+
+impl Images for Trained {
+    fn rows(&self, items: &[usize]) -> Result<Array2<f32>> {
+        self.pixels.rows(items).map_err(of_image)
+    }
+
+    fn augmented(&self, items: &[usize], rng: &mut Rng) -> Result<Array2<f32>> {
+        let seeds: Vec<u64> = items.iter().map(|_| rng.random()).collect();
+        self.pixels.views(items, &seeds).map_err(of_image)
+    }
+}
+
+pub(super) fn of_image(e: likewise_image::Error) -> Error {
+    Error::data(e.to_string()).placed()
+}
+
+/// The weights in the file at `path`, for a network of `config` to start from.
+///
+/// Fails where they are of another network.
+pub(super) fn pretrained(path: &Path, config: &EncoderConfig) -> Result<Weights> {
+    let found = net::Encoder::open(path, &Device::flex())?;
+    let name = found.config().name();
+    if name != config.name() {
+        return Err(Error::new(
+            likewise::ErrorKind::Parameter,
+            format!(
+                "the weights of {name}, but the recipe trains {}; choose another file, or another \
+                 encoder.name in the recipe",
+                config.name()
+            ),
+        )
+        .within(path.display()));
+    }
+    Weights::read(path)
+}

@@ -1,0 +1,400 @@
+//! What an epoch learns: from the labels, from what spreads from them, or from the truth.
+
+use likewise::learn::Targets;
+use likewise::neighbor::Exact;
+use likewise::propagate::iscen::class_weights;
+use likewise::propagate::parts::confidence;
+use likewise::propagate::{Ability, Given, Propagate as _};
+use likewise::tuple::{self, Triplets};
+use likewise::{Beliefs, Graph, Label, Labels, Monitor, seed};
+use likewise_nn::Model;
+use likewise_nn::train::Confidence;
+use ndarray::{Array2, ArrayView2, Axis};
+use rand::seq::index;
+
+use super::embed::before_map;
+use super::ground::Ground;
+use super::rounds::Models;
+use super::setup::Setup;
+use crate::recipe::{AffinityLabels, GraphOn, PseudoLabels, Recipe};
+use crate::{Error, Result};
+
+/// Where a training takes its targets from.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Source {
+    /// The known labels alone.
+    Labels,
+    /// What the recipe believes of all items.
+    Beliefs,
+}
+
+impl Source {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Source::Labels => "labels-only",
+            Source::Beliefs => "recipe",
+        }
+    }
+}
+
+impl Ground<'_> {
+    /// What a training learns first.
+    pub(super) fn targets(
+        &self,
+        setup: &Setup,
+        source: Source,
+        known: &Labels,
+        beliefs: Option<&Beliefs>,
+        monitor: &Monitor,
+    ) -> Result<Targets> {
+        match (source, beliefs) {
+            (Source::Labels, _) => Ok(labeled(known)),
+            (Source::Beliefs, Some(beliefs)) if self.spreads() => {
+                Ok(believed(beliefs, known, self.recipe))
+            }
+            (Source::Beliefs, _) => self.believe(setup, known, 1, &Models::default(), monitor),
+        }
+    }
+
+    /// What epoch `epoch` learns, where not the labels alone; `models` are those after every
+    /// epoch so far.
+    pub(super) fn believe(
+        &self,
+        setup: &Setup,
+        known: &Labels,
+        epoch: usize,
+        models: &Models,
+        monitor: &Monitor,
+    ) -> Result<Targets> {
+        let recipe = self.recipe;
+        let learned = |model: Option<&Model>| match model {
+            Some(model) if recipe.graph_on == GraphOn::Embedding => Some(before_map(model.clone())),
+            _ => None,
+        };
+        match recipe.pseudo_labels {
+            PseudoLabels::None => Ok(labeled(known)),
+            PseudoLabels::Oracle => Ok(oracle(&self.labels.select(&self.train), known)),
+            PseudoLabels::Propagation => {
+                let beliefs = match learned(models.last()) {
+                    Some(model) => {
+                        let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
+                        let graph = recipe.graph.build(rows.view(), monitor)?;
+                        spread(recipe, rows.view(), &graph, known, monitor)?
+                    }
+                    None => spread(recipe, setup.rows.view(), setup.graph()?, known, monitor)?,
+                };
+                Ok(believed(&beliefs, known, recipe))
+            }
+            PseudoLabels::Affinity => {
+                let partition = (epoch - 1) / recipe.affinity.every;
+                // The model at the end of the last partition, also where training resumed.
+                let model = learned(models.at(partition * recipe.affinity.every));
+                let places = members(known, partition, &recipe.affinity, setup.seed);
+                let mut rows = setup.rows.select(Axis(0), &places);
+                if let Some(model) = model {
+                    let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                    rows = self.embed(&model, &rows, &items, monitor)?;
+                }
+                of_affinities(rows.view(), &places, known, recipe, monitor)
+            }
+        }
+    }
+
+    /// Whether pseudo-labels come from a propagation.
+    pub(super) fn spreads(&self) -> bool {
+        self.recipe.pseudo_labels == PseudoLabels::Propagation
+    }
+}
+
+/// The known labels, and nothing else.
+pub(super) fn labeled(known: &Labels) -> Targets {
+    let classes = known.items().iter().map(|label| label.class());
+    let labeled: Vec<bool> = classes.clone().map(|c| c.is_some()).collect();
+    Targets {
+        weight: labeled
+            .iter()
+            .map(|&known| f32::from(u8::from(known)))
+            .collect(),
+        class: classes.map(Option::unwrap_or_default).collect(),
+        labeled,
+        passes: 0,
+        triplets: None,
+    }
+}
+
+/// The true classes of all items, in the numbers that `known` has for them. Items of
+/// classes without a known label are left out.
+pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
+    let number = |class: u32| {
+        let name = &truth.classes()[class as usize];
+        known.classes().iter().position(|c| c == name)
+    };
+    let class: Vec<Option<usize>> = (truth.items().iter())
+        .map(|label| label.class().and_then(number))
+        .collect();
+    Targets {
+        class: class.iter().map(|c| c.unwrap_or_default() as u32).collect(),
+        weight: class
+            .iter()
+            .map(|c| f32::from(u8::from(c.is_some())))
+            .collect(),
+        labeled: known
+            .items()
+            .iter()
+            .map(|label| label.class().is_some())
+            .collect(),
+        passes: 1,
+        triplets: None,
+    }
+}
+
+/// What spreads from the known labels over the recipe's graph of these rows, by its method.
+pub(super) fn spread(
+    recipe: &Recipe,
+    rows: ArrayView2<f32>,
+    graph: &Graph,
+    known: &Labels,
+    monitor: &Monitor,
+) -> Result<Beliefs> {
+    let method = &recipe.propagation;
+    let given = Given::new(graph, known);
+    if !method.has(Ability::NeedsNeighbors) {
+        return Ok(method.spread(&given, monitor)?.beliefs);
+    }
+    // A graph does not tell which of its edges are one-sided, so the lists are found again.
+    let (neighbors, _) = recipe.graph.neighbors(rows, &monitor.quiet())?;
+    let spread = method.spread(&given.neighbors(&neighbors), monitor)?;
+    Ok(spread.beliefs)
+}
+
+/// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
+/// weigh nothing.
+pub(super) fn believed(beliefs: &Beliefs, known: &Labels, recipe: &Recipe) -> Targets {
+    let mut confidence = beliefs.confidence.clone();
+    if recipe.train.confidence == Confidence::Plain {
+        // Beliefs are certain of labeled items; what the scores say of them is asked here.
+        let own = confidence::confidence(beliefs.scores.view());
+        let labeled = confidence.iter_mut().zip(own).zip(&beliefs.labeled);
+        for ((confidence, own), _) in labeled.filter(|(_, labeled)| **labeled) {
+            *confidence = own;
+        }
+    }
+    let mut targets = weighted(&beliefs.pseudo_label, &confidence, known, recipe);
+    if recipe.train.class_weights {
+        let of_class = class_weights(beliefs);
+        for (weight, &class) in targets.weight.iter_mut().zip(&targets.class) {
+            *weight *= of_class[class as usize] as f32;
+        }
+    }
+    targets
+}
+
+fn weighted(
+    pseudo_label: &[Option<u32>],
+    confidence: &[f32],
+    known: &Labels,
+    recipe: &Recipe,
+) -> Targets {
+    let power = recipe.train.confidence_power as f32;
+    let plain = recipe.train.confidence == Confidence::Plain;
+    let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
+    let largest = (0..known.len())
+        .filter(|&i| !labeled[i])
+        .map(|i| confidence[i])
+        .fold(0.0_f32, f32::max);
+    let weight = |i: usize| match (known[i], pseudo_label[i]) {
+        (_, Some(_)) if plain => confidence[i].powf(power),
+        (Label::Known(_), _) => 1.0,
+        (_, Some(_)) if largest > 0.0 => (confidence[i] / largest).powf(power),
+        _ => 0.0,
+    };
+    let class = |i: usize| known[i].class().or(pseudo_label[i]).unwrap_or(0);
+    Targets {
+        class: (0..known.len()).map(class).collect(),
+        weight: (0..known.len()).map(weight).collect(),
+        labeled,
+        passes: 1,
+        triplets: None,
+    }
+}
+
+/// Triplets of some items, from affinities that spread among their unit rows, and
+/// pseudo-labels by the classes whose labeled items are nearest.
+pub(super) fn of_affinities(
+    rows: ArrayView2<f32>,
+    items: &[usize],
+    known: &Labels,
+    recipe: &Recipe,
+    monitor: &Monitor,
+) -> Result<Targets> {
+    let settings = &recipe.affinity;
+    let k = settings.k.min(items.len().saturating_sub(1));
+    if k < 2 {
+        return Err(Error::data(format!(
+            "{} items have no two neighbours to compare; affinities need more",
+            items.len()
+        )));
+    }
+    let labels = known.select(items);
+    let (neighbors, _) = Exact::new().search(rows, k, monitor)?;
+    let affinities = settings.spread.spread(&neighbors, &labels, monitor)?;
+    let mined = tuple::Affinity::new().mine_given(&neighbors, &affinities.values, &labels)?;
+    let mut triplets = Triplets::default();
+    let item = |place: u32| items[place as usize] as u32;
+    for (a, p, n, weight) in mined.iter() {
+        triplets.push(item(a), item(p), item(n), weight);
+    }
+    let mut pseudo_label = vec![None; known.len()];
+    let mut confidence = vec![0.0; known.len()];
+    for (&item, (class, margin)) in items.iter().zip(nearest(&affinities.classes)) {
+        pseudo_label[item] = class;
+        confidence[item] = margin;
+    }
+    Ok(Targets {
+        triplets: Some(triplets),
+        ..weighted(&pseudo_label, &confidence, known, recipe)
+    })
+}
+
+/// The labeled items, and the unlabeled ones of a partition, in order.
+pub(super) fn members(
+    known: &Labels,
+    partition: usize,
+    settings: &AffinityLabels,
+    seed: u64,
+) -> Vec<usize> {
+    let (mut items, others): (Vec<usize>, Vec<usize>) =
+        (0..known.len()).partition(|&i| known[i].class().is_some());
+    let mut rng = seed::stream(seed, &format!("partition {partition}"));
+    let drawn = index::sample(&mut rng, others.len(), settings.partition.min(others.len()));
+    items.extend(drawn.iter().map(|place| others[place]));
+    items.sort_unstable();
+    items
+}
+
+/// The class with the largest share of each row, and by how much it leads the next.
+fn nearest(classes: &Array2<f64>) -> Vec<(Option<u32>, f32)> {
+    let of = |row: ndarray::ArrayView1<f64>| {
+        let sum = row.sum();
+        let mut best = None;
+        let (mut first, mut second) = (0.0_f64, 0.0_f64);
+        for (c, &share) in row.iter().enumerate() {
+            if share > first {
+                (first, second) = (share, first);
+                best = Some(c as u32);
+            } else {
+                second = second.max(share);
+            }
+        }
+        (
+            best,
+            if sum > 0.0 {
+                ((first - second) / sum) as f32
+            } else {
+                0.0
+            },
+        )
+    };
+    classes.rows().into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn shares_by_hand() {
+        let shares = array![[0.3, 0.1, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.0]];
+        let found = nearest(&shares);
+        assert_eq!(
+            (found[0].0, found[1], found[2].0),
+            (Some(0), (None, 0.0), Some(0))
+        );
+        assert!((found[0].1 - 0.5).abs() < 1e-6 && found[2].1 == 0.0);
+    }
+
+    #[test]
+    fn confidences_weigh_as_the_recipe_says() {
+        let known = Labels::parse(["a", "b", "", ""]);
+        let beliefs = Beliefs {
+            scores: array![[3.0, 1.0], [0.0, 1.0], [1.0, 0.0], [3.0, 1.0]],
+            pseudo_label: vec![Some(0), Some(1), Some(0), Some(0)],
+            confidence: vec![1.0, 1.0, 0.5, 0.25],
+            labeled: vec![true, true, false, false],
+            convergence: likewise::Convergence::default(),
+        };
+        let weights = |text: &str| {
+            let recipe = Recipe::from_toml(&format!("train = {{ {text} }}")).unwrap();
+            believed(&beliefs, &known, &recipe).weight
+        };
+        assert_eq!(weights("confidence_power = 1"), [1.0, 1.0, 1.0, 0.5]);
+        assert_eq!(weights(""), [1.0, 1.0, 1.0, 0.25]);
+        // Of the first item the scores say what they say of the last: 3 to 1.
+        let plain = weights("confidence_power = 1, confidence = 'plain'");
+        assert!((plain[0] - 0.188_721_9).abs() < 1e-6 && (plain[1] - 1.0).abs() < 1e-6);
+        assert_eq!(plain[2..], [0.5, 0.25]);
+        // Three of four items are of class a: even shares are two.
+        let rare = weights("confidence_power = 1, class_weights = true");
+        let expected = [2.0 / 3.0, 2.0, 2.0 / 3.0, 1.0 / 3.0];
+        assert!(rare.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6));
+    }
+
+    #[test]
+    fn the_truth_takes_the_numbers_of_the_known_classes() {
+        let truth = Labels::parse(["b", "a", "c", "b"]);
+        let known = Labels::parse(["b", "a", "", ""]);
+        let targets = oracle(&truth, &known);
+        let name = |i: usize| known.classes()[targets.class[i] as usize].as_str();
+        assert_eq!([name(0), name(1), name(3)], ["b", "a", "b"]);
+        assert_eq!(targets.weight, [1.0, 1.0, 0.0, 1.0]);
+        assert_eq!(targets.labeled, [true, true, false, false]);
+    }
+
+    #[test]
+    fn partitions_hold_all_labels_and_differ() {
+        let known = Labels::from_integers((0..40).map(|i| if i < 4 { i % 2 } else { -1 }));
+        let settings = AffinityLabels {
+            partition: 10,
+            ..AffinityLabels::default()
+        };
+        let (one, two) = (
+            members(&known, 0, &settings, 1),
+            members(&known, 1, &settings, 1),
+        );
+        assert!(one.len() == 14 && one[..4] == [0, 1, 2, 3] && one != two);
+        assert_eq!(one, members(&known, 0, &settings, 1));
+    }
+
+    #[test]
+    fn triplets_name_items_of_the_whole() {
+        let x = Array2::from_shape_fn((60, 4), |(i, j)| {
+            f32::from(u8::from(i % 2 == j)) * 3.0 + ((i * 13 + j * 7) % 11) as f32 / 11.0
+        });
+        let x = likewise::matrix::l2_normalize(x);
+        let known = Labels::from_integers((0..60).map(|i| if i < 6 { i % 2 } else { -1 }));
+        let recipe = Recipe {
+            affinity: AffinityLabels {
+                k: 4,
+                partition: 30,
+                ..AffinityLabels::default()
+            },
+            ..Recipe::affinity_triplet()
+        };
+        let silent = Monitor::silent();
+        let items = members(&known, 0, &recipe.affinity, 3);
+        let rows = x.select(ndarray::Axis(0), &items);
+        let targets = of_affinities(rows.view(), &items, &known, &recipe, &silent).unwrap();
+        let triplets = targets.triplets.unwrap();
+        assert_eq!(triplets.len(), 36 * 2);
+        triplets.check(60).unwrap();
+        let listed = targets.weight.iter().filter(|&&w| w > 0.0).count();
+        assert!((20..=36).contains(&listed), "{listed}");
+        let right = (0..60).filter(|&i| targets.weight[i] > 0.0);
+        assert!(
+            right
+                .into_iter()
+                .all(|i| targets.class[i] as usize == i % 2)
+        );
+    }
+}

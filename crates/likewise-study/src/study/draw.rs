@@ -1,0 +1,318 @@
+//! One label draw of a study: start, beliefs, training, selection.
+
+use std::collections::BTreeMap;
+
+use likewise::eval::summary::Run;
+use likewise::learn::Targets;
+use likewise::{Beliefs, Convergence, Label, Labels, Monitor};
+use likewise_nn::Model;
+
+use super::believe::{Source, labeled, spread};
+use super::choose::{Chosen, model_at};
+use super::draw_log::DrawLog;
+use super::ground::{Ground, Whiten};
+use super::kept::Kept;
+use super::results::label_counts;
+use super::rounds::{ENOUGH, Wanted, Why};
+use super::train::Training;
+use crate::{Error, Result};
+
+impl DrawLog {
+    pub(super) fn of(
+        draw: usize,
+        drawn: &Drawn,
+        chosen: &Chosen,
+        beliefs: Option<&Beliefs>,
+        labels_only_epoch: Option<usize>,
+    ) -> Self {
+        let whiten = drawn.whiten;
+        let validation = chosen.curve.iter();
+        let accurate = |beliefs| accuracy(beliefs, &drawn.truth, &drawn.known);
+        Self {
+            draw,
+            labels: drawn.known.n_known(),
+            validation_labels: drawn.validation.len(),
+            shrinkage: whiten.eps.is_finite().then_some(whiten.eps),
+            standardized: whiten.standardize,
+            pseudo_label_accuracy: beliefs.and_then(accurate),
+            labels_only_epoch,
+            epoch: chosen.epoch,
+            why: chosen.why,
+            validation: validation
+                .map(|score| score.map(|s| s.precision.value))
+                .collect(),
+            training: chosen.log.clone(),
+            propagation: beliefs.map_or_else(Convergence::default, |b| b.convergence.clone()),
+        }
+    }
+}
+
+/// How a recipe did in one draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// At the epoch that was kept.
+    pub kept: Run,
+    /// As it was trained to the end, where validation kept another epoch.
+    pub last: Option<Run>,
+    /// What happened.
+    pub log: DrawLog,
+}
+
+/// A finished draw.
+pub(super) struct Draw {
+    pub(super) log: DrawLog,
+    pub(super) kept: Kept,
+}
+
+/// Labels a class that choose the start of the row of all labels.
+const ORACLE_ASKS: usize = 50;
+
+/// A draw of labels, and what it chooses.
+pub(super) struct Drawn {
+    pub(super) seed: u64,
+    /// The labels of the training items; those of them that are shown.
+    pub(super) truth: Labels,
+    pub(super) known: Labels,
+    pub(super) whiten: Whiten,
+    /// Items that validate.
+    pub(super) validation: Vec<usize>,
+}
+
+impl Ground<'_> {
+    /// Runs draw number `draw` and adds its runs to `rows`.
+    pub(super) fn draw(
+        &mut self,
+        draw: usize,
+        rows: &mut BTreeMap<&'static str, Vec<Run>>,
+        monitor: &Monitor,
+    ) -> Result<Draw> {
+        let plan = self.plan;
+        let drawn = self.drawn(draw as u64)?;
+        let idle = self.recipe.idle(self.plan.features.ncols());
+        if let Some(why) = idle.filter(|_| draw == 0) {
+            monitor.warn(why);
+        }
+        let known = &drawn.known;
+        self.build_graph(drawn.whiten, monitor)?;
+
+        let name = format!("draw-{draw}");
+        let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
+        let beliefs = spread(
+            self.recipe,
+            setup.rows.view(),
+            setup.graph()?,
+            known,
+            monitor,
+        )?;
+        let labels_only = self.choose(&setup, Source::Labels, known, None, monitor)?;
+        let recipe = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
+        for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
+            let embedded = self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
+            let run = plan.ask(self, embedded.view(), monitor)?;
+            rows.entry(name).or_default().push(run);
+        }
+        let log = DrawLog::of(
+            draw,
+            &drawn,
+            &recipe,
+            Some(&beliefs),
+            Some(labels_only.epoch),
+        );
+        let kept = self.kept(recipe, beliefs, &drawn)?;
+        Ok(Draw { log, kept })
+    }
+
+    pub(super) fn kept(&self, chosen: Chosen, beliefs: Beliefs, drawn: &Drawn) -> Result<Kept> {
+        Ok(Kept {
+            epoch: chosen.epoch,
+            why: chosen.why,
+            ..self.kept_as(chosen.model, beliefs, drawn)?
+        })
+    }
+
+    pub(super) fn kept_as(&self, model: Model, beliefs: Beliefs, of: &Drawn) -> Result<Kept> {
+        Ok(Kept {
+            model,
+            classes: of.known.classes().to_vec(),
+            labels: label_counts(&of.known),
+            beliefs,
+            whiten: of.whiten,
+            start: self.basis(of.whiten)?,
+            why: Why::Last,
+            epoch: 0,
+        })
+    }
+
+    /// Learns on all items of this ground what was measured on a part of them: as many
+    /// epochs, from the same kind of start.
+    pub(super) fn refit(&mut self, measured: &Kept, monitor: &Monitor) -> Result<Kept> {
+        let seed = self.plan.protocol.seed;
+        let (known, _) = self.labels.compact();
+        self.build_graph(measured.whiten, monitor)?;
+        let setup = self.setup(measured.whiten, "refit".into(), seed, &[])?;
+        let beliefs = spread(
+            self.recipe,
+            setup.rows.view(),
+            setup.graph()?,
+            &known,
+            monitor,
+        )?;
+        let model = match self.as_they_are() {
+            Some(raw) if measured.why == Why::RawFeatures => raw,
+            _ => {
+                let source = Source::Beliefs;
+                let training = Training {
+                    setup: &setup,
+                    name: "final",
+                    source,
+                    known: &known,
+                    first: self.targets(&setup, source, &known, Some(&beliefs), monitor)?,
+                    judge: None,
+                    wanted: Wanted::Epoch(measured.epoch),
+                };
+                let trained = self.train(&training, monitor)?;
+                model_at(&trained, measured.epoch)?
+            }
+        };
+        Ok(Kept {
+            model,
+            why: measured.why,
+            epoch: measured.epoch,
+            beliefs,
+            classes: known.classes().to_vec(),
+            labels: label_counts(&known),
+            whiten: measured.whiten,
+            start: setup.start,
+        })
+    }
+
+    /// The recipe alone in draw number `draw`: how it did, and its log.
+    pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<Measured> {
+        let drawn = self.drawn(draw)?;
+        if let Some(why) = self.recipe.idle(self.plan.features.ncols()) {
+            monitor.warn(why);
+        }
+        if self.spreads() {
+            self.build_graph(drawn.whiten, monitor)?;
+        }
+        let name = format!("draw-{draw}");
+        let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
+        let beliefs = match setup.graph {
+            Some(graph) if self.spreads() => Some(spread(
+                self.recipe,
+                setup.rows.view(),
+                graph,
+                &drawn.known,
+                monitor,
+            )?),
+            _ => None,
+        };
+        let beliefs = beliefs.as_ref();
+        let chosen = self.choose(&setup, Source::Beliefs, &drawn.known, beliefs, monitor)?;
+        let ask = |model: &Model| -> Result<Run> {
+            let embedded = self.embed_tested_by(model, &setup.start, monitor)?;
+            self.plan.ask(self, embedded.view(), monitor)
+        };
+        Ok(Measured {
+            kept: ask(&chosen.model)?,
+            last: chosen.last.as_ref().map(ask).transpose()?,
+            log: DrawLog::of(draw as usize, &drawn, &chosen, beliefs, None),
+        })
+    }
+
+    fn drawn(&self, draw: u64) -> Result<Drawn> {
+        let seed = self.plan.protocol.seed.wrapping_add(draw);
+        let truth = self.labels.select(&self.train);
+        let (known, _) = self.known(&truth, seed).compact();
+        if known.n_classes() < 2 {
+            return Err(Error::data(format!(
+                "the training part has labels of {} class(es); similarity needs at least 2",
+                known.n_classes()
+            )));
+        }
+        let validation = self.validating(seed);
+        let whiten = self.whiten(&known, &validation, ENOUGH)?;
+        Ok(Drawn {
+            seed,
+            truth,
+            known,
+            whiten,
+            validation,
+        })
+    }
+
+    /// The items of the validation part whose labels may be seen: as many a class as are
+    /// fitted, since who has few labels has few for validation too.
+    fn validating(&self, seed: u64) -> Vec<usize> {
+        let Some(m) = self.plan.protocol.labels_per_class else {
+            return self.validation.clone();
+        };
+        let labels = self.labels.select(&self.validation).draw(m, seed);
+        let places = self.validation.iter().enumerate();
+        let shown = places.filter(|(place, _)| labels[*place].class().is_some());
+        shown.map(|(_, &item)| item).collect()
+    }
+
+    /// How the whitened features do, by a shrinkage that no label chooses.
+    pub(super) fn ask_whitened(&self, monitor: &Monitor) -> Result<Run> {
+        let whitened = self.whitened_rows()?;
+        self.plan.ask(self, whitened.view(), monitor)
+    }
+
+    /// How the model does that all labels of the training part give: what labels are worth.
+    ///
+    /// Without a validation part it runs all epochs: folds over every label would cost
+    /// more than the rest of the study.
+    pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
+        let seed = self.plan.protocol.seed;
+        let (all, _) = self.labels.select(&self.train).compact();
+        // A part of them is enough for this choice, and all would be asked among all.
+        let whiten = self.whiten(&all.draw(ORACLE_ASKS, seed), &self.validation, ENOUGH)?;
+        self.build_graph(whiten, monitor)?;
+        let validation = self.validation.clone();
+        let setup = self.setup(whiten, "all-labels".into(), seed, &validation)?;
+        let training = Training {
+            setup: &setup,
+            name: "final",
+            source: Source::Labels,
+            known: &all,
+            first: Targets {
+                passes: 1,
+                ..labeled(&all)
+            },
+            judge: None,
+            wanted: match setup.validation {
+                Some(_) => Wanted::Validated(self.recipe.train.keep),
+                None => Wanted::Last,
+            },
+        };
+        let trained = self.train(&training, monitor)?;
+        let epoch = match setup.validation {
+            Some(_) => self.settle(&trained.scores, ENOUGH).0,
+            None => trained.scores.len() - 1,
+        };
+        let model = model_at(&trained, epoch)?;
+        let embedded = self.embed_tested_by(&model, &setup.start, monitor)?;
+        self.plan.ask(self, embedded.view(), monitor)
+    }
+
+    /// The labels that may be fitted on: all of `truth`, or a draw.
+    fn known(&self, truth: &Labels, seed: u64) -> Labels {
+        match self.plan.protocol.labels_per_class {
+            Some(m) => truth.draw(m, seed),
+            None => truth.clone(),
+        }
+    }
+}
+
+fn accuracy(beliefs: &Beliefs, truth: &Labels, known: &Labels) -> Option<f64> {
+    let (mut right, mut all) = (0_usize, 0_usize);
+    for i in 0..truth.len() {
+        if let (Some(class), Label::Unknown) = (truth[i].class(), known[i]) {
+            all += 1;
+            let guess = beliefs.pseudo_label[i].map(|c| &known.classes()[c as usize]);
+            right += usize::from(guess == Some(&truth.classes()[class as usize]));
+        }
+    }
+    (all > 0).then(|| right as f64 / all as f64)
+}

@@ -1,0 +1,352 @@
+//! A study that sets nothing aside: all labels are fitted, and rounds that keep some of them
+//! back say what that is worth.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use likewise::eval::few_labels::{self, Round, Value};
+use likewise::eval::kmeans::KMeans;
+use likewise::eval::summary::{Difference, Summary};
+use likewise::{Beliefs, Label, Labels, Monitor, Part, matrix, seed};
+use ndarray::{Array2, ArrayView2};
+use rand::seq::index;
+
+use super::believe::{Source, spread};
+use super::draw::Drawn;
+use super::draw_log::DrawLog;
+use super::ground::{Ground, Places, Whiten};
+use super::kept::Kept;
+use super::meters::{calibration, collapse, count};
+use super::plan::Plan;
+use super::results::{Meters, Results, Rows, label_counts};
+use super::rounds::ENOUGH;
+use super::run::Study;
+use super::verdict::Delivered;
+use crate::Result;
+
+/// Values of one system: a list a round.
+type Values = Vec<Vec<Value>>;
+
+/// Items that are named to be labeled first.
+const FIRST: usize = 12;
+/// Items among which they are looked for.
+const FIRST_AMONG: usize = 20_000;
+
+impl<'p> Plan<'p> {
+    /// Fits all labels there are, measures by rounds that keep some back, and delivers the
+    /// start where nothing can be learned or where learning clearly did harm.
+    pub(super) fn run_on_all(&'p self, monitor: &Monitor) -> Result<Study> {
+        self.recipe.validate()?;
+        matrix::check_finite(self.features, "features")?;
+        let seed = self.protocol.seed;
+        let n = self.features.nrows();
+        let truth = match &self.collection.labels {
+            Some(labels) => labels.clone(),
+            None => Labels::unknown(n),
+        };
+        let shown = match self.protocol.labels_per_class {
+            Some(m) => truth.draw(m, seed),
+            None => truth.clone(),
+        };
+        let (known, _) = shown.compact();
+        let parts = vec![Part::Train; n];
+        let leaks = self.leaks(None, &parts, monitor)?;
+        let mut ground = self.ground_on(Cow::Owned(known.clone()), Places::all(&known))?;
+        let raw = matrix::l2_normalize(ground.tested.clone());
+        let raw_collapse = collapse(&ground, raw.view())?;
+        let whiten = if known.n_classes() < 2 {
+            ground.plain_start()?
+        } else {
+            ground.whiten(&known, &[], ENOUGH)?
+        };
+        let drawn = Drawn {
+            seed,
+            truth,
+            known,
+            whiten,
+            validation: vec![],
+        };
+        let mut rows = Rows {
+            labels: label_counts(&drawn.known),
+            unlabeled: unknown(&drawn.known),
+            ..Rows::default()
+        };
+        let (mut kept, logs) = if drawn.known.n_classes() < 2 {
+            let setup = ground.setup(whiten, "start".into(), seed, &[])?;
+            rows.not_measured = Some(nothing_to_learn(&drawn.known));
+            rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
+            rows.delivered = Delivered::Start;
+            (ground.kept_start(&drawn)?, vec![])
+        } else {
+            let (kept, log) = ground.learn_all(&drawn, &mut rows, raw, monitor)?;
+            rows.delivered = Delivered::of(&log);
+            (kept, vec![log])
+        };
+        if rows.learned_is_worse() {
+            let delivered;
+            (kept, delivered) = ground.best_start(kept, &drawn, &rows)?;
+            rows.delivered = delivered;
+        }
+        let meters = Meters {
+            raw: raw_collapse,
+            learned: {
+                let embedded = ground.embed_tested(&kept, monitor)?;
+                collapse(&ground, embedded.view())?
+            },
+            calibration: calibration(&kept.beliefs, &drawn.truth, &kept.classes)?,
+            leaks,
+            parts: count(&parts),
+        };
+        let results = Results::of_rows(self, rows, logs, meters);
+        self.finish(results, parts, kept, ground, monitor)
+    }
+}
+
+impl Ground<'_> {
+    /// The model of all labels, and in `rows` what rounds that keep labels back say of it.
+    fn learn_all(
+        &mut self,
+        drawn: &Drawn,
+        rows: &mut Rows,
+        raw: Array2<f32>,
+        monitor: &Monitor,
+    ) -> Result<(Kept, DrawLog)> {
+        let known = &drawn.known;
+        let rounds = few_labels::rounds(known, drawn.seed);
+        let seen: Vec<Labels> = rounds
+            .iter()
+            .map(|kept| known.masked(|i| kept.binary_search(&i).is_err()))
+            .collect();
+        // What a round may choose by its labels is what all labels may choose: rounds just below
+        // the threshold would measure another model than the one that is kept.
+        let enough = |seen: &Labels| ENOUGH * seen.n_known() / known.n_known();
+        // What is said of the model that is kept need not be said of each round.
+        let quiet = &monitor.quiet();
+        let starts: Vec<Whiten> = seen
+            .iter()
+            .map(|seen| self.whiten(seen, &[], enough(seen)))
+            .collect::<Result<_>>()?;
+        for &whiten in starts.iter().chain([&drawn.whiten]) {
+            self.build_graph(whiten, monitor)?;
+        }
+
+        let setup = self.setup(drawn.whiten, "draw-0".into(), drawn.seed, &[])?;
+        let beliefs = spread(
+            self.recipe,
+            setup.rows.view(),
+            setup.graph()?,
+            known,
+            monitor,
+        )?;
+        let sizes = class_sizes(&beliefs, known);
+        let ask = |embeddings: ArrayView2<f32>, kept: &[usize]| {
+            let round = Round {
+                embeddings,
+                labels: known,
+                kept,
+                sizes: &sizes,
+            };
+            few_labels::r_precision(&round, quiet)
+        };
+        let mut values: BTreeMap<&'static str, Values> = BTreeMap::new();
+        let mut add = |row, found| values.entry(row).or_default().push(found);
+        for kept in &rounds {
+            add("raw", ask(raw.view(), kept)?);
+        }
+        drop(raw);
+        let whitened = self.whitened_rows()?;
+        for kept in &rounds {
+            add("whitened", ask(whitened.view(), kept)?);
+        }
+        drop(whitened);
+        let mut done = 0;
+        monitor.start("rounds that keep some labels back", 2 * rounds.len() as u64);
+        for (number, ((kept, seen), whiten)) in rounds.iter().zip(&seen).zip(starts).enumerate() {
+            let name = format!("round-{number}");
+            let mut setup = self.setup(whiten, name, drawn.seed, &[])?;
+            setup.enough = enough(seen);
+            let beliefs = spread(self.recipe, setup.rows.view(), setup.graph()?, seen, quiet)?;
+            for (row, source) in [("labels_only", Source::Labels), ("recipe", Source::Beliefs)] {
+                let chosen = self.choose(&setup, source, seen, Some(&beliefs), quiet)?;
+                let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
+                add(row, ask(embedded.view(), kept)?);
+                done += 1;
+                monitor.step(done)?;
+            }
+        }
+        monitor.end();
+        rows.fill(&values, known, self.train.len());
+        if rows.summaries.is_empty() {
+            rows.not_measured = Some(format!(
+                "no class has the three labels that a measurement takes: one to fit, and two to \
+                 ask for each other (there are {} labels in {} classes)",
+                known.n_known(),
+                known.n_classes()
+            ));
+        }
+        let chosen = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
+        let log = DrawLog::of(0, drawn, &chosen, Some(&beliefs), None);
+        Ok((self.kept(chosen, beliefs, drawn)?, log))
+    }
+
+    /// The start, where nothing can be learned; all beliefs are those of the labels.
+    fn kept_start(&self, drawn: &Drawn) -> Result<Kept> {
+        self.kept_as(
+            self.basis(drawn.whiten)?.model().into(),
+            no_beliefs(&drawn.known),
+            drawn,
+        )
+    }
+
+    /// What stands in place of a model that did harm: the better of the starts without labels.
+    fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
+        let (model, delivered) = match self.as_they_are() {
+            // With a power they are not those that were measured.
+            Some(raw) if rows.best_start() == Some("raw") && self.recipe.head.power >= 1.0 => {
+                (raw, Delivered::RawFeatures)
+            }
+            _ => {
+                let start = self.basis(self.plain_start()?)?;
+                (start.model().into(), Delivered::Start)
+            }
+        };
+        Ok((self.kept_as(model, kept.beliefs, drawn)?, delivered))
+    }
+}
+
+impl Rows {
+    /// Takes over what the rounds found.
+    fn fill(&mut self, values: &BTreeMap<&'static str, Values>, known: &Labels, gallery: usize) {
+        let Some(recipe) = values.get("recipe") else {
+            return;
+        };
+        let flat = |of: &Values, less: Option<&Values>| -> Vec<Vec<(u32, f64)>> {
+            let round = |(number, round): (usize, &Vec<Value>)| {
+                let taken = |q: usize| less.map_or(0.0, |less| less[number][q].r_precision);
+                let each = round.iter().enumerate();
+                each.map(|(q, v)| (v.class, v.r_precision - taken(q)))
+                    .collect()
+            };
+            of.iter().enumerate().map(round).collect()
+        };
+        for (&row, found) in values {
+            let Some(estimate) = few_labels::estimate(&flat(found, None)) else {
+                continue;
+            };
+            let ends = [estimate.low, estimate.high].map(|end| end.clamp(0.0, 1.0));
+            let summary = Summary {
+                r_precision: Some(estimate.value),
+                n_queries: distinct(found),
+                n_gallery: gallery,
+                draws: found.len(),
+                ci: BTreeMap::from([("r_precision".to_owned(), ends)]),
+                ..Summary::default()
+            };
+            self.summaries.insert(row, summary);
+            if row == "recipe" {
+                continue;
+            }
+            if let Some(mut difference) = few_labels::estimate(&flat(recipe, Some(found))) {
+                // No difference of shares is larger.
+                difference.low = difference.low.max(-1.0);
+                difference.high = difference.high.min(1.0);
+                let one: Difference = BTreeMap::from([("r_precision".to_owned(), difference)]);
+                self.differences.insert(row, one);
+            }
+        }
+        let mut by_class = vec![(0.0, 0_usize); known.n_classes()];
+        for value in recipe.iter().flatten() {
+            let (sum, n) = &mut by_class[value.class as usize];
+            *sum += value.r_precision;
+            *n += 1;
+        }
+        self.weakest = super::results::weakest(&by_class, known.classes());
+    }
+}
+
+fn unknown(labels: &Labels) -> usize {
+    let open = labels
+        .items()
+        .iter()
+        .filter(|label| **label == Label::Unknown);
+    open.count()
+}
+
+/// Items that asked, each counted once.
+fn distinct(values: &Values) -> usize {
+    let mut items: Vec<usize> = values.iter().flatten().map(|v| v.query).collect();
+    items.sort_unstable();
+    items.dedup();
+    items.len()
+}
+
+/// Items of each class: those that propagation puts there, and at least the labeled ones.
+fn class_sizes(beliefs: &Beliefs, known: &Labels) -> Vec<f64> {
+    let mut sizes = vec![0.0_f64; known.n_classes()];
+    for (item, believed) in beliefs.pseudo_label.iter().enumerate() {
+        if let Some(class) = known[item].class().or(*believed) {
+            sizes[class as usize] += 1.0;
+        }
+    }
+    sizes
+}
+
+fn nothing_to_learn(known: &Labels) -> String {
+    match known.n_known() {
+        0 => "no item is labeled with a class".into(),
+        n => format!("{n} labels of one class only; what is alike shows against a second one"),
+    }
+}
+
+fn no_beliefs(known: &Labels) -> Beliefs {
+    let n = known.len();
+    let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
+    Beliefs {
+        scores: Array2::zeros((n, known.n_classes())),
+        pseudo_label: known.items().iter().map(|label| label.class()).collect(),
+        confidence: labeled.iter().map(|&l| f32::from(u8::from(l))).collect(),
+        labeled,
+        convergence: likewise::Convergence::default(),
+    }
+}
+
+/// Ids of items that stand for many: of each of a few clusters, the one nearest to its centre.
+fn first_to_label(
+    plan: &Plan,
+    known: &Labels,
+    rows: ArrayView2<f32>,
+    monitor: &Monitor,
+) -> Result<Vec<String>> {
+    let open = (0..known.len()).filter(|&i| known[i] == Label::Unknown);
+    let open: Vec<usize> = open.collect();
+    let n = open.len();
+    if n == 0 {
+        return Ok(vec![]);
+    }
+    let mut rng = seed::stream(plan.protocol.seed, "first to label");
+    let drawn = index::sample(&mut rng, n, n.min(FIRST_AMONG));
+    let mut among: Vec<usize> = drawn.iter().map(|place| open[place]).collect();
+    among.sort_unstable();
+    let sample = matrix::select_rows(rows, &among);
+    let clusters = KMeans::new(FIRST.min(n.div_ceil(2)))
+        .seed(plan.protocol.seed)
+        .n_init(1)
+        .fit(sample.view(), monitor)?;
+    let mut nearest = vec![(f32::INFINITY, 0_usize); clusters.centroids.nrows()];
+    let mut sizes = vec![0_usize; nearest.len()];
+    for (place, &cluster) in clusters.cluster.iter().enumerate() {
+        let cluster = cluster as usize;
+        let centre = clusters.centroids.row(cluster);
+        let row = sample.row(place);
+        let squares = row.iter().zip(centre).map(|(a, b)| (a - b).powi(2));
+        let distance: f32 = squares.sum();
+        sizes[cluster] += 1;
+        if distance < nearest[cluster].0 {
+            nearest[cluster] = (distance, among[place]);
+        }
+    }
+    let mut order: Vec<usize> = (0..sizes.len()).filter(|&c| sizes[c] > 0).collect();
+    order.sort_by_key(|&c| (std::cmp::Reverse(sizes[c]), c));
+    let id = |cluster: usize| plan.collection.ids()[nearest[cluster].1].clone();
+    Ok(order.into_iter().map(id).collect())
+}

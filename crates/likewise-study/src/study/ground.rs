@@ -1,0 +1,266 @@
+//! What all draws of a study share: the items, cut into parts, and what is computed once.
+
+use std::borrow::Cow;
+
+use likewise::error::Hint;
+use likewise::eval::bootstrap::Bootstrap;
+use likewise::eval::ranking::{self, Protocol as Ask};
+use likewise::eval::summary::Run;
+use likewise::eval::{leak, nmi, split};
+use likewise::graph::KnnGraph;
+use likewise::images::{Images, PixelRows};
+use likewise::linear::whitening::Spectrum;
+use likewise::{Graph, Labels, Monitor, Part, matrix};
+use likewise_nn::net::EmbeddingConfig;
+use ndarray::{Array2, ArrayView2};
+
+use super::finding::{Finding, findings};
+use super::plan::Plan;
+use super::protocol::{SplitKind, TRAIN_SHARE};
+use crate::recipe::Recipe;
+use crate::{Error, Result};
+
+/// Which whitening the head starts from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Whiten {
+    pub(super) eps: f64,
+    pub(super) standardize: bool,
+    /// Power of the features before.
+    pub(super) power: f64,
+}
+
+/// What all draws of a study share.
+pub(super) struct Ground<'a> {
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) recipe: &'a Recipe,
+    pub(super) labels: Cow<'a, Labels>,
+    /// What the recipe's encoder reads, if there is one.
+    pub(super) images: Option<Box<dyn Images + 'a>>,
+    pub(super) train: Vec<usize>,
+    /// Items of known class in the split's validation part.
+    pub(super) validation: Vec<usize>,
+    /// Whether the classes that ask have no label to fit on.
+    pub(super) disjoint: bool,
+    /// Items that would ask, but have nothing to find.
+    pub(super) lone: usize,
+    /// The items that ask or are searched, their features and labels: no other row needs to
+    /// be embedded to measure.
+    pub(super) tested_items: Vec<usize>,
+    pub(super) tested: Array2<f32>,
+    pub(super) tested_labels: Labels,
+    /// Rows of `tested`.
+    pub(super) queries: Vec<usize>,
+    pub(super) gallery: Vec<usize>,
+    /// By the power of the features: of these as they are, and with standardized columns.
+    pub(super) spectra: Vec<(f64, [Spectrum; 2])>,
+    /// Graphs on the start, its rank and their settings: draws and recipes that agree on
+    /// these share the graph.
+    pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
+}
+
+impl<'p> Plan<'p> {
+    /// The labels and the part of every item, all checked.
+    pub(super) fn divide(&self) -> Result<(&Labels, Vec<Part>)> {
+        self.recipe.validate()?;
+        let labels = self.collection.labels.as_ref().ok_or_else(|| {
+            let message = "the data hold no labels; this split needs some";
+            Error::data(message).hint(Hint::GiveLabels)
+        })?;
+        matrix::check_finite(self.features, "features")?;
+        Ok((labels, self.split(labels)?))
+    }
+
+    /// What the recipe's encoder reads, if there is one.
+    ///
+    /// Fails where that are other images than the rows hold, and where an encoder that would
+    /// begin as the whitening of its features cannot.
+    pub(super) fn images(&'p self, recipe: &Recipe) -> Result<Option<Box<dyn Images + 'p>>> {
+        let Some(encoder) = &recipe.encoder else {
+            return Ok(None);
+        };
+        let columns = self.features.ncols();
+        if let EmbeddingConfig::Whitened { .. } = encoder.head {
+            let wanted = encoder.name.features();
+            if self.pretrained.is_none() || self.images.is_none() || columns != wanted {
+                let name = encoder.name();
+                let message = format!(
+                    "encoder.head is whitened, which goes on from a pretrained network, but the \
+                     view is not the {wanted} features of {name} by its own weights"
+                );
+                return Err(Error::data(message).hint(Hint::GiveEncoder));
+            }
+        }
+        if let Some(images) = self.images {
+            return Ok(Some(Box::new(images)));
+        }
+        let input = encoder.input();
+        let shape = [input.channels, input.height, input.width];
+        let rows = PixelRows::new(self.features, shape).map_err(|e| {
+            let name = encoder.name();
+            Error::data(format!("the encoder {name} reads {e}"))
+        })?;
+        Ok(Some(Box::new(rows)))
+    }
+
+    pub(super) fn split(&self, labels: &Labels) -> Result<Vec<Part>> {
+        Ok(match self.protocol.split {
+            SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed)?,
+            SplitKind::ZeroShot => split::zero_shot(labels, self.protocol.seed)?,
+            SplitKind::Given => split::given(self.collection)?,
+            SplitKind::Folds => vec![Part::Train; labels.len()],
+        })
+    }
+
+    pub(super) fn ground(&'p self, labels: &'p Labels, parts: &[Part]) -> Result<Ground<'p>> {
+        let places = Places::of(labels, parts);
+        if places.train.is_empty() {
+            return Err(Error::data("the split leaves nothing to fit on"));
+        }
+        if places.queries.is_empty() {
+            return Err(Error::data(
+                "the split leaves no two labeled items of one class to test on; label more \
+                 items, or let all labels be fitted and measured by folds",
+            ));
+        }
+        self.ground_on(Cow::Borrowed(labels), places)
+    }
+
+    pub(super) fn ground_on(&'p self, labels: Cow<'p, Labels>, at: Places) -> Result<Ground<'p>> {
+        let mut tested: Vec<usize> = at.queries.iter().chain(&at.gallery).copied().collect();
+        tested.sort_unstable();
+        tested.dedup();
+        let rows = |items: &[usize]| -> Vec<usize> {
+            let row = |item: &usize| tested.binary_search(item).ok();
+            items.iter().filter_map(row).collect()
+        };
+        let (queries, gallery) = (rows(&at.queries), rows(&at.gallery));
+        let mut fitted = vec![false; labels.n_classes()];
+        for class in at.train.iter().filter_map(|&i| labels[i].class()) {
+            fitted[class as usize] = true;
+        }
+        let asks = |&i: &usize| labels[i].class().is_some_and(|c| fitted[c as usize]);
+        let disjoint = !at.queries.is_empty() && !at.queries.iter().any(asks);
+        let mut ground = Ground {
+            plan: self,
+            recipe: self.recipe,
+            images: self.images(self.recipe)?,
+            train: at.train,
+            validation: at.validation,
+            lone: at.lone,
+            disjoint,
+            tested: matrix::select_rows(self.features, &tested),
+            tested_labels: labels.select(&tested),
+            tested_items: tested,
+            labels,
+            queries,
+            gallery,
+            spectra: Vec::new(),
+            graphs: Vec::new(),
+        };
+        ground.analyse()?;
+        Ok(ground)
+    }
+
+    pub(super) fn leaks(
+        &self,
+        labels: Option<&Labels>,
+        parts: &[Part],
+        monitor: &Monitor,
+    ) -> Result<Vec<Finding>> {
+        let options = leak::Options {
+            class_disjoint: self.protocol.split == SplitKind::ZeroShot,
+            ..leak::Options::default()
+        };
+        let report = leak::check(self.features, parts, labels, None, options, monitor)?;
+        let mut findings = findings(&report, self.collection);
+        let outsized = matrix::outsized(self.features);
+        if let Some(&first) = outsized.first() {
+            let id = self.collection.ids()[first].clone();
+            findings.push(Finding {
+                what: "items over 1,000 times as long as others (check them; mean and whitening \
+                       leave them out)",
+                count: outsized.len(),
+                examples: vec![(id.clone(), id)],
+            });
+        }
+        for finding in &findings {
+            monitor.warn(finding.to_string());
+        }
+        Ok(findings)
+    }
+
+    /// The metrics of embeddings of the tested items.
+    pub(super) fn ask(
+        &self,
+        ground: &Ground,
+        tested: ArrayView2<f32>,
+        monitor: &Monitor,
+    ) -> Result<Run> {
+        let labels = &ground.tested_labels;
+        let ask = Ask::new(tested, labels, &ground.queries, &ground.gallery);
+        Ok(Run {
+            ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
+            nmi: if self.protocol.nmi {
+                Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?)
+            } else {
+                None
+            },
+        })
+    }
+
+    pub(super) fn bootstrap(&self) -> Bootstrap {
+        Bootstrap::new().seed(self.protocol.seed)
+    }
+}
+
+/// The items of each part that are of use there.
+pub(super) struct Places {
+    pub(super) train: Vec<usize>,
+    pub(super) validation: Vec<usize>,
+    pub(super) queries: Vec<usize>,
+    pub(super) gallery: Vec<usize>,
+    /// Items of known class that would ask, but have no other one of it to find.
+    pub(super) lone: usize,
+}
+
+impl Places {
+    /// Queries are of known class, and have another item of it to find.
+    pub(super) fn of(labels: &Labels, parts: &[Part]) -> Self {
+        let of =
+            |part: Part| -> Vec<usize> { (0..parts.len()).filter(|&i| parts[i] == part).collect() };
+        let known = |&i: &usize| labels[i].class().is_some();
+        let (mut queries, mut gallery) = split::roles(parts);
+        // Items known to be none of the classes do not ask, but are wrong answers.
+        gallery.retain(|&i| labels[i] != likewise::Label::Unknown);
+        let mut answers = vec![0_usize; labels.n_classes()];
+        for class in gallery.iter().filter_map(|&i| labels[i].class()) {
+            answers[class as usize] += 1;
+        }
+        queries.retain(known);
+        let asking = queries.len();
+        queries.retain(|&i| {
+            let own = usize::from(gallery.binary_search(&i).is_ok());
+            (labels[i].class()).is_some_and(|class| answers[class as usize] > own)
+        });
+        let mut validation = of(Part::Validation);
+        validation.retain(known);
+        Self {
+            train: of(Part::Train),
+            validation,
+            lone: asking - queries.len(),
+            queries,
+            gallery,
+        }
+    }
+
+    /// Everything is fitted, and everything is searched.
+    pub(super) fn all(labels: &Labels) -> Self {
+        Self {
+            train: (0..labels.len()).collect(),
+            validation: vec![],
+            queries: vec![],
+            gallery: (0..labels.len()).collect(),
+            lone: 0,
+        }
+    }
+}

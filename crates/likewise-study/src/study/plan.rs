@@ -1,0 +1,39 @@
+//! The work of one study.
+
+use std::path::PathBuf;
+
+use likewise::Collection;
+use likewise::images::Images;
+use likewise_nn::Device;
+use likewise_nn::net::Weights;
+use ndarray::ArrayView2;
+
+use super::protocol::Protocol;
+use crate::recipe::Recipe;
+
+/// The work of one study.
+pub struct Plan<'a> {
+    /// The items; labels are needed for all splits but folds.
+    pub collection: &'a Collection,
+    /// Features of all items: the view that is used.
+    pub features: ArrayView2<'a, f32>,
+    /// What the recipe's encoder reads, in the order of the items; `None`: the features are
+    /// pixels.
+    pub images: Option<&'a dyn Images>,
+    /// The recipe.
+    pub recipe: &'a Recipe,
+    /// The protocol.
+    pub protocol: &'a Protocol,
+    /// Weights that the recipe's encoder starts from; `None`: random ones.
+    pub pretrained: Option<Weights>,
+    /// Where unfinished trainings are kept; `None`: nowhere.
+    pub checkpoints: Option<PathBuf>,
+    /// Where the trainings log every step and epoch, each in a folder of its own, as lines of
+    /// JSON and for `TensorBoard`; `None`: nowhere.
+    pub events: Option<PathBuf>,
+    /// What tells these data from others: files, view, and how images were read. A checkpoint
+    /// of other data is not resumed.
+    pub data_digest: String,
+    /// Where the tensors live.
+    pub device: Device,
+}

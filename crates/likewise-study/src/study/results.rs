@@ -1,0 +1,401 @@
+//! The numbers of a study, as `metrics.json` holds them.
+
+use std::collections::BTreeMap;
+
+use likewise::Labels;
+use likewise::eval::bootstrap::Bootstrap;
+use likewise::eval::calibration::Calibration;
+use likewise::eval::collapse::Collapse;
+use likewise::eval::summary::{Difference, Run, Summary};
+use likewise_nn::loss::Loss;
+use serde::Serialize;
+
+use super::draw_log::DrawLog;
+use super::finding::Finding;
+use super::plan::Plan;
+use super::protocol::SplitKind;
+use super::rounds::Why;
+use super::row::row_title;
+use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
+use crate::Result;
+use crate::recipe::{PseudoLabels, Recipe, Residual};
+
+/// Everything measured. The first keys are those of `likewise eval --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Results {
+    /// Metrics of the recipe, means over the draws.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The same of the baselines: `raw`, `whitened`, `labels_only`, `all_labels`.
+    pub baselines: BTreeMap<&'static str, Summary>,
+    /// Recipe minus baseline, paired by query and by draw.
+    pub differences: BTreeMap<&'static str, Difference>,
+    /// What it comes to, in plain words: the lines of `answers`.
+    pub verdict: Vec<String>,
+    /// The same as values.
+    pub answers: Verdict,
+    /// Whether what was learned beats the best start without labels beyond the interval.
+    pub learning_helped: bool,
+    /// Name of the recipe.
+    pub recipe: String,
+    /// How the items were divided.
+    pub split: SplitKind,
+    /// Items by part.
+    pub parts: BTreeMap<String, usize>,
+    /// Labels kept for each class, if the others were hidden.
+    pub labels_per_class: Option<usize>,
+    /// The seed.
+    pub seed: u64,
+    /// What happened in each draw.
+    pub per_draw: Vec<DrawLog>,
+    /// Accuracy by confidence of the first draw's pseudo-labels.
+    pub calibration: Calibration,
+    /// Collapse meter on the tested items.
+    pub collapse: BTreeMap<&'static str, Collapse>,
+    /// Leaks and duplicates found before anything was measured.
+    pub leaks: Vec<Finding>,
+}
+
+/// What is measured beside the ranking.
+pub(super) struct Meters {
+    pub(super) raw: Collapse,
+    pub(super) learned: Collapse,
+    pub(super) calibration: Calibration,
+    pub(super) leaks: Vec<Finding>,
+    pub(super) parts: BTreeMap<String, usize>,
+}
+
+/// The numbers of a study before they are judged.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// By row: `recipe` and the baselines.
+    pub(super) summaries: BTreeMap<&'static str, Summary>,
+    /// Recipe minus baseline.
+    pub(super) differences: BTreeMap<&'static str, Difference>,
+    /// Why there are none.
+    pub(super) not_measured: Option<String>,
+    /// Fitted labels of each class.
+    pub(super) labels: BTreeMap<String, usize>,
+    /// Items that could still be labeled.
+    pub(super) unlabeled: usize,
+    /// The class that is found worst.
+    pub(super) weakest: Option<String>,
+    /// Ids of items to label first.
+    pub(super) first: Vec<String>,
+    /// Whether the classes that ask have no labels.
+    pub(super) disjoint: bool,
+    /// Labeled items that do not ask, since there is no other one of their class to find.
+    pub(super) lone: usize,
+    pub(super) delivered: Delivered,
+}
+
+/// The class with the lowest mean, of `(sum, count)` by class; ties go to the first.
+pub(super) fn weakest(by_class: &[(f64, usize)], names: &[String]) -> Option<String> {
+    let means = by_class.iter().enumerate().filter(|(_, (_, n))| *n > 0);
+    let means = means.map(|(class, (sum, n))| (class, sum / *n as f64));
+    let worst = means.reduce(|worst, next| if next.1 < worst.1 { next } else { worst })?;
+    names.get(worst.0).cloned()
+}
+
+/// Known labels of each class.
+pub(super) fn label_counts(known: &Labels) -> BTreeMap<String, usize> {
+    let members = known.by_class();
+    let names = known.classes().iter().cloned();
+    names.zip(members.iter().map(Vec::len)).collect()
+}
+
+impl Rows {
+    /// The metric that decides.
+    fn metric(&self) -> &'static str {
+        match self.summaries.get("recipe") {
+            Some(recipe) if recipe.map_at_r.is_some() => "map_at_r",
+            Some(recipe) if recipe.r_precision.is_some() => "r_precision",
+            _ => "recall@1",
+        }
+    }
+
+    fn value(&self, row: &str) -> Option<f64> {
+        let row = self.summaries.get(row)?;
+        match self.metric() {
+            "map_at_r" => row.map_at_r,
+            "r_precision" => row.r_precision,
+            _ => row.recall.get(&1).copied(),
+        }
+    }
+
+    /// The better of the two starts without labels.
+    pub(super) fn best_start(&self) -> Option<&'static str> {
+        let starts = ["raw", "whitened"].into_iter();
+        let valued = starts.filter_map(|row| Some((row, self.value(row)?)));
+        let best = valued.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        best.map(|(row, _)| row)
+    }
+
+    fn answer(&self, against: &'static str) -> Option<Answer> {
+        let metric = self.metric();
+        let difference = *self.differences.get(against)?.get(metric)?;
+        let queries = self.summaries.get("recipe")?.n_queries;
+        Some(Answer {
+            against,
+            metric,
+            from: self.value(against)?,
+            to: self.value("recipe")?,
+            difference,
+            finding: verdict::Finding::of(&difference, queries),
+        })
+    }
+
+    /// Whether learning more likely did harm than not, with few labels to say so: by more than
+    /// half of the interval's half, about one standard error.
+    pub(super) fn learned_is_worse(&self) -> bool {
+        let answer = self.best_start().and_then(|start| self.answer(start));
+        answer.is_some_and(|answer| {
+            let e = answer.difference;
+            let half = (e.high - e.value).max(e.value - e.low);
+            e.value + half / 2.0 < 0.0
+        })
+    }
+
+    fn judge(&self, plan: &Plan, per_draw: &[DrawLog]) -> Verdict {
+        let start = self.best_start();
+        let labels = start.and_then(|start| self.answer(start));
+        let spreads = plan.recipe.pseudo_labels != PseudoLabels::None;
+        let spreading = spreads.then(|| self.answer("labels_only")).flatten();
+        let falls = match (&labels, start.and_then(|start| self.differences.get(start))) {
+            (Some(answer), Some(all)) if answer.finding != verdict::Finding::Worse => all
+                .iter()
+                .filter(|(metric, e)| metric.starts_with("recall@") && e.high < -5e-4)
+                .map(|(metric, e)| Fall {
+                    metric: metric.clone(),
+                    difference: *e,
+                })
+                .collect(),
+            _ => vec![],
+        };
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        let sure = self.summaries.get("recipe").map(|recipe| Sureness {
+            queries: recipe.n_queries,
+            drawn_from: recipe.n_queries_drawn_from,
+            lone: self.lone,
+            gallery: recipe.n_gallery,
+            rounds: recipe.draws,
+            few_labels,
+            refit: plan.protocol.refits(),
+        });
+        let next = self.next(plan, labels.as_ref(), spreading.as_ref());
+        Verdict {
+            not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
+            validation: validation_in_words(per_draw),
+            delivered: self.delivered,
+            bound: plan.recipe.is_bound(),
+            labels,
+            spreading,
+            falls,
+            sure,
+            next,
+        }
+    }
+
+    fn next(&self, plan: &Plan, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
+        use verdict::Finding::{Better, TooFew, Unclear, Worse};
+        let recipe = plan.recipe;
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        // A test part of labels that could all be fitted, and measured in turn.
+        let apart =
+            plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none();
+        let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
+        let label = |class: &str, least: usize, why| {
+            let now = self.labels.get(class).copied().unwrap_or(0);
+            let more = least.saturating_sub(now).max(now.clamp(1, 25));
+            if self.unlabeled == 0 {
+                return Next::Nothing;
+            }
+            Next::LabelClass {
+                class: class.to_owned(),
+                now,
+                more: more.min(self.unlabeled),
+                why,
+            }
+        };
+        if !self.first.is_empty() {
+            return Next::LabelItems {
+                ids: self.first.clone(),
+            };
+        }
+        if labels.is_some_and(|answer| answer.from >= PERFECT) {
+            return Next::Nothing;
+        }
+        let finds_directions = matches!(recipe.head.residual, Residual::Closed(_));
+        match (labels.map(|answer| answer.finding), spreading) {
+            (None | Some(TooFew), _) if few_labels => match fewest() {
+                Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
+                    to: MEASURED.max(least + 1),
+                },
+                _ => Next::Nothing,
+            },
+            (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
+            (Some(Better), Some(spread))
+                if spread.finding != Better
+                    && spread.difference.value < WORTH
+                    && self.delivered == Delivered::Learned =>
+            {
+                match labels_only(recipe) {
+                    Some(name) => Next::Recipe {
+                        name,
+                        why: if spread.finding == Worse {
+                            "it learns from the labels alone, which does better here"
+                        } else {
+                            "it learns from the labels alone, which does as well here"
+                        },
+                    },
+                    None => Next::Nothing,
+                }
+            }
+            (Some(Better), _) => match &self.weakest {
+                Some(class) if !self.disjoint => label(class, 0, "it is found worst"),
+                _ => Next::Nothing,
+            },
+            (Some(_), _) if self.disjoint && !finds_directions => Next::Recipe {
+                name: "mixed-rca",
+                why: "it is the one for classes that have no labels",
+            },
+            (Some(Unclear), _) if !self.disjoint => match &self.weakest {
+                Some(class) => label(
+                    class,
+                    10,
+                    "more labels narrow the interval, and it is found worst",
+                ),
+                None => Next::Nothing,
+            },
+            (Some(_), _) if !finds_directions => Next::Recipe {
+                name: "mixed-rca",
+                why: "it changes less of what the features know",
+            },
+            _ => Next::Nothing,
+        }
+    }
+}
+
+/// A gain that may be worth having although its interval holds 0.
+const WORTH: f64 = 0.01;
+
+/// Labels of every class that a measurement takes to say something.
+const MEASURED: usize = 4;
+
+/// What needs no labels to be found right.
+const PERFECT: f64 = 0.995;
+
+/// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
+/// has a name.
+fn labels_only(recipe: &Recipe) -> Option<&'static str> {
+    match (&recipe.head.residual, &recipe.loss) {
+        (Residual::Closed(learner), _) => Some(learner.name()),
+        (_, Loss::ConfidenceProxy(_)) if recipe.encoder.is_none() => Some("confidence-proxy"),
+        _ => None,
+    }
+}
+
+/// What must be said of the choice of epochs.
+fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
+    let said = |log: &DrawLog| {
+        let best = (log.validation.iter().flatten()).fold(0.0_f64, |best, &v| best.max(v));
+        let start = log.validation.first().copied().flatten().unwrap_or(0.0);
+        Some(match log.why {
+            Why::Validated | Why::Last => return None,
+            Why::RawFeatures => {
+                "On validation the features as they are were above all that was learned".to_owned()
+            }
+            Why::KeptStart => format!(
+                "On validation nothing learned was clearly above the start ({start:.3}; best \
+                 {best:.3}), so the start was kept"
+            ),
+            Why::NoEvidence(why) if log.epoch == 0 && log.training.len() > 1 => format!(
+                "Validation could not tell: {why}. The start was kept, which is the safe choice \
+                 on classes without labels"
+            ),
+            Why::NoEvidence(why) => {
+                format!("Validation could not tell: {why}. Training ran to its end")
+            }
+        })
+    };
+    let first = per_draw.iter().find_map(|log| Some((log.why, said(log)?)));
+    let (why, said) = first?;
+    let alike = |log: &&DrawLog| std::mem::discriminant(&log.why) == std::mem::discriminant(&why);
+    let (count, of) = (per_draw.iter().filter(alike).count(), per_draw.len());
+    Some(if of == 1 {
+        said
+    } else {
+        format!("{said} ({count} of {of} draws)")
+    })
+}
+
+impl Results {
+    pub(super) fn of_runs(
+        plan: &Plan,
+        runs: &BTreeMap<&'static str, Vec<Run>>,
+        bootstrap: &Bootstrap,
+        mut rows: Rows,
+        per_draw: Vec<DrawLog>,
+        meters: Meters,
+    ) -> Result<Self> {
+        let recipe = &runs["recipe"];
+        for (&name, of) in runs {
+            rows.summaries.insert(name, Summary::of(of, bootstrap)?);
+            if name != "recipe" {
+                let difference = Summary::difference(recipe, of, bootstrap)?;
+                rows.differences.insert(name, difference);
+            }
+        }
+        Ok(Self::of_rows(plan, rows, per_draw, meters))
+    }
+
+    pub(super) fn of_rows(
+        plan: &Plan,
+        mut rows: Rows,
+        per_draw: Vec<DrawLog>,
+        meters: Meters,
+    ) -> Self {
+        let answers = rows.judge(plan, &per_draw);
+        Self {
+            verdict: answers.lines(),
+            learning_helped: answers.helped(),
+            answers,
+            summary: rows.summaries.remove("recipe").unwrap_or_default(),
+            baselines: rows.summaries,
+            differences: rows.differences,
+            recipe: if plan.recipe.is_bound() {
+                format!("{} (bound)", plan.recipe.name)
+            } else {
+                plan.recipe.name.clone()
+            },
+            split: plan.protocol.split,
+            parts: meters.parts,
+            labels_per_class: plan.protocol.labels_per_class,
+            seed: plan.protocol.seed,
+            per_draw,
+            calibration: meters.calibration,
+            collapse: BTreeMap::from([("raw", meters.raw), ("learned", meters.learned)]),
+            leaks: meters.leaks,
+        }
+    }
+
+    /// Whether the numbers say anything: not those of a handful of queries.
+    pub fn tells(&self) -> bool {
+        let few = |answer: &Answer| answer.finding == verdict::Finding::TooFew;
+        self.summary.n_queries > 0 && !self.answers.labels.as_ref().is_some_and(few)
+    }
+
+    /// All rows with their titles, in the order of a table: baselines, recipe, oracle.
+    pub fn rows(&self) -> Vec<(&str, &Summary)> {
+        let baseline = |key: &'static str| {
+            let row = self.baselines.get(key)?;
+            Some((row_title(key), row))
+        };
+        ["raw", "whitened", "labels_only"]
+            .into_iter()
+            .filter_map(baseline)
+            .chain([(self.recipe.as_str(), &self.summary)])
+            .chain(baseline("all_labels"))
+            .collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! Running a study, and what it leaves behind.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use likewise::eval::summary::Run;
+use likewise::{Beliefs, Monitor, Part, matrix};
+use likewise_nn::Model;
+use ndarray::Array2;
+
+use super::ground::{Ground, Places};
+use super::kept::Kept;
+use super::meters::{by_class, calibration, collapse, count};
+use super::plan::Plan;
+use super::protocol::SplitKind;
+use super::results::{Meters, Results, Rows, weakest};
+use super::verdict::Delivered;
+use crate::{Error, Result};
+
+/// Everything a study leaves behind.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The numbers: what `metrics.json` holds.
+    pub results: Results,
+    /// The part of every item.
+    pub parts: Vec<Part>,
+    /// The fitted model of the first draw.
+    pub model: Model,
+    /// Rows that were fitted on, in the order of `beliefs`.
+    pub train: Vec<usize>,
+    /// Beliefs of the first draw about the training items.
+    pub beliefs: Beliefs,
+    /// Class of each column of `beliefs`.
+    pub classes: Vec<String>,
+    /// Embeddings of all items by the model that is kept.
+    pub embeddings: Array2<f32>,
+    /// Embeddings of all items by the model that was measured, where that has since learned
+    /// from the test part as well.
+    pub measured: Option<Array2<f32>>,
+}
+
+impl<'p> Plan<'p> {
+    /// Runs the study.
+    ///
+    /// Fails without labels, with a split that leaves nothing to fit or to ask, on NaN, on
+    /// a parameter out of its range, and when cancelled.
+    ///
+    /// Cost: one exact graph of the training items, and per draw two propagations and
+    /// trainings (times the folds + 1 where the split has no validation part).
+    pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
+        match self.protocol.split {
+            SplitKind::Folds => self.run_on_all(monitor),
+            _ => self.run_on_split(monitor),
+        }
+    }
+
+    fn run_on_split(&'p self, monitor: &Monitor) -> Result<Study> {
+        let (labels, parts) = self.divide()?;
+        let mut ground = self.ground(labels, &parts)?;
+        let draws = match self.protocol.labels_per_class {
+            Some(_) => self.protocol.draws,
+            None => self.protocol.draws.min(1),
+        };
+        let leaks = self.leaks(Some(labels), &parts, monitor)?;
+        if let Some(asked) = self.protocol.labels_per_class {
+            let fitted = labels.select(&ground.train);
+            let most = fitted.by_class().iter().map(Vec::len).max().unwrap_or(0);
+            if most < asked {
+                monitor.warn(format!(
+                    "{asked} labels a class are to be kept, but no class has more than {most} to \
+                     fit on: none is hidden, and all draws are the same"
+                ));
+            }
+        }
+
+        let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
+        let raw = matrix::l2_normalize(ground.tested.clone());
+        rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
+        rows.insert("whitened", vec![ground.ask_whitened(monitor)?]);
+        let raw_collapse = collapse(&ground, raw.view())?;
+        drop(raw);
+        let mut logs = Vec::new();
+        let mut first = None;
+        for draw in 0..draws {
+            let done = ground.draw(draw, &mut rows, monitor)?;
+            logs.push(done.log);
+            first.get_or_insert(done.kept);
+        }
+        if self.protocol.labels_per_class.is_some() {
+            // Where no label is hidden, the recipe has seen them all already.
+            rows.insert("all_labels", vec![ground.all_labels(monitor)?]);
+        }
+
+        let mut kept = first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
+        let learned = {
+            let embedded = ground.embed_tested(&kept, monitor)?;
+            collapse(&ground, embedded.view())?
+        };
+        let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
+        let mut measured = None;
+        if self.protocol.refits() {
+            measured = Some(self.embed_all(&kept.model, &ground, monitor)?);
+            ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
+            kept = ground.refit(&kept, monitor)?;
+        }
+        let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
+        let by_class = by_class(&rows["recipe"], labels);
+        let numbers = Rows {
+            labels: fitted.clone(),
+            weakest: weakest(&by_class, labels.classes()),
+            disjoint,
+            lone,
+            unlabeled: labels.len() - fitted.values().sum::<usize>(),
+            delivered: logs.first().map_or(Delivered::Learned, Delivered::of),
+            ..Rows::default()
+        };
+        let meters = Meters {
+            raw: raw_collapse,
+            learned,
+            calibration,
+            leaks,
+            parts: count(&parts),
+        };
+        let results = Results::of_runs(self, &rows, &self.bootstrap(), numbers, logs, meters)?;
+        let mut study = self.finish(results, parts, kept, ground, monitor)?;
+        study.measured = measured;
+        Ok(study)
+    }
+
+    /// Embeds all items by a model.
+    pub(super) fn embed_all(
+        &self,
+        model: &Model,
+        ground: &Ground,
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
+        match (model, &ground.images) {
+            (Model::Network(network), Some(images)) => {
+                let all: Vec<usize> = (0..self.features.nrows()).collect();
+                network.embed_images(images.as_ref(), &all, &self.device, monitor)
+            }
+            _ => model.embed(self.features, &self.device),
+        }
+    }
+
+    /// Embeds all items by the model that is kept.
+    pub(super) fn finish(
+        &self,
+        results: Results,
+        parts: Vec<Part>,
+        kept: Kept,
+        ground: Ground,
+        monitor: &Monitor,
+    ) -> Result<Study> {
+        let embeddings = self.embed_all(&kept.model, &ground, monitor)?;
+        let model = kept.model;
+        Ok(Study {
+            results,
+            parts,
+            model,
+            train: ground.train,
+            beliefs: kept.beliefs,
+            classes: kept.classes,
+            embeddings,
+            measured: None,
+        })
+    }
+}

@@ -1,0 +1,500 @@
+//! What a study comes to: the questions of a user, answered in the order in which they are
+//! asked, as values and in words.
+
+use likewise::eval::bootstrap::Estimate;
+use serde::Serialize;
+
+use super::draw_log::DrawLog;
+use super::rounds::Why;
+use super::row::row_title;
+
+/// Whether one thing is better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// Better, beyond the 95 % interval of the difference.
+    Better,
+    /// Worse, beyond it.
+    Worse,
+    /// No difference that three digits show.
+    Same,
+    /// The interval holds 0.
+    Unclear,
+    /// Too few queries for any answer.
+    TooFew,
+}
+
+impl Finding {
+    pub(super) fn of(difference: &Estimate, queries: usize) -> Self {
+        if queries < ENOUGH {
+            Self::TooFew
+        } else if [difference.low, difference.high]
+            .iter()
+            .all(|end| end.abs() < SHOWN)
+        {
+            Self::Same
+        } else if difference.low > 0.0 && difference.value >= SHOWN {
+            Self::Better
+        } else if difference.high < 0.0 && difference.value <= -SHOWN {
+            Self::Worse
+        } else {
+            Self::Unclear
+        }
+    }
+
+    /// The finding in a word or two.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "the same",
+            Self::Unclear => "no clear difference",
+            Self::TooFew => "too few queries to tell",
+        }
+    }
+}
+
+/// Queries below which no difference is called one.
+const ENOUGH: usize = 16;
+
+/// Half of the last digit that is shown.
+const SHOWN: f64 = 0.000_5;
+
+/// One comparison of the result with something simpler.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// What it is compared with: `raw`, `whitened`, `labels_only`.
+    pub against: &'static str,
+    /// The metric that decides: `map_at_r`, or `r_precision` where few items are labeled.
+    pub metric: &'static str,
+    /// Its value there, and with what was learned.
+    pub from: f64,
+    /// Its value with what was learned.
+    pub to: f64,
+    /// The difference, paired by query, with its 95 % interval.
+    pub difference: Estimate,
+    /// What that comes to.
+    pub finding: Finding,
+}
+
+/// A metric that got worse beyond its interval although the deciding one did not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fall {
+    /// The metric, as in `ci`.
+    pub metric: String,
+    /// The difference to the best start without labels.
+    pub difference: Estimate,
+}
+
+/// How sure the answers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sureness {
+    /// Queries that were asked.
+    pub queries: usize,
+    /// How many these are a sample of, if they are one.
+    pub drawn_from: Option<usize>,
+    /// Test items that did not ask, since there is no other item of their class to find.
+    pub lone: usize,
+    /// Items that each searched.
+    pub gallery: usize,
+    /// Label draws, or rounds that kept labels back.
+    pub rounds: usize,
+    /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
+    pub few_labels: bool,
+    /// Whether the model in the run has learned from the test part too, after the measurement.
+    pub refit: bool,
+}
+
+/// What was delivered: the model in the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivered {
+    /// What the recipe learned.
+    #[default]
+    Learned,
+    /// The start without labels: nothing learned was better.
+    Start,
+    /// The features as they are, since they are above all else.
+    RawFeatures,
+}
+
+impl Delivered {
+    /// What a draw kept.
+    pub(super) fn of(log: &DrawLog) -> Self {
+        match log.why {
+            Why::RawFeatures => Self::RawFeatures,
+            _ if log.epoch == 0 => Self::Start,
+            _ => Self::Learned,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "do")]
+pub enum Next {
+    /// Label these items first: each stands for many that are like it.
+    LabelItems {
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// Label more items of every class, so that something can be measured.
+    LabelEvery {
+        /// So many of each.
+        to: usize,
+    },
+    /// Leave the test part out: then all labels are fitted, and measure in turn.
+    MeasureAll,
+    /// Label more items of a class.
+    LabelClass {
+        /// The class.
+        class: String,
+        /// Its labels now.
+        now: usize,
+        /// How many more.
+        more: usize,
+        /// Why this class.
+        why: &'static str,
+    },
+    /// Try another recipe.
+    Recipe {
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// Nothing: it is as good as labels make it.
+    Nothing,
+}
+
+/// The answers of a study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Did the labels help, against the best start without any? Absent where nothing could be
+    /// measured.
+    pub labels: Option<Answer>,
+    /// Did spreading them to other items add to that? Absent where the recipe spreads none, or
+    /// nothing could be measured.
+    pub spreading: Option<Answer>,
+    /// What got worse beside it.
+    pub falls: Vec<Fall>,
+    /// How sure this is; absent where nothing could be measured.
+    pub sure: Option<Sureness>,
+    /// Why nothing could be measured.
+    pub not_measured: Option<String>,
+    /// How validation went, where that must be said.
+    pub validation: Option<String>,
+    /// The model that is in the run.
+    pub delivered: Delivered,
+    /// Whether the recipe learned from the hidden labels.
+    pub bound: bool,
+    /// What to do next.
+    pub next: Next,
+}
+
+impl Verdict {
+    /// Whether the labels clearly helped.
+    pub fn helped(&self) -> bool {
+        matches!(&self.labels, Some(answer) if answer.finding == Finding::Better)
+    }
+
+    /// The first answer in one sentence.
+    pub fn headline(&self) -> String {
+        let Some(answer) = &self.labels else {
+            let why = self.not_measured.as_deref().unwrap_or("nothing to measure");
+            return format!("Did the labels help? Not measured: {why}.");
+        };
+        let metric = title(answer.metric);
+        let than = match answer.against {
+            "raw" => "the features as they are",
+            "whitened" => "whitened features",
+            other => row_title(other),
+        };
+        let change = format!(
+            "{metric} {:.3} -> {:.3} against {than}, the best start without labels ({})",
+            answer.from,
+            answer.to,
+            interval(&answer.difference)
+        );
+        let word = match answer.finding {
+            Finding::Better => "Yes",
+            Finding::Worse if self.kept_nothing() => "No, nothing that was learned is kept",
+            Finding::Worse => "No, they did harm",
+            Finding::Same => "They changed nothing",
+            Finding::Unclear => "Cannot tell",
+            Finding::TooFew => {
+                let queries = self.sure.map_or(0, |sure| sure.queries);
+                return format!(
+                    "Did the labels help? Too few labels to tell: only {queries} queries; {change}."
+                );
+            }
+        };
+        format!("Did the labels help? {word}: {change}.")
+    }
+
+    /// Whether what was measured is already what stands in the place of something learned.
+    fn kept_nothing(&self) -> bool {
+        self.delivered != Delivered::Learned && !self.sure.is_some_and(|sure| sure.few_labels)
+    }
+
+    /// All answers, a line each, the headline first.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.headline()];
+        if self.bound {
+            let said =
+                "The recipe learned from the labels that were hidden: a bound, not a result.";
+            lines.push(said.into());
+        }
+        if let Some(answer) = &self.spreading {
+            let word = match answer.finding {
+                Finding::Better => "Yes",
+                Finding::Worse => "No, it did harm",
+                Finding::Same => "No, it changed nothing",
+                Finding::Unclear => "Not clearly",
+                Finding::TooFew => "Too few labels to tell",
+            };
+            lines.push(format!(
+                "Did spreading them to other items add to that? {word}: {} {} over labels only.",
+                title(answer.metric),
+                interval(&answer.difference)
+            ));
+        }
+        if !self.falls.is_empty() {
+            let falls = self.falls.iter();
+            let falls =
+                falls.map(|f| format!("{} ({})", title(&f.metric), interval(&f.difference)));
+            lines.push(format!(
+                "What got worse: {}.",
+                falls.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if let Some(sure) = self.sure {
+            lines.push(sure.in_words(self.delivered));
+        }
+        lines.extend(self.validation.iter().map(|said| format!("{said}.")));
+        let worse = |answer: &Answer| answer.difference.value < 0.0;
+        let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
+        let measured_lower = few_labels && self.labels.as_ref().is_some_and(worse);
+        match self.delivered {
+            Delivered::Learned if self.labels.as_ref().is_some_and(|a| a.finding == Finding::Worse) => {
+                lines.push(
+                    "Delivered: what was learned all the same, since the labels of a test choose \
+                     nothing."
+                        .into(),
+                );
+            }
+            Delivered::Learned => {}
+            Delivered::Start if measured_lower => lines.push(
+                "Delivered: the start without labels, which measured better than what was learned."
+                    .into(),
+            ),
+            Delivered::RawFeatures if measured_lower => lines.push(
+                "Delivered: the features as they are, which measured better than what was learned."
+                    .into(),
+            ),
+            Delivered::Start => lines.push(
+                "Delivered: the start; training it further was not shown to be better.".into(),
+            ),
+            Delivered::RawFeatures => lines.push(
+                "Delivered: the features as they are, put above all that was learned by the labels \
+                 that validate."
+                    .into(),
+            ),
+        }
+        lines.extend(self.next.in_words());
+        lines
+    }
+}
+
+impl Sureness {
+    fn in_words(self, delivered: Delivered) -> String {
+        let (queries, gallery) = (self.queries, self.gallery);
+        let learned = delivered == Delivered::Learned;
+        if self.few_labels {
+            let all = if learned {
+                "; the model in the run has learned from all"
+            } else {
+                ""
+            };
+            format!(
+                "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
+                 items, in {} rounds that fitted the other labels{all}.",
+                self.rounds
+            )
+        } else {
+            let draws = match self.rounds {
+                1 => String::new(),
+                n => format!(", {n} draws of the labels"),
+            };
+            let sample =
+                (self.drawn_from).map_or(String::new(), |of| format!(", a sample of {of}"));
+            let lone = match self.lone {
+                0 => String::new(),
+                n => format!(" Left out: {n} test items that have no other one of their class."),
+            };
+            let refit = if self.refit && learned {
+                " The model in the run has then learned from these items too."
+            } else {
+                ""
+            };
+            format!(
+                "How sure: {queries} queries{sample} over {gallery} items{draws}; 95 % \
+                 intervals.{lone}{refit}"
+            )
+        }
+    }
+}
+
+impl Next {
+    fn in_words(&self) -> Option<String> {
+        Some(match self {
+            Self::LabelItems { ids } => {
+                format!(
+                    "Next: label these items first, each stands for many: {}.",
+                    ids.join(", ")
+                )
+            }
+            Self::LabelEvery { to } => format!(
+                "Next: {to} labels of every class at least; with fewer there is too little to measure."
+            ),
+            Self::MeasureAll => {
+                "Next: let all labels be fitted (split by folds): then they measure \
+                                 in turn, against all items."
+                    .into()
+            }
+            Self::LabelClass {
+                class,
+                now,
+                more,
+                why,
+            } => format!("Next: {more} more labels of class {class} ({now} now): {why}."),
+            Self::Recipe { name, why } => format!("Next: try the recipe {name}: {why}."),
+            Self::Nothing => return None,
+        })
+    }
+}
+
+/// How a metric is called in tables.
+pub(super) fn title(metric: &str) -> String {
+    match metric {
+        "map_at_r" => "MAP@R".into(),
+        "r_precision" => "R-precision".into(),
+        "map" => "mAP".into(),
+        other => other
+            .replace("recall@", "R@")
+            .replace("precision@", "P@")
+            .replace("nmi", "NMI"),
+    }
+}
+
+pub(super) fn interval(e: &Estimate) -> String {
+    // What rounds to nothing has no sign.
+    let shown = |v: f64| if v.abs() < SHOWN { 0.0 } else { v };
+    let [value, low, high] = [e.value, e.low, e.high].map(shown);
+    if low.is_finite() && high.is_finite() {
+        format!("{value:+.3} [{low:+.3}, {high:+.3}]")
+    } else {
+        format!("{:+.3}, no interval", e.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(value: f64, half: f64) -> Estimate {
+        Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        }
+    }
+
+    #[test]
+    fn findings_by_hand() {
+        let of = |value, half, queries| Finding::of(&estimate(value, half), queries);
+        assert_eq!(of(0.1, 0.05, 100), Finding::Better);
+        assert_eq!(of(-0.1, 0.05, 100), Finding::Worse);
+        assert_eq!(of(0.1, 0.2, 100), Finding::Unclear);
+        assert_eq!(
+            of(0.0, 0.0, 100),
+            Finding::Same,
+            "better by nothing is the same"
+        );
+        assert_eq!(of(0.000_3, 0.000_1, 100), Finding::Same);
+        assert_eq!(of(0.5, 0.1, 8), Finding::TooFew);
+    }
+
+    #[test]
+    fn the_answers_come_in_the_order_of_the_questions() {
+        let answer = |against, value| Answer {
+            against,
+            metric: "map_at_r",
+            from: 0.5,
+            to: 0.5 + value,
+            difference: estimate(value, 0.05),
+            finding: Finding::of(&estimate(value, 0.05), 100),
+        };
+        let verdict = Verdict {
+            labels: Some(answer("whitened", 0.2)),
+            spreading: Some(answer("labels_only", 0.01)),
+            falls: vec![Fall {
+                metric: "recall@8".into(),
+                difference: estimate(-0.02, 0.01),
+            }],
+            sure: Some(Sureness {
+                queries: 100,
+                drawn_from: None,
+                lone: 0,
+                gallery: 600,
+                rounds: 5,
+                few_labels: false,
+                refit: false,
+            }),
+            not_measured: None,
+            validation: None,
+            delivered: Delivered::Learned,
+            bound: false,
+            next: Next::Recipe {
+                name: "rca",
+                why: "labels alone do as well",
+            },
+        };
+        assert!(verdict.helped());
+        let lines = verdict.lines();
+        let starts = [
+            "Did the labels help? Yes: MAP@R 0.500 -> 0.700 against whitened",
+            "Did spreading them to other items add to that? Not clearly: MAP@R +0.010",
+            "What got worse: R@8 (-0.020 [-0.030, -0.010])",
+            "How sure: 100 queries over 600 items, 5 draws",
+            "Next: try the recipe rca",
+        ];
+        assert_eq!(lines.len(), starts.len());
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said_so() {
+        let verdict = Verdict {
+            labels: None,
+            spreading: None,
+            falls: vec![],
+            sure: None,
+            not_measured: Some("no item is labeled".into()),
+            validation: None,
+            delivered: Delivered::Start,
+            bound: false,
+            next: Next::Nothing,
+        };
+        assert!(!verdict.helped());
+        assert_eq!(
+            verdict.lines(),
+            [
+                "Did the labels help? Not measured: no item is labeled.",
+                "Delivered: the start; training it further was not shown to be better."
+            ]
+        );
+    }
+}

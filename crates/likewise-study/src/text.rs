@@ -1,0 +1,14 @@
+//! Texts that people write for us: recipes, experiments, settings.
+
+/// Longest text that is read, bytes.
+pub const MOST: u64 = 16 << 20;
+
+/// What is wrong with a text in TOML, on one line.
+pub fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
+    let line = e.span().map_or(1, |span| {
+        text.get(..span.start)
+            .map_or(0, |before| before.matches('\n').count())
+            + 1
+    });
+    format!("line {line}: {}", e.message().trim_end())
+}

@@ -1,0 +1,459 @@
+//! What there is to explain: the doc comment of each method, as it stands in its source, and
+//! recipes with their settings.
+
+use likewise::error::Hint;
+use likewise::learn::Closed;
+use likewise::propagate::Method;
+use likewise_nn::loss::Loss;
+
+use crate::recipe::Recipe;
+use crate::{Error, Result, failed, usage};
+
+#[derive(Clone, Copy)]
+struct Topic {
+    name: &'static str,
+    /// What kind of method it is, to be put before what it is.
+    kind: &'static str,
+    what: &'static str,
+    source: &'static str,
+}
+
+impl Topic {
+    fn in_words(&self) -> String {
+        format!("{}{}", self.kind, self.what)
+    }
+}
+
+macro_rules! topics {
+    ($($name:literal, $what:literal, $path:literal;)*) => {
+        const TOPICS: &[Topic] = &[$(Topic {
+            name: $name,
+            kind: "",
+            what: $what,
+            source: include_str!(concat!("../../", $path)),
+        },)*];
+    };
+}
+
+topics! {
+    "knn-graph", "the affinity graph", "likewise/src/graph/knn.rs";
+    "graph-report", "components, degrees and hubs of a graph", "likewise/src/graph/report.rs";
+    "exact", "exact nearest neighbours", "likewise/src/neighbor/exact.rs";
+    "ivf", "approximate nearest neighbours", "likewise/src/neighbor/ivf.rs";
+    "hamming", "nearest binary codes", "likewise/src/neighbor/hamming.rs";
+    "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
+    "affinity", "propagated affinities of pairs", "likewise/src/propagate/affinity.rs";
+    "diffusion", "diffusion on a graph", "likewise/src/propagate/parts/diffusion.rs";
+    "affinity-triplets", "triplets by affinity", "likewise/src/tuple/affinity.rs";
+    "manifold-triplets", "mining on manifolds", "likewise/src/tuple/manifold.rs";
+    "negative", "negative edges by edge removal", "likewise/src/propagate/parts/negative.rs";
+    "mass", "class-mass normalisation", "likewise/src/propagate/parts/mass.rs";
+    "confidence", "confidence of a pseudo-label", "likewise/src/propagate/parts/confidence.rs";
+    "cg", "block conjugate gradient", "likewise/src/solve/conjugate_gradient.rs";
+    "minres", "block minimum residuals", "likewise/src/solve/minres.rs";
+    "ranking", "R@k, P@k, mAP, MAP@R, R-precision", "likewise/src/eval/ranking.rs";
+    "nmi", "normalised mutual information", "likewise/src/eval/nmi.rs";
+    "kmeans", "k-means", "likewise/src/eval/kmeans.rs";
+    "bootstrap", "intervals", "likewise/src/eval/bootstrap.rs";
+    "split", "item, zero-shot and given splits", "likewise/src/eval/split.rs";
+    "leak", "leaks and duplicates", "likewise/src/eval/leak.rs";
+    "whitening", "label-free shrunk whitening", "likewise/src/linear/whitening.rs";
+    "calibration", "accuracy by confidence", "likewise/src/eval/calibration.rs";
+    "temperature", "confidences as probabilities", "likewise/src/advise/temperature.rs";
+    "diagnosis", "whether propagation helps, asked of the labels", "likewise/src/advise/diagnosis.rs";
+    "balance", "classes of the pseudo-labels", "likewise/src/advise/balance.rs";
+    "oracle", "a propagation against the truth", "likewise/src/advise/oracle.rs";
+    "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
+    "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
+    "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
+    "flat", "the exact index", "likewise/src/index/flat.rs";
+    "head", "the trained head", "likewise-nn/src/net/head.rs";
+    "hard-mining", "miner: the hardest of each anchor", "likewise-nn/src/mine/hard.rs";
+    "semihard-mining", "miner: a little farther than the positive", "likewise-nn/src/mine/semihard.rs";
+    "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
+    "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
+    "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
+    "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
+    "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
+    "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
+    "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
+}
+
+/// The topics: those of the lists that methods stand in, and all others.
+fn topics() -> Vec<Topic> {
+    let listed = |kind, names: &[&'static str], about: &[&'static str], from: &[&'static str]| {
+        let each = names.iter().zip(about).zip(from);
+        let topic = |((&name, &what), &source)| Topic {
+            name,
+            kind,
+            what,
+            source,
+        };
+        each.map(topic).collect::<Vec<Topic>>()
+    };
+    let mut topics = TOPICS.to_vec();
+    topics.extend(listed(
+        "propagation: ",
+        Method::NAMES,
+        Method::ABOUT,
+        Method::SOURCES,
+    ));
+    topics.extend(listed("loss: ", Loss::NAMES, Loss::ABOUT, Loss::SOURCES));
+    topics.extend(listed(
+        "learner in closed form: ",
+        Closed::NAMES,
+        Closed::ABOUT,
+        Closed::SOURCES,
+    ));
+    topics
+}
+
+/// Something that can be explained.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Explained {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a few words.
+    pub what: String,
+    /// When to use it and when not, formula, cost and source.
+    pub text: String,
+}
+
+/// Names of all topics and recipes, and what they are in a few words.
+pub fn names() -> Vec<(&'static str, String)> {
+    let topics = topics();
+    let own = |recipe: &&(&str, &str, &str)| topics.iter().all(|t| t.name != recipe.0);
+    let recipes = RECIPES.iter().filter(own);
+    let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
+    let named = topics.iter().map(|topic| (topic.name, topic.in_words()));
+    named.chain(recipes).collect()
+}
+
+/// Explains a method or a recipe. Fails on an unknown name, with those that are near.
+pub fn explain(name: &str) -> Result<Explained> {
+    let topic = topics().into_iter().find(|topic| topic.name == name);
+    let recipe = Recipe::named(name).ok();
+    let (Some(what), text) = (what(name, topic), text(topic, recipe.as_ref())?) else {
+        return Err(unknown(name));
+    };
+    Ok(Explained {
+        name: name.to_owned(),
+        what,
+        text,
+    })
+}
+
+/// Recipes that are no topic of their own, and where [`Recipe`] makes them.
+const RECIPES: [(&str, &str, &str); 6] = [
+    ("mixed-lp", "the recipe of fit", "mixed_lp"),
+    (
+        "mixed-lp-paper",
+        "the recipe as its paper prints it",
+        "paper",
+    ),
+    (
+        "mixed-rca",
+        "the recipe for classes without labels",
+        "mixed_rca",
+    ),
+    ("rca", "the recipe of labels alone, in closed form", "rca"),
+    ("dssml", "the recipe with mutual neighbours", "dssml"),
+    (
+        "affinity-triplet",
+        "the recipe of affinity triplets",
+        "affinity_triplet",
+    ),
+];
+
+const RECIPE_SOURCE: &str = include_str!("recipe.rs");
+
+/// A topic or a recipe in a few words.
+fn what(name: &str, topic: Option<Topic>) -> Option<String> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.0 == name);
+    topic
+        .map(|topic| topic.in_words())
+        .or(recipe.map(|recipe| recipe.1.to_owned()))
+}
+
+/// What is to be said of a topic, and of the recipe of the same name.
+fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
+    let mut parts = Vec::new();
+    if let Some(topic) = topic {
+        parts.push(match topic.name {
+            // The file has one constructor a recipe; these are of all of them.
+            "recipes" => format!(
+                "{}\n\n{}\n\nThere are: {}.",
+                of_item(topic.source, "pub struct Recipe {"),
+                of_item(topic.source, "pub fn read("),
+                Recipe::names().join(", ")
+            ),
+            _ => explanation(topic.source),
+        });
+    }
+    if let Some(recipe) = recipe {
+        let made = RECIPES.iter().find(|made| made.0 == recipe.name);
+        let made = made.map_or("supervised", |made| made.2);
+        if topic.is_some() {
+            parts.push(format!("## The recipe {}", recipe.name));
+        }
+        parts.push(of_item(RECIPE_SOURCE, &format!("pub fn {made}(")));
+        parts.push(settings(recipe)?);
+    }
+    Ok(parts.join("\n\n"))
+}
+
+/// The fields of a recipe that differ from those of `mixed-lp`; of that itself, all.
+fn settings(recipe: &Recipe) -> Result<String> {
+    let table =
+        |recipe: &Recipe| toml::Table::try_from(recipe).map_err(|e| failed(format!("recipe: {e}")));
+    let (mut own, base) = (table(recipe)?, table(&Recipe::mixed_lp())?);
+    let mut head = "Its settings, as a file of a recipe has them:".to_owned();
+    if recipe.name != "mixed-lp" {
+        own = differing(&own, &base);
+        head = "Its settings, where they differ from those of mixed-lp:".into();
+    }
+    own.remove("name");
+    let text = toml::to_string(&own).map_err(|e| failed(format!("recipe: {e}")))?;
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
+    Ok(format!("{head}\n\n{}", lines.join("\n")))
+}
+
+/// What of `own` is not in `base`. A table of another kind stays whole.
+fn differing(own: &toml::Table, base: &toml::Table) -> toml::Table {
+    let mut differing = toml::Table::new();
+    for (key, value) in own {
+        match (value, base.get(key)) {
+            (value, Some(other)) if value == other => {}
+            (toml::Value::Table(own), Some(toml::Value::Table(base)))
+                if ["name", "kind", "method"]
+                    .iter()
+                    .all(|tag| own.get(*tag) == base.get(*tag)) =>
+            {
+                differing.insert(key.clone(), self::differing(own, base).into());
+            }
+            (value, _) => {
+                differing.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    differing
+}
+
+/// The doc comment of one item of a source, without the example code.
+fn of_item(source: &str, item: &str) -> String {
+    let before = source.find(item).map_or("", |at| &source[..at]);
+    let lines: Vec<&str> = before.lines().collect();
+    let mark = |line: &&&str| {
+        let line = line.trim_start();
+        line.is_empty() || line.starts_with("///") || line.starts_with("#[")
+    };
+    let count = lines.iter().rev().take_while(mark).count();
+    let doc = lines[lines.len() - count..].iter();
+    let doc: Vec<&str> = doc.copied().filter(|line| line.contains("///")).collect();
+    blocks(&doc.join("\n"), "///").join("\n\n")
+}
+
+/// That nothing is called so, with what is called nearly so or is about it.
+fn unknown(name: &str) -> Error {
+    let near = nearest(name);
+    if near.is_empty() {
+        return usage(format!("nothing is called \"{name}\"")).hint(Hint::ListNames);
+    }
+    usage(format!(
+        "nothing is called \"{name}\"; near it: {}",
+        near.join(", ")
+    ))
+}
+
+/// Names like this one, the likest first: those that begin with it or hold it, whose few words
+/// hold it, and those that a few letters tell from it.
+fn nearest(name: &str) -> Vec<&'static str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let wanted = plain(name);
+    let topics = topics().into_iter();
+    let topics = topics.map(|topic| (topic.name, topic.in_words()));
+    let recipes = RECIPES.iter();
+    let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
+    let mut found: Vec<(usize, &'static str)> = topics
+        .chain(recipes)
+        .filter_map(|(name, what)| {
+            let letters = distance(&wanted, name);
+            let words = plain(&what);
+            let near = if name.starts_with(&wanted) || wanted.starts_with(name) {
+                0
+            } else if wanted.len() > 2 && (name.contains(&wanted) || words.contains(&wanted)) {
+                1
+            } else if letters <= (wanted.len() / 3).max(1) {
+                1 + letters
+            } else {
+                return None;
+            };
+            Some((near, name))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup_by_key(|(_, name)| *name);
+    found.into_iter().take(5).map(|(_, name)| name).collect()
+}
+
+/// Letters to put in, take out or change to make `a` of `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, b) in b.iter().enumerate() {
+            let change = before + usize::from(a != *b);
+            before = row[j + 1];
+            row[j + 1] = change.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The module's doc comment and the longest of its items', without the example code.
+fn explanation(source: &str) -> String {
+    let module = blocks(source, "//!").into_iter().next().unwrap_or_default();
+    let items = blocks(source, "///").into_iter();
+    let item = items.max_by_key(String::len).unwrap_or_default();
+    if item.len() < 200 {
+        return module;
+    }
+    format!("{module}\n\n{item}").trim().to_owned()
+}
+
+/// Every run of lines that begin with `mark`, as plain text.
+fn blocks(source: &str, mark: &str) -> Vec<String> {
+    let mut blocks = vec![Vec::new()];
+    // Inside a fence: whether it is shown. Formulas stand in `text` blocks; what else is
+    // fenced is a test.
+    let mut fence = None;
+    for line in source.lines() {
+        let Some(words) = line.trim_start().strip_prefix(mark) else {
+            blocks.push(Vec::new());
+            fence = None;
+            continue;
+        };
+        let words = words.strip_prefix(' ').unwrap_or(words);
+        if let Some(kind) = words.strip_prefix("```") {
+            fence = match fence {
+                Some(_) => None,
+                None => Some(kind.trim() == "text"),
+            };
+        } else if fence != Some(false)
+            && let Some(block) = blocks.last_mut()
+        {
+            block.push(plain(words));
+        }
+    }
+    let text = blocks
+        .into_iter()
+        .map(|block| block.join("\n").trim().to_owned());
+    text.filter(|block| !block.is_empty()).collect()
+}
+
+/// Markdown without its marks: links keep their text.
+fn plain(words: &str) -> String {
+    let mut out = String::new();
+    let mut rest = words;
+    while let Some(open) = rest.find('[') {
+        let Some(close) = rest[open..].find(']').map(|c| open + c) else {
+            break;
+        };
+        let after = &rest[close + 1..];
+        let end = match after.strip_prefix('(').and_then(|a| a.find(')')) {
+            Some(end) => close + 1 + end + 2,
+            None => close + 1,
+        };
+        let inner = &rest[open + 1..close];
+        out.push_str(&rest[..open]);
+        if inner.starts_with('`') || end > close + 1 {
+            out.push_str(inner);
+        } else {
+            out.push_str(&rest[open..=close]);
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out.replace("**", "").replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_has_an_explanation_with_source_and_limits() {
+        for topic in topics() {
+            let text = explanation(topic.source);
+            assert!(text.len() > 200, "{}: {text}", topic.name);
+            assert!(
+                !text.contains("use likewise"),
+                "{}: example code",
+                topic.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_recipe_is_explained_by_its_own_words_and_settings() {
+        let mut seen = Vec::new();
+        for name in Recipe::names() {
+            let topic = topics().into_iter().find(|topic| topic.name == name);
+            assert!(what(&name, topic).is_some(), "{name}");
+            let text = text(topic, Recipe::named(&name).ok().as_ref()).unwrap();
+            assert!(text.contains("Its settings"), "{name}: {text}");
+            assert!(text.len() > 200 && !text.contains("```"), "{name}: {text}");
+            assert!(!seen.contains(&text), "{name}");
+            seen.push(text);
+        }
+        let of = |name: &str| {
+            let topic = topics().into_iter().find(|topic| topic.name == name);
+            text(topic, Recipe::named(name).ok().as_ref()).unwrap()
+        };
+        let default = of("mixed-lp").replace('\n', " ");
+        assert!(default.contains("keeps what the features know") && !default.contains("Dutta"));
+        let triplets = of("affinity-triplet");
+        assert!(triplets.contains("Dutta") && triplets.contains("epochs = 50"));
+        assert!(of("mixed-lp-paper").contains("labeled_epochs = 5"));
+        let dssml = of("dssml");
+        assert!(dssml.contains("Diffusion of class-balanced") && dssml.contains("\"mutual\""));
+        let recipes = of("recipes");
+        assert!(recipes.contains("All choices of a run") && recipes.contains("mixed-rca"));
+        assert!(!recipes.contains("Dutta"));
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        assert_eq!(nearest("mixd-lp")[0], "mixed-lp");
+        assert!(nearest("triplets").contains(&"triplet"));
+        assert_eq!(nearest("MAP@R"), ["ranking"]);
+        assert!(nearest("zero-shot").contains(&"split"));
+        assert!(nearest("proxy").contains(&"proxy-anchor"));
+        assert!(nearest("qqqqqqqq").is_empty());
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", "abc")), (3, 0));
+    }
+
+    #[test]
+    fn formulas_are_shown_and_examples_are_not() {
+        let source = "/// What.\n/// ```text\n/// a = b\n/// ```\n/// When not.\n/// ```\n/// \
+                      let x = 1;\n/// ```\n/// Source.\nstruct X;";
+        assert_eq!(blocks(source, "///"), ["What.\na = b\nWhen not.\nSource."]);
+        let topic = topics()
+            .into_iter()
+            .find(|t| t.name == "confidence-proxy")
+            .unwrap();
+        assert!(explanation(topic.source).contains("eqs. 26-29"));
+    }
+
+    #[test]
+    fn markdown_is_taken_off() {
+        assert_eq!(
+            plain("see [`Lgc`](super::Lgc) and **not** [0, 1]"),
+            "see Lgc and not [0, 1]"
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! Studies of a handful of labels, as users have them: nothing is hidden, and nothing is lost.
+
+use likewise::eval::ranking::{self, Measure};
+use likewise::{Collection, Label, Labels, Monitor, Part, View};
+use likewise_io::{Form, ReadOptions};
+use likewise_study::Device;
+use likewise_study::Recipe;
+use likewise_study::study::{Delivered, Found, Next, Plan, Protocol, SplitKind, Study};
+use ndarray::{Array2, ArrayView2};
+use rand::RngExt;
+
+fn run(
+    collection: &Collection,
+    recipe: &Recipe,
+    protocol: &Protocol,
+) -> likewise_study::Result<Study> {
+    Plan {
+        collection,
+        features: collection.views()[0].matrix.view(),
+        images: None,
+        recipe,
+        protocol,
+        pretrained: None,
+        checkpoints: None,
+        events: None,
+        data_digest: String::new(),
+        device: Device::flex(),
+    }
+    .run(&Monitor::silent())
+}
+
+fn folds() -> Protocol {
+    Protocol {
+        split: SplitKind::Folds,
+        ..Protocol::default()
+    }
+}
+
+fn quick() -> Recipe {
+    let mut recipe = Recipe::default();
+    recipe.graph = recipe.graph.k(8);
+    recipe.train.epochs = 3;
+    recipe
+}
+
+fn collection(matrix: Array2<f32>, labels: Option<Labels>) -> Collection {
+    let ids = (0..matrix.nrows()).map(|i| format!("item {i}")).collect();
+    let view = View {
+        name: "x".into(),
+        matrix,
+        present: None,
+    };
+    let mut collection = Collection::new(ids, vec![view]).unwrap();
+    collection.labels = labels;
+    collection
+}
+
+/// Clouds of 32 dimensions around random centres, and their classes.
+fn clouds(n: usize, classes: usize, noise: f32, seed: u64) -> (Array2<f32>, Labels) {
+    let mut rng = likewise::seed::stream(seed, "few labels");
+    let mut normal = || (0..6).map(|_| rng.random_range(-1.0_f32..1.0)).sum::<f32>() / 1.414;
+    let centres = Array2::from_shape_simple_fn((classes, 32), &mut normal);
+    let x = Array2::from_shape_fn((n, 32), |(i, j)| {
+        centres[(i % classes, j)] + noise * normal()
+    });
+    (
+        x,
+        Labels::from_integers((0..n).map(|i| (i % classes) as i64)),
+    )
+}
+
+/// R-precision of all items among all.
+fn truth(embeddings: ArrayView2<f32>, labels: &Labels) -> f64 {
+    let all: Vec<usize> = (0..labels.len()).collect();
+    let protocol = ranking::Protocol::within(embeddings, labels, &all);
+    let ranking = ranking::evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+    ranking.mean(Measure::RPrecision).unwrap()
+}
+
+#[test]
+fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
+    let (mut inside, mut better, mut runs) = (0, 0, 0);
+    for seed in 0..4 {
+        let (x, all) = clouds(600, 6, 1.3, seed);
+        let shown = all.draw(6, seed);
+        let collection = collection(x.clone(), Some(shown));
+        let study = run(&collection, &quick(), &folds()).unwrap();
+        let results = &study.results;
+        assert_eq!(results.per_draw[0].labels, 36, "no label is taken away");
+        assert_eq!(study.beliefs.labeled.iter().filter(|l| **l).count(), 36);
+        assert_eq!(study.embeddings.nrows(), 600);
+        let answer = results.answers.labels.as_ref().unwrap();
+        assert_eq!(answer.metric, "r_precision");
+        assert!(matches!(answer.finding, Found::Better | Found::Unclear));
+        better += usize::from(answer.finding == Found::Better);
+        assert!(
+            results.summary.recall.is_empty(),
+            "R@k cannot be measured so"
+        );
+        assert!(results.summary.n_queries >= 36 && results.summary.n_gallery == 600);
+        let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
+        let raw = &results.differences["raw"]["r_precision"];
+        inside += usize::from(raw.low <= gain && gain <= raw.high);
+        runs += 1;
+    }
+    assert!(better >= 2, "{better} of {runs} say that the labels helped");
+    assert!(
+        inside + 1 >= runs,
+        "{inside} of {runs} intervals hold the truth"
+    );
+}
+
+#[test]
+fn one_or_two_labels_a_class_learn_and_say_that_nothing_can_be_measured() {
+    let (x, all) = clouds(300, 5, 0.9, 1);
+    for m in [1, 2] {
+        let collection = collection(x.clone(), Some(all.draw(m, 3)));
+        let study = run(&collection, &quick(), &folds()).unwrap();
+        let answers = &study.results.answers;
+        assert!(answers.labels.is_none() && !study.results.learning_helped);
+        assert!(
+            answers
+                .not_measured
+                .as_ref()
+                .unwrap()
+                .contains("three labels")
+        );
+        assert!(matches!(answers.next, Next::LabelEvery { to: 4 }));
+        assert!(study.results.verdict[0].starts_with("Did the labels help? Not measured"));
+        assert!(truth(study.embeddings.view(), &all) > truth(x.view(), &all) + 0.05);
+    }
+}
+
+#[test]
+fn without_labels_the_start_is_delivered_with_items_to_label_first() {
+    let (x, _) = clouds(200, 4, 0.5, 2);
+    let only = Labels::from_integers((0..200).map(|i| if i < 3 { 7 } else { -1 }));
+    for (labels, why) in [
+        (None, "no item is labeled"),
+        (Some(Labels::unknown(200)), "no item is labeled"),
+        (Some(only), "one class only"),
+    ] {
+        let study = run(&collection(x.clone(), labels), &quick(), &folds()).unwrap();
+        let answers = &study.results.answers;
+        assert!(answers.not_measured.as_ref().unwrap().contains(why));
+        assert_eq!(answers.delivered, Delivered::Start);
+        assert_eq!(study.embeddings.nrows(), 200);
+        let Next::LabelItems { ids } = &answers.next else {
+            panic!("{:?}", answers.next);
+        };
+        // The first four stand for four clouds, whose items follow each other in turn.
+        let mut of: Vec<usize> = ids
+            .iter()
+            .map(|id| id[5..].parse::<usize>().unwrap() % 4)
+            .collect();
+        of.sort_unstable();
+        of.dedup();
+        assert_eq!(of, [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn classes_of_three_that_are_told_apart_perfectly_are_no_zero() {
+    let (x, labels) = clouds(120, 40, 0.01, 3);
+    let study = run(&collection(x, Some(labels)), &quick(), &Protocol::default()).unwrap();
+    assert!(study.results.baselines["raw"].recall[&1] > 0.999);
+    assert_eq!(study.results.summary.n_lone, 0);
+}
+
+#[test]
+fn the_baseline_without_labels_does_not_move_with_the_labels() {
+    let (x, labels) = clouds(400, 8, 1.2, 4);
+    let collection = collection(x, Some(labels));
+    let whitened = |m: usize| {
+        let protocol = Protocol {
+            labels_per_class: Some(m),
+            draws: 1,
+            nmi: false,
+            ..Protocol::default()
+        };
+        let study = run(&collection, &quick(), &protocol).unwrap();
+        study.results.baselines["whitened"].clone()
+    };
+    let first = whitened(1);
+    assert!([2, 3, 5].into_iter().all(|m| whitened(m) == first));
+}
+
+#[test]
+fn validation_has_no_more_labels_a_class_than_fitting() {
+    let (x, labels) = clouds(600, 10, 0.9, 5);
+    let protocol = Protocol {
+        split: SplitKind::ZeroShot,
+        labels_per_class: Some(3),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let study = run(&collection(x, Some(labels)), &quick(), &protocol).unwrap();
+    let log = &study.results.per_draw[0];
+    assert_eq!((log.labels, log.validation_labels), (12, 6));
+    // Six queries are no evidence, and the classes that ask have no labels.
+    assert_eq!(log.epoch, 0);
+    let said = study.results.answers.validation.as_ref().unwrap();
+    assert!(
+        said.contains("could not tell") && said.contains("start was kept"),
+        "{said}"
+    );
+}
+
+#[test]
+fn labels_never_make_the_delivered_model_worse() {
+    // Two and three labels a class are no evidence for the start, and none for heavy shrinkage.
+    let (x, all) = clouds(900, 10, 1.6, 6);
+    let mut last = 0.0;
+    for m in [1, 2, 3, 5] {
+        let protocol = Protocol {
+            labels_per_class: Some(m),
+            ..folds()
+        };
+        let study = run(
+            &collection(x.clone(), Some(all.clone())),
+            &quick(),
+            &protocol,
+        )
+        .unwrap();
+        let now = truth(study.embeddings.view(), &all);
+        assert!(now > last - 0.02, "{m} labels a class: {now} after {last}");
+        last = now;
+    }
+}
+
+#[test]
+fn one_broken_row_does_not_ruin_the_model() {
+    let (x, labels) = clouds(300, 5, 0.8, 7);
+    let mut broken = x.clone();
+    broken.row_mut(0).mapv_inplace(|v| v * 1e30);
+    let protocol = Protocol {
+        labels_per_class: Some(5),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let study = |x| run(&collection(x, Some(labels.clone())), &quick(), &protocol).unwrap();
+    let (sound, broken) = (study(x), study(broken));
+    let map = |study: &Study| study.results.summary.map_at_r.unwrap();
+    assert!(
+        map(&broken) > map(&sound) - 0.02,
+        "{} {}",
+        map(&broken),
+        map(&sound)
+    );
+    let found = broken.results.leaks.iter();
+    assert!(
+        found
+            .map(ToString::to_string)
+            .any(|f| f.contains("1,000 times as long"))
+    );
+}
+
+#[test]
+fn what_is_kept_learns_from_the_test_part_too_where_that_is_asked() {
+    let (x, labels) = clouds(400, 4, 1.0, 8);
+    let collection = collection(x, Some(labels));
+    let protocol = |refit| Protocol {
+        refit,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let part = run(&collection, &quick(), &protocol(false)).unwrap();
+    let all = run(&collection, &quick(), &protocol(true)).unwrap();
+    assert_eq!(part.results.summary, all.results.summary, "measured before");
+    assert_eq!((part.train.len(), all.train.len()), (280, 400));
+    assert_eq!(all.beliefs.labeled.iter().filter(|l| **l).count(), 400);
+    assert_eq!(all.parts.iter().filter(|p| **p == Part::Test).count(), 120);
+    assert!(part.model != all.model);
+}
+
+#[test]
+fn real_digits_with_five_labels_a_class() {
+    let bytes = std::fs::read(likewise_testdata::digits()).unwrap();
+    let read = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
+    let all = read.labels.clone().unwrap();
+    let x = read.view(Some("kar")).unwrap().matrix.clone();
+    let collection = collection(x.clone(), Some(all.draw(5, 1)));
+    let study = run(&collection, &Recipe::default(), &folds()).unwrap();
+    let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
+    let said = study.results.differences["raw"]["r_precision"];
+    assert!(said.low <= gain && gain <= said.high, "{said:?} {gain}");
+    assert!(study.results.learning_helped, "{:?}", study.results.verdict);
+    let shown = collection.labels.as_ref().unwrap();
+    assert!(shown.items().contains(&Label::Unknown));
+}
+
+#[test]
+fn labels_at_random_are_said_not_to_help_and_the_start_is_said_to_be_delivered() {
+    let (x, _) = clouds(500, 5, 0.6, 9);
+    let mut rng = likewise::seed::stream(9, "labels at random");
+    let random = (0..500).map(|i| {
+        if i % 4 == 0 {
+            rng.random_range(0..3)
+        } else {
+            -1
+        }
+    });
+    let study = run(
+        &collection(x, Some(Labels::from_integers(random))),
+        &quick(),
+        &folds(),
+    );
+    let study = study.unwrap();
+    let results = &study.results;
+    assert!(!results.learning_helped, "{:?}", results.verdict);
+    let start = results.per_draw[0].epoch == 0 || results.answers.delivered != Delivered::Learned;
+    let said = results.verdict.join(" ");
+    assert_eq!(start, said.contains("Delivered:"), "{said}");
+    assert_eq!(!start, said.contains("has learned from all"), "{said}");
+}
+
+#[test]
+fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
+    // What tells classes apart varies least: eight directions of the start hold none of it.
+    let mut rng = likewise::seed::stream(1, "noise and signal");
+    let x = Array2::from_shape_fn((480, 80), |(i, j)| {
+        let noise = 3.0 * rng.random_range(-1.0_f32..1.0);
+        if j < 60 {
+            noise
+        } else {
+            0.05 * noise + if i % 20 == j - 60 { 4.0 } else { 0.0 }
+        }
+    });
+    let labels = Labels::from_integers((0..480).map(|i| i % 20));
+    let mut recipe = quick();
+    recipe.head.rank = 4;
+    let protocol = Protocol {
+        refit: true,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let study = run(&collection(x, Some(labels)), &recipe, &protocol).unwrap();
+    if study.results.answers.delivered == Delivered::RawFeatures {
+        assert_eq!(study.embeddings.ncols(), 80);
+    } else {
+        // Then the head is above the features, and that is what was measured.
+        let own = study.results.summary.map_at_r.unwrap();
+        assert!(own >= study.results.baselines["raw"].map_at_r.unwrap() - 0.05);
+    }
+}

@@ -1,0 +1,210 @@
+//! Every source of pseudo-labels with every loss and every head, on the digits: a few epochs,
+//! all numbers finite, the own loss lower than at first. The list is made from the
+//! registries, so that what is new is in it by existing.
+
+mod device;
+
+use likewise::propagate::{Ability, Method};
+use likewise::{Collection, Monitor, View};
+use likewise_io::{Form, ReadOptions};
+use likewise_nn::loss::Loss;
+use likewise_nn::mine::Mine;
+use likewise_nn::sample::Sampler;
+use likewise_nn::train::TrainConfig;
+use likewise_study::Recipe;
+use likewise_study::recipe::{AffinityLabels, HeadConfig, PseudoLabels, Residual};
+use likewise_study::study::{Plan, Protocol, Study};
+use ndarray::Axis;
+
+/// Every eleventh of the 2000 digits: all ten classes, and quick.
+fn digits() -> Collection {
+    let bytes = std::fs::read(likewise_testdata::digits()).unwrap();
+    let all = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
+    let rows: Vec<usize> = (0..all.len()).step_by(11).collect();
+    let matrix = all.view(Some("kar")).unwrap().matrix.select(Axis(0), &rows);
+    let view = View {
+        name: "kar".into(),
+        matrix,
+        present: None,
+    };
+    let ids = rows.iter().map(usize::to_string).collect();
+    let mut collection = Collection::new(ids, vec![view]).unwrap();
+    collection.labels = all.labels.map(|labels| labels.select(&rows));
+    collection
+}
+
+fn run(collection: &Collection, recipe: &Recipe) -> Study {
+    let protocol = Protocol {
+        labels_per_class: Some(4),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let plan = Plan {
+        collection,
+        features: collection.view(None).unwrap().matrix.view(),
+        recipe,
+        protocol: &protocol,
+        images: None,
+        pretrained: None,
+        checkpoints: None,
+        events: None,
+        data_digest: String::new(),
+        device: device::chosen(),
+    };
+    plan.run(&Monitor::silent())
+        .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
+}
+
+const EPOCHS: usize = 5;
+
+fn base() -> Recipe {
+    let mut recipe = Recipe {
+        whitening: Some(1.0),
+        standardize: Some(false),
+        affinity: AffinityLabels {
+            k: 6,
+            ..AffinityLabels::default()
+        },
+        train: TrainConfig {
+            epochs: EPOCHS,
+            // All items in one batch: the loss of one epoch compares with that of another.
+            batch: 1000,
+            steps: 2,
+            folds: 0,
+            learning_rate: 3e-3,
+            ..TrainConfig::default()
+        },
+        ..Recipe::default()
+    };
+    recipe.graph = recipe.graph.k(6);
+    recipe
+}
+
+/// The loss of the first and of the best later epoch.
+fn check(study: &Study, name: &str) {
+    let log = &study.results.per_draw[0].training;
+    let losses: Vec<f64> = log.iter().filter_map(|epoch| epoch.loss).collect();
+    assert_eq!(losses.len(), EPOCHS, "{name}");
+    assert!(
+        losses.iter().all(|loss| loss.is_finite()),
+        "{name}: {losses:?}"
+    );
+    let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(best < losses[0], "{name}: {losses:?}");
+    assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+}
+
+fn sources() -> Vec<(String, PseudoLabels, Method)> {
+    let mut sources: Vec<(String, PseudoLabels, Method)> = [
+        PseudoLabels::None,
+        PseudoLabels::Affinity,
+        PseudoLabels::Oracle,
+    ]
+    .map(|source| (format!("{source:?}"), source, Method::default()))
+    .to_vec();
+    for name in Method::NAMES {
+        let method = Method::named(name).unwrap();
+        // Those of two classes, and of all pairs, are for comparisons on small sets.
+        if (method.abilities().iter()).any(|a| matches!(a, Ability::Dense { .. })) {
+            continue;
+        }
+        sources.push(((*name).into(), PseudoLabels::Propagation, method));
+    }
+    sources
+}
+
+fn heads() -> [HeadConfig; 3] {
+    [
+        Residual::Linear,
+        Residual::Mlp { hidden: 32 },
+        Residual::Orthogonal { dim: 16 },
+    ]
+    .map(|residual| HeadConfig {
+        residual,
+        rank: 32,
+        width: 32,
+        ..HeadConfig::default()
+    })
+}
+
+#[test]
+fn every_source_goes_with_every_loss_and_head() {
+    let collection = digits();
+    let mut combinations = 0;
+    for (source, pseudo_labels, propagation) in sources() {
+        for loss in Loss::all() {
+            for head in heads() {
+                let name = format!("{source} x {} x {:?}", loss.name(), head.residual);
+                let recipe = Recipe {
+                    name: name.clone(),
+                    pseudo_labels,
+                    propagation: propagation.clone(),
+                    head,
+                    loss: loss.clone(),
+                    ..base()
+                };
+                check(&run(&collection, &recipe), &name);
+                combinations += 1;
+            }
+        }
+    }
+    assert_eq!(combinations, sources().len() * Loss::all().len() * 3);
+}
+
+#[test]
+fn every_source_goes_with_relevant_components() {
+    let collection = digits();
+    for (name, pseudo_labels, propagation) in sources() {
+        let mut recipe = Recipe {
+            pseudo_labels,
+            propagation,
+            name: name.clone(),
+            ..Recipe::mixed_rca()
+        };
+        (recipe.graph, recipe.affinity.k) = (base().graph, 6);
+        let study = run(&collection, &recipe);
+        let metrics = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
+        let (own, whitened) = (
+            metrics(&study.results.summary),
+            metrics(&study.results.baselines["whitened"]),
+        );
+        assert!(own >= whitened - 0.02, "{name}: {own} {whitened}");
+        assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+    }
+}
+
+#[test]
+fn miners_samplers_and_memory_go_with_pair_losses() {
+    let collection = digits();
+    let loss = Loss::named("contrastive").unwrap();
+    let per_class = Sampler::PerClass { per_class: 4 };
+    for miner in Mine::all() {
+        let recipe = Recipe {
+            name: format!("{miner:?}"),
+            miner: Some(miner),
+            sampler: per_class,
+            loss: loss.clone(),
+            ..base()
+        };
+        check(&run(&collection, &recipe), &recipe.name);
+    }
+    let samplers = [
+        Sampler::Plain,
+        Sampler::Labeled { share: 0.5 },
+        Sampler::Hierarchical {
+            per_class: 4,
+            groups: 3,
+        },
+    ];
+    for sampler in samplers {
+        let mut recipe = Recipe {
+            name: format!("{sampler:?}"),
+            sampler,
+            loss: loss.clone(),
+            ..base()
+        };
+        recipe.train.memory = 100;
+        check(&run(&collection, &recipe), &recipe.name);
+    }
+}
