@@ -3,9 +3,19 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::index;
+use likewise::neighbor::Precision;
+use likewise::propagate::Method;
+use likewise_study::fit::Asked;
+use likewise_study::graph::Settings;
+use likewise_study::size::Bytes;
+use likewise_study::source::{ReadAs, Source};
+use likewise_study::study::SplitKind;
 
-use crate::data::Bytes;
+use crate::failure::Failure;
 
 /// From a pile of items and a handful of labels to a search that shares your idea of
 /// similar, with an honest number on it.
@@ -97,7 +107,7 @@ pub(crate) enum Verb {
     Eval(Eval),
     /// Runs an experiment of a paper again, and writes its tables beside the printed ones.
     #[command(
-        after_help = "Example:\n  likewise reproduce experiments/000-table3.toml\n\nInterrupted, it goes on where it stopped. The file's own seed and draws count, not --seed."
+        after_help = "Example:\n  likewise reproduce experiments/zhuang2023-table3.toml\n\nInterrupted, it goes on where it stopped. The file's own seed and draws count, not --seed."
     )]
     Reproduce(Reproduce),
     /// Tells what a method does, when not to use it, its formula, cost and source.
@@ -173,7 +183,29 @@ pub(crate) struct Images {
     pub(crate) skip_bad: bool,
 }
 
+impl Images {
+    /// How data are read with these flags.
+    pub(crate) fn read_as(&self, labels: Option<&Path>, view: Option<&str>) -> ReadAs {
+        ReadAs {
+            labels: labels.map(Path::to_owned),
+            view: view.map(str::to_owned),
+            encoder: self.encoder.clone(),
+            side: self.side,
+            squeeze: self.squeeze,
+            skip_bad: self.skip_bad,
+        }
+    }
+}
+
 impl Data {
+    /// What is there, and how it is read.
+    pub(crate) fn source(&self) -> Result<Source, Failure> {
+        let read = self
+            .images
+            .read_as(self.labels.as_deref(), self.view.as_deref());
+        Ok(Source::open(self.path(), read)?)
+    }
+
     /// The path of the data, wherever it was given.
     pub(crate) fn path(&self) -> &Path {
         let path = self.positional.as_deref().or(self.flag.as_deref());
@@ -237,6 +269,31 @@ pub(crate) struct GraphFlags {
     pub(crate) symmetrize: Option<SymmetrizeName>,
 }
 
+impl GraphFlags {
+    /// How the graph is built.
+    pub(crate) fn settings(&self, seed: u64) -> Settings {
+        Settings {
+            graph: KnnGraph::new()
+                .k(self.k)
+                .gamma(self.gamma)
+                .symmetrize(match self.symmetrize {
+                    Some(SymmetrizeName::Sum) | None => Symmetrize::Sum,
+                    Some(SymmetrizeName::Mutual) => Symmetrize::Mutual,
+                    Some(SymmetrizeName::Max) => Symmetrize::Max,
+                    Some(SymmetrizeName::Mean) => Symmetrize::Mean,
+                }),
+            center: self.center,
+            approximate: self.approx.then_some(self.recall),
+            precision: match self.precision {
+                PrecisionName::Auto => Precision::Auto,
+                PrecisionName::F32 => Precision::F32,
+                PrecisionName::I16 => Precision::I16,
+            },
+            seed,
+        }
+    }
+}
+
 /// First pass of the exact search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PrecisionName {
@@ -277,41 +334,11 @@ pub(crate) struct Graph {
     pub(crate) dry_run: bool,
 }
 
-/// Propagation methods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MethodName {
-    /// Local and global consistency (Zhou 2003).
-    Lgc,
-    /// Fitted on labeled items only (U-modified).
-    Harmonic,
-    /// With negative edges found by edge removal.
-    Mixed,
-    /// With negative edges found without it.
-    Control,
-    /// With one-sided neighbours as negative edges (`MoM`).
-    Manifold,
-    /// Dissimilarity regularisation (Zheng and Ip 2013).
-    Lpdr,
-    /// Class-balanced diffusion (Iscen 2019).
-    Iscen,
-    /// The same on a mutual graph (Zhuang and Moulin 2021).
-    Dssml,
-    /// With labels of the form "not this class" (Zoidi 2016); see --not.
-    NegativeLabels,
-    /// Dense quadratic program (Goldberg 2007), a few hundred items.
-    Goldberg,
-    /// Dense propagation of pairwise constraints (Gong 2014), a few thousand items.
-    Gong,
-    /// Dense, two classes (Tong and Jin 2007), a few thousand items.
-    TongJin,
-}
-
-impl MethodName {
-    /// As it is written on the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value()
-            .map_or_else(String::new, |value| value.get_name().to_owned())
-    }
+/// The propagation methods of the library, with what each is.
+fn methods() -> PossibleValuesParser {
+    let named = Method::NAMES.iter().zip(Method::ABOUT);
+    let values = named.map(|(name, about)| PossibleValue::new(*name).help(*about));
+    PossibleValuesParser::new(values)
 }
 
 /// Scale of F in the softmax of mixed propagation.
@@ -347,8 +374,8 @@ pub(crate) struct Propagate {
     pub(crate) data: Data,
     /// The method. Default: lgc, the strongest simple one; mixed if a flag of it is given. See
     /// `likewise explain mixed` for what did best on most sets.
-    #[arg(long, value_enum)]
-    method: Option<MethodName>,
+    #[arg(long, value_parser = methods())]
+    method: Option<String>,
     #[command(flatten)]
     pub(crate) flags: GraphFlags,
     /// A graph written by `likewise graph` (or scipy), instead of building one.
@@ -375,7 +402,7 @@ pub(crate) struct Propagate {
     /// Class-mass normalisation. Default: uniform with lgc, none with all others; lgc as
     /// published is --mass none.
     #[arg(long, value_enum)]
-    mass: Option<MassName>,
+    pub(crate) mass: Option<MassName>,
     /// Relative residual at which the solver stops.
     #[arg(long, value_name = "T")]
     pub(crate) tolerance: Option<f64>,
@@ -407,26 +434,19 @@ pub(crate) struct Propagate {
 }
 
 impl Propagate {
-    /// The method that was asked for.
-    pub(crate) fn method(&self) -> MethodName {
+    /// The name of the method that was asked for.
+    pub(crate) fn method(&self) -> &str {
         let of_mixed = self.scale.is_some()
             || self.beta.is_some()
             || self.lambda.is_some()
             || self.pair_factor.is_some()
             || self.negatives.is_some()
             || self.known_negatives.is_some();
-        match self.method {
+        match &self.method {
             Some(method) => method,
-            None if of_mixed => MethodName::Mixed,
-            None => MethodName::Lgc,
+            None if of_mixed => "mixed",
+            None => Method::default().name(),
         }
-    }
-
-    /// The class-mass normalisation that was asked for, or that goes with the method: the same
-    /// whether the method was named or not.
-    pub(crate) fn mass(&self) -> Option<MassName> {
-        let default = self.method() == MethodName::Lgc;
-        self.mass.or(default.then_some(MassName::Uniform))
     }
 }
 
@@ -486,10 +506,27 @@ pub(crate) struct Fit {
     pub(crate) overwrite: bool,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) gate: Vec<crate::data::Gate>,
+    pub(crate) gate: Vec<likewise_study::gate::Gate>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+impl Fit {
+    /// What was asked of the protocol.
+    pub(crate) fn asked(&self, seed: u64) -> Asked {
+        Asked {
+            split: self.split.map(|split| match split {
+                SplitName::Item => SplitKind::Item,
+                SplitName::ZeroShot => SplitKind::ZeroShot,
+                SplitName::Given => SplitKind::Given,
+                SplitName::Folds => SplitKind::Folds,
+            }),
+            labels_per_class: self.labels_per_class,
+            draws: self.draws,
+            seed,
+        }
+    }
 }
 
 /// `likewise embed`
@@ -512,6 +549,15 @@ pub(crate) enum IndexName {
     Flat,
     /// Approximate, fast on large collections.
     Hnsw,
+}
+
+impl From<IndexName> for index::Kind {
+    fn from(name: IndexName) -> Self {
+        match name {
+            IndexName::Flat => Self::Flat,
+            IndexName::Hnsw => Self::Hnsw,
+        }
+    }
 }
 
 /// `likewise index`
@@ -605,7 +651,7 @@ pub(crate) struct Eval {
     pub(crate) loss: Vec<String>,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) gate: Vec<crate::data::Gate>,
+    pub(crate) gate: Vec<likewise_study::gate::Gate>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -632,7 +678,7 @@ pub(crate) struct Reproduce {
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Folder of the data. Also looked in: `$LIKEWISE_DATA`, the experiment's folder,
-    /// ../shared/data, /usr/share/datasets.
+    /// and data/ beside it.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
     /// Draws of the labels, instead of as many as the experiment says.

@@ -8,7 +8,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::data;
+use likewise_study::text;
+
 use crate::failure::Failure;
 
 /// The command line with the flags of its config file, if it names one, put in.
@@ -90,9 +91,9 @@ fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
 
 /// The config file's table.
 pub(crate) fn read(path: &Path) -> Result<toml::Table, Failure> {
-    let text = likewise_io::read_text(path, data::MOST_TEXT)?;
+    let text = likewise_io::read_text(path, text::MOST)?;
     text.parse::<toml::Table>().map_err(|e| {
-        let wrong = data::wrong_toml(&e, &text);
+        let wrong = text::wrong_toml(&e, &text);
         Failure::usage(format!("{}: {wrong}", path.display()))
     })
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::plain;
+use likewise::ErrorKind;
+use likewise::error::Hint;
+use likewise_study::plain;
 
 /// What ends the program early.
 #[derive(Debug, Clone)]
@@ -76,26 +78,49 @@ impl std::fmt::Display for Failure {
     }
 }
 
-fn of_kind(kind: likewise::ErrorKind, message: String) -> Failure {
+fn of_kind(kind: ErrorKind, message: String) -> Failure {
     match kind {
-        likewise::ErrorKind::Parameter => Failure::usage(message),
+        ErrorKind::Parameter => Failure::usage(message),
+        ErrorKind::Quality => Failure::gate(message),
         _ => Failure::failed(message),
     }
 }
 
 impl From<likewise::Error> for Failure {
     fn from(e: likewise::Error) -> Self {
-        Self {
-            // It never knows of files; what reads them names them.
-            of_data: e.kind() == likewise::ErrorKind::Data,
+        let failure = Self {
+            // What does not say where is said of the data.
+            of_data: e.kind() == ErrorKind::Data && !e.is_placed(),
             ..of_kind(e.kind(), e.to_string())
+        };
+        match e.what_to_do() {
+            Some(hint) => failure.then(words(hint)),
+            None => failure,
         }
     }
 }
 
-impl From<likewise_nn::Error> for Failure {
-    fn from(e: likewise_nn::Error) -> Self {
-        of_kind(e.kind(), e.to_string())
+/// What to do, by the flags of the command.
+fn words(hint: Hint) -> &'static str {
+    match hint {
+        Hint::ChooseView => "choose one with --view",
+        Hint::GiveLabels => "give some with --labels FILE (csv with id,label, or .npy)",
+        Hint::GiveEncoder => "fit a folder of images with --encoder FILE",
+        Hint::SkipBadImages => "--skip-bad leaves such files out",
+        Hint::NameData => "name their folder with --data",
+        Hint::BuildVulkan => "build with --features vulkan to have it",
+        Hint::Fit => "`likewise fit DATA -o FOLDER` makes one",
+        Hint::Resume => "the same command with --resume goes on from here",
+        Hint::Unfinished => "go on with `likewise fit ... --resume`",
+        Hint::Overwrite => {
+            "--overwrite replaces it when the new one is complete, or name another folder"
+        }
+        Hint::ResumeOrOverwrite => "--resume goes on with it, --overwrite begins anew",
+        Hint::SameOrOverwrite => "give those, or --overwrite to begin anew",
+        Hint::Index => "build it anew with `likewise index RUN`",
+        Hint::ListNames => "`likewise explain` lists all names",
+        Hint::LimitMemory => "--max-memory says what may be used",
+        _ => "see `likewise --help`",
     }
 }
 

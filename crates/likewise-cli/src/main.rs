@@ -5,23 +5,20 @@
 
 mod args;
 mod config;
-mod data;
-mod estimate;
-mod experiment;
+mod context;
 mod failure;
-mod images;
 mod memory;
 mod output;
-mod plain;
 mod progress;
-mod report;
-mod run_folder;
 mod verb;
 
 use std::process::ExitCode;
 
-use args::{Cli, Verb};
 use clap::Parser;
+use likewise_study::{Environment, estimate};
+
+use args::{Cli, Verb};
+use context::Context;
 use failure::Failure;
 
 /// Threads that are started however few cores there are; thousands stall a machine.
@@ -60,16 +57,19 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     if let Some(limit) = asked {
         memory::watch(limit, &monitor);
     }
-    if let Some(limit) = memory::limit(asked) {
+    if let Some(limit) = estimate::limit(asked) {
         // The other half is for what is made of the images.
         likewise_image::limit_memory(limit / 2);
     }
     let device = likewise_nn::device(&cli.common.device)?;
-    let at = verb::Context {
+    let at = Context {
         common: &cli.common,
-        monitor: &monitor,
-        stages: &stages,
-        device: &device,
+        env: Environment {
+            monitor: &monitor,
+            stages: &stages,
+            device: &device,
+            max_memory: asked,
+        },
     };
     match &cli.verb {
         Verb::Demo(args) => verb::demo::run(args, &at),

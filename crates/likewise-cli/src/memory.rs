@@ -3,13 +3,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::Write;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use likewise::Monitor;
+use likewise_study::size::Bytes;
 
-use crate::data::Bytes;
 use crate::failure::Failure;
 
 /// The system's allocator; where it has nothing left, the program says so and fails, in place
@@ -77,14 +76,6 @@ fn out_of_memory(size: usize) -> ! {
          neighbours or threads (--dry-run tells what the work needs)"
     );
     std::process::exit(1);
-}
-
-/// Bytes that the work may take: what was asked for, else most of what was free at the start.
-/// `None` where the system does not tell.
-pub(crate) fn limit(asked: Option<u64>) -> Option<u64> {
-    static FREE: OnceLock<u64> = OnceLock::new();
-    let free = || *FREE.get_or_init(|| likewise_io::memory::allowed(None));
-    asked.or_else(|| cfg!(target_os = "linux").then(free))
 }
 
 /// Most memory that was allowed, once it was passed.

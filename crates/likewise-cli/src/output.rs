@@ -4,11 +4,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use likewise::eval::summary::Summary;
+use likewise_study::plain;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::plain;
 
 /// Whether nobody reads stdout any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -57,83 +56,4 @@ fn put(text: &str) -> Result<(), Failure> {
 /// Writes a value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     put(&plain::json(&serde_json::to_string_pretty(value)?))
-}
-
-/// A column: its title, its name in `ci`, and its value.
-type Column = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
-
-/// The columns after those of R@k.
-const OTHERS: [Column; 3] = [
-    ("MAP@R", "map_at_r", |s| s.map_at_r),
-    ("R-precision", "r_precision", |s| s.r_precision),
-    ("NMI", "nmi", |s| s.nmi),
-];
-
-/// A table of metrics: one row a system, one column for each metric that any row has.
-pub(crate) fn table(rows: &[(&str, &Summary)]) -> String {
-    let mut ks: Vec<usize> = rows
-        .iter()
-        .flat_map(|(_, s)| s.recall.keys().copied())
-        .collect();
-    ks.sort_unstable();
-    ks.dedup();
-    let any = |of: fn(&Summary) -> Option<f64>| rows.iter().any(|(_, s)| of(s).is_some());
-    // Where MAP@R can be measured it says what R-precision says, and more.
-    let shown =
-        |(_, key, of): &&Column| any(*of) && (*key != "r_precision" || !any(|s| s.map_at_r));
-    let others: Vec<&Column> = OTHERS.iter().filter(shown).collect();
-    let mut header = vec![String::new()];
-    header.extend(ks.iter().map(|k| format!("R@{k}")));
-    header.extend(others.iter().map(|(title, ..)| (*title).to_owned()));
-    let mut lines = vec![header];
-    for (name, summary) in rows {
-        let mut cells = vec![(*name).to_owned()];
-        for k in &ks {
-            let value = summary.recall.get(k).copied();
-            cells.push(cell(value, summary.ci.get(&format!("recall@{k}"))));
-        }
-        for (_, key, of) in &others {
-            cells.push(cell(of(summary), summary.ci.get(*key)));
-        }
-        lines.push(cells);
-    }
-    aligned(&lines)
-}
-
-/// The value with half the width of its interval.
-fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
-    match (value, interval) {
-        (Some(value), Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
-        (Some(value), None) => format!("{value:.3}"),
-        (None, _) => "-".into(),
-    }
-}
-
-/// Columns padded to their widest cell: the first to the left, the others to the right.
-///
-/// Whatever the cells hold, they stay in their places.
-pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
-    let plain = |line: &Vec<String>| -> Vec<String> {
-        let cells = line.iter().map(|cell| plain::name(cell).into_owned());
-        cells.collect()
-    };
-    let lines: Vec<Vec<String>> = lines.iter().map(plain).collect();
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(c));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let padded = |line: &Vec<String>| {
-        let cells = line.iter().enumerate().map(|(c, cell)| {
-            let pad = " ".repeat(widths[c] - cell.chars().count());
-            if c == 0 {
-                format!("{cell}{pad}")
-            } else {
-                format!("{pad}{cell}")
-            }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    lines.iter().map(padded).collect::<Vec<_>>().join("\n")
 }

@@ -1,79 +1,19 @@
 //! Progress and messages on stderr.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use likewise::{Event, Monitor};
+use likewise_study::plain;
+use likewise_study::stages::Stages;
 
 use crate::args::Common;
-use crate::plain;
 
 /// How long the work has to end by itself once it was told to.
 const GRACE: Duration = Duration::from_secs(8);
-
-/// Seconds that each stage of the work took. Of a stage inside another one the time counts for
-/// the inner one only.
-#[derive(Clone, Default)]
-pub(crate) struct Stages(Arc<Mutex<Open>>);
-
-#[derive(Default)]
-struct Open {
-    /// Stages that have begun, the innermost last.
-    names: Vec<String>,
-    /// Since when the innermost one runs.
-    since: Option<Instant>,
-    seconds: BTreeMap<String, f64>,
-}
-
-impl Open {
-    /// Gives the time so far to the innermost stage.
-    fn settle(&mut self) {
-        if let (Some(since), Some(name)) = (self.since, self.names.last()) {
-            *self.seconds.entry(name.clone()).or_default() += since.elapsed().as_secs_f64();
-        }
-        self.since = Some(Instant::now());
-    }
-}
-
-impl Stages {
-    fn hear(&self, event: &Event) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::Start { stage, .. } => {
-                open.settle();
-                open.names.push(stage.clone());
-            }
-            Event::End => {
-                open.settle();
-                open.names.pop();
-            }
-            _ => {}
-        }
-    }
-
-    /// The stages so far, with what was spent in each.
-    pub(crate) fn seconds(&self) -> BTreeMap<String, f64> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.settle();
-        open.seconds.clone()
-    }
-
-    /// Where `total` seconds went, the longest first.
-    pub(crate) fn in_words(&self, total: f64) -> String {
-        let mut stages: Vec<(String, f64)> = self.seconds().into_iter().collect();
-        let rest = total - stages.iter().map(|(_, seconds)| seconds).sum::<f64>();
-        stages.push(("the rest".into(), rest));
-        stages.retain(|(_, seconds)| *seconds >= 0.05);
-        stages.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let parts = stages.iter().map(|(name, s)| format!("{name} {s:.1}"));
-        let parts: Vec<String> = parts.collect();
-        format!("{total:.1} s: {}", parts.join(", "))
-    }
-}
 
 /// A monitor that draws bars on a terminal, writes lines with `--verbose` elsewhere, and
 /// stops the work at the first Ctrl-C or SIGTERM; and where the time goes.
@@ -156,33 +96,4 @@ fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
     bar.set_message(plain::name(stage).into_owned());
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_counts_for_the_innermost_stage() {
-        let stages = Stages::default();
-        let start = |stage: &str| Event::Start {
-            stage: stage.into(),
-            total: None,
-        };
-        let pause = || std::thread::sleep(Duration::from_millis(20));
-        stages.hear(&start("outer"));
-        stages.hear(&start("inner"));
-        pause();
-        pause();
-        pause();
-        stages.hear(&Event::End);
-        pause();
-        stages.hear(&Event::End);
-        let seconds = stages.seconds();
-        assert!(seconds["inner"] >= 0.06 && seconds["outer"] >= 0.02);
-        pause();
-        assert_eq!(seconds, stages.seconds(), "nothing runs any more");
-        let words = stages.in_words(9.0);
-        assert!(words.starts_with("9.0 s: the rest 8.") && words.contains("inner 0."));
-    }
 }

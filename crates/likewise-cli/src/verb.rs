@@ -13,19 +13,3 @@ pub(crate) mod man;
 pub(crate) mod propagate;
 pub(crate) mod reproduce;
 pub(crate) mod search;
-
-use likewise::Monitor;
-use likewise_nn::Device;
-
-use crate::args::Common;
-use crate::progress::Stages;
-
-/// What every verb gets.
-pub(crate) struct Context<'a> {
-    pub(crate) common: &'a Common,
-    pub(crate) monitor: &'a Monitor,
-    /// Where the time goes.
-    pub(crate) stages: &'a Stages,
-    /// Where networks run.
-    pub(crate) device: &'a Device,
-}

@@ -411,7 +411,8 @@ fn resume_takes_over_no_training_of_another_view() {
     // As soon as one training of the other view is kept.
     let kept = || {
         let files = fs::read_dir(at.join("cut/checkpoints"));
-        files.is_ok_and(|mut files| files.next().is_some())
+        let whole = |name: std::ffi::OsString| !name.to_string_lossy().ends_with(".part");
+        files.is_ok_and(|files| files.flatten().any(|file| whole(file.file_name())))
     };
     while !kept() && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(5));
@@ -535,8 +536,7 @@ fn readable(run: &Path) {
         );
     }
     if let Some(path) = read("model.safetensors") {
-        let config = likewise_nn::HeadConfig::default();
-        likewise_nn::Head::from_safetensors(config, &fs::read(path).unwrap()).unwrap();
+        likewise_study::Model::open(&fs::read(path).unwrap()).unwrap();
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use likewise::eval::whitening::Spectrum;
+use likewise::linear::whitening::Spectrum;
 use likewise::{Collection, Labels};
-use likewise_nn::study::{Answer, Delivered, Found};
+use likewise_study::study::{Answer, Delivered, Found};
 
 use super::Failed;
 use super::sets::{self, MOST, SETS, Truth, truth};

@@ -3,8 +3,8 @@
 use likewise::eval::ranking::{self, Measure};
 use likewise::{Collection, Labels, Monitor, View};
 use likewise_io::ReadOptions;
-use likewise_nn::Recipe;
-use likewise_nn::study::{Plan, Protocol, SplitKind, Study};
+use likewise_study::Recipe;
+use likewise_study::study::{Plan, Protocol, SplitKind, Study};
 use ndarray::ArrayView2;
 
 use super::Failed;

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 
 use likewise::Collection;
 use likewise_io::{Form, ReadOptions};
-use likewise_nn::Recipe;
-use likewise_nn::study::{Protocol, Results, SplitKind};
+use likewise_study::Recipe;
+use likewise_study::fit::Job;
+use likewise_study::plain;
+use likewise_study::report::{Rows, Thumbnails};
+use likewise_study::run_folder::{Rights, RunFolder, Work, begun};
+use likewise_study::study::{Protocol, Results, SplitKind};
 use serde::Serialize;
 
-use super::Context;
-use super::fit::{Job, print};
+use super::fit::print;
 use crate::args::Demo;
+use crate::context::{Context, command};
 use crate::failure::Failure;
 use crate::output;
-use crate::plain;
-use crate::report::{Rows, Thumbnails};
-use crate::run_folder::{Rights, RunFolder, Work, begun};
 
 /// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
 const DIGITS: &[u8] = include_bytes!("../../../../testdata/digits.npz");
@@ -59,14 +60,15 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         read_as: format!("view {}", view.name),
         trained: None,
         pretrained: None,
+        command: command(),
         seconds: BTreeMap::new(),
     };
     if !at.common.json {
         intro(&collection, args)?;
     }
     let zero_shot = job
-        .plan(&collection, view, None, at)
-        .run(at.monitor)?
+        .plan(&collection, view, None, &at.env)
+        .run(at.env.monitor)?
         .results;
     job.protocol.split = SplitKind::Item;
     let pixels = collection.view(Some("pix"))?;
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         work,
         Some(thumbnails),
         Some(&zero_shot),
-        at,
+        &at.env,
     )?;
     if at.common.json {
         return output::json(&Answer {

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use likewise::eval::{collapse::Collapse, leak};
-use likewise::neighbor::KnnGraph;
+use likewise::graph::KnnGraph;
 use likewise::{Label, Part, matrix};
+use likewise_study::graph::DataShape;
+use likewise_study::plain;
+use likewise_study::source::part_with_view;
+use likewise_study::table::aligned;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-use super::{Context, graph};
 use crate::args::Doctor;
-use crate::data;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::plain;
 
 #[derive(Serialize)]
 struct Answer {
@@ -45,12 +47,13 @@ struct ViewCard {
 }
 
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
-    let shape = graph::shape(&args.data, at)?;
+    let source = args.data.source()?;
+    let shape = DataShape::of(&source, &at.env)?;
     shape
         .read()
         .graph(shape.items, shape.columns, args.k as f64)
-        .check(at)?;
-    let collection = data::load(&args.data, at)?;
+        .check(at.env.max_memory)?;
+    let collection = source.load(&at.env)?;
     let mut warnings = Vec::new();
     let names: Vec<String> = match &args.data.view {
         Some(name) => vec![name.clone()],
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     };
     let mut views = Vec::new();
     for name in names {
-        let (part, name) = data::part_with_view(&collection, Some(&name), at)?;
+        let (part, name) = part_with_view(&collection, Some(&name), at.env.monitor)?;
         let x = part.view(Some(&name))?.matrix.view();
         let parts = part
             .split
@@ -70,12 +73,12 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
             part.labels.as_ref(),
             None,
             leak::Options::default(),
-            at.monitor,
+            at.env.monitor,
         )?;
         let meter = Collapse::measure(x)?;
         let k = args.k.min(part.len().saturating_sub(1)).max(1);
         let (isolated, components) = if part.len() > 1 {
-            let graph = KnnGraph::new().k(k).build(x, at.monitor)?;
+            let graph = KnnGraph::new().k(k).build(x, at.env.monitor)?;
             (graph.isolated().len(), graph.n_components())
         } else {
             (part.len(), part.len())
@@ -236,7 +239,7 @@ fn print(answer: &Answer) -> Result<(), Failure> {
             view.components.to_string(),
         ]);
     }
-    output::text(output::aligned(&lines))?;
+    output::text(aligned(&lines))?;
     for warning in &answer.warnings {
         output::line(format!("! {}", plain::message(warning)))?;
     }

@@ -10,17 +10,18 @@ use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
 use likewise::{Label, Labels, Part, distance::Metric};
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
+use likewise_study::estimate::Estimate;
+use likewise_study::run_folder::RunFolder;
+use likewise_study::source::{Source, with_view};
+use likewise_study::table;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Context;
 use crate::args::{Eval, MetricName};
-use crate::data;
-use crate::estimate::{self, Estimate};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::run_folder::RunFolder;
 
 pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if RunFolder::is_meant(&args.source) {
@@ -33,9 +34,9 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     }
     let estimate = before_reading(args, at)?;
     if args.dry_run {
-        return estimate.print(at);
+        return at.print(estimate);
     }
-    estimate.check(at)?;
+    estimate.check(at.env.max_memory)?;
     let Asked {
         embeddings,
         labels,
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         same_as,
     } = read(args, at)?;
     let d = embeddings.ncols();
-    after_reading(&queries, &gallery, d, &labels, args).check(at)?;
+    after_reading(&queries, &gallery, d, &labels, args).check(at.env.max_memory)?;
     let loss = measure(&losses, &embeddings, &labels)?;
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
@@ -56,16 +57,16 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         protocol = protocol.same_as(same_as);
     }
     let measured = Run {
-        ranking: ranking::evaluate(&protocol, &ks, at.monitor)?,
+        ranking: ranking::evaluate(&protocol, &ks, at.env.monitor)?,
         nmi: if args.no_nmi {
             None
         } else {
-            Some(nmi::evaluate(&protocol, at.common.seed, at.monitor)?)
+            Some(nmi::evaluate(&protocol, at.common.seed, at.env.monitor)?)
         },
     };
     let skipped = unused(&labels, &queries, &gallery);
     if skipped > 0 {
-        at.monitor.warn(format!(
+        at.env.monitor.warn(format!(
             "{skipped} items without a known label were left out"
         ));
     }
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if at.common.json {
         output::json(&measured)?;
     } else {
-        output::text(output::table(&[("embeddings", &summary)]))?;
+        output::text(table::of(&[("embeddings", &summary)]))?;
         let sample = summary.n_queries_drawn_from.map_or(String::new(), |all| {
             format!(", a sample of {all} in the shares of the classes")
         });
@@ -137,7 +138,7 @@ fn measure(
 }
 
 fn gates(args: &Eval, summary: &Value) -> Result<(), Failure> {
-    args.gate.iter().try_for_each(|gate| gate.check(summary))
+    Ok(args.gate.iter().try_for_each(|gate| gate.check(summary))?)
 }
 
 /// What `--at` is where it is not given.
@@ -225,16 +226,19 @@ pub(super) fn print(metrics: &Value) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for key in ["raw", "whitened", "labels_only"] {
         if let Some(row) = metrics["baselines"].get(key) {
-            rows.push((likewise_nn::study::row_title(key), summary(row)?));
+            rows.push((likewise_study::study::row_title(key), summary(row)?));
         }
     }
     rows.push((recipe, summary(metrics)?));
     if let Some(row) = metrics["baselines"].get("all_labels") {
-        rows.push((likewise_nn::study::row_title("all_labels"), summary(row)?));
+        rows.push((
+            likewise_study::study::row_title("all_labels"),
+            summary(row)?,
+        ));
     }
     let rows: Vec<(&str, &Summary)> = rows.iter().map(|(n, s)| (*n, s)).collect();
     if metrics["n_queries"].as_u64() != Some(0) {
-        output::text(output::table(&rows))?;
+        output::text(table::of(&rows))?;
     }
     for line in metrics["verdict"].as_array().into_iter().flatten() {
         output::line(line.as_str().unwrap_or_default())?;
@@ -242,9 +246,15 @@ pub(super) fn print(metrics: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
+/// One side of the evaluation.
+fn source(path: &Path, labels: Option<&Path>, args: &Eval) -> Result<Source, Failure> {
+    let read = args.images.read_as(labels, args.view.as_deref());
+    Ok(Source::open(path, read)?)
+}
+
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
     let size = |path: &Path| -> Result<(f64, f64), Failure> {
-        let shape = data::inspect(path, args.view.as_deref(), &args.images, at)?;
+        let shape = source(path, None, args)?.shape(&at.env)?;
         let columns = shape.views.iter().map(|&(_, d)| d).max().unwrap_or(0);
         Ok((shape.items as f64, columns as f64))
     };
@@ -254,9 +264,8 @@ fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
         None => 0.0,
     };
     let searched = if gallery > 0.0 { gallery } else { queries };
-    let files = (args.source.as_path(), args.labels.as_deref());
     let classes = if args.dry_run {
-        estimate::classes(files, args.view.as_deref(), &args.images, (queries, d), at)
+        source(&args.source, args.labels.as_deref(), args)?.classes(queries, d, &at.env)
     } else {
         // Looked at again once they are read.
         None
@@ -318,8 +327,9 @@ impl Side {
         args: &Eval,
         at: &Context,
     ) -> Result<Self, Failure> {
-        let collection = data::load_path(path, labels, args.view.as_deref(), &args.images, at)?;
-        let (collection, name) = data::with_view(collection, args.view.as_deref(), at)?;
+        let collection = source(path, labels, args)?.load(&at.env)?;
+        let view = args.view.as_deref();
+        let (collection, name) = with_view(collection, view, at.env.monitor)?;
         let ids = collection.ids();
         let numbered = ids
             .iter()
@@ -381,7 +391,7 @@ fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
     if same_as.is_none() {
         let both = equal_rows(queries.rows.view(), gallery.rows.view());
         if both > 0 {
-            at.monitor.warn(format!(
+            at.env.monitor.warn(format!(
                 "{both} of the {n} queries stand in the gallery with equal values, and find \
                  themselves first; give both sides ids, or leave --gallery out if they are the \
                  same items"

@@ -1,12 +1,13 @@
 //! `likewise index`
 
-use super::Context;
-use crate::args::{Images, Index};
-use crate::data;
-use crate::estimate::Estimate;
+use likewise_study::estimate::Estimate;
+use likewise_study::run_folder::{RunFolder, check_output, write_index};
+use likewise_study::source::{ReadAs, Source};
+
+use crate::args::Index;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::run_folder::{RunFolder, write_index};
 
 pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     // Who writes elsewhere only reads here.
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     };
     let run = run.as_ref();
     if let Some(out) = &args.out {
-        data::not_an_input(Some(&out.join("index.json")), &[])?;
+        check_output(Some(&out.join("index.json")), &[])?;
         if RunFolder::is_meant(out) {
             return Err(Failure::usage(format!(
                 "{}: a run has its index in a folder of its own; name another folder",
@@ -32,10 +33,11 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
         Some(run) => run.file("embeddings.npy"),
         None => args.source.clone(),
     };
-    let shape = data::inspect(&source, None, &Images::default(), at)?;
+    let shape = Source::open(&source, ReadAs::default())?.shape(&at.env)?;
     let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
     let needed = Estimate::new().resident(4.0 * n * d);
-    needed.index(args.kind, n, d).check(at)?;
+    let kind = args.kind.into();
+    needed.index(kind, n, d).check(at.env.max_memory)?;
     let embeddings = match run {
         Some(run) => run.embeddings()?,
         None => likewise_io::read_matrix(&args.source, None)?,
@@ -51,10 +53,10 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     let card = write_index(
         &out,
         (embeddings.view(), file.as_deref()),
-        args.kind,
+        kind,
         args.k,
         at.common.seed,
-        at.monitor,
+        at.env.monitor,
     )?;
     if at.common.json {
         return output::json(&card);

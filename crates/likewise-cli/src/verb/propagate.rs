@@ -5,20 +5,21 @@ mod choice;
 use std::path::Path;
 use std::time::Instant;
 
-use likewise::eval::balance::Balance;
-use likewise::eval::diagnosis::{Diagnose, Diagnosis};
-use likewise::eval::oracle::Oracle;
-use likewise::eval::temperature::Temperature;
+use likewise::advise::balance::Balance;
+use likewise::advise::diagnosis::{Diagnose, Diagnosis};
+use likewise::advise::oracle::Oracle;
+use likewise::advise::temperature::Temperature;
 use likewise::neighbor::Neighbors;
-use likewise::propagate::NegativeEdges;
+use likewise::propagate::{Ability, Given, Method, NegativeEdges, Propagate as _, Spread};
 use likewise::{Beliefs, Collection, Labels};
+use likewise_study::estimate::Estimate;
+use likewise_study::graph::{DataShape, Searched};
+use likewise_study::run_folder::check_output;
+use likewise_study::source;
 use serde::Serialize;
 
-use self::choice::{Choice, Given, Prepared};
-use super::{Context, graph};
-use crate::args::{MethodName, Propagate, SymmetrizeName};
-use crate::data;
-use crate::estimate::Estimate;
+use crate::args::{Propagate, SymmetrizeName};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
@@ -42,7 +43,7 @@ struct Answer {
     /// Classes for which the objective has no minimum (lpdr).
     negative_curvature: Option<usize>,
     /// How the neighbours were found, if the graph was built here.
-    search: Option<graph::How>,
+    search: Option<Searched>,
     balance: Balance,
     /// What the hidden labels say of confidences and negative edges.
     oracle: Option<Oracle>,
@@ -52,22 +53,24 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
-    let choice = Choice::new(args)?;
-    check_files(args, &choice)?;
-    let shape = graph::shape(&args.data, at)?;
-    choice.check_nodes(shape.items as usize)?;
+    let method = choice::method(args)?;
+    check_files(args, &method)?;
+    let data = args.data.source()?;
+    let shape = DataShape::of(&data, &at.env)?;
+    method.check_nodes(shape.items as usize)?;
     if args.dry_run {
-        let classes = shape.classes(&args.data, at).unwrap_or(10);
-        return estimate(args, &shape, classes).print(at);
+        let classes = shape.classes(&data, &at.env).unwrap_or(10);
+        return at.print(estimate(args, &shape, classes, at));
     }
-    shape.read().check(at)?;
+    shape.read().check(at.env.max_memory)?;
     let start = Instant::now();
-    let collection = data::load(&args.data, at)?;
-    estimate(args, &shape, data::labels(&collection)?.n_classes()).check(at)?;
-    let nodes = Nodes::of(args, collection, at)?;
-    let truth = data::labels(&nodes.collection)?;
+    let collection = data.load(&at.env)?;
+    estimate(args, &shape, source::labels(&collection)?.n_classes(), at)
+        .check(at.env.max_memory)?;
+    let nodes = Nodes::of(args, &method, collection, at)?;
+    let truth = source::labels(&nodes.collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
-    let visible = data::visible(&nodes.collection, per_class, at.common.seed);
+    let visible = source::visible(&nodes.collection, per_class, at.common.seed);
     let known = match &args.known_negatives {
         Some(path) => Some(known_negatives(path, &nodes.graph)?),
         None => None,
@@ -79,23 +82,24 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let given = Given {
         neighbors: nodes.neighbors.as_ref(),
         negatives: known.as_ref(),
-        excluded,
+        excluded: &excluded,
+        ..Given::new(&nodes.graph, &visible)
     };
     let diagnosis = if args.diagnose || args.calibrate {
-        let method = Prepared {
-            choice: &choice,
-            given: &given,
-        };
-        Some(diagnose(args, &nodes, &method, &visible, at)?)
+        Some(diagnose(args, &nodes.collection, &method, &given, at)?)
     } else {
         None
     };
-    let (mut beliefs, negatives) = choice.spread(&nodes.graph, &visible, &given, at.monitor)?;
+    let spread = method.spread(&given, at.env.monitor)?;
+    let Spread {
+        mut beliefs,
+        negatives,
+    } = spread;
     let temperature = diagnosis.as_ref().and_then(|d| d.temperature);
     if args.calibrate {
         match &temperature {
             Some(temperature) => beliefs.confidence = temperature.calibrated(&beliefs),
-            None => at.monitor.warn(
+            None => at.env.monitor.warn(
                 "too few labels to calibrate the confidences; they are as the method gives them",
             ),
         }
@@ -113,10 +117,10 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let oracle = any_hidden.then(oracle).transpose()?;
     let balance = Balance::measure(&beliefs, &visible)?;
     if let Some(warning) = &balance.warning {
-        at.monitor.warn(warning);
+        at.env.monitor.warn(warning);
     }
     let answer = Answer {
-        method: args.method().name(),
+        method: method.name().into(),
         iterations: convergence.iterations,
         residual: convergence.residual,
         converged: convergence.converged,
@@ -171,7 +175,7 @@ impl Answer {
 
 /// Fails where files are asked for or given that the method has no use for, and where an output
 /// would go over an input or another output.
-fn check_files(args: &Propagate, choice: &Choice) -> Result<(), Failure> {
+fn check_files(args: &Propagate, method: &Method) -> Result<(), Failure> {
     let inputs = [
         Some(args.data.path()),
         args.data.labels.as_deref(),
@@ -180,7 +184,7 @@ fn check_files(args: &Propagate, choice: &Choice) -> Result<(), Failure> {
         args.excluded.as_deref(),
     ];
     for out in [&args.out, &args.negatives] {
-        data::not_an_input(out.as_deref(), &inputs)?;
+        check_output(out.as_deref(), &inputs)?;
         output::beside(out.as_deref());
     }
     if args.out.is_some() && args.out == args.negatives {
@@ -188,22 +192,41 @@ fn check_files(args: &Propagate, choice: &Choice) -> Result<(), Failure> {
             "--out and --negatives name one file; give each its own",
         ));
     }
-    if args.negatives.is_some() && (!choice.finds_negatives() || args.known_negatives.is_some()) {
-        return Err(Failure::usage(
-            "--negatives needs --method mixed, control or manifold, and a search for them",
-        ));
+    let finds = method.has(Ability::FindsNegatives);
+    if args.negatives.is_some() && (!finds || args.known_negatives.is_some()) {
+        return Err(Failure::usage(format!(
+            "--negatives needs --method {}, and a search for them",
+            any_of(Ability::FindsNegatives)
+        )));
     }
-    if args.known_negatives.is_some() && !choice.takes_negatives() {
-        return Err(Failure::usage(
-            "--known-negatives needs --method mixed, lpdr, goldberg, gong or tong-jin",
-        ));
+    if args.known_negatives.is_some() && !method.has(Ability::TakesNegatives) {
+        return Err(Failure::usage(format!(
+            "--known-negatives needs --method {}",
+            any_of(Ability::TakesNegatives)
+        )));
     }
-    if args.excluded.is_some() != (args.method() == MethodName::NegativeLabels) {
-        return Err(Failure::usage(
-            "--not and --method negative-labels go together",
-        ));
+    if args.excluded.is_some() != method.has(Ability::TakesExclusions) {
+        return Err(Failure::usage(format!(
+            "--not and --method {} go together",
+            any_of(Ability::TakesExclusions)
+        )));
+    }
+    if args.graph.is_some() && method.has(Ability::NeedsNeighbors) {
+        return Err(Failure::usage(format!(
+            "--method {} needs the neighbours themselves; leave --graph out",
+            method.name()
+        )));
     }
     Ok(())
+}
+
+/// The names of the methods that have an ability, as people list them.
+fn any_of(ability: Ability) -> String {
+    let names = Method::names_with(ability);
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// The items and their graph.
@@ -213,25 +236,31 @@ struct Nodes {
     /// Kept where the method needs them.
     neighbors: Option<Neighbors>,
     /// How they were found, if the graph was built here.
-    search: Option<graph::How>,
+    search: Option<Searched>,
 }
 
 impl Nodes {
-    fn of(args: &Propagate, collection: Collection, at: &Context) -> Result<Self, Failure> {
+    fn of(
+        args: &Propagate,
+        method: &Method,
+        collection: Collection,
+        at: &Context,
+    ) -> Result<Self, Failure> {
         let Some(path) = &args.graph else {
-            let (collection, name) = data::with_view(collection, args.data.view.as_deref(), at)?;
+            let view = args.data.view.as_deref();
+            let (collection, name) = source::with_view(collection, view, at.env.monitor)?;
             let x = collection.view(Some(&name))?.matrix.view();
             let mut flags = args.flags;
-            if args.method() == MethodName::Dssml {
+            if matches!(method, Method::Dssml(_)) {
                 flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
             }
-            let built = graph::build(&flags, x, at.common.seed, at.monitor)?;
-            let kept = args.method() == MethodName::Manifold;
+            let built = flags.settings(at.common.seed).build(x, at.env.monitor)?;
+            let kept = method.has(Ability::NeedsNeighbors);
             return Ok(Self {
                 collection,
                 graph: built.graph,
                 neighbors: kept.then_some(built.neighbors),
-                search: Some(built.how),
+                search: Some(built.search),
             });
         };
         let graph = likewise_io::graph::read(path)?;
@@ -254,18 +283,18 @@ impl Nodes {
 
 fn diagnose(
     args: &Propagate,
-    nodes: &Nodes,
-    method: &Prepared,
-    labels: &Labels,
+    collection: &Collection,
+    method: &Method,
+    given: &Given,
     at: &Context,
 ) -> Result<Diagnosis, Failure> {
     let mut diagnose = Diagnose::new().seed(at.common.seed);
-    if let Ok(view) = nodes.collection.view(args.data.view.as_deref())
+    if let Ok(view) = collection.view(args.data.view.as_deref())
         && view.present.is_none()
     {
         diagnose = diagnose.features(view.matrix.view());
     }
-    Ok(diagnose.run(method, &nodes.graph, labels, at.monitor)?)
+    Ok(diagnose.run(method, given, at.env.monitor)?)
 }
 
 fn write_negatives(
@@ -327,12 +356,12 @@ fn excluded(path: &Path, ids: &[String], labels: &Labels) -> Result<Vec<(u32, u3
     Ok(pairs)
 }
 
-fn estimate(args: &Propagate, shape: &graph::DataShape, classes: usize) -> Estimate {
+fn estimate(args: &Propagate, shape: &DataShape, classes: usize, at: &Context) -> Estimate {
     let k = args.flags.k as f64;
     let spread = shape.read().propagation(shape.items, k, classes as f64);
     match args.graph {
         Some(_) => spread,
-        None => shape.graph(spread, &args.flags),
+        None => shape.graph(spread, &args.flags.settings(at.common.seed)),
     }
 }
 

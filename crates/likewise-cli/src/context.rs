@@ -1,0 +1,38 @@
+//! What every verb gets.
+
+use likewise_study::Environment;
+use likewise_study::estimate::Estimate;
+use likewise_study::size::Bytes;
+
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::output;
+
+/// What every verb gets.
+pub(crate) struct Context<'a> {
+    pub(crate) common: &'a Common,
+    /// What the work is done with.
+    pub(crate) env: Environment<'a>,
+}
+
+impl Context<'_> {
+    /// Prints an estimate: the whole answer of `--dry-run`.
+    pub(crate) fn print(&self, estimate: Estimate) -> Result<(), Failure> {
+        let estimate = estimate.on_this_machine();
+        if self.common.json {
+            return output::json(&estimate);
+        }
+        output::line(format!(
+            "estimated time {:.0} s, memory {}",
+            estimate.seconds.max(1.0),
+            Bytes(estimate.memory_bytes)
+        ))
+    }
+}
+
+/// The command, as it stands in records: a path to the program is of no use elsewhere.
+pub(crate) fn command() -> Vec<String> {
+    std::iter::once("likewise".to_owned())
+        .chain(std::env::args().skip(1))
+        .collect()
+}
