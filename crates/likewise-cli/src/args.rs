@@ -15,8 +15,6 @@ use likewise_study::size::Bytes;
 use likewise_study::source::{ReadAs, Source};
 use likewise_study::study::SplitKind;
 
-use crate::failure::Failure;
-
 /// From a pile of items and a handful of labels to a search that shares your idea of
 /// similar, with an honest number on it.
 #[derive(Debug, Parser)]
@@ -199,11 +197,11 @@ impl Images {
 
 impl Data {
     /// What is there, and how it is read.
-    pub(crate) fn source(&self) -> Result<Source, Failure> {
+    pub(crate) fn source(&self) -> likewise::Result<Source> {
         let read = self
             .images
             .read_as(self.labels.as_deref(), self.view.as_deref());
-        Ok(Source::open(self.path(), read)?)
+        Source::open(self.path(), read)
     }
 
     /// The path of the data, wherever it was given.

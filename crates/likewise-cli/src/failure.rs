@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use likewise::ErrorKind;
 use likewise::error::Hint;
 use likewise_study::plain;
+
+use crate::args::Cli;
 
 /// What ends the program early.
 #[derive(Debug, Clone)]
@@ -88,16 +91,36 @@ fn of_kind(kind: ErrorKind, message: String) -> Failure {
 
 impl From<likewise::Error> for Failure {
     fn from(e: likewise::Error) -> Self {
+        let message = match e.kind() {
+            ErrorKind::Parameter => as_flag(e.to_string()),
+            _ => e.to_string(),
+        };
         let failure = Self {
             // What does not say where is said of the data.
             of_data: e.kind() == ErrorKind::Data && !e.is_placed(),
-            ..of_kind(e.kind(), e.to_string())
+            ..of_kind(e.kind(), message)
         };
         match e.what_to_do() {
             Some(hint) => failure.then(words(hint)),
             None => failure,
         }
     }
+}
+
+/// The message of a parameter, by the flag that gives it: `skip_bad goes with` is said of
+/// `--skip-bad`.
+fn as_flag(message: String) -> String {
+    let end = message.find([' ', ':']).unwrap_or(message.len());
+    let flag = message[..end].replace('_', "-");
+    let command = Cli::command();
+    let verbs = command.get_subcommands();
+    let mut flags = verbs
+        .chain([&command])
+        .flat_map(clap::Command::get_arguments);
+    if flag.len() > 1 && flags.any(|own| own.get_long() == Some(flag.as_str())) {
+        return format!("--{flag}{}", &message[end..]);
+    }
+    message
 }
 
 /// What to do, by the flags of the command.
@@ -142,5 +165,38 @@ impl From<std::io::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(e: serde_json::Error) -> Self {
         Self::failed(format!("cannot write JSON: {e}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_is_a_flag_is_called_so() {
+        let said = |message: &str| as_flag(message.to_owned());
+        assert_eq!(
+            said("skip_bad goes with images"),
+            "--skip-bad goes with images"
+        );
+        assert_eq!(said("draws go with labels"), "--draws go with labels");
+        assert_eq!(
+            said("k = 0: must be at least 1"),
+            "k = 0: must be at least 1"
+        );
+        let of_a_recipe = "train.epochs = 0: must be above";
+        assert_eq!(said(of_a_recipe), of_a_recipe);
+        assert_eq!(
+            said("run/ holds a finished run"),
+            "run/ holds a finished run"
+        );
+        assert_eq!(said(""), "");
+    }
+
+    #[test]
+    fn a_hint_is_worded_as_a_flag() {
+        let e = likewise::Error::data("there are no labels").hint(Hint::GiveLabels);
+        let said = Failure::from(e).to_string();
+        assert!(said.contains("there are no labels; give some with --labels FILE"));
     }
 }

@@ -269,7 +269,7 @@ fn what_cannot_be_is_refused() {
         (
             &["doctor", "a.csv", "--skip-bad"],
             2,
-            "skip_bad goes with images",
+            "--skip-bad goes with images",
         ),
         (
             &["doctor", "photos", "--labels", "labels.csv"],
