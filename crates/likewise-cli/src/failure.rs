@@ -142,7 +142,7 @@ fn words(hint: Hint) -> &'static str {
         Hint::SameOrOverwrite => "give those, or --overwrite to begin anew",
         Hint::Index => "build it anew with `likewise index RUN`",
         Hint::ListNames => "`likewise explain` lists all names",
-        Hint::LimitMemory => "--max-memory says what may be used",
+        Hint::LimitMemory => "or say with --max-memory what may be used",
         _ => "see `likewise --help`",
     }
 }

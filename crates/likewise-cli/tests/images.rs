@@ -176,7 +176,7 @@ fn features_of_squeezed_images_are_another_view() {
     let (code, text) = said(at, &[&embed[..], &encoder].concat());
     assert_eq!(code, Some(2), "{text}");
     assert!(
-        text.contains("lite0-squeezed") && text.contains("--squeeze"),
+        text.contains("lite0-squeezed") && text.contains("squeezed or not"),
         "{text}"
     );
     succeeds(at, &[&embed[..], &encoder, &["--squeeze"]].concat());

@@ -175,12 +175,12 @@ impl Estimate {
         };
         let message = match max_memory {
             Some(_) => format!(
-                "this needs about {needed}, but {limit} may be used; allow more, or use fewer \
-                 items, dimensions or neighbours"
+                "this needs about {needed}, but {limit} may be used; use fewer items, dimensions \
+                 or neighbours"
             ),
             None => format!(
                 "this needs about {needed}, and {limit} of memory are free; use fewer items, \
-                 dimensions or neighbours, or say what may be used"
+                 dimensions or neighbours"
             ),
         };
         Err(Error::new(ErrorKind::Memory, message).hint(Hint::LimitMemory))

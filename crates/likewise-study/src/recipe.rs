@@ -431,9 +431,8 @@ impl Recipe {
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = likewise_io::read_text(path, MOST_TEXT)
-            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")))?;
-        let mut recipe =
-            Self::from_toml(&text).map_err(|e| Error::new(e.kind(), format!("{shown}: {e}")))?;
+            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")).placed())?;
+        let mut recipe = Self::from_toml(&text).map_err(|e| e.within(shown))?;
         // What differs from a preset must not go by its name in a report.
         if let (false, Some(stem)) = (named(&text), path.file_stem()) {
             recipe.name = stem.to_string_lossy().into_owned();

@@ -148,7 +148,7 @@ impl Collection {
             },
             None if names.len() == 1 => Ok(0),
             None => {
-                let message = format!("the data have several views ({listed}); choose one");
+                let message = format!("the data have several views ({listed})");
                 Err(Error::new(ErrorKind::Parameter, message).hint(Hint::ChooseView))
             }
         }
