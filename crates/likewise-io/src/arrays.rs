@@ -15,20 +15,13 @@ pub fn to_safetensors(arrays: &Arrays, metadata: &BTreeMap<String, String>) -> R
     let failed = |e: safetensors::SafeTensorError| Error::new(ErrorKind::Value, e.to_string());
     let bytes: Vec<(&str, Dtype, &[usize], Vec<u8>)> = arrays
         .iter()
-        .map(|(name, shape, values)| match values {
-            Values::F32(v) => (
-                name,
-                Dtype::F32,
-                shape,
-                le(v.iter().map(|v| v.to_le_bytes())),
-            ),
-            Values::F64(v) => (
-                name,
-                Dtype::F64,
-                shape,
-                le(v.iter().map(|v| v.to_le_bytes())),
-            ),
-            Values::Bytes(v) => (name, Dtype::U8, shape, v.clone()),
+        .map(|(name, shape, values)| {
+            let dtype = match values {
+                Values::F32(_) => Dtype::F32,
+                Values::F64(_) => Dtype::F64,
+                Values::Bytes(_) => Dtype::U8,
+            };
+            (name, dtype, shape, values.to_le_bytes())
         })
         .collect();
     let views = bytes
@@ -41,10 +34,6 @@ pub fn to_safetensors(arrays: &Arrays, metadata: &BTreeMap<String, String>) -> R
     let metadata: HashMap<String, String> = metadata.clone().into_iter().collect();
     let metadata = (!metadata.is_empty()).then_some(metadata);
     safetensors::serialize(views, metadata).map_err(failed)
-}
-
-fn le<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
-    values.flatten().collect()
 }
 
 /// The arrays of such bytes, and the metadata.

@@ -38,10 +38,10 @@ pub fn digest(path: impl AsRef<Path>) -> Result<String> {
 /// let digest = likewise_io::digest_parts([&b"a"[..], b"bc"]);
 /// assert!(digest.starts_with("ba7816bf8f01cfea"));
 /// ```
-pub fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+pub fn digest_parts(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        hash.update(part);
+        hash.update(part.as_ref());
     }
     hex(&hash.finalize())
 }

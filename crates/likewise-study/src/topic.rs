@@ -165,7 +165,7 @@ const RECIPES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-const RECIPE_SOURCE: &str = include_str!("recipe.rs");
+const RECIPE_SOURCE: &str = include_str!("recipe/preset.rs");
 
 /// A topic or a recipe in a few words.
 fn what(name: &str, topic: Option<Topic>) -> Option<String> {

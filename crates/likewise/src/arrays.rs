@@ -19,6 +19,17 @@ pub enum Values {
     Bytes(Vec<u8>),
 }
 
+impl Values {
+    /// All values in little-endian bytes, as files hold them.
+    pub fn to_le_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::F32(values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            Self::F64(values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
 /// Arrays by their names, in the order of the names.
 ///
 /// ```

@@ -11,6 +11,8 @@
 
 mod closed;
 
+use std::sync::OnceLock;
+
 use ndarray::{Array2, ArrayView2};
 
 pub use closed::Closed;
@@ -81,6 +83,8 @@ pub struct Evidence<'a> {
     pub start: &'a Start,
     /// Unit rows of the start.
     pub rows: ArrayView2<'a, f32>,
+    /// The features along the directions of the start, once a learner has asked for them.
+    pub rotated: &'a OnceLock<Array2<f32>>,
     /// What is to be learned.
     pub targets: &'a Targets,
     /// Super-class of each class; as many as there are classes.
@@ -95,9 +99,15 @@ impl Evidence<'_> {
         self.groups.len()
     }
 
-    /// Features of the fitted items.
-    pub fn fitted(&self) -> Array2<f32> {
-        select_rows(self.features, self.items)
+    /// Features of the fitted items along the directions of the start, centred only. Computed
+    /// once for all rounds.
+    pub fn rotated(&self) -> Result<ArrayView2<'_, f32>> {
+        if let Some(rows) = self.rotated.get() {
+            return Ok(rows.view());
+        }
+        let fitted = select_rows(self.features, self.items);
+        let rows = self.start.rotated(fitted)?;
+        Ok(self.rotated.get_or_init(|| rows).view())
     }
 
     /// Fails where a learner `needs` what is not there.
@@ -174,6 +184,9 @@ pub trait Learn {
     /// What it cannot do without.
     fn needs(&self) -> &'static [Need];
 
+    /// What a learning from this evidence and seed begins as.
+    fn first(&self, evidence: &Evidence, seed: u64) -> Result<First<Self::Model>>;
+
     /// Starts; random steps depend on `seed` and the number of the round alone, so that a
     /// learning that is resumed repeats an undisturbed one.
     fn begin<'a>(
@@ -192,9 +205,6 @@ pub trait Learning {
     ///
     /// Fails where the numbers get out of hand, and when cancelled.
     fn round(&mut self, round: usize, evidence: &Evidence, monitor: &Monitor) -> Result<Round>;
-
-    /// What it begins as; to be asked before the first round.
-    fn first(&self, evidence: &Evidence) -> Result<First<Self::Model>>;
 
     /// The model as it stands.
     fn model(&self, evidence: &Evidence) -> Result<Self::Model>;

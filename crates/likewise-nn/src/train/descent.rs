@@ -23,6 +23,21 @@ impl Learn for Gradient<'_> {
         }
     }
 
+    fn first(&self, evidence: &Evidence, seed: u64) -> Result<First<Model>> {
+        // Beside itself it would be the same, twice as long.
+        let begun = || -> Result<Model> {
+            let state = State::new(self, evidence, None, seed)?;
+            Ok(state.model(self, evidence)?.without_start())
+        };
+        Ok(if self.begins_whitened() {
+            First::LikeStart(begun()?)
+        } else if self.taught {
+            First::Own(begun()?)
+        } else {
+            First::Start
+        })
+    }
+
     fn begin<'a>(
         &'a self,
         evidence: &Evidence,
@@ -51,18 +66,6 @@ impl Learning for Descent<'_> {
     fn round(&mut self, round: usize, evidence: &Evidence, monitor: &Monitor) -> Result<Round> {
         let loss = self.learn(round, evidence, monitor)?;
         Ok(Round { loss })
-    }
-
-    fn first(&self, evidence: &Evidence) -> Result<First<Model>> {
-        // Beside itself it would be the same, twice as long.
-        let begun = || Ok::<_, Error>(self.model(evidence)?.without_start());
-        Ok(if self.how.begins_whitened() {
-            First::LikeStart(begun()?)
-        } else if self.how.taught {
-            First::Own(begun()?)
-        } else {
-            First::Start
-        })
     }
 
     fn model(&self, evidence: &Evidence) -> Result<Model> {

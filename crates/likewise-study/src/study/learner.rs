@@ -64,6 +64,10 @@ impl Learn for Refits<'_> {
         self.0.needs()
     }
 
+    fn first(&self, _: &Evidence, _: u64) -> Result<First<Model>> {
+        Ok(First::Start)
+    }
+
     fn begin<'a>(
         &'a self,
         _: &Evidence,
@@ -97,10 +101,6 @@ impl Learning for Refitting<'_> {
         let model = self.learner.fit(evidence, self.seed, monitor)?.into();
         self.fitted = Some((Some(evidence.targets.clone()), model));
         Ok(Round::default())
-    }
-
-    fn first(&self, _: &Evidence) -> Result<First<Model>> {
-        Ok(First::Start)
     }
 
     fn model(&self, evidence: &Evidence) -> Result<Model> {

@@ -63,7 +63,7 @@ pub(crate) fn run(
 ) -> Result<Trained> {
     first.check(learner.needs())?;
     // A network that labels have taught knows better neighbours than the features do.
-    let begun = learner.begin(&first, rounds.seed)?.first(&first)?;
+    let begun = learner.first(&first, rounds.seed)?;
     let start = match &begun {
         First::Start => first.start.model().into(),
         First::LikeStart(model) | First::Own(model) => model.clone(),

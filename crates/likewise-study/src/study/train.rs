@@ -1,6 +1,7 @@
 //! One training of a draw: the learner, its rounds, what they learn, and by what they are judged.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use likewise::learn::{Evidence, Fit as _, Targets};
 use likewise::{Labels, Monitor};
@@ -41,12 +42,14 @@ impl Ground<'_> {
         let logs = training.judge.is_none();
         let groups = groups(known.classes());
         let labels_alone = labeled(known);
+        let rotated = OnceLock::new();
         let evidence = Evidence {
             features: self.plan.features,
             images: self.images.as_deref(),
             items: &self.train,
             start: &setup.start,
             rows: setup.rows.view(),
+            rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
             graph: setup.graph,

@@ -171,9 +171,9 @@ impl Fit for Rca {
 
     /// The map behind the centred directions of the start, which it weighs itself.
     fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
-        let rows = evidence.start.rotated(evidence.fitted())?;
+        let rows = evidence.rotated()?;
         let targets = evidence.targets;
-        let map = self.fit_weighted(rows.view(), &targets.class, &targets.weight)?;
+        let map = self.fit_weighted(rows, &targets.class, &targets.weight)?;
         let Affine { mean, matrix } = &evidence.start.rotation;
         let whole = Affine {
             mean: mean.clone(),

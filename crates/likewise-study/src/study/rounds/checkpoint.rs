@@ -190,18 +190,17 @@ fn resumed(
 /// SHA-256 of `state` and of all names, shapes and values.
 fn digest(state: &str, arrays: &Arrays) -> String {
     let mut heads = state.to_owned();
-    let mut values = Vec::new();
-    for (name, shape, of) in arrays.iter() {
-        let (kind, bytes): (_, Vec<u8>) = match of {
-            Values::F32(v) => ("f32", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-            Values::F64(v) => ("f64", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-            Values::Bytes(v) => ("bytes", v.clone()),
+    for (name, shape, values) in arrays.iter() {
+        let kind = match values {
+            Values::F32(_) => "f32",
+            Values::F64(_) => "f64",
+            Values::Bytes(_) => "bytes",
         };
         heads.extend([name, " ", kind, &format!(" {shape:?}\n")]);
-        values.push(bytes);
     }
-    let parts = std::iter::once(heads.as_bytes()).chain(values.iter().map(Vec::as_slice));
-    likewise_io::digest_parts(parts)
+    // One array at a time: a network is large.
+    let values = arrays.iter().map(|(_, _, values)| values.to_le_bytes());
+    likewise_io::digest_parts(std::iter::once(heads.into_bytes()).chain(values))
 }
 
 #[cfg(test)]
@@ -283,6 +282,7 @@ mod tests {
             items: &items,
             start: &start,
             rows: rows.view(),
+            rotated: &std::sync::OnceLock::new(),
             targets: &targets,
             groups: &[0, 1, 2],
             graph: None,
