@@ -5,25 +5,18 @@ mod limits;
 mod preset;
 mod written;
 
-use std::path::Path;
-
-use likewise::graph::{KnnGraph, Symmetrize};
-use likewise::learn::Closed;
-use likewise::linear::Rca;
-use likewise::propagate::{Affinity, Dssml, Method, Mixed};
-use likewise_nn::loss::{Angular, ConfidenceProxy, Loss, NormalizedSoftmax};
+use likewise::graph::KnnGraph;
+use likewise::propagate::{Affinity, Method, Mixed};
+use likewise_nn::loss::{ConfidenceProxy, Loss, NormalizedSoftmax};
 use likewise_nn::mine::Mine;
 use likewise_nn::net::{EmbeddingConfig, EncoderConfig};
 use likewise_nn::sample::Sampler;
-use likewise_nn::train::{Confidence, Keep, Optimizer, TrainConfig};
+use likewise_nn::train::{Optimizer, TrainConfig};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use self::head::Learner;
 pub use self::head::{HeadConfig, Residual};
 use crate::{Error, Result};
-
-/// Longest text of a recipe, bytes.
-const MOST_TEXT: u64 = 16 << 20;
 
 /// What the graph is built on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,31 +210,6 @@ impl Recipe {
         })
     }
 
-    /// The recipe in a TOML file: the fields of a [`Recipe`], of which `base` names the recipe
-    /// that gives all others (`mixed-lp` if it is absent). Its name is that of the file unless
-    /// it says another.
-    ///
-    /// ```toml
-    /// base = "affinity-triplet"
-    /// pseudo_labels = "propagation"
-    /// propagation = { method = "lgc" }
-    /// loss = { name = "contextual" }
-    /// head = { residual = { kind = "mlp", hidden = 128 }, keep = 0.0 }
-    /// ```
-    ///
-    /// Fails on a file that cannot be read, and on unknown or wrong fields.
-    pub fn read(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let text = likewise_io::read_text(path, MOST_TEXT)
-            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")).placed())?;
-        let mut recipe = Self::from_toml(&text).map_err(|e| e.within(shown))?;
-        // What differs from a preset must not go by its name in a report.
-        if let (false, Some(stem)) = (named(&text), path.file_stem()) {
-            recipe.name = stem.to_string_lossy().into_owned();
-        }
-        Ok(recipe)
-    }
-
     /// Checks every choice; an error names the field, its value and the rule.
     pub fn validate(&self) -> Result<()> {
         if let Some(eps) = self.whitening
@@ -313,25 +281,6 @@ impl Recipe {
         }
         self.of_pretraining(first).validate()
     }
-
-    /// The pretraining as a recipe of its own.
-    pub(crate) fn of_pretraining(&self, first: &Pretraining) -> Self {
-        Self {
-            encoder: self.encoder.clone(),
-            train: TrainConfig {
-                epochs: first.epochs,
-                optimizer: first.optimizer,
-                learning_rate: first.learning_rate,
-                ..self.train.clone()
-            },
-            ..Self::supervised(first.loss.clone())
-        }
-    }
-}
-
-/// Whether the text of a recipe says its name.
-fn named(text: &str) -> bool {
-    (text.parse::<toml::Table>()).is_ok_and(|table| table.contains_key("name"))
 }
 
 #[cfg(test)]

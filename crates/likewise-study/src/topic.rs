@@ -165,6 +165,9 @@ const RECIPES: [(&str, &str, &str); 6] = [
     ),
 ];
 
+/// Where the file of a recipe is explained.
+const WRITTEN_SOURCE: &str = include_str!("recipe/written.rs");
+
 const RECIPE_SOURCE: &str = include_str!("recipe/preset.rs");
 
 /// A topic or a recipe in a few words.
@@ -184,7 +187,7 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
             "recipes" => format!(
                 "{}\n\n{}\n\nThere are: {}.",
                 of_item(topic.source, "pub struct Recipe {"),
-                of_item(topic.source, "pub fn read("),
+                of_item(WRITTEN_SOURCE, "pub fn read("),
                 Recipe::names().join(", ")
             ),
             _ => explanation(topic.source),

@@ -1,6 +1,15 @@
 //! The recipes that have a name.
 
-use super::*;
+use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::learn::Closed;
+use likewise::linear::Rca;
+use likewise::propagate::{Dssml, Method, Mixed};
+use likewise_nn::loss::{Angular, Loss};
+use likewise_nn::sample::Sampler;
+use likewise_nn::train::{Confidence, Keep, Optimizer, TrainConfig};
+
+use super::{GraphOn, HeadConfig, Pretraining, PseudoLabels, Recipe, Residual};
+use crate::{Error, Result};
 
 /// Items of a class in a batch, for the losses that compare items with each other.
 const PER_CLASS: usize = 4;
@@ -244,6 +253,20 @@ impl Recipe {
                 ..TrainConfig::default()
             },
             ..Self::default()
+        }
+    }
+
+    /// The pretraining as a recipe of its own.
+    pub(crate) fn of_pretraining(&self, first: &Pretraining) -> Self {
+        Self {
+            encoder: self.encoder.clone(),
+            train: TrainConfig {
+                epochs: first.epochs,
+                optimizer: first.optimizer,
+                learning_rate: first.learning_rate,
+                ..self.train.clone()
+            },
+            ..Self::supervised(first.loss.clone())
         }
     }
 }

@@ -1,8 +1,43 @@
 //! Recipes as TOML: a base, and what differs from it.
 
-use super::*;
+use std::path::Path;
+
+use likewise::graph::Symmetrize;
+use likewise::propagate::Method;
+use likewise_nn::net::EmbeddingConfig;
+
+use super::{PseudoLabels, Recipe, Residual};
+use crate::{Error, Result};
+
+/// Longest text of a recipe, bytes.
+const MOST_TEXT: u64 = 16 << 20;
 
 impl Recipe {
+    /// The recipe in a TOML file: the fields of a [`Recipe`], of which `base` names the recipe
+    /// that gives all others (`mixed-lp` if it is absent). Its name is that of the file unless
+    /// it says another.
+    ///
+    /// ```toml
+    /// base = "affinity-triplet"
+    /// pseudo_labels = "propagation"
+    /// propagation = { method = "lgc" }
+    /// loss = { name = "contextual" }
+    /// head = { residual = { kind = "mlp", hidden = 128 }, keep = 0.0 }
+    /// ```
+    ///
+    /// Fails on a file that cannot be read, and on unknown or wrong fields.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = likewise_io::read_text(path, MOST_TEXT)
+            .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")).placed())?;
+        let mut recipe = Self::from_toml(&text).map_err(|e| e.within(shown))?;
+        // What differs from a preset must not go by its name in a report.
+        if let (false, Some(stem)) = (named(&text), path.file_stem()) {
+            recipe.name = stem.to_string_lossy().into_owned();
+        }
+        Ok(recipe)
+    }
+
     /// As [`read`](Self::read), from the text of the file.
     pub fn from_toml(text: &str) -> Result<Self> {
         let wrong = |e: &dyn std::fmt::Display| Error::data(on_one_line(e));
@@ -287,3 +322,8 @@ fn merge(old: &mut toml::Table, new: toml::Table) {
 
 /// What says which kind a table is of.
 const TAGS: [&str; 3] = ["name", "kind", "method"];
+
+/// Whether the text of a recipe says its name.
+fn named(text: &str) -> bool {
+    (text.parse::<toml::Table>()).is_ok_and(|table| table.contains_key("name"))
+}
