@@ -184,7 +184,7 @@ mod tests {
             said("k = 0: must be at least 1"),
             "k = 0: must be at least 1"
         );
-        let of_a_recipe = "train.epochs = 0: must be above";
+        let of_a_recipe = "rounds.epochs = 0: must be above";
         assert_eq!(said(of_a_recipe), of_a_recipe);
         assert_eq!(
             said("run/ holds a finished run"),

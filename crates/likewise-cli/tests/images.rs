@@ -120,9 +120,10 @@ fn a_network_is_trained_on_a_folder_and_reads_other_folders() {
     let scene = scene();
     let at = scene.path();
     let recipe = r#"
-        graph = { k = 5 }
-        encoder = { name = "cifar", frozen_norm = false, head = { kind = "linear", dim = 8 } }
-        train = { epochs = 2, batch = 16, folds = 0, augment = true, weight_decay = 0.0 }
+        pseudo_labels = { graph = { k = 5 } }
+        learner.model = { kind = "network", tuning = { augment = true }, encoder = { name = "cifar", frozen_norm = false, head = { kind = "linear", dim = 8 } } }
+        learner.train = { batch = 16, weight_decay = 0.0 }
+        rounds = { epochs = 2, folds = 0 }
     "#;
     std::fs::write(at.join("net.toml"), recipe).unwrap();
     succeeds(at, &["fit", "photos", "--recipe", "net.toml", "-o", "run"]);
@@ -210,7 +211,8 @@ fn weights_of_another_network_are_refused() {
     let Some(weights) = likewise_testdata::large("weights/efficientnet_lite0.safetensors") else {
         return;
     };
-    let recipe = "encoder = { name = \"resnet18\", head = { kind = \"whitened\", dim = 8 } }";
+    let recipe = "learner.model = { kind = 'network', \
+                  encoder = { name = 'resnet18', head = { kind = 'whitened', dim = 8 } } }";
     std::fs::write(at.join("net.toml"), recipe).unwrap();
     let weights = weights.display().to_string();
     let fit = ["fit", "photos", "--recipe", "net.toml", "-o", "run"];

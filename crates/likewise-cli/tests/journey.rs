@@ -141,7 +141,7 @@ fn a_recipe_without_training_goes_through_the_verbs() {
     };
     std::fs::write(
         at.join("roots.toml"),
-        "base = 'mixed-rca'\nhead = { power = 0.5 }\n",
+        "base = 'mixed-rca'\nstart = { power = 0.5 }\n",
     )
     .unwrap();
     let fitted = fit("roots.toml", "run");
@@ -161,11 +161,11 @@ fn a_recipe_without_training_goes_through_the_verbs() {
     ));
     assert!(!found.to_string().is_empty());
 
-    std::fs::write(at.join("bad.toml"), "base = 'rca'\nhead = { power = 0 }\n").unwrap();
+    std::fs::write(at.join("bad.toml"), "base = 'rca'\nstart = { power = 0 }\n").unwrap();
     let refused = fit("bad.toml", "none");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        said.contains("bad.toml") && said.contains("head.power"),
+        said.contains("bad.toml") && said.contains("start.power"),
         "{said}"
     );
     assert!(!at.join("none").exists());
@@ -556,17 +556,18 @@ fn a_config_file_gives_flags_and_the_command_line_wins() {
     ));
     assert_eq!(answer["k"], 6);
 
-    let recipe = "[recipe]\ngraph_on = \"embedding\"\n[recipe.propagation]\nmethod = \"lgc\"\n";
+    let recipe = "[recipe.pseudo_labels]\non = \"embedding\"\nspread = { method = \"lgc\" }\n";
     fs::write(at.join("recipe.toml"), recipe).unwrap();
     succeeds(
         at,
         &[fit(&data, "run"), vec!["--config", "recipe.toml"]].concat(),
     );
     let config = json(&fs::read_to_string(at.join("run/config.json")).unwrap());
-    assert_eq!(config["recipe"]["propagation"]["method"], "lgc");
-    assert_eq!(config["recipe"]["graph_on"], "embedding");
+    let labels = &config["recipe"]["pseudo_labels"];
+    assert_eq!(labels["spread"]["method"], "lgc");
+    assert_eq!(labels["on"], "embedding");
     assert_eq!(
-        config["recipe"]["train"]["epochs"], 2,
+        config["recipe"]["rounds"]["epochs"], 2,
         "the flag of the command line"
     );
 }

@@ -240,15 +240,15 @@ fn wrong_experiments_get_one_message_and_no_file() {
 const RETRIEVAL: &str = r#"title = "Recipes side by side"
 kind = "retrieval"
 draws = 2
-recipe = { graph = { k = 8 }, train = { epochs = 2, folds = 0, steps = 10 } }
+recipe = { pseudo_labels.graph.k = 8, learner.train.steps = 10, rounds = { epochs = 2, folds = 0 } }
 data = [
   { name = "zer", file = "digits.npz", view = "zer", labels_per_class = 3 },
   { name = "unseen", file = "digits.npz", view = "zer", labels_per_class = 3, split = { classes = { fit = 5, validate = 2 } } },
   { name = "absent", file = "absent.npz" },
 ]
 method = [
-  { name = "Raw", start = "raw" },
-  { name = "Whitened", start = "whitened" },
+  { name = "Raw", baseline = "raw" },
+  { name = "Whitened", baseline = "whitened" },
   { name = "mixed-lp", base = "mixed-lp" },
   { name = "triplet", base = "triplet", data = ["zer"], draws = 1 },
 ]

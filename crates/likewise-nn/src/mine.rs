@@ -65,6 +65,17 @@ impl Mine {
         ]
     }
 
+    /// The name, as it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::All(_) => "all",
+            Self::Hard(_) => "hard",
+            Self::Semihard(_) => "semihard",
+            Self::DistanceWeighted(_) => "distance-weighted",
+            Self::MultiSimilarity(_) => "multi-similarity",
+        }
+    }
+
     /// Checks the parameters; an error names the field, its value and the rule.
     pub fn validate(&self) -> Result<()> {
         match self {

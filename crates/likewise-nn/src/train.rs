@@ -10,6 +10,6 @@ mod memory;
 mod state;
 mod steps;
 
-pub use config::{Confidence, Keep, Optimizer, Schedule, TrainConfig};
+pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;
 pub use memory::Memory;

@@ -1,8 +1,6 @@
 //! `README.md` of a run folder: the model card.
 
-use likewise_nn::net::EmbeddingConfig;
-
-use crate::recipe::{Recipe, Residual};
+use crate::recipe::{Learner, ModelConfig, Recipe};
 use crate::study::{Results, SplitKind};
 use crate::table;
 
@@ -17,46 +15,48 @@ pub(crate) struct Origin<'a> {
 
 /// What the tensors of the model are, and how they make an embedding.
 fn formula(recipe: &Recipe) -> String {
-    let power = recipe.head.power;
+    let power = recipe.start.power;
     let read = if power < 1.0 {
         format!("x = sign(x) |x|^{power}`, `")
     } else {
         String::new()
     };
     let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
-    let mapped = matches!(recipe.head.residual, Residual::Orthogonal { .. });
-    if let Some(encoder) = &recipe.encoder {
-        let map = if mapped {
-            ", then normalise(z map)"
-        } else if matches!(encoder.head, EmbeddingConfig::Whitened { .. }) {
-            "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, sqrt(1 - \
-             keep) z], `keep` as in `config.json` under recipe.head"
-        } else {
-            ""
-        };
-        return format!(
-            "\n`model.safetensors`: the network `{}` under its published names after `backbone.`, its \
-             last layers under `head.`; rows are images of channels x height x width pixels of \
-             0 to 255; embedding z = normalise(network(x)){map}. Where training did not help, \
-             `{start}` instead, and the embedding is s.",
-            encoder.name()
-        );
-    }
-    let learned = match recipe.head.residual {
-        Residual::Closed(_) => {
-            return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+    let Learner::Gradient(gradient) = &recipe.learner else {
+        return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+    };
+    let keep = gradient.head().keep;
+    let learned = match &gradient.model {
+        ModelConfig::Network(network) => {
+            let map = if network.map.is_some() {
+                ", then normalise(z map)".to_owned()
+            } else if network.is_whitened() {
+                format!(
+                    "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, \
+                     sqrt(1 - keep) z] with keep {keep}"
+                )
+            } else {
+                String::new()
+            };
+            return format!(
+                "\n`model.safetensors`: the network `{}` under its published names after \
+                 `backbone.`, its last layers under `head.`; rows are images of channels x height \
+                 x width pixels of 0 to 255; embedding z = normalise(network(x)){map}. Where \
+                 training did not help, `{start}` instead, and the embedding is s.",
+                network.encoder.name()
+            );
         }
-        Residual::Mlp { .. } => {
+        ModelConfig::Mlp(_) => {
             "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
              residual.output.weight)"
         }
-        Residual::Linear => "h = normalise([s, 0] + sqrt(r) s residual.output.weight)",
-        Residual::Orthogonal { .. } => "h = normalise(s residual.output.weight)",
+        ModelConfig::Linear(_) => "h = normalise([s, 0] + sqrt(r) s residual.output.weight)",
+        ModelConfig::Orthogonal(_) => "h = normalise(s residual.output.weight)",
     };
     format!(
         "\n`model.safetensors`: `{start}`, `{learned}` with \
-         r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]`; `keep` stands in \
-         `config.json` under recipe.head. Without `residual.*` tensors the embedding is s."
+         r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]` with keep {keep}. Without \
+         `residual.*` tensors the embedding is s."
     )
 }
 

@@ -7,13 +7,14 @@ use std::time::Instant;
 use likewise::error::Hint;
 use likewise::{Collection, Label, Monitor, Part, View};
 use likewise_nn::net::Weights;
+use likewise_nn::train::TrainConfig;
 
 use crate::card;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, most_neighbors};
 use crate::report::{self, Rows, Thumbnails};
 use crate::run_folder::{
     Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
@@ -300,7 +301,7 @@ pub fn estimate(
     classes: Option<usize>,
 ) -> Estimate {
     let (n, d) = (shape.items, shape.columns);
-    let rank = d.min(recipe.head.rank as f64);
+    let rank = d.min(recipe.start.rank as f64);
     let draws = match (asked.labels_per_class, asked.split) {
         (Some(_), split) if split != Some(SplitKind::Folds) => {
             asked.draws.map_or(DRAWS, NonZeroUsize::get) as f64
@@ -308,15 +309,20 @@ pub fn estimate(
         // Five rounds that keep labels back, and one fit of all with the recipe alone.
         _ => 5.5,
     };
-    let k = recipe.graph.n_neighbors() as f64;
+    let k = recipe.spreading(shape.items as usize).graph.n_neighbors() as f64;
     let classes = classes.map_or(20.0, |c| c as f64);
-    let batches = (n / recipe.train.batch as f64).min(match recipe.train.steps {
+    let train = recipe.learner.gradient().map_or_else(
+        // A fit goes through all items once.
+        TrainConfig::default,
+        |gradient| gradient.train.clone(),
+    );
+    let batches = (n / train.batch as f64).min(match train.steps {
         0 => f64::INFINITY,
         steps => steps as f64,
     });
     // Six products of hidden x rank a row and step, run at a fifth of the speed of large ones.
-    let step = 30.0 * recipe.train.batch as f64 * rank * 256.0;
-    let trainings = 2.0 * draws * (recipe.train.folds as f64 + 1.0);
+    let step = 30.0 * train.batch as f64 * rank * 256.0;
+    let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
     shape
         .read()
@@ -324,20 +330,26 @@ pub fn estimate(
         .graph(n, rank, k)
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
-        .stage(0.0, trainings * recipe.train.epochs as f64 * batches * step)
+        .stage(
+            0.0,
+            trainings * recipe.rounds.epochs as f64 * batches * step,
+        )
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
 }
 
 /// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.
 pub fn limit_neighbors(recipe: &mut Recipe, items: f64, monitor: &Monitor) {
-    let most = (items as usize / 10).max(1);
-    let k = recipe.graph.n_neighbors();
+    let most = most_neighbors(items as usize);
+    let Some(propagation) = recipe.pseudo_labels.propagation_mut() else {
+        return;
+    };
+    let k = propagation.graph.n_neighbors();
     if k > most {
         monitor.warn(format!(
             "{k} neighbours are many for {items} items; using {most}"
         ));
-        recipe.graph = recipe.graph.clone().k(most);
+        propagation.graph = propagation.graph.clone().k(most);
     }
 }
 

@@ -5,7 +5,7 @@ mod device;
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
-use likewise_study::recipe::GraphOn;
+use likewise_study::recipe::On;
 use likewise_study::study::{Plan, Protocol, SplitKind, Study};
 use ndarray::{Array2, ArrayView2};
 
@@ -54,8 +54,8 @@ fn corners(n: usize, word: impl Fn(usize) -> &'static str) -> Collection {
 
 fn quick() -> Recipe {
     let mut recipe = Recipe::default();
-    recipe.graph = recipe.graph.k(5);
-    recipe.train.epochs = 2;
+    recipe.set_neighbors(5).unwrap();
+    recipe.rounds.epochs = 2;
     recipe
 }
 
@@ -90,7 +90,7 @@ fn hidden_labels_do_not_reach_the_model() {
     let collection = digits();
     let features = collection.view(Some("zer")).unwrap().matrix.view();
     let mut recipe = quick();
-    recipe.whitening = Some(1.0);
+    recipe.start.shrinkage = Some(1.0);
     let protocol = Protocol {
         split: SplitKind::Given,
         nmi: false,
@@ -133,14 +133,18 @@ fn a_graph_on_the_embedding_and_the_paper_preset_run() {
         ..Protocol::default()
     };
     let mut paper = Recipe::paper();
-    paper.train.epochs = 3;
-    paper.train.labeled_epochs = 1;
+    paper.rounds.epochs = 3;
+    paper
+        .pseudo_labels
+        .propagation_mut()
+        .unwrap()
+        .labeled_epochs = 1;
     let mut embedding = quick();
-    embedding.graph_on = GraphOn::Embedding;
+    embedding.pseudo_labels.propagation_mut().unwrap().on = On::Embedding;
     for recipe in [paper, embedding] {
         let study = run(&collection, features, &recipe, &protocol).unwrap();
         let log = &study.results.per_draw[0].training;
-        assert_eq!(log.len(), recipe.train.epochs + 1);
+        assert_eq!(log.len(), recipe.rounds.epochs + 1);
         assert!(
             log.iter()
                 .skip(1)

@@ -38,8 +38,8 @@ fn folds() -> Protocol {
 
 fn quick() -> Recipe {
     let mut recipe = Recipe::default();
-    recipe.graph = recipe.graph.k(8);
-    recipe.train.epochs = 3;
+    recipe.set_neighbors(8).unwrap();
+    recipe.rounds.epochs = 3;
     recipe
 }
 
@@ -330,7 +330,7 @@ fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
     });
     let labels = Labels::from_integers((0..480).map(|i| i % 20));
     let mut recipe = quick();
-    recipe.head.rank = 4;
+    recipe.start.rank = 4;
     let protocol = Protocol {
         refit: true,
         nmi: false,

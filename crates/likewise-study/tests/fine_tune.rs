@@ -5,10 +5,14 @@ mod device;
 use likewise::eval::ranking::Measure;
 use likewise::eval::summary::Run;
 use likewise::images::PixelRows;
+use likewise::propagate::{Method, Mixed};
 use likewise::{Collection, Labels, Monitor, View, seed};
 use likewise_nn::net::{Architecture, EmbeddingConfig, EncoderConfig};
 use likewise_nn::train::TrainConfig;
-use likewise_study::recipe::{GraphOn, HeadConfig, Pretraining, Residual};
+use likewise_study::recipe::{
+    Affinity, GradientConfig, Keep, Learner, ModelConfig, NetworkConfig, On, Orthogonal,
+    Pretraining, Propagation, PseudoLabels, RoundsConfig, StartConfig,
+};
 use likewise_study::study::{Plan, Protocol};
 use likewise_study::{Model, Recipe};
 use ndarray::{Array2, Array4};
@@ -23,6 +27,22 @@ fn images(n: usize) -> Array2<f32> {
         let noise = (i * 31 + at * 17) % 97;
         (if bright { 120.0 } else { 40.0 }) + noise as f32
     })
+}
+
+fn start(standardize: bool) -> StartConfig {
+    StartConfig {
+        shrinkage: Some(0.5),
+        standardize: Some(standardize),
+        ..StartConfig::default()
+    }
+}
+
+fn rounds(epochs: usize) -> RoundsConfig {
+    RoundsConfig {
+        epochs,
+        folds: 0,
+        ..RoundsConfig::default()
+    }
 }
 
 fn network(head: EmbeddingConfig) -> EncoderConfig {
@@ -56,20 +76,29 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     collection.labels = Some(Labels::from_integers((0..300).map(|i| i % 2)));
     let recipe = |dim, epochs| {
         let mut recipe = Recipe {
-            encoder: Some(network(EmbeddingConfig::Whitened { dim })),
-            whitening: Some(0.5),
-            standardize: Some(true),
-            graph_on: GraphOn::Embedding,
-            train: TrainConfig {
-                epochs,
-                folds: 0,
-                batch: 16,
-                learning_rate: 1e-3,
-                ..TrainConfig::default()
-            },
+            start: start(true),
+            pseudo_labels: Propagation {
+                on: On::Embedding,
+                spread: Method::Mixed(Mixed::default()),
+                ..Propagation::default()
+            }
+            .into(),
+            learner: Learner::Gradient(Box::new(GradientConfig {
+                model: ModelConfig::Network(Box::new(NetworkConfig {
+                    encoder: network(EmbeddingConfig::Whitened { dim }),
+                    ..NetworkConfig::default()
+                })),
+                train: TrainConfig {
+                    batch: 16,
+                    learning_rate: 1e-3,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            })),
+            rounds: rounds(epochs),
             ..Recipe::default()
         };
-        recipe.graph = recipe.graph.k(5);
+        recipe.set_neighbors(5).unwrap();
         recipe
     };
     let protocol = Protocol {
@@ -116,8 +145,12 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
 
     // Frozen layers stay to the bit, the others do not.
     let mut part = recipe(16, 1);
-    part.encoder.as_mut().unwrap().frozen_layers = 2;
-    part.train.augment = true;
+    part.encoder_mut().unwrap().frozen_layers = 2;
+    let moved = &mut part.learner.gradient_mut().unwrap().model;
+    let ModelConfig::Network(tuned) = moved else {
+        panic!("a network");
+    };
+    tuned.tuning.augment = true;
     let whole = plan(&part, Some(&rows));
     let study = whole.run(&silent).unwrap();
     let Model::Network(deep) = &study.model else {
@@ -163,26 +196,38 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
     let ids = (0..300).map(|i| i.to_string()).collect();
     let mut collection = Collection::new(ids, vec![view]).unwrap();
     collection.labels = Some(Labels::from_integers((0..300).map(|i| i % 2)));
-    let recipe = |first: Option<usize>, epochs, graph_on| Recipe {
-        encoder: Some(network(EmbeddingConfig::None)),
-        head: HeadConfig {
-            residual: Residual::Orthogonal { dim: 8 },
-            ..HeadConfig::default()
-        },
-        pretraining: first.map(|epochs| Pretraining {
-            epochs,
-            ..Pretraining::default()
-        }),
-        whitening: Some(0.5),
-        standardize: Some(false),
-        graph_on,
-        train: TrainConfig {
-            epochs,
-            folds: 0,
-            steps: 10,
-            ..Recipe::affinity_triplet().train
-        },
-        ..Recipe::affinity_triplet()
+    let recipe = |first: Option<usize>, epochs, on| {
+        let mut gradient = Recipe::affinity_triplet()
+            .learner
+            .gradient()
+            .unwrap()
+            .clone();
+        gradient.train.steps = 10;
+        gradient.model = ModelConfig::Network(Box::new(NetworkConfig {
+            encoder: network(EmbeddingConfig::None),
+            map: Some(Orthogonal {
+                dim: 8,
+                ..Orthogonal::default()
+            }),
+            pretraining: first.map(|epochs| Pretraining {
+                epochs,
+                ..Pretraining::default()
+            }),
+            ..NetworkConfig::default()
+        }));
+        Recipe {
+            start: start(false),
+            pseudo_labels: PseudoLabels::Affinity(Affinity {
+                on,
+                ..Affinity::default()
+            }),
+            learner: Learner::Gradient(Box::new(gradient)),
+            rounds: RoundsConfig {
+                keep: Keep::Best,
+                ..rounds(epochs)
+            },
+            ..Recipe::affinity_triplet()
+        }
     };
     let protocol = Protocol {
         labels_per_class: Some(10),
@@ -208,7 +253,7 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
         bench.run(recipe, 0, &Monitor::silent()).unwrap()
     };
     let recall = |run: &Run| run.ranking.mean(Measure::Recall(1)).unwrap();
-    let embedding = GraphOn::Embedding;
+    let embedding = On::Embedding;
 
     let random = run(&recipe(None, 0, embedding), false).kept;
     let taught = run(&recipe(Some(8), 0, embedding), false).kept;
@@ -218,8 +263,15 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
     // The first triplets are those of the network that the labels gave.
     let own = recipe(Some(2), 1, embedding);
     let measured = run(&own, true);
-    let other = run(&recipe(Some(2), 1, GraphOn::Feature), false).log;
-    assert_ne!(measured.log.training[1].loss, other.training[1].loss);
+    let loss = |recipe: &Recipe| run(recipe, false).log.training[1].loss;
+    assert_ne!(
+        measured.log.training[1].loss,
+        loss(&recipe(Some(2), 1, On::Start))
+    );
+    // Without any that taught it, they are those of the features, unless asked for.
+    let untaught = |on| loss(&recipe(None, 1, on));
+    assert_eq!(untaught(embedding), untaught(On::Start));
+    assert_ne!(untaught(embedding), untaught(On::Model));
 
     // Kept, like all of a training.
     let first = "draw-0-recipe-final-pretraining.safetensors";
@@ -232,18 +284,28 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
 
 #[test]
 fn pretraining_without_a_network_of_its_own_is_refused() {
-    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
-    assert!(said("pretraining = { epochs = 3 }").contains("needs an encoder"));
-    let whitened = "encoder = { name = 'mnist', head = { kind = 'whitened', dim = 8 } }\n";
-    let text = format!("{whitened}pretraining = {{ epochs = 3 }}");
-    assert!(said(&text).contains("whitened"), "{}", said(&text));
-    let plain = "encoder = { name = 'mnist' }\n";
-    let text = format!("{plain}pretraining = {{ epochs = 0 }}");
-    assert!(
-        said(&text).contains("pretraining.epochs"),
-        "{}",
-        said(&text)
-    );
-    let text = format!("{plain}pretraining = {{ learning_rate = -1.0 }}");
-    assert!(said(&text).contains("learning_rate"), "{}", said(&text));
+    let said = |network: &str| {
+        let text = format!("learner.model = {{ {network} }}");
+        Recipe::from_toml(&text).unwrap_err().to_string()
+    };
+    let message = said("pretraining = { epochs = 3 }");
+    assert!(message.contains("pretraining"), "{message}");
+    for (network, words) in [
+        (
+            "encoder = { name = 'mnist', head = { kind = 'whitened', dim = 8 } }, \
+             pretraining = { epochs = 3 }",
+            "whitened",
+        ),
+        (
+            "encoder = { name = 'mnist' }, pretraining = { epochs = 0 }",
+            "learner.model.pretraining.epochs",
+        ),
+        (
+            "encoder = { name = 'mnist' }, pretraining = { learning_rate = -1.0 }",
+            "learner.model.pretraining.learning_rate",
+        ),
+    ] {
+        let message = said(&format!("kind = 'network', {network}"));
+        assert!(message.contains(words), "{message}");
+    }
 }

@@ -4,6 +4,7 @@
 
 mod device;
 
+use likewise::graph::KnnGraph;
 use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
 use likewise::{Collection, Monitor, View};
@@ -13,7 +14,10 @@ use likewise_nn::mine::Mine;
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::TrainConfig;
 use likewise_study::Recipe;
-use likewise_study::recipe::{AffinityLabels, HeadConfig, PseudoLabels, Residual};
+use likewise_study::recipe::{
+    Affinity, GradientConfig, Learner, Linear, Mlp, ModelConfig, On, Oracle, Orthogonal,
+    Propagation, PseudoLabels, RoundsConfig, StartConfig,
+};
 use likewise_study::study::{Plan, Protocol, Study};
 use ndarray::Axis;
 
@@ -61,25 +65,33 @@ const EPOCHS: usize = 5;
 
 fn base() -> Recipe {
     let mut recipe = Recipe {
-        whitening: Some(1.0),
-        standardize: Some(false),
-        affinity: AffinityLabels {
-            k: 6,
-            ..AffinityLabels::default()
+        start: StartConfig {
+            shrinkage: Some(1.0),
+            standardize: Some(false),
+            rank: 32,
+            ..StartConfig::default()
         },
-        train: TrainConfig {
+        rounds: RoundsConfig {
             epochs: EPOCHS,
-            // All items in one batch: the loss of one epoch compares with that of another.
-            batch: 1000,
-            steps: 2,
             folds: 0,
-            learning_rate: 3e-3,
-            ..TrainConfig::default()
+            ..RoundsConfig::default()
         },
+        learner: learner(GradientConfig::default()),
         ..Recipe::default()
     };
-    recipe.graph = recipe.graph.k(6);
+    recipe.set_neighbors(6).unwrap();
     recipe
+}
+
+/// With all items in one batch: the loss of one epoch compares with that of another.
+fn learner(gradient: GradientConfig) -> Learner {
+    let train = TrainConfig {
+        batch: 1000,
+        steps: 2,
+        learning_rate: 3e-3,
+        ..gradient.train
+    };
+    Learner::Gradient(Box::new(GradientConfig { train, ..gradient }))
 }
 
 /// The loss of the first and of the best later epoch.
@@ -96,13 +108,17 @@ fn check(study: &Study, name: &str) {
     assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
 }
 
-fn sources() -> Vec<(String, PseudoLabels, Method)> {
-    let mut sources: Vec<(String, PseudoLabels, Method)> = [
+fn sources() -> Vec<(String, PseudoLabels)> {
+    let mut sources: Vec<(String, PseudoLabels)> = [
         PseudoLabels::None,
-        PseudoLabels::Affinity,
-        PseudoLabels::Oracle,
+        PseudoLabels::Affinity(Affinity {
+            on: On::Start,
+            k: 6,
+            ..Affinity::default()
+        }),
+        PseudoLabels::Oracle(Oracle::default()),
     ]
-    .map(|source| (format!("{source:?}"), source, Method::default()))
+    .map(|source| (source.kind().to_owned(), source))
     .to_vec();
     for name in Method::NAMES {
         let method = Method::named(name).unwrap();
@@ -110,40 +126,50 @@ fn sources() -> Vec<(String, PseudoLabels, Method)> {
         if (method.abilities().iter()).any(|a| matches!(a, Ability::Dense { .. })) {
             continue;
         }
-        sources.push(((*name).into(), PseudoLabels::Propagation, method));
+        let propagation = Propagation {
+            graph: KnnGraph::new().k(6),
+            spread: method,
+            ..Propagation::default()
+        };
+        sources.push(((*name).into(), propagation.into()));
     }
     sources
 }
 
-fn heads() -> [HeadConfig; 3] {
+fn heads() -> [ModelConfig; 3] {
+    let keep = 0.3;
     [
-        Residual::Linear,
-        Residual::Mlp { hidden: 32 },
-        Residual::Orthogonal { dim: 16 },
+        ModelConfig::Linear(Linear { keep, width: 32 }),
+        ModelConfig::Mlp(Mlp {
+            hidden: 32,
+            keep,
+            width: 32,
+        }),
+        ModelConfig::Orthogonal(Orthogonal {
+            dim: 16,
+            keep,
+            ..Orthogonal::default()
+        }),
     ]
-    .map(|residual| HeadConfig {
-        residual,
-        rank: 32,
-        width: 32,
-        ..HeadConfig::default()
-    })
 }
 
 /// Every source with every loss, and each of both with every head: heads take turns.
 #[test]
 fn every_two_of_source_loss_and_head_go_together() {
     let collection = digits();
-    for (i, (source, pseudo_labels, propagation)) in sources().into_iter().enumerate() {
+    for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
         for (j, loss) in Loss::all().into_iter().enumerate() {
             let heads = heads();
             let head = heads[(i + j) % heads.len()].clone();
-            let name = format!("{source} x {} x {:?}", loss.name(), head.residual);
+            let name = format!("{source} x {} x {head:?}", loss.name());
             let recipe = Recipe {
                 name: name.clone(),
-                pseudo_labels,
-                propagation: propagation.clone(),
-                head,
-                loss,
+                pseudo_labels: pseudo_labels.clone(),
+                learner: learner(GradientConfig {
+                    model: head,
+                    loss,
+                    ..GradientConfig::default()
+                }),
                 ..base()
             };
             check(&run(&collection, &recipe), &name);
@@ -159,19 +185,14 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         let each = sources().into_iter();
         each.map(move |source| (learner.clone(), source))
     });
-    for (learner, (source, pseudo_labels, propagation)) in pairs {
+    for (learner, (source, pseudo_labels)) in pairs {
         let name = format!("{source} x {}", learner.name());
-        let mut recipe = Recipe {
+        let recipe = Recipe {
             pseudo_labels,
-            propagation,
             name: name.clone(),
-            head: HeadConfig {
-                residual: Residual::Closed(learner),
-                ..HeadConfig::default()
-            },
+            learner: Learner::Closed(learner),
             ..Recipe::mixed_rca()
         };
-        (recipe.graph, recipe.affinity.k) = (base().graph, 6);
         let study = run(&collection, &recipe);
         let metrics = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
         let (own, whitened) = (
@@ -191,9 +212,12 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
     for miner in Mine::all() {
         let recipe = Recipe {
             name: format!("{miner:?}"),
-            miner: Some(miner),
-            sampler: per_class,
-            loss: loss.clone(),
+            learner: learner(GradientConfig {
+                miner: Some(miner),
+                sampler: per_class,
+                loss: loss.clone(),
+                ..GradientConfig::default()
+            }),
             ..base()
         };
         check(&run(&collection, &recipe), &recipe.name);
@@ -207,13 +231,19 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
         },
     ];
     for sampler in samplers {
-        let mut recipe = Recipe {
+        let recipe = Recipe {
             name: format!("{sampler:?}"),
-            sampler,
-            loss: loss.clone(),
+            learner: learner(GradientConfig {
+                sampler,
+                loss: loss.clone(),
+                train: TrainConfig {
+                    memory: 100,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            }),
             ..base()
         };
-        recipe.train.memory = 100;
         check(&run(&collection, &recipe), &recipe.name);
     }
 }

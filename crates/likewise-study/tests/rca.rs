@@ -6,8 +6,7 @@ use likewise::linear::Rca;
 use likewise::linear::whitening::Spectrum;
 use likewise::matrix::{l2_normalize, select_rows};
 use likewise::{Collection, Labels, Monitor, View, seed};
-use likewise_nn::net::{Architecture, EncoderConfig};
-use likewise_study::recipe::PseudoLabels;
+use likewise_study::recipe::{Oracle, PseudoLabels};
 use likewise_study::study::{Plan, Protocol, SplitKind, Study};
 use likewise_study::{Model, Recipe};
 use ndarray::Array2;
@@ -100,7 +99,7 @@ fn the_embedding_is_that_of_the_closed_form() {
     let collection = collection(x.clone(), labels.clone());
     let mut recipe = Recipe::named("rca").unwrap();
     // Nothing chooses between the start and the fit.
-    recipe.train.folds = 0;
+    recipe.rounds.folds = 0;
     let study = run(&collection, &recipe, &protocol(None, SplitKind::Item)).unwrap();
     let fitted = select_rows(x.view(), &study.train);
     // Which columns count is chosen by validation.
@@ -136,7 +135,7 @@ fn a_power_is_that_of_the_features() {
     for name in ["rca", "multi-similarity"] {
         let plain = Recipe::named(name).unwrap();
         let mut power = plain.clone();
-        power.head.power = 0.5;
+        power.start.power = 0.5;
         let protocol = protocol(Some(4), SplitKind::Item);
         let one = run(&collection(x.clone(), labels.clone()), &power, &protocol).unwrap();
         let other = run(
@@ -171,23 +170,19 @@ fn one_label_a_class_leaves_the_centred_features() {
 fn what_does_not_go_together_is_said() {
     let said = |recipe: &Recipe| recipe.validate().unwrap_err().to_string();
     let mut recipe = Recipe::mixed_rca();
-    recipe.head.power = 1.5;
-    assert!(said(&recipe).contains("head.power"));
-    recipe.head.power = f64::NAN;
-    assert!(said(&recipe).contains("head.power"));
-    let mut recipe = Recipe {
-        encoder: Some(EncoderConfig::of(Architecture::Mnist)),
-        ..Recipe::mixed_rca()
-    };
-    assert!(said(&recipe).contains("head.residual.kind"));
-    recipe.head = Recipe::default().head;
-    recipe.head.power = 0.5;
-    assert!(said(&recipe).contains("head.power"));
-    let text = "head = { residual = { kind = 'rca', shrinkage = 2.0 } }";
+    recipe.start.power = 1.5;
+    assert!(said(&recipe).contains("start.power"));
+    recipe.start.power = f64::NAN;
+    assert!(said(&recipe).contains("start.power"));
+    let text = "start.power = 0.5\n\
+                learner.model = { kind = 'network', encoder = { name = 'mnist' } }";
     let refused = Recipe::from_toml(text).unwrap_err().to_string();
-    assert!(refused.contains("rca.shrinkage"), "{refused}");
+    assert!(refused.contains("start.power"), "{refused}");
+    let text = "learner = { kind = 'rca', shrinkage = 2.0 }";
+    let refused = Recipe::from_toml(text).unwrap_err().to_string();
+    assert!(refused.contains("shrinkage"), "{refused}");
     let recipe = Recipe {
-        pseudo_labels: PseudoLabels::Oracle,
+        pseudo_labels: PseudoLabels::Oracle(Oracle::default()),
         ..Recipe::mixed_rca()
     };
     recipe.validate().unwrap();

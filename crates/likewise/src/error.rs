@@ -131,6 +131,22 @@ impl Error {
         self
     }
 
+    /// The same error of a parameter, by its path from further out: `keep` is then
+    /// `learner.model.keep`. Any other error stays as it is.
+    ///
+    /// ```
+    /// use likewise::Error;
+    /// let e = Error::parameter("keep", 2, "must be below 1").under("head.");
+    /// assert_eq!(e.to_string(), "head.keep = 2: must be below 1");
+    /// ```
+    #[must_use]
+    pub fn under(mut self, path: &str) -> Self {
+        if self.kind == ErrorKind::Parameter {
+            self.message.insert_str(0, path);
+        }
+        self
+    }
+
     /// The same error, whose message says where already.
     #[must_use]
     pub fn placed(mut self) -> Self {

@@ -22,11 +22,11 @@ const RECIPES: [&str; 11] = [
 
 /// A small head, so that a fit takes no time; what the seeds of a run are made with, too.
 pub(super) const SMALL: &str = "base = \"mixed-lp\"\n\
-    graph_on = \"feature\"\n\
-    [head]\nkeep = 0.3\nrank = 4\nwidth = 4\npower = 1.0\n\
-    [head.residual]\nkind = \"mlp\"\nhidden = 8\n\
-    [graph]\nk = 5\n\
-    [train]\nepochs = 1\nsteps = 5\nbatch = 16\nfolds = 2\nlearning_rate = 0.001\n";
+    [start]\nrank = 4\npower = 1.0\n\
+    [pseudo_labels]\nkind = \"propagation\"\non = \"start\"\ngraph = { k = 5 }\n\
+    [learner.model]\nkind = \"mlp\"\nhidden = 8\nkeep = 0.3\nwidth = 4\n\
+    [learner.train]\nsteps = 5\nbatch = 16\nlearning_rate = 0.001\n\
+    [rounds]\nepochs = 1\nfolds = 2\n";
 
 pub(super) fn recipes(place: &Place) -> Result<Mutated> {
     let mut seeds = vec![SMALL.to_owned()];
@@ -78,7 +78,7 @@ pub(super) fn files_of_flags() -> Mutated {
         (
             "fit x.csv --config c.toml --epochs 1 --draws 1 -o out",
             "threads = 1\nlabels-per-class = 5\nk = 5\ngate = [\"recall@1=0.1\"]\nsplit = \"item\"\n\
-             [recipe]\ngraph_on = \"feature\"\n[recipe.head]\nrank = 4\nwidth = 4\n",
+             [recipe.start]\nrank = 4\n[recipe.learner.model]\nwidth = 4\n",
         ),
         (
             "eval x.csv --config c.toml",
@@ -104,7 +104,7 @@ pub(super) fn experiments() -> Mutated {
     // Nothing bounds the epochs of an experiment but its file, so they are not in it.
     let retrieval = format!(
         "{head}kind = \"retrieval\"\n\
-         [recipe.train]\nfolds = 0\nbatch = 8\n\
+         [recipe]\nrounds.folds = 0\nlearner.train.batch = 8\n\
          [[data]]\nname = \"x\"\nfile = \"x.csv\"\nsplit = \"item\"\nlabels_per_class = 5\n\
          [[method]]\nname = \"a\"\nbase = \"mixed-lp\"\n\
          [[method]]\nname = \"b\"\nbase = \"rca\"\n"

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     if path.parent().is_some_and(|folder| is_same(folder, out)) {
         check_output(Some(path), &[])?;
     }
-    let (collection, trained, pretrained) = match &recipe.encoder {
+    let (collection, trained, pretrained) = match recipe.encoder() {
         Some(config) if source.is_images() => {
             let weights = source.pretrained(config)?;
             let (collection, trained) = source.load_trained(config, &at.env)?;
@@ -160,19 +160,19 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
         recipe = recipe.with(own.clone()).map_err(broken)?;
     }
     if let Some(epochs) = args.epochs {
-        recipe.train.epochs = epochs;
+        recipe.rounds.epochs = epochs;
     }
     if let Some(k) = args.k {
-        recipe.graph = recipe.graph.k(k);
+        recipe.set_neighbors(k)?;
     }
-    if let Some(encoder) = &mut recipe.encoder {
+    if let Some(encoder) = recipe.encoder_mut() {
         let images = &args.data.images;
         encoder.squeeze |= images.squeeze;
         if let (Some(asked), Some(own)) = (images.side, encoder.side)
             && asked != own
         {
             return Err(Failure::usage(format!(
-                "--side {asked}, but {own} is the encoder.side of the recipe; give one of them"
+                "--side {asked}, but {own} is the side of the recipe's encoder; give one of them"
             )));
         }
         encoder.side = images.side.or(encoder.side);

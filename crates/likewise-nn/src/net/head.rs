@@ -103,7 +103,7 @@ impl HeadConfig {
     pub fn validate(&self) -> Result<()> {
         if !(0.0..1.0).contains(&self.keep) {
             return Err(Error::parameter(
-                "head.keep",
+                "keep",
                 self.keep,
                 "must be at least 0 and below 1",
             ));
@@ -113,8 +113,7 @@ impl HeadConfig {
             Residual::Orthogonal { dim: 0 } => "dim",
             _ => return Ok(()),
         };
-        let field = format!("head.residual.{zero}");
-        Err(Error::parameter(&field, 0, "must be at least 1"))
+        Err(Error::parameter(zero, 0, "must be at least 1"))
     }
 }
 

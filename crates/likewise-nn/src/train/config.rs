@@ -2,18 +2,21 @@
 
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
-use likewise::linear::Stiefel;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
 /// What turns gradients into steps.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Optimizer {
     /// Adam with decoupled weight decay.
-    #[default]
-    AdamW,
+    AdamW {
+        /// What is added to the root of a step's divisor, above 0. Large values (authors of
+        /// losses with proxies print .01 and 1) make it more like plain descent.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+    },
     /// Stochastic gradient descent.
     Sgd {
         /// Share of the last step that is kept, 0 to below 1.
@@ -21,11 +24,21 @@ pub enum Optimizer {
     },
 }
 
+fn epsilon() -> f64 {
+    1e-8
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Self::AdamW { epsilon: epsilon() }
+    }
+}
+
 impl Optimizer {
     pub(super) fn init(self, decay: f64) -> ModuleOptimizer {
         match self {
-            Self::AdamW => {
-                let config = AdamWConfig::new().with_epsilon(1e-8);
+            Self::AdamW { epsilon } => {
+                let config = AdamWConfig::new().with_epsilon(epsilon as f32);
                 config.with_weight_decay(decay as f32).init()
             }
             Self::Sgd { momentum } => {
@@ -78,67 +91,27 @@ impl Schedule {
     }
 }
 
-/// Which epoch is kept, where validation can tell epochs apart; else all of them run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Keep {
-    /// The last one within one standard error of the best; the untrained start where nothing is
-    /// better than it by more than that. For few labels, whose highest point is an accident.
-    #[default]
-    NearBest,
-    /// The one with the highest score, the first of several, and never the start, as papers
-    /// print it.
-    Best,
-    /// The last one, whatever validation says: what was trained, as it was trained.
-    Last,
-}
-
-/// What a confidence weighs in the loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Confidence {
-    /// That of a pseudo-label divided by the largest of all; known labels weigh 1.
-    #[default]
-    Relative,
-    /// As it is, also of known labels, which weigh what the spread scores say of them: eq. (27)
-    /// of Zhuang & Moulin (CVPR 2023). **Not** for scores that are nearly alike in all classes,
-    /// such as those of harmonic propagation: all weights are next to 0 then, and an optimizer
-    /// that has learned from labels of weight 1 before hardly moves.
-    Plain,
-}
-
-/// Settings of the training loop.
+/// Batches, steps and step sizes of a learning by gradients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Most epochs; validation may choose an earlier one. 0: an encoder stays as it begins.
-    pub epochs: usize,
-    /// Epochs on the labeled items alone before pseudo-labels join; below `epochs`, of which
-    /// they are a part.
-    pub labeled_epochs: usize,
-    /// How often an epoch on known labels alone goes through them, at least 1: a handful of
-    /// labels makes one batch, and one step an epoch teaches little. Papers go through once.
-    pub labeled_passes: usize,
-    /// Which epoch is kept.
-    pub keep: Keep,
     /// Items a step; triplets a step where there are explicit ones.
     pub batch: usize,
     /// Most steps an epoch; 0 means that an epoch goes through all items. Large
     /// collections are learned as well from a part of them, and validation, which looks
     /// after every epoch, gets a finer choice.
     pub steps: usize,
+    /// How often an epoch on known labels alone goes through them, at least 1: a handful of
+    /// labels makes one batch, and one step an epoch teaches little. Papers go through once.
+    pub labeled_passes: usize,
     /// What turns gradients into steps.
     pub optimizer: Optimizer,
-    /// Step size of the head.
+    /// Step size.
     pub learning_rate: f64,
     /// How the step size changes.
     pub schedule: Schedule,
     /// Step size of the proxies, as a multiple of `learning_rate`.
     pub proxy_factor: f64,
-    /// Step size of the encoder below its head, as a multiple of `learning_rate`; 0 freezes it.
-    pub backbone_factor: f64,
-    /// First epochs in which the encoder below its head stands still.
-    pub warm_up: usize,
     /// Decoupled weight decay of head and encoder; it pulls a residual to zero.
     pub weight_decay: f64,
     /// Largest length of the gradient of all parameters together; 0: no limit.
@@ -150,62 +123,65 @@ pub struct TrainConfig {
     pub average: f64,
     /// Rows of past batches that pair losses see as further positives and negatives.
     pub memory: usize,
-    /// Epochs without a better validation score after which training stops; 0: never.
-    pub patience: usize,
-    /// Effective rank of the embedding below which training stops as collapsed; 0: never.
-    pub collapse: f64,
-    /// Whether images are moved and mirrored at random.
-    pub augment: bool,
-    /// How an orthonormal map is fitted at each step.
-    pub map: Stiefel,
-    /// What a confidence weighs.
-    pub confidence: Confidence,
-    /// Weight of a pseudo-label: its confidence, as `confidence` says, to this power.
-    pub confidence_power: f64,
-    /// Whether each item also weighs by how rare its class is among labels and pseudo-labels:
-    /// Iscen et al. (CVPR 2019), eq. (12)-(13).
-    pub class_weights: bool,
-    /// Folds of the cross-validation over the known labels, used where the split has no
-    /// validation part. 0 or 1: none, all epochs are run.
-    pub folds: usize,
 }
 
 impl Default for TrainConfig {
     fn default() -> Self {
         Self {
-            epochs: 10,
-            labeled_epochs: 0,
-            labeled_passes: 10,
-            keep: Keep::NearBest,
             batch: 64,
             steps: 200,
-            optimizer: Optimizer::AdamW,
+            labeled_passes: 10,
+            optimizer: Optimizer::default(),
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
             proxy_factor: 10.0,
-            backbone_factor: 1.0,
-            warm_up: 0,
             weight_decay: 1e-4,
             clip: 0.0,
             accumulate: 1,
             average: 0.0,
             memory: 0,
-            patience: 0,
-            collapse: 0.0,
-            augment: false,
-            map: Stiefel::new(),
-            confidence: Confidence::Relative,
-            confidence_power: 2.0,
-            class_weights: false,
-            folds: 3,
         }
     }
 }
 
+/// How the weights of an encoder move, beside those of the layers behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tuning {
+    /// Step size of the encoder below its head, as a multiple of `learning_rate`; 0 freezes it.
+    pub backbone_factor: f64,
+    /// First epochs in which the encoder below its head stands still.
+    pub warm_up: usize,
+    /// Whether images are moved and mirrored at random.
+    pub augment: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            backbone_factor: 1.0,
+            warm_up: 0,
+            augment: false,
+        }
+    }
+}
+
+impl Tuning {
+    /// Fails on a parameter out of its range.
+    pub fn validate(&self) -> Result<()> {
+        let factor = self.backbone_factor;
+        if factor.is_finite() && factor >= 0.0 {
+            return Ok(());
+        }
+        let rule = "must be 0 or above";
+        Err(Error::parameter("backbone_factor", factor, rule))
+    }
+}
+
 impl TrainConfig {
-    /// The learning rate of an epoch (from 1).
-    pub(super) fn rate(&self, epoch: usize) -> f64 {
-        self.learning_rate * self.schedule.factor(epoch, self.epochs)
+    /// The learning rate of an epoch (from 1) of `epochs`.
+    pub(super) fn rate(&self, epoch: usize, epochs: usize) -> f64 {
+        self.learning_rate * self.schedule.factor(epoch, epochs)
     }
 
     /// Fails on a parameter out of its range.
@@ -214,7 +190,7 @@ impl TrainConfig {
             if value.is_finite() && holds {
                 return Ok(());
             }
-            Err(Error::parameter(&format!("train.{field}"), value, rule))
+            Err(Error::parameter(field, value, rule))
         };
         for (field, value) in [
             ("learning_rate", self.learning_rate),
@@ -225,20 +201,24 @@ impl TrainConfig {
         ] {
             check(field, value, value > 0.0, "must be above 0")?;
         }
-        for (field, value) in [
-            ("backbone_factor", self.backbone_factor),
-            ("weight_decay", self.weight_decay),
-            ("clip", self.clip),
-            ("collapse", self.collapse),
-            ("confidence_power", self.confidence_power),
-        ] {
+        for (field, value) in [("weight_decay", self.weight_decay), ("clip", self.clip)] {
             check(field, value, value >= 0.0, "must be 0 or above")?;
         }
         let share = "must be at least 0 and below 1";
         let inside = |value: f64| (0.0..1.0).contains(&value);
         check("average", self.average, inside(self.average), share)?;
-        if let Optimizer::Sgd { momentum } = self.optimizer {
-            check("optimizer.momentum", momentum, inside(momentum), share)?;
+        match self.optimizer {
+            Optimizer::AdamW { epsilon } => {
+                check(
+                    "optimizer.epsilon",
+                    epsilon,
+                    epsilon > 0.0,
+                    "must be above 0",
+                )?;
+            }
+            Optimizer::Sgd { momentum } => {
+                check("optimizer.momentum", momentum, inside(momentum), share)?;
+            }
         }
         if let Schedule::Step { every, factor } = self.schedule {
             let rule = "must be at least 1";
@@ -283,10 +263,10 @@ mod tests {
             let said = config.validate().unwrap_err().to_string();
             assert!(said.contains(field), "{said}");
         };
-        named(r#"{"batch": 0}"#, "train.batch");
-        named(r#"{"accumulate": 0}"#, "train.accumulate");
-        named(r#"{"clip": -1}"#, "train.clip");
-        named(r#"{"average": 1}"#, "train.average");
+        named(r#"{"batch": 0}"#, "batch");
+        named(r#"{"accumulate": 0}"#, "accumulate");
+        named(r#"{"clip": -1}"#, "clip");
+        named(r#"{"average": 1}"#, "average");
         named(
             r#"{"optimizer": {"name": "sgd", "momentum": 1}}"#,
             "optimizer.momentum",
@@ -295,6 +275,15 @@ mod tests {
             r#"{"schedule": {"name": "step", "every": 0, "factor": 0.5}}"#,
             "schedule.every",
         );
+        named(
+            r#"{"optimizer": {"name": "adamw", "epsilon": 0}}"#,
+            "optimizer.epsilon",
+        );
         assert!(TrainConfig::default().validate().is_ok());
+        let broken = Tuning {
+            backbone_factor: -1.0,
+            ..Tuning::default()
+        };
+        assert!(broken.validate().is_err() && Tuning::default().validate().is_ok());
     }
 }

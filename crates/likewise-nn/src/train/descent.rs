@@ -100,7 +100,7 @@ impl Descent<'_> {
             batch: train.batch,
             steps: train.steps,
             labeled_passes: train.labeled_passes,
-            augment: train.augment && how.encoder.is_some(),
+            augment: how.augments(),
         };
         let steps = steps::of(targets, &draw, &mut rng);
         let mut gathered = Gathered::new();
@@ -111,7 +111,7 @@ impl Descent<'_> {
         let mut sum = 0.0;
         for (number, step) in steps.iter().enumerate() {
             monitor.check()?;
-            let vary = train.augment.then_some(&mut rng);
+            let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
             let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
             if let (Some(miner), None) = (how.miner, &batch.triplets) {
@@ -134,12 +134,12 @@ impl Descent<'_> {
             sum += value;
             monitor.values(&[
                 ("step/loss", value),
-                ("step/learning_rate", train.rate(epoch)),
+                ("step/learning_rate", train.rate(epoch, how.epochs)),
             ]);
             if state.moves() {
                 gathered.add(state, &loss.div_scalar(train.accumulate as f64));
                 if (number + 1) % train.accumulate == 0 || number + 1 == steps.len() {
-                    state.step(train, epoch, &mut gathered)?;
+                    state.step(&how, epoch, &mut gathered)?;
                 }
             }
         }
@@ -156,7 +156,7 @@ fn check(value: f64, learning_rate: f64, epoch: usize, item: usize) -> Result<()
         ErrorKind::Internal,
         format!(
             "the loss became {value} in epoch {epoch}, in the batch that begins with training \
-             item {item}; lower train.learning_rate ({learning_rate})"
+             item {item}; lower learner.train.learning_rate ({learning_rate})"
         ),
     ))
 }

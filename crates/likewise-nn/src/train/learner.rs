@@ -2,12 +2,13 @@
 
 use burn::tensor::Device;
 use likewise::learn::Evidence;
+use likewise::linear::Stiefel;
 use likewise::matrix;
 use likewise::seed::{self, Rng};
 use ndarray::{Array2, Axis};
 use rand::RngExt;
 
-use super::config::TrainConfig;
+use super::config::{TrainConfig, Tuning};
 use crate::Result;
 use crate::loss::Loss;
 use crate::mine::Mine;
@@ -23,6 +24,10 @@ pub struct Gradient<'a> {
     pub head: &'a HeadConfig,
     /// The encoder that is trained on images; none: the head stands on features.
     pub encoder: Option<&'a EncoderConfig>,
+    /// How the weights of an encoder move.
+    pub tuning: Tuning,
+    /// How an orthonormal map is fitted at each step.
+    pub map: Stiefel,
     /// The loss.
     pub loss: &'a Loss,
     /// How batches are drawn.
@@ -31,6 +36,8 @@ pub struct Gradient<'a> {
     pub miner: Option<&'a Mine>,
     /// Steps and step sizes.
     pub train: &'a TrainConfig,
+    /// Epochs in all, which a schedule of step sizes goes by.
+    pub epochs: usize,
     /// Weights that the encoder starts from; none: random ones.
     pub pretrained: Option<&'a Weights>,
     /// Whether these are taken as they are, as the first model.
@@ -47,6 +54,11 @@ impl Gradient<'_> {
         matches!(head, Some(EmbeddingConfig::Whitened { .. }))
             && self.pretrained.is_some()
             && !mapped
+    }
+
+    /// Whether images are moved and mirrored.
+    pub(super) fn augments(&self) -> bool {
+        self.tuning.augment && self.encoder.is_some()
     }
 
     /// Columns of the unit rows before an orthonormal map, for a start of `rank`.

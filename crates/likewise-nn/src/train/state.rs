@@ -9,7 +9,6 @@ use likewise::linear::stiefel;
 use ndarray::Array2;
 
 use super::body::Body;
-use super::config::TrainConfig;
 use super::gradient;
 use super::learner::Gradient;
 use super::map::Map;
@@ -110,7 +109,7 @@ impl State {
         let Some(map) = &mut self.map else {
             return Ok(None);
         };
-        let solver = &how.train.map;
+        let solver = &how.map;
         map.fit(
             solver,
             rows.clone(),
@@ -137,11 +136,12 @@ impl State {
     /// One step along the gradients that were gathered.
     pub(super) fn step(
         &mut self,
-        train: &TrainConfig,
+        how: &Gradient,
         epoch: usize,
         gathered: &mut Gathered,
     ) -> Result<()> {
-        let rate = train.rate(epoch);
+        let (train, tuning) = (how.train, how.tuning);
+        let rate = train.rate(epoch, how.epochs);
         let mut of_body = gathered.body.grads();
         let mut of_proxies = gathered.proxies.grads();
         let mut shrink = 1.0;
@@ -153,10 +153,10 @@ impl State {
             shrink = (train.clip / (squares + more).sqrt()).min(1.0);
         }
         if let Some(mut body) = self.body.take() {
-            let backbone = if epoch <= train.warm_up {
+            let backbone = if epoch <= tuning.warm_up {
                 0.0
             } else {
-                train.backbone_factor
+                tuning.backbone_factor
             };
             for (ids, factor) in body.groups(backbone) {
                 if factor > 0.0 && !ids.is_empty() {

@@ -4,7 +4,7 @@
 use likewise_nn::net::EmbeddingConfig;
 use likewise_nn::sample::Sampler;
 
-use super::{Recipe, Residual};
+use super::{GradientConfig, ModelConfig};
 use crate::{Error, Result};
 
 /// Most units of a layer, and most columns of a map.
@@ -14,29 +14,54 @@ const BATCH: usize = 1 << 20;
 /// Most rows that a memory keeps.
 const ROWS: usize = 1 << 24;
 /// Most rounds of any kind.
-const ROUNDS: usize = 1_000_000;
+pub(super) const ROUNDS: usize = 1_000_000;
 /// Least share that f32 tells from 0 in a sum with 1.
 const LEAST_KEEP: f64 = 1e-6;
 
-impl Recipe {
+/// Fails on a value above `most`.
+pub(super) fn at_most(field: &str, value: usize, most: usize) -> Result<()> {
+    if value > most {
+        let rule = format!("must be at most {most}");
+        return Err(Error::parameter(field, value, &rule));
+    }
+    Ok(())
+}
+
+impl GradientConfig {
     pub(super) fn check_sizes(&self) -> Result<()> {
         let train = &self.train;
         let mut sizes = vec![
-            ("head.width", self.head.width, UNITS),
-            ("train.epochs", train.epochs, ROUNDS),
-            ("train.labeled_epochs", train.labeled_epochs, ROUNDS),
             ("train.labeled_passes", train.labeled_passes, ROUNDS),
             ("train.steps", train.steps, ROUNDS),
             ("train.accumulate", train.accumulate, ROUNDS),
-            ("train.folds", train.folds, ROUNDS),
             ("train.batch", train.batch, BATCH),
             ("train.memory", train.memory, ROWS),
-            ("affinity.every", self.affinity.every, ROUNDS),
         ];
-        match self.head.residual {
-            Residual::Mlp { hidden } => sizes.push(("head.residual.hidden", hidden, UNITS)),
-            Residual::Orthogonal { dim } => sizes.push(("head.residual.dim", dim, UNITS)),
-            Residual::Linear | Residual::Closed(_) => {}
+        match &self.model {
+            ModelConfig::Linear(head) => sizes.push(("model.width", head.width, UNITS)),
+            ModelConfig::Mlp(head) => sizes.extend([
+                ("model.hidden", head.hidden, UNITS),
+                ("model.width", head.width, UNITS),
+            ]),
+            ModelConfig::Orthogonal(map) => sizes.push(("model.dim", map.dim, UNITS)),
+            ModelConfig::Network(network) => {
+                if let Some(map) = &network.map {
+                    sizes.push(("model.map.dim", map.dim, UNITS));
+                }
+                match network.encoder.head {
+                    EmbeddingConfig::Mlp { hidden, dim, .. } => sizes.extend([
+                        ("model.encoder.head.hidden", hidden, UNITS),
+                        ("model.encoder.head.dim", dim, UNITS),
+                    ]),
+                    EmbeddingConfig::Linear { dim, .. } => {
+                        sizes.push(("model.encoder.head.dim", dim, UNITS));
+                    }
+                    EmbeddingConfig::Whitened { .. } | EmbeddingConfig::None => {}
+                }
+                if let Some(first) = &network.pretraining {
+                    sizes.push(("model.pretraining.epochs", first.epochs, ROUNDS));
+                }
+            }
         }
         match self.sampler {
             Sampler::PerClass { per_class } => {
@@ -48,29 +73,13 @@ impl Recipe {
             ]),
             Sampler::Plain | Sampler::Labeled { .. } => {}
         }
-        match self.encoder.as_ref().map(|encoder| encoder.head) {
-            Some(EmbeddingConfig::Mlp { hidden, dim, .. }) => sizes.extend([
-                ("encoder.head.hidden", hidden, UNITS),
-                ("encoder.head.dim", dim, UNITS),
-            ]),
-            Some(EmbeddingConfig::Linear { dim, .. }) => {
-                sizes.push(("encoder.head.dim", dim, UNITS));
-            }
-            Some(EmbeddingConfig::Whitened { .. } | EmbeddingConfig::None) | None => {}
-        }
-        if let Some(first) = &self.pretraining {
-            sizes.push(("pretraining.epochs", first.epochs, ROUNDS));
-        }
         for (field, value, most) in sizes {
-            if value > most {
-                let rule = format!("must be at most {most}");
-                return Err(Error::parameter(field, value, &rule));
-            }
+            at_most(field, value, most)?;
         }
-        let keep = self.head.keep;
+        let keep = self.head().keep;
         if keep > 0.0 && keep < LEAST_KEEP {
             let rule = format!("must be 0, or at least {LEAST_KEEP}");
-            return Err(Error::parameter("head.keep", keep, &rule));
+            return Err(Error::parameter("model.keep", keep, &rule));
         }
         Ok(())
     }
@@ -78,24 +87,24 @@ impl Recipe {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Recipe;
 
     #[test]
     fn sizes_that_no_machine_has_are_refused_by_name() {
         for (text, field) in [
-            ("head.width = 9223372036854775807", "head.width"),
             (
-                "head = { residual = { kind = \"mlp\", hidden = 4294967296 } }",
-                "head.residual.hidden",
+                "learner.model.width = 9223372036854775807",
+                "learner.model.width",
             ),
+            ("learner.model.hidden = 4294967296", "learner.model.hidden"),
             (
-                "sampler = { name = \"per-class\", per_class = 1000000000000 }",
-                "sampler.per_class",
+                "learner.sampler = { name = \"per-class\", per_class = 1000000000000 }",
+                "learner.sampler.per_class",
             ),
-            ("train.epochs = 9000000000000000000", "train.epochs"),
+            ("rounds.epochs = 9000000000000000000", "rounds.epochs"),
             (
-                "head = { residual = { kind = \"orthogonal\", dim = 8 }, keep = 1e-320 }",
-                "head.keep",
+                "learner.model = { kind = \"orthogonal\", dim = 8, keep = 1e-320 }",
+                "learner.model.keep",
             ),
         ] {
             let table: toml::Table = text.parse().unwrap();

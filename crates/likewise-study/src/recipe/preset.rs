@@ -6,13 +6,50 @@ use likewise::linear::Rca;
 use likewise::propagate::{Dssml, Method, Mixed};
 use likewise_nn::loss::{Angular, Loss};
 use likewise_nn::sample::Sampler;
-use likewise_nn::train::{Confidence, Keep, Optimizer, TrainConfig};
+use likewise_nn::train::{Optimizer, TrainConfig};
 
-use super::{GraphOn, HeadConfig, Pretraining, PseudoLabels, Recipe, Residual};
+use super::{
+    Affinity, Confidence, GradientConfig, Keep, Learner, Linear, ModelConfig, On, Orthogonal,
+    Propagation, PseudoLabels, Recipe, RoundsConfig, StartConfig,
+};
 use crate::{Error, Result};
 
 /// Items of a class in a batch, for the losses that compare items with each other.
 const PER_CLASS: usize = 4;
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            name: "mixed-lp".into(),
+            start: StartConfig::default(),
+            pseudo_labels: Propagation::mixed(On::Start).into(),
+            learner: Learner::default(),
+            rounds: RoundsConfig::default(),
+        }
+    }
+}
+
+impl Propagation {
+    /// Mixed propagation with what won on real data.
+    pub(super) fn mixed(on: On) -> Self {
+        Self {
+            on,
+            spread: Method::Mixed(Mixed::default()),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Propagation> for PseudoLabels {
+    fn from(propagation: Propagation) -> Self {
+        Self::Propagation(Box::new(propagation))
+    }
+}
+
+/// A learner by gradients.
+fn gradient(gradient: GradientConfig) -> Learner {
+    Learner::Gradient(Box::new(gradient))
+}
 
 impl Recipe {
     /// Names of the recipes that [`named`](Self::named) knows: the methods, and every loss on
@@ -93,13 +130,10 @@ impl Recipe {
         Self {
             name: learner.name().into(),
             pseudo_labels: PseudoLabels::None,
-            head: HeadConfig {
-                residual: Residual::Closed(learner),
-                ..HeadConfig::default()
-            },
-            train: TrainConfig {
+            learner: Learner::Closed(learner),
+            rounds: RoundsConfig {
                 epochs: 1,
-                ..TrainConfig::default()
+                ..RoundsConfig::default()
             },
             ..Self::default()
         }
@@ -117,8 +151,12 @@ impl Recipe {
     /// training are those of `mixed-lp`. `likewise explain dssml` says more of the method.
     pub fn dssml() -> Self {
         Self {
-            graph: KnnGraph::new().k(20).symmetrize(Symmetrize::Mutual),
-            propagation: Method::Dssml(Dssml::default()),
+            pseudo_labels: Propagation {
+                graph: KnnGraph::new().k(20).symmetrize(Symmetrize::Mutual),
+                spread: Method::Dssml(Dssml::default()),
+                ..Propagation::default()
+            }
+            .into(),
             ..Self::default()
         }
     }
@@ -139,8 +177,11 @@ impl Recipe {
         Self {
             name: loss.name().into(),
             pseudo_labels: PseudoLabels::None,
-            loss,
-            sampler,
+            learner: gradient(GradientConfig {
+                loss,
+                sampler,
+                ..GradientConfig::default()
+            }),
             ..Self::default()
         }
     }
@@ -150,41 +191,43 @@ impl Recipe {
     /// gradients a batch of 100 triplets; five partitions of 9000 unlabeled items, ten whole epochs
     /// on each, and of all epochs the best.
     ///
-    /// Here on features as they are; with an [`encoder`](Self::encoder), its weights move
+    /// Here on features as they are; with a [network](super::NetworkConfig), its weights move
     /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
     /// printed) at 1e-4. Faster steps have ruined networks that began at random: nothing but
     /// the first neighbours says what is alike. Neighbours are those of the rows before the map;
-    /// the first partition's those of the whitened features or pixels, unless the network is
-    /// [pretrained](Self::pretraining) (printed for CIFAR-10: 30 epochs with a softmax).
+    /// the first partition's those of the whitened features or pixels, unless
+    /// `pseudo_labels.on` is `"model"` or the network is
+    /// [pretrained](super::Pretraining) (printed for CIFAR-10: 30 epochs with a softmax).
     ///
     /// **Use it** to compare with that paper, and behind networks whose first neighbours are good.
-    /// **Not** on features of 64 columns or fewer (`head.residual.dim`), where the map could only
+    /// **Not** on features of 64 columns or fewer (`learner.model.dim`), where the map could only
     /// turn them, nor in a hurry: a whole epoch on 9100 items is 455 batches, 50 of them about
-    /// 22,750, each with ten steps of the map. `train = { steps = 200 }` cuts epochs short, and
-    /// `affinity = { every = 1 }` changes the partition after each.
+    /// 22,750, each with ten steps of the map. `learner.train.steps = 200` cuts epochs short, and
+    /// `pseudo_labels.every = 1` changes the partition after each.
     pub fn affinity_triplet() -> Self {
         Self {
             name: "affinity-triplet".into(),
-            pseudo_labels: PseudoLabels::Affinity,
-            graph_on: GraphOn::Embedding,
-            head: HeadConfig {
-                residual: Residual::Orthogonal { dim: 64 },
-                keep: 0.0,
-                ..HeadConfig::default()
-            },
-            loss: Loss::Angular(Angular {
-                normalize: false,
-                ..Angular::default()
+            pseudo_labels: PseudoLabels::Affinity(Affinity::default()),
+            learner: gradient(GradientConfig {
+                model: ModelConfig::Orthogonal(Orthogonal::default()),
+                loss: Loss::Angular(Angular {
+                    normalize: false,
+                    ..Angular::default()
+                }),
+                train: TrainConfig {
+                    batch: 100,
+                    steps: 0,
+                    optimizer: Optimizer::Sgd { momentum: 0.9 },
+                    learning_rate: 1e-4,
+                    weight_decay: 5e-4,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
             }),
-            train: TrainConfig {
-                batch: 100,
+            rounds: RoundsConfig {
                 epochs: 50,
-                steps: 0,
                 keep: Keep::Best,
-                optimizer: Optimizer::Sgd { momentum: 0.9 },
-                learning_rate: 1e-4,
-                weight_decay: 5e-4,
-                ..TrainConfig::default()
+                ..RoundsConfig::default()
             },
             ..Self::default()
         }
@@ -194,19 +237,16 @@ impl Recipe {
     /// fitted anew four times, each time by what spreads over the graph of the last fit.
     ///
     /// What has done best where search is for classes without any label and features come from a
-    /// network, whose pooled activations it should read by their roots (`head.power` .5). Where
+    /// network, whose pooled activations it should read by their roots (`start.power` .5). Where
     /// the classes are the labeled ones, `mixed-lp` gains more.
     pub fn mixed_rca() -> Self {
         Self {
             name: "mixed-rca".into(),
-            graph_on: GraphOn::Embedding,
-            head: HeadConfig {
-                residual: Residual::Closed(Closed::Rca(Rca::default())),
-                ..HeadConfig::default()
-            },
-            train: TrainConfig {
+            pseudo_labels: Propagation::mixed(On::Embedding).into(),
+            learner: Learner::Closed(Closed::Rca(Rca::default())),
+            rounds: RoundsConfig {
                 epochs: 4,
-                ..TrainConfig::default()
+                ..RoundsConfig::default()
             },
             ..Self::default()
         }
@@ -221,7 +261,7 @@ impl Recipe {
     /// with what won on real data.
     ///
     /// **Where we differ.** The backbone of the paper is a network; here a linear head stands on
-    /// 64 whitened directions of frozen features, unless there is an [`encoder`](Self::encoder).
+    /// 64 whitened directions of frozen features, unless there is a [network](super::NetworkConfig).
     /// The printed chain gives no negative edges (the scale of F is too small for the softmax);
     /// this is [`Mixed::as_read`], the reading that comes nearest to the printed table, of which
     /// `likewise explain mixed` tells more. Weights are the printed ones, omega itself (27), also
@@ -229,44 +269,41 @@ impl Recipe {
     pub fn paper() -> Self {
         Self {
             name: "mixed-lp-paper".into(),
-            graph_on: GraphOn::Embedding,
-            graph: KnnGraph::new(),
-            propagation: Method::Mixed(Mixed::as_read()),
-            head: HeadConfig {
-                residual: Residual::Linear,
-                keep: 0.0,
+            start: StartConfig {
                 rank: 64,
-                width: 64,
-                power: 1.0,
+                ..StartConfig::default()
             },
-            train: TrainConfig {
-                epochs: 25,
-                labeled_epochs: 5,
-                labeled_passes: 1,
-                keep: Keep::Best,
-                batch: 32,
-                steps: 0,
-                learning_rate: 1e-4,
-                proxy_factor: 100.0,
+            pseudo_labels: Propagation {
+                on: On::Embedding,
+                graph: KnnGraph::new(),
+                spread: Method::Mixed(Mixed::as_read()),
                 confidence: Confidence::Plain,
                 confidence_power: 1.0,
-                ..TrainConfig::default()
+                labeled_epochs: 5,
+                ..Propagation::default()
+            }
+            .into(),
+            learner: gradient(GradientConfig {
+                model: ModelConfig::Linear(Linear {
+                    keep: 0.0,
+                    width: 64,
+                }),
+                train: TrainConfig {
+                    labeled_passes: 1,
+                    batch: 32,
+                    steps: 0,
+                    learning_rate: 1e-4,
+                    proxy_factor: 100.0,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            }),
+            rounds: RoundsConfig {
+                epochs: 25,
+                keep: Keep::Best,
+                ..RoundsConfig::default()
             },
             ..Self::default()
-        }
-    }
-
-    /// The pretraining as a recipe of its own.
-    pub(crate) fn of_pretraining(&self, first: &Pretraining) -> Self {
-        Self {
-            encoder: self.encoder.clone(),
-            train: TrainConfig {
-                epochs: first.epochs,
-                optimizer: first.optimizer,
-                learning_rate: first.learning_rate,
-                ..self.train.clone()
-            },
-            ..Self::supervised(first.loss.clone())
         }
     }
 }

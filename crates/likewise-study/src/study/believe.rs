@@ -8,7 +8,6 @@ use likewise::propagate::{Ability, Given, Propagate as _};
 use likewise::tuple::{self, Triplets};
 use likewise::{Beliefs, Graph, Label, Labels, Monitor, seed};
 use likewise_nn::Model;
-use likewise_nn::train::Confidence;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index;
 
@@ -16,7 +15,7 @@ use super::embed::before_map;
 use super::ground::Ground;
 use super::rounds::Models;
 use super::setup::Setup;
-use crate::recipe::{AffinityLabels, GraphOn, PseudoLabels, Recipe};
+use crate::recipe::{Affinity, Confidence, On, Propagation, PseudoLabels};
 use crate::{Error, Result};
 
 /// Where a training takes its targets from.
@@ -49,10 +48,10 @@ impl Ground<'_> {
     ) -> Result<Targets> {
         match (source, beliefs) {
             (Source::Labels, _) => Ok(labeled(known)),
-            (Source::Beliefs, Some(beliefs)) if self.spreads() => {
-                Ok(believed(beliefs, known, self.recipe))
-            }
-            (Source::Beliefs, _) => self.believe(setup, known, 1, &Models::default(), monitor),
+            (Source::Beliefs, given) => match (given, self.recipe.pseudo_labels.propagation()) {
+                (Some(beliefs), Some(how)) => Ok(believed(beliefs, known, how)),
+                _ => self.believe(setup, known, 1, &Models::default(), monitor),
+            },
         }
     }
 
@@ -66,43 +65,38 @@ impl Ground<'_> {
         models: &Models,
         monitor: &Monitor,
     ) -> Result<Targets> {
-        let recipe = self.recipe;
-        let learned = |model: Option<&Model>| match model {
-            Some(model) if recipe.graph_on == GraphOn::Embedding => Some(before_map(model.clone())),
+        let pseudo_labels = &self.recipe.pseudo_labels;
+        let learned = |model: Option<&Model>| match (model, pseudo_labels.on()) {
+            (Some(model), Some(On::Embedding | On::Model)) => Some(before_map(model.clone())),
             _ => None,
         };
-        match recipe.pseudo_labels {
+        match pseudo_labels {
             PseudoLabels::None => Ok(labeled(known)),
-            PseudoLabels::Oracle => Ok(oracle(&self.labels.select(&self.train), known)),
-            PseudoLabels::Propagation => {
+            PseudoLabels::Oracle(_) => Ok(oracle(&self.labels.select(&self.train), known)),
+            PseudoLabels::Propagation(how) => {
                 let beliefs = match learned(models.last()) {
                     Some(model) => {
                         let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
-                        let graph = recipe.graph.build(rows.view(), monitor)?;
-                        spread(recipe, rows.view(), &graph, known, monitor)?
+                        let graph = how.graph.build(rows.view(), monitor)?;
+                        spread(how, rows.view(), &graph, known, monitor)?
                     }
-                    None => spread(recipe, setup.rows.view(), setup.graph()?, known, monitor)?,
+                    None => spread(how, setup.rows.view(), setup.graph()?, known, monitor)?,
                 };
-                Ok(believed(&beliefs, known, recipe))
+                Ok(believed(&beliefs, known, how))
             }
-            PseudoLabels::Affinity => {
-                let partition = (epoch - 1) / recipe.affinity.every;
+            PseudoLabels::Affinity(how) => {
+                let partition = (epoch - 1) / how.every;
                 // The model at the end of the last partition, also where training resumed.
-                let model = learned(models.at(partition * recipe.affinity.every));
-                let places = members(known, partition, &recipe.affinity, setup.seed);
+                let model = learned(models.at(partition * how.every));
+                let places = members(known, partition, how, setup.seed);
                 let mut rows = setup.rows.select(Axis(0), &places);
                 if let Some(model) = model {
                     let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
                     rows = self.embed(&model, &rows, &items, monitor)?;
                 }
-                of_affinities(rows.view(), &places, known, recipe, monitor)
+                of_affinities(rows.view(), &places, known, how, monitor)
             }
         }
-    }
-
-    /// Whether pseudo-labels come from a propagation.
-    pub(super) fn spreads(&self) -> bool {
-        self.recipe.pseudo_labels == PseudoLabels::Propagation
     }
 }
 
@@ -148,30 +142,30 @@ pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
     }
 }
 
-/// What spreads from the known labels over the recipe's graph of these rows, by its method.
+/// What spreads from the known labels over the graph of these rows.
 pub(super) fn spread(
-    recipe: &Recipe,
+    how: &Propagation,
     rows: ArrayView2<f32>,
     graph: &Graph,
     known: &Labels,
     monitor: &Monitor,
 ) -> Result<Beliefs> {
-    let method = &recipe.propagation;
+    let method = &how.spread;
     let given = Given::new(graph, known);
     if !method.has(Ability::NeedsNeighbors) {
         return Ok(method.spread(&given, monitor)?.beliefs);
     }
     // A graph does not tell which of its edges are one-sided, so the lists are found again.
-    let (neighbors, _) = recipe.graph.neighbors(rows, &monitor.quiet())?;
+    let (neighbors, _) = how.graph.neighbors(rows, &monitor.quiet())?;
     let spread = method.spread(&given.neighbors(&neighbors), monitor)?;
     Ok(spread.beliefs)
 }
 
 /// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
 /// weigh nothing.
-pub(super) fn believed(beliefs: &Beliefs, known: &Labels, recipe: &Recipe) -> Targets {
+pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
     let mut confidence = beliefs.confidence.clone();
-    if recipe.train.confidence == Confidence::Plain {
+    if how.confidence == Confidence::Plain {
         // Beliefs are certain of labeled items; what the scores say of them is asked here.
         let own = confidence::confidence(beliefs.scores.view());
         let labeled = confidence.iter_mut().zip(own).zip(&beliefs.labeled);
@@ -179,8 +173,9 @@ pub(super) fn believed(beliefs: &Beliefs, known: &Labels, recipe: &Recipe) -> Ta
             *confidence = own;
         }
     }
-    let mut targets = weighted(&beliefs.pseudo_label, &confidence, known, recipe);
-    if recipe.train.class_weights {
+    let weigh = (how.confidence, how.confidence_power);
+    let mut targets = weighted(&beliefs.pseudo_label, &confidence, known, weigh);
+    if how.class_weights {
         let of_class = class_weights(beliefs);
         for (weight, &class) in targets.weight.iter_mut().zip(&targets.class) {
             *weight *= of_class[class as usize] as f32;
@@ -193,10 +188,9 @@ fn weighted(
     pseudo_label: &[Option<u32>],
     confidence: &[f32],
     known: &Labels,
-    recipe: &Recipe,
+    (by, power): (Confidence, f64),
 ) -> Targets {
-    let power = recipe.train.confidence_power as f32;
-    let plain = recipe.train.confidence == Confidence::Plain;
+    let (plain, power) = (by == Confidence::Plain, power as f32);
     let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
     let largest = (0..known.len())
         .filter(|&i| !labeled[i])
@@ -224,11 +218,10 @@ pub(super) fn of_affinities(
     rows: ArrayView2<f32>,
     items: &[usize],
     known: &Labels,
-    recipe: &Recipe,
+    how: &Affinity,
     monitor: &Monitor,
 ) -> Result<Targets> {
-    let settings = &recipe.affinity;
-    let k = settings.k.min(items.len().saturating_sub(1));
+    let k = how.k.min(items.len().saturating_sub(1));
     if k < 2 {
         return Err(Error::data(format!(
             "{} items have no two neighbours to compare; affinities need more",
@@ -237,7 +230,7 @@ pub(super) fn of_affinities(
     }
     let labels = known.select(items);
     let (neighbors, _) = Exact::new().search(rows, k, monitor)?;
-    let affinities = settings.spread.spread(&neighbors, &labels, monitor)?;
+    let affinities = how.spread.spread(&neighbors, &labels, monitor)?;
     let mined = tuple::Affinity::new().mine_given(&neighbors, &affinities.values, &labels)?;
     let mut triplets = Triplets::default();
     let item = |place: u32| items[place as usize] as u32;
@@ -252,7 +245,12 @@ pub(super) fn of_affinities(
     }
     Ok(Targets {
         triplets: Some(triplets),
-        ..weighted(&pseudo_label, &confidence, known, recipe)
+        ..weighted(
+            &pseudo_label,
+            &confidence,
+            known,
+            (how.confidence, how.confidence_power),
+        )
     })
 }
 
@@ -260,7 +258,7 @@ pub(super) fn of_affinities(
 pub(super) fn members(
     known: &Labels,
     partition: usize,
-    settings: &AffinityLabels,
+    settings: &Affinity,
     seed: u64,
 ) -> Vec<usize> {
     let (mut items, others): (Vec<usize>, Vec<usize>) =
@@ -325,17 +323,17 @@ mod tests {
             convergence: likewise::Convergence::default(),
         };
         let weights = |text: &str| {
-            let recipe = Recipe::from_toml(&format!("train = {{ {text} }}")).unwrap();
-            believed(&beliefs, &known, &recipe).weight
+            let how: Propagation = toml::from_str(text).unwrap();
+            believed(&beliefs, &known, &how).weight
         };
         assert_eq!(weights("confidence_power = 1"), [1.0, 1.0, 1.0, 0.5]);
         assert_eq!(weights(""), [1.0, 1.0, 1.0, 0.25]);
         // Of the first item the scores say what they say of the last: 3 to 1.
-        let plain = weights("confidence_power = 1, confidence = 'plain'");
+        let plain = weights("confidence_power = 1\nconfidence = 'plain'");
         assert!((plain[0] - 0.188_721_9).abs() < 1e-6 && (plain[1] - 1.0).abs() < 1e-6);
         assert_eq!(plain[2..], [0.5, 0.25]);
         // Three of four items are of class a: even shares are two.
-        let rare = weights("confidence_power = 1, class_weights = true");
+        let rare = weights("confidence_power = 1\nclass_weights = true");
         let expected = [2.0 / 3.0, 2.0, 2.0 / 3.0, 1.0 / 3.0];
         assert!(rare.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6));
     }
@@ -354,9 +352,9 @@ mod tests {
     #[test]
     fn partitions_hold_all_labels_and_differ() {
         let known = Labels::from_integers((0..40).map(|i| if i < 4 { i % 2 } else { -1 }));
-        let settings = AffinityLabels {
+        let settings = Affinity {
             partition: 10,
-            ..AffinityLabels::default()
+            ..Affinity::default()
         };
         let (one, two) = (
             members(&known, 0, &settings, 1),
@@ -373,18 +371,15 @@ mod tests {
         });
         let x = likewise::matrix::l2_normalize(x);
         let known = Labels::from_integers((0..60).map(|i| if i < 6 { i % 2 } else { -1 }));
-        let recipe = Recipe {
-            affinity: AffinityLabels {
-                k: 4,
-                partition: 30,
-                ..AffinityLabels::default()
-            },
-            ..Recipe::affinity_triplet()
+        let how = Affinity {
+            k: 4,
+            partition: 30,
+            ..Affinity::default()
         };
         let silent = Monitor::silent();
-        let items = members(&known, 0, &recipe.affinity, 3);
+        let items = members(&known, 0, &how, 3);
         let rows = x.select(ndarray::Axis(0), &items);
-        let targets = of_affinities(rows.view(), &items, &known, &recipe, &silent).unwrap();
+        let targets = of_affinities(rows.view(), &items, &known, &how, &silent).unwrap();
         let triplets = targets.triplets.unwrap();
         assert_eq!(triplets.len(), 36 * 2);
         triplets.check(60).unwrap();

@@ -4,7 +4,6 @@ use likewise::linear::Affine;
 use likewise::model::Model as Closed;
 use likewise::{Beliefs, Labels, Monitor, matrix, seed};
 use likewise_nn::Model;
-use likewise_nn::train::Keep;
 use ndarray::{Array1, Array2};
 use rand::seq::SliceRandom;
 
@@ -13,7 +12,7 @@ use super::ground::Ground;
 use super::rounds::{Epoch, Score, Trained, Validation, Wanted, Why};
 use super::setup::Setup;
 use super::train::Training;
-use crate::recipe::Residual;
+use crate::recipe::{Keep, Learner};
 use crate::{Error, ErrorKind, Result};
 
 /// Most columns of features for which a matrix of `columns x columns` is kept.
@@ -48,7 +47,7 @@ impl Ground<'_> {
         if let Some(judge) = &setup.validation {
             raw.extend(self.score_raw(&judge.items, &judge.validation)?);
         } else {
-            let folds = folds(known, recipe.train.folds, setup.seed);
+            let folds = folds(known, recipe.rounds.folds, setup.seed);
             for (number, held_out) in folds.into_iter().enumerate() {
                 let seen = known.masked(|i| held_out.binary_search(&i).is_err());
                 let in_gallery = |&i: &usize| seen[i].class().is_some();
@@ -84,7 +83,7 @@ impl Ground<'_> {
             (0..epochs).map(pooled).collect()
         };
         let wanted = if folded.is_empty() {
-            Wanted::Validated(recipe.train.keep)
+            Wanted::Validated(recipe.rounds.keep)
         } else {
             match self.settle(&folded, setup.enough) {
                 (epoch, Why::NoEvidence(_) | Why::Last) if epoch > 0 => Wanted::Last,
@@ -114,7 +113,7 @@ impl Ground<'_> {
             Wanted::Epoch(_) | Wanted::Validated(_) => epoch.min(end),
         };
         let mut model = model_at(&trained, epoch)?;
-        let judges = recipe.train.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
+        let judges = recipe.rounds.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
         if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
             && judges
             && raw.clearly_above(kept)
@@ -139,8 +138,8 @@ impl Ground<'_> {
     /// move is as likely to harm classes without labels as to help them, so that for these the
     /// start is kept.
     pub(super) fn settle(&self, curve: &[Option<Score>], enough: usize) -> (usize, Why) {
-        let choice = Score::choose(curve, self.recipe.train.keep, enough);
-        let moved = !matches!(self.recipe.head.residual, Residual::Closed(_));
+        let choice = Score::choose(curve, self.recipe.rounds.keep, enough);
+        let moved = !matches!(self.recipe.learner, Learner::Closed(_));
         match choice.why {
             Why::NoEvidence(_) if self.disjoint && moved => (0, choice.why),
             why => (choice.epoch, why),
@@ -160,7 +159,7 @@ impl Ground<'_> {
             mean: Array1::zeros(columns),
             matrix: Array2::eye(columns),
         };
-        let power = self.recipe.head.power;
+        let power = self.recipe.start.power;
         (columns <= MOST_COLUMNS).then(|| Closed::linear(power, map()).into())
     }
 }

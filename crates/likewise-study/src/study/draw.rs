@@ -98,7 +98,7 @@ impl Ground<'_> {
         let name = format!("draw-{draw}");
         let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
         let beliefs = spread(
-            self.recipe,
+            &self.spreading,
             setup.rows.view(),
             setup.graph()?,
             known,
@@ -151,7 +151,7 @@ impl Ground<'_> {
         self.build_graph(measured.whiten, monitor)?;
         let setup = self.setup(measured.whiten, "refit".into(), seed, &[])?;
         let beliefs = spread(
-            self.recipe,
+            &self.spreading,
             setup.rows.view(),
             setup.graph()?,
             &known,
@@ -192,14 +192,15 @@ impl Ground<'_> {
         if let Some(why) = self.recipe.idle(self.plan.features.ncols()) {
             monitor.warn(why);
         }
-        if self.spreads() {
+        let spreads = self.recipe.pseudo_labels.propagation().is_some();
+        if spreads {
             self.build_graph(drawn.whiten, monitor)?;
         }
         let name = format!("draw-{draw}");
         let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
         let beliefs = match setup.graph {
-            Some(graph) if self.spreads() => Some(spread(
-                self.recipe,
+            Some(graph) if spreads => Some(spread(
+                &self.spreading,
                 setup.rows.view(),
                 graph,
                 &drawn.known,
@@ -282,7 +283,7 @@ impl Ground<'_> {
             },
             judge: None,
             wanted: match setup.validation {
-                Some(_) => Wanted::Validated(self.recipe.train.keep),
+                Some(_) => Wanted::Validated(self.recipe.rounds.keep),
                 None => Wanted::Last,
             },
         };

@@ -132,7 +132,7 @@ impl Ground<'_> {
 
         let setup = self.setup(drawn.whiten, "draw-0".into(), drawn.seed, &[])?;
         let beliefs = spread(
-            self.recipe,
+            &self.spreading,
             setup.rows.view(),
             setup.graph()?,
             known,
@@ -165,7 +165,8 @@ impl Ground<'_> {
             let name = format!("round-{number}");
             let mut setup = self.setup(whiten, name, drawn.seed, &[])?;
             setup.enough = enough(seen);
-            let beliefs = spread(self.recipe, setup.rows.view(), setup.graph()?, seen, quiet)?;
+            let how = &self.spreading;
+            let beliefs = spread(how, setup.rows.view(), setup.graph()?, seen, quiet)?;
             for (row, source) in [("labels_only", Source::Labels), ("recipe", Source::Beliefs)] {
                 let chosen = self.choose(&setup, source, seen, Some(&beliefs), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
@@ -202,7 +203,7 @@ impl Ground<'_> {
     fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
-            Some(raw) if rows.best_start() == Some("raw") && self.recipe.head.power >= 1.0 => {
+            Some(raw) if rows.best_start() == Some("raw") && self.recipe.start.power >= 1.0 => {
                 (raw, Delivered::RawFeatures)
             }
             _ => {

@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView2};
 use super::finding::{Finding, findings};
 use super::plan::Plan;
 use super::protocol::{SplitKind, TRAIN_SHARE};
-use crate::recipe::Recipe;
+use crate::recipe::{Propagation, Recipe};
 use crate::{Error, Result};
 
 /// Which whitening the head starts from.
@@ -33,6 +33,9 @@ pub(super) struct Whiten {
 pub(super) struct Ground<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) recipe: &'a Recipe,
+    /// How the beliefs of the run spread: as the recipe's or, where it spreads no labels, as
+    /// those of `mixed-lp`.
+    pub(super) spreading: Propagation,
     pub(super) labels: Cow<'a, Labels>,
     /// What the recipe's encoder reads, if there is one.
     pub(super) images: Option<Box<dyn Images + 'a>>,
@@ -75,7 +78,7 @@ impl<'p> Plan<'p> {
     /// Fails where that are other images than the rows hold, and where an encoder that would
     /// begin as the whitening of its features cannot.
     pub(super) fn images(&'p self, recipe: &Recipe) -> Result<Option<Box<dyn Images + 'p>>> {
-        let Some(encoder) = &recipe.encoder else {
+        let Some(encoder) = recipe.encoder() else {
             return Ok(None);
         };
         let columns = self.features.ncols();
@@ -143,6 +146,7 @@ impl<'p> Plan<'p> {
         let mut ground = Ground {
             plan: self,
             recipe: self.recipe,
+            spreading: self.recipe.spreading(self.collection.len()),
             images: self.images(self.recipe)?,
             train: at.train,
             validation: at.validation,

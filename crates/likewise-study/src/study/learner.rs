@@ -8,23 +8,26 @@ use likewise_nn::train::Gradient;
 use likewise_nn::{Device, Model};
 
 use super::rounds::{Rounds, Wanted};
-use crate::recipe::{PseudoLabels, Recipe, Residual};
+use crate::recipe::{GradientConfig, Learner, On, PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 impl Recipe {
     /// The rounds of this recipe.
     pub(super) fn rounds<'a>(&self, wanted: Wanted, seed: u64, device: &'a Device) -> Rounds<'a> {
-        let train = &self.train;
+        let rounds = &self.rounds;
         Rounds {
-            name: match self.head.residual {
-                Residual::Closed(_) => "fitting",
-                _ => "training",
+            name: match self.learner {
+                Learner::Closed(_) => "fitting",
+                Learner::Gradient(_) => "training",
             },
-            epochs: train.epochs,
-            patience: train.patience,
-            collapse: train.collapse,
+            epochs: rounds.epochs,
+            patience: rounds.patience,
+            collapse: rounds.collapse,
             wanted,
-            every: (self.pseudo_labels == PseudoLabels::Affinity).then_some(self.affinity.every),
+            every: match &self.pseudo_labels {
+                PseudoLabels::Affinity(affinity) => Some(affinity.every),
+                _ => None,
+            },
             seed,
             device,
         }
@@ -34,21 +37,27 @@ impl Recipe {
     /// starts from, `taught` whether labels have taught these.
     pub(super) fn gradient<'a>(
         &'a self,
+        gradient: &'a GradientConfig,
         head: &'a NetHead,
         pretrained: Option<&'a Weights>,
         taught: bool,
         device: &'a Device,
     ) -> Gradient<'a> {
+        let network = self.learner.network();
+        // Where it is all that there will be, it is the model as it begins.
+        let as_it_begins = self.rounds.epochs == 0 || self.pseudo_labels.on() == Some(On::Model);
         Gradient {
             head,
-            encoder: self.encoder.as_ref(),
-            loss: &self.loss,
-            sampler: &self.sampler,
-            miner: self.miner.as_ref(),
-            train: &self.train,
+            encoder: network.map(|network| &network.encoder),
+            tuning: network.map(|network| network.tuning).unwrap_or_default(),
+            map: gradient.map().map(|map| map.fit).unwrap_or_default(),
+            loss: &gradient.loss,
+            sampler: &gradient.sampler,
+            miner: gradient.miner.as_ref(),
+            train: &gradient.train,
+            epochs: self.rounds.epochs,
             pretrained,
-            // Where it is all that there will be, it is the model as it begins.
-            taught: taught || self.encoder.is_some() && self.train.epochs == 0,
+            taught: taught || network.is_some() && as_it_begins,
             device,
         }
     }

@@ -18,7 +18,7 @@ use super::rounds::Why;
 use super::row::row_title;
 use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
 use crate::Result;
-use crate::recipe::{PseudoLabels, Recipe, Residual};
+use crate::recipe::{Learner, PseudoLabels, Recipe};
 
 /// Everything measured. The first keys are those of `likewise eval --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -159,7 +159,7 @@ impl Rows {
     fn judge(&self, plan: &Plan, per_draw: &[DrawLog]) -> Verdict {
         let start = self.best_start();
         let labels = start.and_then(|start| self.answer(start));
-        let spreads = plan.recipe.pseudo_labels != PseudoLabels::None;
+        let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None);
         let spreading = spreads.then(|| self.answer("labels_only")).flatten();
         let falls = match (&labels, start.and_then(|start| self.differences.get(start))) {
             (Some(answer), Some(all)) if answer.finding != verdict::Finding::Worse => all
@@ -225,7 +225,7 @@ impl Rows {
         if labels.is_some_and(|answer| answer.from >= PERFECT) {
             return Next::Nothing;
         }
-        let finds_directions = matches!(recipe.head.residual, Residual::Closed(_));
+        let finds_directions = matches!(recipe.learner, Learner::Closed(_));
         match (labels.map(|answer| answer.finding), spreading) {
             (None | Some(TooFew), _) if few_labels => match fewest() {
                 Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
@@ -288,10 +288,12 @@ const PERFECT: f64 = 0.995;
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.
 fn labels_only(recipe: &Recipe) -> Option<&'static str> {
-    match (&recipe.head.residual, &recipe.loss) {
-        (Residual::Closed(learner), _) => Some(learner.name()),
-        (_, Loss::ConfidenceProxy(_)) if recipe.encoder.is_none() => Some("confidence-proxy"),
-        _ => None,
+    match &recipe.learner {
+        Learner::Closed(learner) => Some(learner.name()),
+        Learner::Gradient(gradient) => {
+            let usual = matches!(gradient.loss, Loss::ConfidenceProxy(_));
+            (usual && recipe.encoder().is_none()).then_some("confidence-proxy")
+        }
     }
 }
 

@@ -52,13 +52,13 @@ impl Ground<'_> {
     /// The features of these items, as the recipe reads them.
     pub(super) fn features(&self, items: &[usize]) -> Array2<f32> {
         let features = matrix::select_rows(self.plan.features, items);
-        matrix::powered(features, self.recipe.head.power)
+        matrix::powered(features, self.recipe.start.power)
     }
 
     /// Finds the directions of the training items' features, where the recipe reads them in a
     /// way that none before it did.
     pub(super) fn analyse(&mut self) -> Result<()> {
-        let power = self.recipe.head.power;
+        let power = self.recipe.start.power;
         if self.analysed(power).is_none() {
             let fitted = self.features(&self.train);
             // One row of enormous length would turn all directions to itself.
@@ -87,9 +87,9 @@ impl Ground<'_> {
     pub(super) fn plain_start(&self) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = Whiten {
-            eps: recipe.whitening.unwrap_or(PLAIN_SHRINKAGE),
+            eps: recipe.start.shrinkage.unwrap_or(PLAIN_SHRINKAGE),
             standardize: false,
-            power: recipe.head.power,
+            power: recipe.start.power,
         };
         let [_, standardized] = (self.analysed(plain.power))
             .ok_or_else(|| Error::data("no directions of these features"))?;
@@ -104,7 +104,7 @@ impl Ground<'_> {
         let (sum, most) = variances.fold((0.0, 0.0_f64), |(sum, most), v| (sum + v, most.max(v)));
         let uneven = standardized.scale.len() > 2 && most > sum / 2.0;
         Ok(Whiten {
-            standardize: recipe.standardize.unwrap_or(uneven),
+            standardize: recipe.start.standardize.unwrap_or(uneven),
             ..plain
         })
     }
@@ -113,7 +113,7 @@ impl Ground<'_> {
     /// baseline without labels.
     pub(super) fn whitened_rows(&self) -> Result<Array2<f32>> {
         let start = self.plain_start()?;
-        let tested = matrix::powered(self.tested.clone(), self.recipe.head.power);
+        let tested = matrix::powered(self.tested.clone(), self.recipe.start.power);
         let mut whitened = self.spectrum(start)?.rotated(tested.view(), &[start.eps])?;
         Ok(matrix::l2_normalize(whitened.remove(0)))
     }
@@ -152,12 +152,13 @@ impl Ground<'_> {
         let mut best = (0.0, plain);
         for standardize in [false, true] {
             for eps in recipe
-                .whitening
+                .start
+                .shrinkage
                 .map_or(SHRINKAGES.to_vec(), |eps| vec![eps])
             {
                 let tried = Whiten {
                     eps,
-                    standardize: recipe.standardize.unwrap_or(standardize),
+                    standardize: recipe.start.standardize.unwrap_or(standardize),
                     ..plain
                 };
                 let Some(values) = scored(tried)? else {
@@ -187,9 +188,9 @@ impl Ground<'_> {
 
     /// Directions of the start.
     fn rank(&self) -> usize {
-        let rank = match self.recipe.encoder.as_ref().map(|encoder| encoder.head) {
+        let rank = match self.recipe.encoder().map(|encoder| encoder.head) {
             Some(EmbeddingConfig::Whitened { dim }) => dim,
-            _ => self.recipe.head.rank,
+            _ => self.recipe.start.rank,
         };
         rank.min(self.plan.features.ncols())
     }
@@ -202,7 +203,7 @@ impl Ground<'_> {
     pub(super) fn build_graph(&mut self, whiten: Whiten, monitor: &Monitor) -> Result<()> {
         if self.graph(whiten).is_none() {
             let rows = self.start_rows(&self.basis(whiten)?, &self.train)?;
-            let settings = &self.recipe.graph;
+            let settings = &self.spreading.graph;
             let graph = settings.build(rows.view(), monitor)?;
             self.graphs
                 .push(((whiten, self.rank(), settings.clone()), graph));
@@ -212,7 +213,7 @@ impl Ground<'_> {
 
     /// The graph on a start, if it was built.
     fn graph(&self, whiten: Whiten) -> Option<&Graph> {
-        let wanted = (whiten, self.rank(), self.recipe.graph.clone());
+        let wanted = (whiten, self.rank(), self.spreading.graph.clone());
         let built = self.graphs.iter().find(|(built, _)| *built == wanted);
         built.map(|(_, graph)| graph)
     }

@@ -8,6 +8,7 @@ use likewise::{Labels, Monitor};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 use likewise_nn::sample::groups;
+use likewise_nn::train::TrainConfig;
 use ndarray::Axis;
 
 use super::believe::{Source, labeled};
@@ -16,7 +17,9 @@ use super::ground::Ground;
 use super::learner::Refits;
 use super::rounds::{Checkpoint, Models, Score, Traces, Trained, Validation, Wanted, run};
 use super::setup::Setup;
-use crate::recipe::{GraphOn, Learner, PseudoLabels, Recipe};
+use crate::recipe::{
+    GradientConfig, Learner, ModelConfig, NetworkConfig, On, PseudoLabels, Recipe, RoundsConfig,
+};
 use crate::{Error, Result};
 
 /// One training of a draw.
@@ -54,16 +57,24 @@ impl Ground<'_> {
             groups: &groups,
             graph: setup.graph,
         };
-        let stale = recipe.pretraining.is_some() && recipe.graph_on == GraphOn::Embedding;
+        let pretraining = recipe
+            .learner
+            .network()
+            .and_then(|n| n.pretraining.as_ref());
+        let stale = match recipe.pseudo_labels.on() {
+            Some(On::Model) => true,
+            Some(On::Embedding) => pretraining.is_some(),
+            Some(On::Start) | None => false,
+        };
         let mut last = (usize::from(!stale), training.first.clone());
         let targets = |epoch: usize, models: &Models| -> Result<Targets> {
             if source == Source::Labels {
                 return Ok(training.first.clone());
             }
-            if epoch <= recipe.train.labeled_epochs {
+            if epoch <= recipe.pseudo_labels.labeled_epochs() {
                 return Ok(labels_alone.clone());
             }
-            let changes = self.believed_since(epoch);
+            let changes = recipe.pseudo_labels.since(epoch);
             if last.0 != changes {
                 last = (changes, self.believe(setup, known, epoch, models, monitor)?);
             }
@@ -72,33 +83,21 @@ impl Ground<'_> {
         let score = |model: Option<&Model>| self.score(training, model, monitor);
         let traces = self.traces(&name, logs);
         let rounds = recipe.rounds(training.wanted, setup.seed, &self.plan.device);
-        match recipe.head.learner() {
+        match &recipe.learner {
             Learner::Closed(closed) => {
                 closed.validate()?;
-                let learner = Refits(&closed);
+                let learner = Refits(closed);
                 run(&rounds, &learner, evidence, targets, score, traces, monitor)
             }
-            Learner::Gradient(head) => {
-                let taught = match &recipe.pretraining {
+            Learner::Gradient(gradient) => {
+                let taught = match pretraining {
                     Some(_) => Some(self.pretrain(evidence, setup, &name, logs, monitor)?),
                     None => None,
                 };
                 let weights = taught.as_ref().or(self.plan.pretrained.as_ref());
-                let learner = recipe.gradient(&head, weights, taught.is_some(), &self.plan.device);
+                let (head, device) = (gradient.head(), &self.plan.device);
+                let learner = recipe.gradient(gradient, &head, weights, taught.is_some(), device);
                 run(&rounds, &learner, evidence, targets, score, traces, monitor)
-            }
-        }
-    }
-
-    /// The first epoch that learned from the same beliefs as epoch `epoch`.
-    fn believed_since(&self, epoch: usize) -> usize {
-        let recipe = self.recipe;
-        match recipe.pseudo_labels {
-            PseudoLabels::None | PseudoLabels::Oracle => 1,
-            PseudoLabels::Propagation if recipe.graph_on == GraphOn::Feature => 1,
-            PseudoLabels::Propagation => epoch,
-            PseudoLabels::Affinity => {
-                (epoch - 1) / recipe.affinity.every * recipe.affinity.every + 1
             }
         }
     }
@@ -138,10 +137,11 @@ impl Ground<'_> {
         logs: bool,
         monitor: &Monitor,
     ) -> Result<Weights> {
-        let (head, recipe) = self.recipe.pretrained()?;
+        let (gradient, recipe) = self.recipe.pretrained()?;
         let traces = self.traces(&format!("{name}-pretraining"), logs);
         let device = &self.plan.device;
-        let learner = recipe.gradient(&head, self.plan.pretrained.as_ref(), false, device);
+        let (head, weights) = (gradient.head(), self.plan.pretrained.as_ref());
+        let learner = recipe.gradient(&gradient, &head, weights, false, device);
         let rounds = recipe.rounds(Wanted::Last, setup.seed, device);
         let targets = evidence.targets.clone();
         let trained = run(
@@ -179,14 +179,36 @@ impl Ground<'_> {
 }
 
 impl Recipe {
-    /// The pretraining as a recipe of its own, and its head.
-    fn pretrained(&self) -> Result<(likewise_nn::net::HeadConfig, Self)> {
-        let first = self.pretraining.as_ref();
-        let first = first.ok_or_else(|| Error::data("the recipe has no pretraining"))?;
-        let recipe = self.of_pretraining(first);
-        match recipe.head.learner() {
-            Learner::Gradient(head) => Ok((head, recipe)),
-            Learner::Closed(_) => Err(Error::data("pretraining has no head")),
-        }
+    /// The pretraining as a recipe of its own, and its learner.
+    fn pretrained(&self) -> Result<(GradientConfig, Self)> {
+        let none = || Error::data("the recipe has no pretraining");
+        let network = self.learner.network().ok_or_else(none)?;
+        let first = network.pretraining.as_ref().ok_or_else(none)?;
+        let own = self.learner.gradient().ok_or_else(none)?;
+        let supervised = Self::supervised(first.loss.clone());
+        let usual = supervised.learner.gradient().ok_or_else(none)?;
+        let gradient = GradientConfig {
+            model: ModelConfig::Network(Box::new(NetworkConfig {
+                encoder: network.encoder.clone(),
+                tuning: network.tuning,
+                ..NetworkConfig::default()
+            })),
+            train: TrainConfig {
+                optimizer: first.optimizer,
+                learning_rate: first.learning_rate,
+                ..own.train.clone()
+            },
+            ..usual.clone()
+        };
+        let recipe = Self {
+            learner: Learner::Gradient(Box::new(gradient.clone())),
+            rounds: RoundsConfig {
+                epochs: first.epochs,
+                ..self.rounds.clone()
+            },
+            pseudo_labels: PseudoLabels::None,
+            ..supervised
+        };
+        Ok((gradient, recipe))
     }
 }

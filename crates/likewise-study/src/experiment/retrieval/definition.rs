@@ -12,7 +12,7 @@ use toml::Spanned;
 use crate::experiment::definition::{Paper, written};
 use crate::recipe::Recipe;
 use crate::study::SplitKind;
-use crate::{Result, failed, usage};
+use crate::{Error, Result, failed, usage};
 
 /// A file as it is written.
 #[derive(Debug, Deserialize)]
@@ -222,7 +222,7 @@ impl Experiment {
             let How::Recipe(recipe) = &method.how else {
                 continue;
             };
-            let Some(network) = &recipe.encoder else {
+            let Some(network) = recipe.encoder() else {
                 continue;
             };
             if found.is_some_and(|f| f.name != network.name || f.input() != network.input()) {
@@ -251,10 +251,21 @@ impl Written {
             }
         }
         let mut methods: Vec<Method> = Vec::new();
+        // What all share, and no recipe so far has taken.
+        let mut idle: Option<Vec<(String, Error)>> = None;
         for table in self.method {
             let place = at(table.span().start);
             let refuse = |what: String| usage(format!("{place}: {what}"));
-            let method = method(table.into_inner(), &self.recipe).map_err(refuse)?;
+            let (method, passed) = method(table.into_inner(), &self.recipe).map_err(refuse)?;
+            if let Some(passed) = passed {
+                idle = Some(match idle {
+                    None => passed,
+                    Some(mut idle) => {
+                        idle.retain(|(path, _)| passed.iter().any(|(other, _)| other == path));
+                        idle
+                    }
+                });
+            }
             let unknown = |on: &&String| !names.contains(*on);
             if let Some(data) = method.data.iter().flatten().find(unknown) {
                 return Err(refuse(format!("there is no data set \"{data}\"")));
@@ -266,6 +277,10 @@ impl Written {
                 )));
             }
             methods.push(method);
+        }
+        if let Some((path, e)) = idle.iter().flatten().next() {
+            let message = format!("{}: recipe.{path} suits no method: {e}", at(0));
+            return Err(usage(message));
         }
         let stray = |row: &&PaperRow| !names.contains(&row.data);
         if let Some(row) = self.paper_row.iter().find(stray) {
@@ -296,8 +311,15 @@ impl Written {
     }
 }
 
-/// A method from its table, over what all recipes have in common.
-fn method(mut table: toml::Table, common: &toml::Table) -> Result<Method, String> {
+/// Settings that were passed over, each with what is wrong with it.
+type Passed = Vec<(String, Error)>;
+
+/// A method from its table, over what all recipes have in common; and what of that its recipe,
+/// if it has one, does not take.
+fn method(
+    mut table: toml::Table,
+    common: &toml::Table,
+) -> Result<(Method, Option<Passed>), String> {
     let Some(toml::Value::String(name)) = table.remove("name") else {
         return Err("a method needs a name in quotes".into());
     };
@@ -307,35 +329,37 @@ fn method(mut table: toml::Table, common: &toml::Table) -> Result<Method, String
     let draws = draws.map_err(|e| within(&e.message()))?;
     let data = take("data").map(Vec::deserialize).transpose();
     let data = data.map_err(|e| within(&e.message()))?;
-    let start = take("start");
-    let how = match start.as_ref().map(toml::Value::as_str) {
+    let baseline = take("baseline");
+    let mut passed = None;
+    let how = match baseline.as_ref().map(toml::Value::as_str) {
         None => {
             let base = match take("base") {
                 None => Recipe::default(),
                 Some(toml::Value::String(base)) => Recipe::named(&base).map_err(|e| within(&e))?,
                 Some(other) => return Err(within(&format!("base = {other}: name a recipe"))),
             };
-            let shared = base.with_shared(common.clone());
-            let recipe = shared.and_then(|recipe| recipe.with(table));
-            let mut recipe = recipe.map_err(|e| within(&e))?;
+            let (shared, idle) = base.with_shared(common).map_err(|e| within(&e))?;
+            let mut recipe = shared.with(table).map_err(|e| within(&e))?;
+            passed = Some(idle);
             recipe.name.clone_from(&name);
             How::Recipe(Box::new(recipe))
         }
         Some(_) if !table.is_empty() => {
             return Err(within(
-                &"a start is not trained; leave its other fields out",
+                &"a baseline is not trained; leave its other fields out",
             ));
         }
         Some(Some("raw")) => How::Raw,
         Some(Some("whitened")) => How::Whitened,
-        Some(_) => return Err(within(&"start is \"raw\" or \"whitened\"")),
+        Some(_) => return Err(within(&"baseline is \"raw\" or \"whitened\"")),
     };
-    Ok(Method {
+    let method = Method {
         name,
         how,
         draws: draws.map(NonZeroUsize::get),
         data,
-    })
+    };
+    Ok((method, passed))
 }
 
 #[cfg(test)]
@@ -357,39 +381,53 @@ mod tests {
     #[test]
     fn methods_go_on_from_their_base_and_from_what_all_share() {
         let e = read(&format!(
-            "recipe = {{ train = {{ epochs = 4, batch = 7 }} }}\n{DATA}\
-             [[method]]\nname = \"Raw\"\nstart = \"raw\"\n\
-             [[method]]\nname = \"T\"\nbase = \"triplet\"\ntrain = {{ batch = 9 }}\ndraws = 1\n"
+            "recipe = {{ rounds.epochs = 4, learner.train.batch = 7 }}\n{DATA}\
+             [[method]]\nname = \"Raw\"\nbaseline = \"raw\"\n\
+             [[method]]\nname = \"T\"\nbase = \"triplet\"\nlearner.train.batch = 9\ndraws = 1\n\
+             [[method]]\nname = \"R\"\nbase = \"rca\"\ndraws = 1\n"
         ))
         .unwrap();
         let How::Recipe(recipe) = &e.methods[1].how else {
             panic!("a recipe");
         };
-        assert_eq!((recipe.train.epochs, recipe.train.batch), (4, 9));
-        assert_eq!((recipe.loss.name(), recipe.name.as_str()), ("triplet", "T"));
+        let gradient = recipe.learner.gradient().unwrap();
+        assert_eq!((recipe.rounds.epochs, gradient.train.batch), (4, 9));
+        assert_eq!(gradient.loss.name(), "triplet");
+        assert_eq!(recipe.name, "T");
         let wanted = |draws| {
             let cells = e.wanted(&e.data[0], draws);
             let named = cells.into_iter().map(|(draw, m)| (draw, m.name.clone()));
             named.collect::<Vec<_>>()
         };
         let raw = |draw| (draw, "Raw".to_owned());
-        assert_eq!(wanted(None), [raw(0), (0, "T".into()), raw(1), raw(2)]);
-        assert_eq!(wanted(Some(1)).len(), 2);
+        let (t, r) = ((0, "T".into()), (0, "R".into()));
+        assert_eq!(wanted(None), [raw(0), t, r, raw(1), raw(2)]);
+        assert_eq!(wanted(Some(1)).len(), 3);
     }
 
     #[test]
     fn what_all_share_need_not_suit_every_recipe_but_its_own_fields_must() {
         let read = |own: &str| {
             read(&format!(
-                "recipe = {{ affinity = {{ k = 7 }}, train = {{ epochs = 4 }} }}\n{DATA}\
+                "recipe = {{ pseudo_labels.every = 7, rounds.epochs = 4 }}\n{DATA}\
+                 [[method]]\nname = \"a\"\nbase = \"affinity-triplet\"\n\
                  [[method]]\nname = \"p\"\nbase = \"mixed-lp-paper\"\n{own}"
             ))
         };
         let said = read("").unwrap_err();
-        assert!(said.contains("train.epochs = 4: must be above"), "{said}");
-        assert!(read("train = { epochs = 25 }\n").is_ok());
-        let said = read("train = { epochs = 25 }\naffinity = { k = 8 }\n").unwrap_err();
-        assert!(said.contains("affinity: has no effect"), "{said}");
+        assert!(said.contains("rounds.epochs = 4: must be above"), "{said}");
+        assert!(read("rounds = { epochs = 25 }\n").is_ok());
+        let said = read("rounds.epochs = 25\npseudo_labels.every = 8\n").unwrap_err();
+        assert!(said.contains("every"), "{said}");
+        let nobody = format!(
+            "recipe = {{ pseudo_labels.every = 7 }}\n{DATA}\
+             [[method]]\nname = \"r\"\nbase = \"rca\"\n"
+        );
+        let said = super::tests::read(&nobody).unwrap_err();
+        assert!(
+            said.contains("recipe.pseudo_labels.every suits no method"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -409,9 +447,10 @@ mod tests {
                     continue;
                 };
                 // The method of the paper needs its second stage, and its 64 dimensions.
-                if recipe.train.labeled_epochs > 0 && recipe.encoder.is_none() {
-                    assert!(recipe.train.epochs > recipe.train.labeled_epochs);
-                    assert_eq!(recipe.head.rank, 64, "{}", method.name);
+                let labeled = recipe.pseudo_labels.labeled_epochs();
+                if labeled > 0 && recipe.encoder().is_none() {
+                    assert!(recipe.rounds.epochs > labeled);
+                    assert_eq!(recipe.start.rank, 64, "{}", method.name);
                 }
             }
         }
@@ -459,7 +498,7 @@ mod tests {
                 [".toml:7", "no data set"],
             ),
             (
-                format!("{DATA}[[method]]\nname = \"a\"\nstart = \"cold\"\n"),
+                format!("{DATA}[[method]]\nname = \"a\"\nbaseline = \"cold\"\n"),
                 [".toml:7", "raw"],
             ),
             (

@@ -7,6 +7,7 @@ use likewise::eval::bootstrap::Estimate;
 use super::cells::{Cell, Store, gains, means, means_as_trained};
 use super::definition::{Data, Experiment, How, Method, Split};
 use crate::experiment::markdown::{Page, Skipped};
+use crate::recipe::{Learner, ModelConfig, PseudoLabels, Recipe};
 
 /// Metrics in the order of the papers, and their titles.
 const METRICS: [(&str, &str); 6] = [
@@ -201,6 +202,33 @@ fn difference(value: &Estimate) -> String {
     }
 }
 
+/// A recipe in one line.
+fn in_words(recipe: &Recipe) -> String {
+    let labels = match &recipe.pseudo_labels {
+        PseudoLabels::Propagation(propagation) => propagation.spread.name(),
+        other => other.kind(),
+    };
+    let epochs = recipe.rounds.epochs;
+    match &recipe.learner {
+        Learner::Closed(learner) => {
+            format!("pseudo-labels {labels}, {}, {epochs} fits", learner.name())
+        }
+        Learner::Gradient(gradient) => {
+            let model = match &gradient.model {
+                ModelConfig::Linear(_) => "head linear",
+                ModelConfig::Mlp(_) => "head mlp",
+                ModelConfig::Orthogonal(_) => "head orthogonal",
+                ModelConfig::Network(network) => &format!("network {}", network.encoder.name()),
+            };
+            format!(
+                "pseudo-labels {labels}, loss {}, {model}, {epochs} epochs of batches of {}",
+                gradient.loss.name(),
+                gradient.train.batch
+            )
+        }
+    }
+}
+
 /// Every method in full, for whoever wants to know.
 fn recipes(page: &mut Page, experiment: &Experiment) {
     page.line("## Recipes");
@@ -211,28 +239,10 @@ fn recipes(page: &mut Page, experiment: &Experiment) {
     );
     let mut text = String::new();
     for method in &experiment.methods {
-        let how = serde_json::to_value(&method.how).unwrap_or_default();
-        let recipe = &how["recipe"];
-        let what = if recipe.is_null() {
-            how.as_str().unwrap_or_default().to_owned()
-        } else {
-            let part = |path: &[&str]| {
-                let value = path.iter().fold(recipe, |value, key| &value[key]);
-                value.as_str().map_or(value.to_string(), str::to_owned)
-            };
-            let encoder = part(&["encoder", "name"]);
-            format!(
-                "pseudo-labels {}, loss {}, head {}, encoder {}, {} epochs of batches of {}",
-                match part(&["pseudo_labels"]).as_str() {
-                    "propagation" => part(&["propagation", "method"]),
-                    other => other.to_owned(),
-                },
-                part(&["loss", "name"]),
-                part(&["head", "residual", "kind"]),
-                if encoder == "null" { "none" } else { &encoder },
-                part(&["train", "epochs"]),
-                part(&["train", "batch"]),
-            )
+        let what = match &method.how {
+            How::Raw => "raw".to_owned(),
+            How::Whitened => "whitened".to_owned(),
+            How::Recipe(recipe) => in_words(recipe),
         };
         let of = if bound(method) { " (bound)" } else { "" };
         let _ = writeln!(text, "- {}{of}: {what}", method.name);

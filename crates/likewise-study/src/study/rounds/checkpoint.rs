@@ -214,11 +214,12 @@ mod tests {
     use likewise_nn::loss::{ConfidenceProxy, Loss};
     use likewise_nn::net::{HeadConfig, Residual};
     use likewise_nn::sample::Sampler;
-    use likewise_nn::train::{Gradient, Keep, Optimizer, Schedule, TrainConfig};
+    use likewise_nn::train::{Gradient, Optimizer, Schedule, TrainConfig, Tuning};
     use ndarray::Array2;
 
     use super::super::{Traces, Wanted, run as run_rounds};
     use super::*;
+    use crate::recipe::Keep;
 
     /// What a small training depends on.
     #[derive(Clone)]
@@ -268,6 +269,9 @@ mod tests {
         let gradient = Gradient {
             head: &choices.head,
             encoder: None,
+            tuning: Tuning::default(),
+            map: likewise::linear::Stiefel::new(),
+            epochs: 10,
             loss: &Loss::ConfidenceProxy(ConfidenceProxy::default()),
             sampler: &Sampler::Plain,
             miner: None,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use likewise_nn::Model;
-use likewise_nn::train::Keep;
 
 use super::selection::{Mean, Score};
+use crate::recipe::Keep;
 
 /// Which model a training is asked for when it is over, beside its last.
 #[derive(Debug, Clone, Copy, PartialEq)]

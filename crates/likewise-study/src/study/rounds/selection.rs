@@ -2,11 +2,11 @@
 
 use likewise::eval::ranking::{self, Measure, Protocol};
 use likewise::{Labels, Monitor};
-use likewise_nn::train::Keep;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::recipe::Keep;
 
 /// A mean over queries and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

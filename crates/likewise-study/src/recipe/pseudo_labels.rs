@@ -1,0 +1,236 @@
+//! Where the classes of unlabeled items come from.
+
+use likewise::graph::KnnGraph;
+use likewise::propagate::{self, Method};
+use serde::{Deserialize, Serialize};
+
+use super::limits::{ROUNDS, at_most};
+use crate::{Error, Result};
+
+/// Where the classes of unlabeled items come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum PseudoLabels {
+    /// Nowhere: the known labels alone are learned.
+    None,
+    /// From labels that spread over a graph.
+    Propagation(Box<Propagation>),
+    /// From affinities that spread over nearest neighbours: triplets for the
+    /// losses of pairs and triplets; for the losses of classes, the class whose labeled items
+    /// are nearest.
+    Affinity(Affinity),
+    /// From the hidden labels: what perfect pseudo-labels would give. A bound, not a result.
+    Oracle(Oracle),
+}
+
+/// What a graph, or neighbourhoods, are built on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum On {
+    /// The start (the whitened features), once.
+    #[default]
+    Start,
+    /// The embedding so far, anew before every epoch, the first one on the start; of a network,
+    /// the rows before an orthonormal map.
+    Embedding,
+    /// As `embedding`, but the first one too: on the rows of the network as it begins.
+    Model,
+}
+
+/// What a confidence weighs in the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// That of a pseudo-label divided by the largest of all; known labels weigh 1.
+    #[default]
+    Relative,
+    /// As it is, also of known labels, which weigh what the spread scores say of them: eq. (27)
+    /// of Zhuang & Moulin (CVPR 2023). **Not** for scores that are nearly alike in all classes,
+    /// such as those of harmonic propagation: all weights are next to 0 then, and an optimizer
+    /// that has learned from labels of weight 1 before hardly moves.
+    Plain,
+}
+
+/// Pseudo-labels from labels that spread over a graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Propagation {
+    /// What the graph is built on.
+    pub on: On,
+    /// The k-nearest-neighbour graph.
+    pub graph: KnnGraph,
+    /// How labels spread over it.
+    pub spread: Method,
+    /// What a confidence weighs.
+    pub confidence: Confidence,
+    /// Weight of a pseudo-label: its confidence, as `confidence` says, to this power.
+    pub confidence_power: f64,
+    /// Whether each item also weighs by how rare its class is among labels and pseudo-labels:
+    /// Iscen et al. (CVPR 2019), eq. (12)-(13).
+    pub class_weights: bool,
+    /// Epochs on the known labels alone before pseudo-labels join; below `rounds.epochs`, of
+    /// which they are a part.
+    pub labeled_epochs: usize,
+}
+
+impl Default for Propagation {
+    fn default() -> Self {
+        Self {
+            on: On::Start,
+            graph: KnnGraph::new().k(20),
+            spread: Method::default(),
+            confidence: Confidence::Relative,
+            confidence_power: 2.0,
+            class_weights: false,
+            labeled_epochs: 0,
+        }
+    }
+}
+
+/// Pseudo-labels and triplets from affinities.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Affinity {
+    /// What the neighbourhoods are built on.
+    pub on: On,
+    /// Neighbours of an item, at least 2.
+    pub k: usize,
+    /// How affinities spread.
+    pub spread: propagate::Affinity,
+    /// Unlabeled items of a partition, drawn at random; with all labeled ones they make its
+    /// neighbourhoods.
+    pub partition: usize,
+    /// Epochs before the next partition.
+    pub every: usize,
+    /// What a confidence weighs, for the losses of classes.
+    pub confidence: Confidence,
+    /// Weight of a pseudo-label: its confidence to this power.
+    pub confidence_power: f64,
+    /// Epochs on the known labels alone before pseudo-labels join.
+    pub labeled_epochs: usize,
+}
+
+impl Default for Affinity {
+    fn default() -> Self {
+        Self {
+            on: On::Embedding,
+            k: 10,
+            spread: propagate::Affinity::new(),
+            partition: 9000,
+            every: 10,
+            confidence: Confidence::Relative,
+            confidence_power: 2.0,
+            labeled_epochs: 0,
+        }
+    }
+}
+
+/// Pseudo-labels that are the truth.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Oracle {
+    /// Epochs on the known labels alone before the others join.
+    pub labeled_epochs: usize,
+}
+
+impl PseudoLabels {
+    /// The kind, as it is written.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Propagation(_) => "propagation",
+            Self::Affinity(_) => "affinity",
+            Self::Oracle(_) => "oracle",
+        }
+    }
+
+    /// The propagation, where there is one.
+    pub fn propagation(&self) -> Option<&Propagation> {
+        match self {
+            Self::Propagation(propagation) => Some(propagation),
+            _ => None,
+        }
+    }
+
+    /// As [`propagation`](Self::propagation), to be changed.
+    pub fn propagation_mut(&mut self) -> Option<&mut Propagation> {
+        match self {
+            Self::Propagation(propagation) => Some(propagation),
+            _ => None,
+        }
+    }
+
+    /// What the graph or the neighbourhoods are built on; nothing where there are none.
+    pub fn on(&self) -> Option<On> {
+        match self {
+            Self::Propagation(propagation) => Some(propagation.on),
+            Self::Affinity(affinity) => Some(affinity.on),
+            Self::None | Self::Oracle(_) => None,
+        }
+    }
+
+    /// Epochs on the known labels alone before pseudo-labels join.
+    pub fn labeled_epochs(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Propagation(propagation) => propagation.labeled_epochs,
+            Self::Affinity(affinity) => affinity.labeled_epochs,
+            Self::Oracle(oracle) => oracle.labeled_epochs,
+        }
+    }
+
+    /// The first epoch that learns from the same pseudo-labels as epoch `epoch`.
+    pub(crate) fn since(&self, epoch: usize) -> usize {
+        match self {
+            Self::None | Self::Oracle(_) => 1,
+            Self::Propagation(propagation) if propagation.on == On::Start => 1,
+            Self::Propagation(_) => epoch,
+            Self::Affinity(Affinity { every, .. }) => (epoch - 1) / every * every + 1,
+        }
+    }
+
+    pub(super) fn validate(&self, epochs: usize) -> Result<()> {
+        let labeled = self.labeled_epochs();
+        at_most("pseudo_labels.labeled_epochs", labeled, ROUNDS)?;
+        if labeled > 0 && epochs <= labeled {
+            let rule = format!(
+                "must be above pseudo_labels.labeled_epochs = {labeled}, else no pseudo-label is \
+                 learned"
+            );
+            return Err(Error::parameter("rounds.epochs", epochs, &rule));
+        }
+        let power = match self {
+            Self::Propagation(propagation) => propagation.confidence_power,
+            Self::Affinity(affinity) => {
+                affinity.validate()?;
+                affinity.confidence_power
+            }
+            Self::None | Self::Oracle(_) => return Ok(()),
+        };
+        if power.is_finite() && power >= 0.0 {
+            return Ok(());
+        }
+        let rule = "must be 0 or above";
+        Err(Error::parameter(
+            "pseudo_labels.confidence_power",
+            power,
+            rule,
+        ))
+    }
+}
+
+impl Affinity {
+    fn validate(&self) -> Result<()> {
+        for (field, value, least) in [
+            ("pseudo_labels.k", self.k, 2),
+            ("pseudo_labels.partition", self.partition, 1),
+            ("pseudo_labels.every", self.every, 1),
+        ] {
+            if value < least {
+                let rule = format!("must be at least {least}");
+                return Err(Error::parameter(field, value, &rule));
+            }
+        }
+        at_most("pseudo_labels.every", self.every, ROUNDS)
+    }
+}
