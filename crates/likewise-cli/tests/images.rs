@@ -189,7 +189,7 @@ fn features_of_squeezed_images_are_another_view() {
     let (code, text) = said(at, &[&embed[..], &encoder].concat());
     assert!(code == Some(2) && text.contains("lite0-64"), "{text}");
     succeeds(at, &[&embed[..], &encoder, &["--side", "64"]].concat());
-    let recipe = "base = 'normalized-softmax'\nencoder = { name = 'lite0', side = 96 }\n";
+    let recipe = "learner.model = { kind = 'network', encoder = { name = 'lite0', side = 96 } }\n";
     std::fs::write(at.join("r.toml"), recipe).unwrap();
     let twice = ["-o", "twice", "--recipe", "r.toml"];
     let (code, text) = said(at, &[&small[..], &twice, &encoder].concat());

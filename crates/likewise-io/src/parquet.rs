@@ -4,7 +4,7 @@
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
 //! vectors of numbers (text, dates, records) are left out with a warning. Reads files
-//! compressed with snappy, zstd or gzip, or not at all; text must be PLAIN or in a dictionary.
+//! compressed with snappy, zstd, gzip, brotli or lz4, or not at all; text must be PLAIN or in a dictionary.
 
 mod column;
 mod page;
@@ -345,9 +345,11 @@ fn check_places(
                 column.column_path()
             ))
         })?;
-        // No snappy stream expands 64 times; the other decoders take memory as data come.
+        // No snappy stream expands 64 times and no lz4 one 256 times, whose decoders take what a
+        // page says beforehand; the others take memory as data come.
         let expansion = match column.compression() {
             Compression::SNAPPY => 64,
+            Compression::LZ4 | Compression::LZ4_RAW => 256,
             _ => u64::MAX,
         };
         check_headers(pages, first, end, expansion, budget)

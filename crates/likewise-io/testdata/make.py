@@ -57,7 +57,7 @@ table = pa.table({
     "list": pa.array([None, *X[1:3].tolist(), None, X[4].tolist()], pa.list_(pa.float64())),
     "note": ["x"] * 5,
 })
-for codec in ["none", "snappy", "zstd", "gzip"]:
+for codec in ["none", "snappy", "zstd", "gzip", "brotli", "lz4"]:
     pq.write_table(table, f"table_{codec}.parquet", compression=codec, row_group_size=2)
 pq.write_table(pa.table({"id": pa.array([7, 8, 9]), "label": pa.array([1.0, None, 2.0]), "x": pa.array([1., None, 3.])}),
                "null.parquet")

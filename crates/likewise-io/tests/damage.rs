@@ -28,6 +28,8 @@ const VALID: [(&str, Form); 16] = [
     ("table_none.parquet", Form::Parquet),
     ("table_zstd.parquet", Form::Parquet),
     ("table_snappy.parquet", Form::Parquet),
+    ("table_brotli.parquet", Form::Parquet),
+    ("table_lz4.parquet", Form::Parquet),
     ("tensors.safetensors", Form::Safetensors),
     ("parts_some.npz", Form::Npz),
     ("frame.parquet", Form::Parquet),

@@ -252,7 +252,7 @@ fn graphs_of_scipy() {
 
 #[test]
 fn tables_of_every_codec() {
-    for codec in ["none", "snappy", "zstd", "gzip"] {
+    for codec in ["none", "snappy", "zstd", "gzip", "brotli", "lz4"] {
         let all = load(&format!("table_{codec}.parquet"));
         let names: Vec<&str> = all.views().iter().map(|v| v.name.as_str()).collect();
         assert_eq!(names, ["features", "fixed", "list"]);

@@ -1,6 +1,9 @@
 //! Quality gates: the least that a metric must reach.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
+
+use likewise::eval::summary::Summary;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -10,6 +13,9 @@ pub struct Gate {
     metric: String,
     least: f64,
 }
+
+/// Losses that were measured, by name.
+pub type Losses = BTreeMap<&'static str, f64>;
 
 /// Metrics that have no k.
 const METRICS: [&str; 4] = ["map", "map_at_r", "r_precision", "nmi"];
@@ -75,8 +81,8 @@ impl Gate {
     }
 
     /// Fails if the metric is below the gate ([`ErrorKind::Quality`]), or if there is none such.
-    pub fn check(&self, summary: &serde_json::Value) -> Result<()> {
-        let value = self.value(summary)?;
+    pub fn check(&self, summary: &Summary, losses: &Losses) -> Result<()> {
+        let value = self.value(summary, losses)?;
         if value < self.least {
             return Err(Error::new(
                 ErrorKind::Quality,
@@ -90,12 +96,22 @@ impl Gate {
     }
 
     /// The value of the metric. Fails if there is none.
-    pub fn value(&self, summary: &serde_json::Value) -> Result<f64> {
+    pub fn value(&self, summary: &Summary, losses: &Losses) -> Result<f64> {
+        let at = |of: &BTreeMap<usize, f64>, k: &str| of.get(&k.parse().ok()?).copied();
         let value = match self.metric.split_once('@') {
-            Some((family, k)) => &summary[family][k],
-            None => &summary[&self.metric],
+            Some(("recall", k)) => at(&summary.recall, k),
+            Some(("precision", k)) => at(&summary.precision, k),
+            Some(("loss", name)) => losses.get(name).copied(),
+            Some(_) => None,
+            None => match self.metric.as_str() {
+                "map" => summary.map,
+                "map_at_r" => summary.map_at_r,
+                "r_precision" => summary.r_precision,
+                "nmi" => summary.nmi,
+                _ => None,
+            },
         };
-        value.as_f64().ok_or_else(|| {
+        value.ok_or_else(|| {
             usage(format!(
                 "gate {}: no such metric was measured; there are recall@K, precision@K, {}",
                 self.metric,
@@ -115,12 +131,20 @@ mod tests {
 
     #[test]
     fn gates_know_metrics_with_and_without_k() {
-        let summary = serde_json::json!({"recall": {"1": 0.5}, "map": 0.25});
-        let gate = |text: &str| text.parse::<Gate>().unwrap().check(&summary);
+        let summary = Summary {
+            recall: BTreeMap::from([(1, 0.5)]),
+            map: Some(0.25),
+            ..Summary::default()
+        };
+        let losses = Losses::from([("triplet", 0.4)]);
+        let gate = |text: &str| text.parse::<Gate>().unwrap().check(&summary, &losses);
         assert!(gate("recall@1=0.5").is_ok());
         assert!(gate("map=0.2").is_ok());
         assert!(gate("map=0.3").is_err());
         assert!(gate("recall@3=0.3").is_err());
+        assert!(gate("nmi=0.3").is_err());
+        assert!(gate("loss@triplet=0.4").is_ok());
+        assert!(gate("loss@angular=0.4").is_err());
         assert!("map".parse::<Gate>().is_err());
     }
 

@@ -21,7 +21,7 @@ use likewise::{Collection, Label, Labels};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ndarray::ArrayView2;
 
-use crate::study::{Results, SplitKind, Study, row_title};
+use crate::study::{Results, Row, SplitKind, Study};
 use crate::{Error, Result};
 use ground::{Ground, percent};
 use thumbnail::Pictures;
@@ -190,11 +190,11 @@ fn verdict(results: &Results) -> Markup {
 /// R@1 beside that of the raw features.
 fn numbers(results: &Results) -> Markup {
     let recall = |row: &Summary| row.recall.get(&1).copied();
-    let raw = results.baselines.get("raw").and_then(recall);
+    let raw = results.baselines.get(&Row::Raw).and_then(recall);
     html! {
         @if let (Some(after), Some(before)) = (recall(&results.summary), raw) {
             " The nearest neighbour is of the right class for " (percent(after))
-            " of the queries (" (row_title("raw")) ": " (percent(before)) ")."
+            " of the queries (" (Row::Raw.title()) ": " (percent(before)) ")."
         }
     }
 }
@@ -203,7 +203,7 @@ fn numbers(results: &Results) -> Markup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::study::{Delivered, DrawLog, Epoch, Finding, Next, Verdict, Why};
+    use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Verdict, Why};
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
     use likewise::linear::Affine;
@@ -305,10 +305,10 @@ mod tests {
         let results = Results {
             summary: summary(0.8),
             baselines: BTreeMap::from([
-                ("raw", summary(0.6)),
-                ("whitened", summary(0.65)),
-                ("labels_only", summary(0.7)),
-                ("all_labels", summary(0.95)),
+                (Row::Raw, summary(0.6)),
+                (Row::Whitened, summary(0.65)),
+                (Row::LabelsOnly, summary(0.7)),
+                (Row::AllLabels, summary(0.95)),
             ]),
             differences: BTreeMap::new(),
             verdict: vec![
@@ -334,9 +334,12 @@ mod tests {
             seed: 3,
             per_draw: vec![log(0), log(1)],
             calibration: calibration(20),
-            collapse: BTreeMap::from([("raw", meter), ("learned", meter)]),
+            collapse: Collapses {
+                learned: meter,
+                raw: meter,
+            },
             leaks: vec![Finding {
-                what: "identical items within a part",
+                what: "identical items within a part".into(),
                 count: 2,
                 examples: vec![("item <1>".into(), "item <2>".into())],
             }],
@@ -493,6 +496,19 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_read_back_as_they_were_written() {
+        let (study, _) = case(["a", "b", "c"]);
+        let text = serde_json::to_string(&study.results).unwrap();
+        let read = crate::study::Results::read(&text).unwrap();
+        assert_eq!(read, study.results);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        for broken in ["", "{}", &text.replacen("\"verdict\"", "\"verdikt\"", 1)] {
+            let said = crate::study::Results::read(broken).unwrap_err().to_string();
+            assert!(said.starts_with("broken: "), "{said}");
+        }
+    }
+
+    #[test]
     fn what_was_not_measured_is_said_not_drawn() {
         let (mut study, mut collection) = case(["a", "b", "c"]);
         study.results.calibration = calibration(0);
@@ -504,7 +520,6 @@ mod tests {
         study.results.summary.map_at_r = None;
         study.results.learning_helped = false;
         study.results.labels_per_class = None;
-        study.results.collapse.clear();
         study.results.leaks.clear();
         for log in &mut study.results.per_draw {
             log.validation = vec![None; 4];

@@ -31,6 +31,7 @@ use self::record::{CONFIG, EMBEDDINGS, RECORD};
 pub use self::record::{Config, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
+use crate::study::Results;
 use crate::{Result, failed, no_json, usage};
 
 /// `index/index.json`: what the index is.
@@ -157,8 +158,13 @@ impl RunFolder {
     }
 
     /// `metrics.json`. Fails where it is damaged or of another run.
-    pub fn metrics(&self) -> Result<serde_json::Value> {
-        self.read_json("metrics.json")
+    pub fn metrics(&self) -> Result<Results> {
+        let broken = |e: &dyn std::fmt::Display| {
+            failed(format!("{}: {e}", self.file("metrics.json").display()))
+        };
+        let bytes = self.read("metrics.json")?;
+        let text = std::str::from_utf8(&bytes).map_err(|e| broken(&e))?;
+        Results::read(text).map_err(|e| broken(&e))
     }
 
     /// The fitted model. Fails where it is damaged or of another run.

@@ -6,7 +6,7 @@ use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
 use likewise_study::recipe::On;
-use likewise_study::study::{Plan, Protocol, SplitKind, Study};
+use likewise_study::study::{Plan, Protocol, Row, SplitKind, Study};
 use ndarray::{Array2, ArrayView2};
 
 fn run(
@@ -79,7 +79,7 @@ fn five_labels_a_class_beat_raw_whitened_and_labels_only_on_the_demo() {
             "the budget is kept"
         );
     }
-    let oracle = results.baselines["all_labels"].map_at_r;
+    let oracle = results.baselines[&Row::AllLabels].map_at_r;
     assert!(oracle > results.summary.map_at_r);
     assert!(results.calibration.expected_error.unwrap() < 0.3);
 }

@@ -5,7 +5,7 @@ use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Device;
 use likewise_study::Recipe;
-use likewise_study::study::{Delivered, Found, Next, Plan, Protocol, SplitKind, Study};
+use likewise_study::study::{Delivered, Found, Next, Plan, Protocol, Row, SplitKind, Study};
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
 
@@ -99,7 +99,7 @@ fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
         );
         assert!(results.summary.n_queries >= 36 && results.summary.n_gallery == 600);
         let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
-        let raw = &results.differences["raw"]["r_precision"];
+        let raw = &results.differences[&Row::Raw]["r_precision"];
         inside += usize::from(raw.low <= gain && gain <= raw.high);
         runs += 1;
     }
@@ -163,7 +163,7 @@ fn without_labels_the_start_is_delivered_with_items_to_label_first() {
 fn classes_of_three_that_are_told_apart_perfectly_are_no_zero() {
     let (x, labels) = clouds(120, 40, 0.01, 3);
     let study = run(&collection(x, Some(labels)), &quick(), &Protocol::default()).unwrap();
-    assert!(study.results.baselines["raw"].recall[&1] > 0.999);
+    assert!(study.results.baselines[&Row::Raw].recall[&1] > 0.999);
     assert_eq!(study.results.summary.n_lone, 0);
 }
 
@@ -179,7 +179,7 @@ fn the_baseline_without_labels_does_not_move_with_the_labels() {
             ..Protocol::default()
         };
         let study = run(&collection, &quick(), &protocol).unwrap();
-        study.results.baselines["whitened"].clone()
+        study.results.baselines[&Row::Whitened].clone()
     };
     let first = whitened(1);
     assert!([2, 3, 5].into_iter().all(|m| whitened(m) == first));
@@ -284,7 +284,7 @@ fn real_digits_with_five_labels_a_class() {
     let collection = collection(x.clone(), Some(all.draw(5, 1)));
     let study = run(&collection, &Recipe::default(), &folds()).unwrap();
     let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
-    let said = study.results.differences["raw"]["r_precision"];
+    let said = study.results.differences[&Row::Raw]["r_precision"];
     assert!(said.low <= gain && gain <= said.high, "{said:?} {gain}");
     assert!(study.results.learning_helped, "{:?}", study.results.verdict);
     let shown = collection.labels.as_ref().unwrap();
@@ -342,6 +342,6 @@ fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
     } else {
         // Then the head is above the features, and that is what was measured.
         let own = study.results.summary.map_at_r.unwrap();
-        assert!(own >= study.results.baselines["raw"].map_at_r.unwrap() - 0.05);
+        assert!(own >= study.results.baselines[&Row::Raw].map_at_r.unwrap() - 0.05);
     }
 }

@@ -13,7 +13,7 @@ use likewise_study::recipe::{
     Affinity, GradientConfig, Keep, Learner, ModelConfig, NetworkConfig, On, Orthogonal,
     Pretraining, Propagation, PseudoLabels, RoundsConfig, StartConfig,
 };
-use likewise_study::study::{Plan, Protocol};
+use likewise_study::study::{Plan, Protocol, Row};
 use likewise_study::{Model, Recipe};
 use ndarray::{Array2, Array4};
 use rand::RngExt;
@@ -43,6 +43,31 @@ fn rounds(epochs: usize) -> RoundsConfig {
         folds: 0,
         ..RoundsConfig::default()
     }
+}
+
+fn mixed_on_the_embedding() -> PseudoLabels {
+    Propagation {
+        on: On::Embedding,
+        spread: Method::Mixed(Mixed::default()),
+        ..Propagation::default()
+    }
+    .into()
+}
+
+/// A network that begins as so many directions of its whitened features.
+fn tuned(dim: usize) -> Learner {
+    Learner::Gradient(Box::new(GradientConfig {
+        model: ModelConfig::Network(Box::new(NetworkConfig {
+            encoder: network(EmbeddingConfig::Whitened { dim }),
+            ..NetworkConfig::default()
+        })),
+        train: TrainConfig {
+            batch: 16,
+            learning_rate: 1e-3,
+            ..TrainConfig::default()
+        },
+        ..GradientConfig::default()
+    }))
 }
 
 fn network(head: EmbeddingConfig) -> EncoderConfig {
@@ -77,24 +102,8 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let recipe = |dim, epochs| {
         let mut recipe = Recipe {
             start: start(true),
-            pseudo_labels: Propagation {
-                on: On::Embedding,
-                spread: Method::Mixed(Mixed::default()),
-                ..Propagation::default()
-            }
-            .into(),
-            learner: Learner::Gradient(Box::new(GradientConfig {
-                model: ModelConfig::Network(Box::new(NetworkConfig {
-                    encoder: network(EmbeddingConfig::Whitened { dim }),
-                    ..NetworkConfig::default()
-                })),
-                train: TrainConfig {
-                    batch: 16,
-                    learning_rate: 1e-3,
-                    ..TrainConfig::default()
-                },
-                ..GradientConfig::default()
-            })),
+            pseudo_labels: mixed_on_the_embedding(),
+            learner: tuned(dim),
             rounds: rounds(epochs),
             ..Recipe::default()
         };
@@ -126,7 +135,10 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let still = recipe(128, 0);
     let whole = plan(&still, Some(&rows));
     let study = whole.run(&silent).unwrap();
-    let (start, raw) = (&study.results.summary, &study.results.baselines["whitened"]);
+    let (start, raw) = (
+        &study.results.summary,
+        &study.results.baselines[&Row::Whitened],
+    );
     assert_eq!(start.recall, raw.recall);
     assert!((start.map.unwrap() - raw.map.unwrap()).abs() < 1e-4);
     assert!(matches!(study.model, Model::Network(_)));

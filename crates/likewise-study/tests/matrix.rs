@@ -18,7 +18,7 @@ use likewise_study::recipe::{
     Affinity, GradientConfig, Learner, Linear, Mlp, ModelConfig, On, Oracle, Orthogonal,
     Propagation, PseudoLabels, RoundsConfig, StartConfig,
 };
-use likewise_study::study::{Plan, Protocol, Study};
+use likewise_study::study::{Plan, Protocol, Row, Study};
 use ndarray::Axis;
 
 /// Every eleventh of the 2000 digits: all ten classes, and quick.
@@ -197,7 +197,7 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         let metrics = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
         let (own, whitened) = (
             metrics(&study.results.summary),
-            metrics(&study.results.baselines["whitened"]),
+            metrics(&study.results.baselines[&Row::Whitened]),
         );
         assert!(own >= whitened - 0.02, "{name}: {own} {whitened}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");

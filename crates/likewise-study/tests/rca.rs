@@ -7,7 +7,7 @@ use likewise::linear::whitening::Spectrum;
 use likewise::matrix::{l2_normalize, select_rows};
 use likewise::{Collection, Labels, Monitor, View, seed};
 use likewise_study::recipe::{Oracle, PseudoLabels};
-use likewise_study::study::{Plan, Protocol, SplitKind, Study};
+use likewise_study::study::{Plan, Protocol, Row, SplitKind, Study};
 use likewise_study::{Model, Recipe};
 use ndarray::Array2;
 use rand::RngExt;
@@ -88,7 +88,7 @@ fn labels_of_some_classes_help_the_search_among_others() {
             "{name}: {:?}",
             results.per_draw
         );
-        let gain = &results.differences["whitened"]["map_at_r"];
+        let gain = &results.differences[&Row::Whitened]["map_at_r"];
         assert!(gain.low > 0.05, "{name}: {gain:?}");
     }
 }
@@ -146,9 +146,9 @@ fn a_power_is_that_of_the_features() {
         .unwrap();
         assert!(one.embeddings == other.embeddings, "{name}");
         // Raw features are what was given.
-        let raw = |study: &Study| study.results.baselines["raw"].map_at_r;
+        let raw = |study: &Study| study.results.baselines[&Row::Raw].map_at_r;
         assert_ne!(raw(&one), raw(&other));
-        let whitened = |study: &Study| study.results.baselines["whitened"].map_at_r;
+        let whitened = |study: &Study| study.results.baselines[&Row::Whitened].map_at_r;
         assert_eq!(whitened(&one), whitened(&other));
     }
 }

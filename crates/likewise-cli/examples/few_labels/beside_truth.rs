@@ -4,7 +4,7 @@ use std::io::Write;
 
 use likewise::linear::whitening::Spectrum;
 use likewise::{Collection, Labels};
-use likewise_study::study::{Answer, Delivered, Found};
+use likewise_study::study::{Answer, Delivered, Found, Row};
 
 use super::Failed;
 use super::sets::{self, MOST, SETS, Truth, truth};
@@ -41,7 +41,7 @@ impl Ran {
             .remove(0);
         let whitened = ask(whitened.view())?;
         let raw_is_start = match &answers.labels {
-            Some(answer) => answer.against == "raw",
+            Some(answer) => answer.against == Row::Raw,
             None => raw.r_precision >= whitened.r_precision,
         };
         Ok(Self {

@@ -1,6 +1,6 @@
 //! `likewise eval`
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
@@ -11,12 +11,13 @@ use likewise::eval::summary::{Run, Summary};
 use likewise::{Label, Labels, Part, distance::Metric};
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
+use likewise_study::gate::{Gate, Losses};
 use likewise_study::run_folder::RunFolder;
 use likewise_study::source::{Source, with_view};
+use likewise_study::study::Results;
 use likewise_study::table;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::{Eval, MetricName};
 use crate::context::Context;
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
             output::line(format!("loss {name:18}{value:.8}"))?;
         }
     }
-    gates(args, &serde_json::to_value(&measured)?)
+    gates(args, measured.summary, &measured.loss)
 }
 
 /// The metrics, and the losses that were asked for.
@@ -99,8 +100,8 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
 struct Measured<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    loss: BTreeMap<&'static str, f64>,
+    #[serde(skip_serializing_if = "Losses::is_empty")]
+    loss: Losses,
 }
 
 /// Items that neither ask nor are searched, because their label does not allow it: each counts
@@ -122,9 +123,9 @@ fn measure(
     losses: &WholeSet,
     embeddings: &Array2<f32>,
     labels: &Labels,
-) -> Result<BTreeMap<&'static str, f64>, Failure> {
+) -> Result<Losses, Failure> {
     if losses.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(Losses::new());
     }
     let known = labels.items().iter().enumerate();
     let (items, classes): (Vec<usize>, Vec<u32>) = known
@@ -137,50 +138,45 @@ fn measure(
     Ok(losses.measure(rows.view(), &classes)?)
 }
 
-fn gates(args: &Eval, summary: &Value) -> Result<(), Failure> {
-    Ok(args.gate.iter().try_for_each(|gate| gate.check(summary))?)
+fn gates(args: &Eval, summary: &Summary, losses: &Losses) -> Result<(), Failure> {
+    let check = |gate: &Gate| gate.check(summary, losses);
+    Ok(args.gate.iter().try_for_each(check)?)
 }
 
 /// What `--at` is where it is not given.
 const DEFAULT_AT: [usize; 4] = [1, 2, 4, 8];
 
 /// Keeps of R@k and P@k of a run, and of their intervals, those that `--at` asks for.
-fn only_at(metrics: &mut Value, args: &Eval) -> Result<(), Failure> {
-    let asked: Vec<String> = args.at.iter().map(ToString::to_string).collect();
-    let measured = metrics["recall"].as_object();
-    let mut measured: Vec<usize> = measured
-        .map(|of| of.keys().filter_map(|k| k.parse().ok()).collect())
-        .unwrap_or_default();
-    measured.sort_unstable();
-    let has = |k: &String| metrics["recall"].get(k).is_some();
-    if let Some(missing) = asked.iter().find(|k| !has(k)) {
-        let measured: Vec<String> = measured.iter().map(ToString::to_string).collect();
+fn only_at(results: &mut Results, args: &Eval) -> Result<(), Failure> {
+    let asked: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
+    let measured: Vec<usize> = results.summary.recall.keys().copied().collect();
+    if let Some(missing) = asked.iter().find(|k| !measured.contains(k)) {
         return Err(Failure::usage(format!(
             "--at {missing}: the run was measured at {} when it was fitted; for others: likewise \
              embed {} DATA -o e.npy, then likewise eval e.npy --labels FILE --at {}",
-            measured.join(","),
+            listed(&measured),
             args.source.display(),
-            asked.join(",")
+            listed(&asked)
         )));
     }
-    keep_at(metrics, &asked);
-    let baselines = metrics.get_mut("baselines").and_then(Value::as_object_mut);
-    for (_, baseline) in baselines.into_iter().flatten() {
+    keep_at(&mut results.summary, &asked);
+    for baseline in results.baselines.values_mut() {
         keep_at(baseline, &asked);
     }
     Ok(())
 }
 
-fn keep_at(summary: &mut Value, asked: &[String]) {
-    let is_asked = |k: &str| asked.iter().any(|asked| asked == k);
-    for family in ["recall", "precision"] {
-        if let Some(of) = summary.get_mut(family).and_then(Value::as_object_mut) {
-            of.retain(|k, _| is_asked(k));
-        }
-    }
-    if let Some(ci) = summary.get_mut("ci").and_then(Value::as_object_mut) {
-        ci.retain(|name, _| name.split_once('@').is_none_or(|(_, k)| is_asked(k)));
-    }
+fn listed(ks: &[usize]) -> String {
+    let ks: Vec<String> = ks.iter().map(usize::to_string).collect();
+    ks.join(",")
+}
+
+fn keep_at(summary: &mut Summary, asked: &[usize]) {
+    summary.recall.retain(|k, _| asked.contains(k));
+    summary.precision.retain(|k, _| asked.contains(k));
+    let is_asked = |k: &str| k.parse().is_ok_and(|k| asked.contains(&k));
+    let of_metric = |name: &String| name.split_once('@').is_none_or(|(_, k)| is_asked(k));
+    summary.ci.retain(|name, _| of_metric(name));
 }
 
 /// A run was measured when it was fitted: before its hidden labels could be looked at.
@@ -201,47 +197,28 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
             args.source.display()
         )));
     }
-    let mut metrics = RunFolder::open(&args.source)?.metrics()?;
+    let mut results = RunFolder::open(&args.source)?.metrics()?;
     for gate in &args.gate {
-        gate.value(&metrics)?;
+        gate.value(&results.summary, &Losses::new())?;
     }
     if args.at.iter().map(|k| k.get()).ne(DEFAULT_AT) {
-        only_at(&mut metrics, args)?;
+        only_at(&mut results, args)?;
     }
     if at.common.json {
-        output::json(&metrics)?;
+        output::json(&results)?;
     } else {
-        print(&metrics).map_err(|e| e.within(&args.source.display().to_string()))?;
+        print(&results)?;
     }
-    gates(args, &metrics)
+    gates(args, &results.summary, &Losses::new())
 }
 
-/// The table and the verdict of a run, by its `metrics.json`.
-pub(super) fn print(metrics: &Value) -> Result<(), Failure> {
-    let summary = |value: &Value| {
-        serde_json::from_str::<Summary>(&value.to_string())
-            .map_err(|e| Failure::failed(format!("metrics.json: broken: {e}")))
-    };
-    let recipe = metrics["recipe"].as_str().unwrap_or("recipe");
-    let mut rows = Vec::new();
-    for key in ["raw", "whitened", "labels_only"] {
-        if let Some(row) = metrics["baselines"].get(key) {
-            rows.push((likewise_study::study::row_title(key), summary(row)?));
-        }
+/// The table and the verdict of a run.
+pub(super) fn print(results: &Results) -> Result<(), Failure> {
+    if results.summary.n_queries > 0 {
+        output::text(table::of(&results.rows()))?;
     }
-    rows.push((recipe, summary(metrics)?));
-    if let Some(row) = metrics["baselines"].get("all_labels") {
-        rows.push((
-            likewise_study::study::row_title("all_labels"),
-            summary(row)?,
-        ));
-    }
-    let rows: Vec<(&str, &Summary)> = rows.iter().map(|(n, s)| (*n, s)).collect();
-    if metrics["n_queries"].as_u64() != Some(0) {
-        output::text(table::of(&rows))?;
-    }
-    for line in metrics["verdict"].as_array().into_iter().flatten() {
-        output::line(line.as_str().unwrap_or_default())?;
+    for line in &results.verdict {
+        output::line(line)?;
     }
     Ok(())
 }
@@ -450,6 +427,8 @@ fn equal_rows(a: ArrayView2<f32>, b: ArrayView2<f32>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use ndarray::array;
 
@@ -491,15 +470,26 @@ mod tests {
 
     #[test]
     fn a_run_keeps_the_k_that_are_asked_for() {
-        let mut metrics = serde_json::json!({
-            "recall": {"1": 0.5, "8": 0.9}, "precision": {"1": 0.5, "8": 0.4}, "map": 0.3,
-            "ci": {"recall@1": [0.4, 0.6], "recall@8": [0.8, 1.0], "map": [0.2, 0.4]},
-        });
-        keep_at(&mut metrics, &["8".to_owned()]);
-        let expected = serde_json::json!({
-            "recall": {"8": 0.9}, "precision": {"8": 0.4}, "map": 0.3,
-            "ci": {"recall@8": [0.8, 1.0], "map": [0.2, 0.4]},
-        });
-        assert_eq!(metrics, expected);
+        let by_k = |one, eight| BTreeMap::from([(1, one), (8, eight)]);
+        let ci = |names: &[&str]| {
+            let each = names.iter().map(|name| ((*name).to_owned(), [0.2, 0.6]));
+            each.collect::<BTreeMap<_, _>>()
+        };
+        let mut summary = Summary {
+            recall: by_k(0.5, 0.9),
+            precision: by_k(0.5, 0.4),
+            map: Some(0.3),
+            ci: ci(&["recall@1", "recall@8", "map"]),
+            ..Summary::default()
+        };
+        keep_at(&mut summary, &[8]);
+        let expected = Summary {
+            recall: BTreeMap::from([(8, 0.9)]),
+            precision: BTreeMap::from([(8, 0.4)]),
+            map: Some(0.3),
+            ci: ci(&["recall@8", "map"]),
+            ..Summary::default()
+        };
+        assert_eq!(summary, expected);
     }
 }

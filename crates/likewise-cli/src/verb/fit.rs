@@ -7,6 +7,7 @@ use std::time::Instant;
 use likewise::Labels;
 use likewise_study::Recipe;
 use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
+use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{IndexCard, Rights, Work, check_output, is_same};
@@ -103,8 +104,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         let total = clock.elapsed().as_secs_f64();
         eprintln!("{}", plain::message(&at.env.stages.in_words(total)));
     }
-    let summary = serde_json::to_value(&study.results.summary)?;
-    Ok(args.gate.iter().try_for_each(|gate| gate.check(&summary))?)
+    gates(args, &study.results)
 }
 
 /// Prints the results, and what stands in the folder.
@@ -124,13 +124,18 @@ fn tell(results: &Results, card: &IndexCard, out: &Path, at: &Context) -> Result
 }
 
 /// Prints the numbers of a run that was finished before.
-fn show(metrics: &serde_json::Value, args: &Fit, at: &Context) -> Result<(), Failure> {
+fn show(results: &Results, args: &Fit, at: &Context) -> Result<(), Failure> {
     if at.common.json {
-        output::json(metrics)?;
+        output::json(results)?;
     } else {
-        super::eval::print(metrics)?;
+        super::eval::print(results)?;
     }
-    Ok(args.gate.iter().try_for_each(|gate| gate.check(metrics))?)
+    gates(args, results)
+}
+
+fn gates(args: &Fit, results: &Results) -> Result<(), Failure> {
+    let check = |gate: &Gate| gate.check(&results.summary, &Losses::new());
+    Ok(args.gate.iter().try_for_each(check)?)
 }
 
 /// The table and the verdict.

@@ -29,23 +29,6 @@ impl Default for Recipe {
     }
 }
 
-impl Propagation {
-    /// Mixed propagation with what won on real data.
-    pub(super) fn mixed(on: On) -> Self {
-        Self {
-            on,
-            spread: Method::Mixed(Mixed::default()),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<Propagation> for PseudoLabels {
-    fn from(propagation: Propagation) -> Self {
-        Self::Propagation(Box::new(propagation))
-    }
-}
-
 /// A learner by gradients.
 fn gradient(gradient: GradientConfig) -> Learner {
     Learner::Gradient(Box::new(gradient))
@@ -303,7 +286,6 @@ impl Recipe {
                 keep: Keep::Best,
                 ..RoundsConfig::default()
             },
-            ..Self::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the classes of unlabeled items come from.
 
 use likewise::graph::KnnGraph;
-use likewise::propagate::{self, Method};
+use likewise::propagate::{self, Method, Mixed};
 use serde::{Deserialize, Serialize};
 
 use super::limits::{ROUNDS, at_most};
@@ -84,6 +84,23 @@ impl Default for Propagation {
             class_weights: false,
             labeled_epochs: 0,
         }
+    }
+}
+
+impl Propagation {
+    /// Mixed propagation with what won on real data.
+    pub(super) fn mixed(on: On) -> Self {
+        Self {
+            on,
+            spread: Method::Mixed(Mixed::default()),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Propagation> for PseudoLabels {
+    fn from(propagation: Propagation) -> Self {
+        Self::Propagation(Box::new(propagation))
     }
 }
 

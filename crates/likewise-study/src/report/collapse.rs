@@ -3,13 +3,13 @@
 use likewise::eval::collapse::{Collapse, Verdict};
 use maud::{Markup, html};
 
-use crate::study::{Results, row_title};
+use crate::study::{Results, Row};
 
 /// Effective rank and mean cosine, raw beside learned.
 pub(super) fn meter(results: &Results) -> Markup {
     let rows = [
-        ("raw", row_title("raw")),
-        ("learned", results.recipe.as_str()),
+        (Row::Raw.title(), &results.collapse.raw),
+        (results.recipe.as_str(), &results.collapse.learned),
     ];
     html! {
         div.scroll {
@@ -21,10 +21,8 @@ pub(super) fn meter(results: &Results) -> Markup {
                     }
                 }
                 tbody {
-                    @for (key, title) in rows {
-                        @if let Some(collapse) = results.collapse.get(key) {
-                            (row(title, collapse))
-                        }
+                    @for (title, collapse) in rows {
+                        (row(title, collapse))
                     }
                 }
             }

@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use super::ground::Ground;
 use super::thumbnail::Pictures;
 use crate::Result;
-use crate::study::row_title;
+use crate::study::Row;
 
 /// Answers that are shown.
 const ANSWERS: usize = 8;
@@ -149,7 +149,7 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
         Ordering::Equal => format!("no change: {learned} right in both"),
     };
     let spaces = [
-        (row_title("raw"), &asked.raw, raw),
+        (Row::Raw.title(), &asked.raw, raw),
         (ground.results.recipe.as_str(), &asked.learned, learned),
     ];
     let mut rows = Vec::new();

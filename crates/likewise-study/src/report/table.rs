@@ -3,7 +3,7 @@
 use likewise::eval::summary::Summary;
 use maud::{Markup, html};
 
-use crate::study::{Results, SplitKind, row_title};
+use crate::study::{Results, Row, SplitKind};
 
 /// A metric that has a column.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Column {
 
 /// The rows of `results`, the best one that needed few labels marked.
 pub(super) fn metrics(results: &Results) -> Markup {
-    let oracle = results.baselines.get("all_labels");
+    let oracle = results.baselines.get(&Row::AllLabels);
     let few = |row: &Summary| !oracle.is_some_and(|oracle| std::ptr::eq(oracle, row));
     let rows = results.rows();
     let best = best(rows.iter().map(|(_, row)| *row).filter(|row| few(row)));
@@ -123,8 +123,8 @@ pub(super) fn legend(results: &Results) -> Markup {
             @if results.summary.nmi.is_some() {
                 b { "NMI" } " agreement of k-means clusters with the classes. "
             }
-            @if results.baselines.contains_key("all_labels") {
-                b { (row_title("all_labels")) }
+            @if results.baselines.contains_key(&Row::AllLabels) {
+                b { (Row::AllLabels.title()) }
                 " saw the label of every training item: what the same recipe makes of all of them. \
                 It is no bound: another recipe may make more."
             }

@@ -14,6 +14,7 @@ use super::ground::{Ground, Whiten};
 use super::kept::Kept;
 use super::results::label_counts;
 use super::rounds::{ENOUGH, Wanted, Why};
+use super::row::Row;
 use super::train::Training;
 use crate::{Error, Result};
 
@@ -83,7 +84,7 @@ impl Ground<'_> {
     pub(super) fn draw(
         &mut self,
         draw: usize,
-        rows: &mut BTreeMap<&'static str, Vec<Run>>,
+        rows: &mut BTreeMap<Row, Vec<Run>>,
         monitor: &Monitor,
     ) -> Result<Draw> {
         let plan = self.plan;
@@ -106,7 +107,7 @@ impl Ground<'_> {
         )?;
         let labels_only = self.choose(&setup, Source::Labels, known, None, monitor)?;
         let recipe = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
-        for (name, chosen) in [("labels_only", &labels_only), ("recipe", &recipe)] {
+        for (name, chosen) in [(Row::LabelsOnly, &labels_only), (Row::Recipe, &recipe)] {
             let embedded = self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
             let run = plan.ask(self, embedded.view(), monitor)?;
             rows.entry(name).or_default().push(run);

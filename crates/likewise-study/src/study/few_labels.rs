@@ -20,6 +20,7 @@ use super::meters::{calibration, collapse, count};
 use super::plan::Plan;
 use super::results::{Meters, Results, Rows, label_counts};
 use super::rounds::ENOUGH;
+use super::row::Row;
 use super::run::Study;
 use super::verdict::Delivered;
 use crate::Result;
@@ -148,15 +149,15 @@ impl Ground<'_> {
             };
             few_labels::r_precision(&round, quiet)
         };
-        let mut values: BTreeMap<&'static str, Values> = BTreeMap::new();
+        let mut values: BTreeMap<Row, Values> = BTreeMap::new();
         let mut add = |row, found| values.entry(row).or_default().push(found);
         for kept in &rounds {
-            add("raw", ask(raw.view(), kept)?);
+            add(Row::Raw, ask(raw.view(), kept)?);
         }
         drop(raw);
         let whitened = self.whitened_rows()?;
         for kept in &rounds {
-            add("whitened", ask(whitened.view(), kept)?);
+            add(Row::Whitened, ask(whitened.view(), kept)?);
         }
         drop(whitened);
         let mut done = 0;
@@ -167,7 +168,10 @@ impl Ground<'_> {
             setup.enough = enough(seen);
             let how = &self.spreading;
             let beliefs = spread(how, setup.rows.view(), setup.graph()?, seen, quiet)?;
-            for (row, source) in [("labels_only", Source::Labels), ("recipe", Source::Beliefs)] {
+            for (row, source) in [
+                (Row::LabelsOnly, Source::Labels),
+                (Row::Recipe, Source::Beliefs),
+            ] {
                 let chosen = self.choose(&setup, source, seen, Some(&beliefs), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
                 add(row, ask(embedded.view(), kept)?);
@@ -203,7 +207,7 @@ impl Ground<'_> {
     fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
-            Some(raw) if rows.best_start() == Some("raw") && self.recipe.start.power >= 1.0 => {
+            Some(raw) if rows.best_start() == Some(Row::Raw) && self.recipe.start.power >= 1.0 => {
                 (raw, Delivered::RawFeatures)
             }
             _ => {
@@ -217,8 +221,8 @@ impl Ground<'_> {
 
 impl Rows {
     /// Takes over what the rounds found.
-    fn fill(&mut self, values: &BTreeMap<&'static str, Values>, known: &Labels, gallery: usize) {
-        let Some(recipe) = values.get("recipe") else {
+    fn fill(&mut self, values: &BTreeMap<Row, Values>, known: &Labels, gallery: usize) {
+        let Some(recipe) = values.get(&Row::Recipe) else {
             return;
         };
         let flat = |of: &Values, less: Option<&Values>| -> Vec<Vec<(u32, f64)>> {
@@ -244,7 +248,7 @@ impl Rows {
                 ..Summary::default()
             };
             self.summaries.insert(row, summary);
-            if row == "recipe" {
+            if row == Row::Recipe {
                 continue;
             }
             if let Some(mut difference) = few_labels::estimate(&flat(recipe, Some(found))) {

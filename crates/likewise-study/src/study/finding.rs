@@ -1,16 +1,17 @@
 //! What makes numbers look better or worse than they are.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use likewise::Collection;
 use likewise::eval::leak::LeakReport;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something about the data that makes numbers look better or worse than they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What was found, a few words.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// How many items.
     pub count: usize,
     /// Ids of the first pairs.
@@ -49,7 +50,7 @@ pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Find
         .into_iter()
         .filter(|(_, found)| found.count > 0)
         .map(|(what, found)| Finding {
-            what,
+            what: what.into(),
             count: found.count,
             examples: found
                 .examples
@@ -60,7 +61,7 @@ pub(super) fn findings(report: &LeakReport, collection: &Collection) -> Vec<Find
         .collect();
     if !report.shared_classes.is_empty() {
         findings.push(Finding {
-            what: "classes on both sides of a class-disjoint split",
+            what: "classes on both sides of a class-disjoint split".into(),
             count: report.shared_classes.len(),
             examples: vec![],
         });

@@ -182,7 +182,8 @@ impl<'p> Plan<'p> {
             let id = self.collection.ids()[first].clone();
             findings.push(Finding {
                 what: "items over 1,000 times as long as others (check them; mean and whitening \
-                       leave them out)",
+                       leave them out)"
+                    .into(),
                 count: outsized.len(),
                 examples: vec![(id.clone(), id)],
             });

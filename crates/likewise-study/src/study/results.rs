@@ -1,5 +1,6 @@
 //! The numbers of a study, as `metrics.json` holds them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use likewise::Labels;
@@ -8,28 +9,29 @@ use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::summary::{Difference, Run, Summary};
 use likewise_nn::loss::Loss;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::draw_log::DrawLog;
 use super::finding::Finding;
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::rounds::Why;
-use super::row::row_title;
+use super::row::Row;
 use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
-use crate::Result;
 use crate::recipe::{Learner, PseudoLabels, Recipe};
+use crate::{Error, Result};
 
 /// Everything measured. The first keys are those of `likewise eval --json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Metrics of the recipe, means over the draws.
-    #[serde(flatten)]
+    // Read apart, by `read`: maps of numbers do not survive being flattened.
+    #[serde(flatten, skip_deserializing)]
     pub summary: Summary,
-    /// The same of the baselines: `raw`, `whitened`, `labels_only`, `all_labels`.
-    pub baselines: BTreeMap<&'static str, Summary>,
+    /// The same of the baselines.
+    pub baselines: BTreeMap<Row, Summary>,
     /// Recipe minus baseline, paired by query and by draw.
-    pub differences: BTreeMap<&'static str, Difference>,
+    pub differences: BTreeMap<Row, Difference>,
     /// What it comes to, in plain words: the lines of `answers`.
     pub verdict: Vec<String>,
     /// The same as values.
@@ -51,9 +53,18 @@ pub struct Results {
     /// Accuracy by confidence of the first draw's pseudo-labels.
     pub calibration: Calibration,
     /// Collapse meter on the tested items.
-    pub collapse: BTreeMap<&'static str, Collapse>,
+    pub collapse: Collapses,
     /// Leaks and duplicates found before anything was measured.
     pub leaks: Vec<Finding>,
+}
+
+/// Collapse meters.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Collapses {
+    /// Of what was learned.
+    pub learned: Collapse,
+    /// Of the features as they are.
+    pub raw: Collapse,
 }
 
 /// What is measured beside the ranking.
@@ -69,9 +80,9 @@ pub(super) struct Meters {
 #[derive(Default)]
 pub(super) struct Rows {
     /// By row: `recipe` and the baselines.
-    pub(super) summaries: BTreeMap<&'static str, Summary>,
+    pub(super) summaries: BTreeMap<Row, Summary>,
     /// Recipe minus baseline.
-    pub(super) differences: BTreeMap<&'static str, Difference>,
+    pub(super) differences: BTreeMap<Row, Difference>,
     /// Why there are none.
     pub(super) not_measured: Option<String>,
     /// Fitted labels of each class.
@@ -107,15 +118,15 @@ pub(super) fn label_counts(known: &Labels) -> BTreeMap<String, usize> {
 impl Rows {
     /// The metric that decides.
     fn metric(&self) -> &'static str {
-        match self.summaries.get("recipe") {
+        match self.summaries.get(&Row::Recipe) {
             Some(recipe) if recipe.map_at_r.is_some() => "map_at_r",
             Some(recipe) if recipe.r_precision.is_some() => "r_precision",
             _ => "recall@1",
         }
     }
 
-    fn value(&self, row: &str) -> Option<f64> {
-        let row = self.summaries.get(row)?;
+    fn value(&self, row: Row) -> Option<f64> {
+        let row = self.summaries.get(&row)?;
         match self.metric() {
             "map_at_r" => row.map_at_r,
             "r_precision" => row.r_precision,
@@ -124,22 +135,22 @@ impl Rows {
     }
 
     /// The better of the two starts without labels.
-    pub(super) fn best_start(&self) -> Option<&'static str> {
-        let starts = ["raw", "whitened"].into_iter();
+    pub(super) fn best_start(&self) -> Option<Row> {
+        let starts = [Row::Raw, Row::Whitened].into_iter();
         let valued = starts.filter_map(|row| Some((row, self.value(row)?)));
         let best = valued.reduce(|best, next| if next.1 > best.1 { next } else { best });
         best.map(|(row, _)| row)
     }
 
-    fn answer(&self, against: &'static str) -> Option<Answer> {
+    fn answer(&self, against: Row) -> Option<Answer> {
         let metric = self.metric();
-        let difference = *self.differences.get(against)?.get(metric)?;
-        let queries = self.summaries.get("recipe")?.n_queries;
+        let difference = *self.differences.get(&against)?.get(metric)?;
+        let queries = self.summaries.get(&Row::Recipe)?.n_queries;
         Some(Answer {
             against,
-            metric,
+            metric: metric.into(),
             from: self.value(against)?,
-            to: self.value("recipe")?,
+            to: self.value(Row::Recipe)?,
             difference,
             finding: verdict::Finding::of(&difference, queries),
         })
@@ -160,8 +171,11 @@ impl Rows {
         let start = self.best_start();
         let labels = start.and_then(|start| self.answer(start));
         let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None);
-        let spreading = spreads.then(|| self.answer("labels_only")).flatten();
-        let falls = match (&labels, start.and_then(|start| self.differences.get(start))) {
+        let spreading = spreads.then(|| self.answer(Row::LabelsOnly)).flatten();
+        let falls = match (
+            &labels,
+            start.and_then(|start| self.differences.get(&start)),
+        ) {
             (Some(answer), Some(all)) if answer.finding != verdict::Finding::Worse => all
                 .iter()
                 .filter(|(metric, e)| metric.starts_with("recall@") && e.high < -5e-4)
@@ -173,7 +187,7 @@ impl Rows {
             _ => vec![],
         };
         let few_labels = plan.protocol.split == SplitKind::Folds;
-        let sure = self.summaries.get("recipe").map(|recipe| Sureness {
+        let sure = self.summaries.get(&Row::Recipe).map(|recipe| Sureness {
             queries: recipe.n_queries,
             drawn_from: recipe.n_queries_drawn_from,
             lone: self.lone,
@@ -214,7 +228,7 @@ impl Rows {
                 class: class.to_owned(),
                 now,
                 more: more.min(self.unlabeled),
-                why,
+                why: Cow::Borrowed(why),
             }
         };
         if !self.first.is_empty() {
@@ -241,11 +255,11 @@ impl Rows {
             {
                 match labels_only(recipe) {
                     Some(name) => Next::Recipe {
-                        name,
+                        name: name.into(),
                         why: if spread.finding == Worse {
-                            "it learns from the labels alone, which does better here"
+                            "it learns from the labels alone, which does better here".into()
                         } else {
-                            "it learns from the labels alone, which does as well here"
+                            "it learns from the labels alone, which does as well here".into()
                         },
                     },
                     None => Next::Nothing,
@@ -256,8 +270,8 @@ impl Rows {
                 _ => Next::Nothing,
             },
             (Some(_), _) if self.disjoint && !finds_directions => Next::Recipe {
-                name: "mixed-rca",
-                why: "it is the one for classes that have no labels",
+                name: "mixed-rca".into(),
+                why: "it is the one for classes that have no labels".into(),
             },
             (Some(Unclear), _) if !self.disjoint => match &self.weakest {
                 Some(class) => label(
@@ -268,8 +282,8 @@ impl Rows {
                 None => Next::Nothing,
             },
             (Some(_), _) if !finds_directions => Next::Recipe {
-                name: "mixed-rca",
-                why: "it changes less of what the features know",
+                name: "mixed-rca".into(),
+                why: "it changes less of what the features know".into(),
             },
             _ => Next::Nothing,
         }
@@ -334,16 +348,16 @@ fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
 impl Results {
     pub(super) fn of_runs(
         plan: &Plan,
-        runs: &BTreeMap<&'static str, Vec<Run>>,
+        runs: &BTreeMap<Row, Vec<Run>>,
         bootstrap: &Bootstrap,
         mut rows: Rows,
         per_draw: Vec<DrawLog>,
         meters: Meters,
     ) -> Result<Self> {
-        let recipe = &runs["recipe"];
+        let recipe = &runs[&Row::Recipe];
         for (&name, of) in runs {
             rows.summaries.insert(name, Summary::of(of, bootstrap)?);
-            if name != "recipe" {
+            if name != Row::Recipe {
                 let difference = Summary::difference(recipe, of, bootstrap)?;
                 rows.differences.insert(name, difference);
             }
@@ -362,7 +376,7 @@ impl Results {
             verdict: answers.lines(),
             learning_helped: answers.helped(),
             answers,
-            summary: rows.summaries.remove("recipe").unwrap_or_default(),
+            summary: rows.summaries.remove(&Row::Recipe).unwrap_or_default(),
             baselines: rows.summaries,
             differences: rows.differences,
             recipe: if plan.recipe.is_bound() {
@@ -376,9 +390,22 @@ impl Results {
             seed: plan.protocol.seed,
             per_draw,
             calibration: meters.calibration,
-            collapse: BTreeMap::from([("raw", meters.raw), ("learned", meters.learned)]),
+            collapse: Collapses {
+                learned: meters.learned,
+                raw: meters.raw,
+            },
             leaks: meters.leaks,
         }
+    }
+
+    /// The numbers that `metrics.json` holds, from its text.
+    ///
+    /// Fails on a file that is broken, or of another version.
+    pub fn read(text: &str) -> Result<Self> {
+        let broken = |e: serde_json::Error| Error::data(format!("broken: {e}"));
+        let mut results: Self = serde_json::from_str(text).map_err(broken)?;
+        results.summary = serde_json::from_str(text).map_err(broken)?;
+        Ok(results)
     }
 
     /// Whether the numbers say anything: not those of a handful of queries.
@@ -389,15 +416,12 @@ impl Results {
 
     /// All rows with their titles, in the order of a table: baselines, recipe, oracle.
     pub fn rows(&self) -> Vec<(&str, &Summary)> {
-        let baseline = |key: &'static str| {
-            let row = self.baselines.get(key)?;
-            Some((row_title(key), row))
-        };
-        ["raw", "whitened", "labels_only"]
+        let baseline = |row: Row| Some((row.title(), self.baselines.get(&row)?));
+        Row::BEFORE
             .into_iter()
             .filter_map(baseline)
             .chain([(self.recipe.as_str(), &self.summary)])
-            .chain(baseline("all_labels"))
+            .chain(baseline(Row::AllLabels))
             .collect()
     }
 }

@@ -1,12 +1,37 @@
 //! The rows of a study: the recipe and its baselines.
 
-/// How a row is called in tables.
-pub fn row_title(key: &str) -> &str {
-    match key {
-        "raw" => "raw features",
-        "whitened" => "whitened, no labels",
-        "labels_only" => "labels only",
-        "all_labels" => "all labels (oracle)",
-        other => other,
+use serde::{Deserialize, Serialize};
+
+/// A row of a study, by the name that files have for it.
+///
+/// In the order of these names, which is theirs in `metrics.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Row {
+    /// What all labels of the training part give: what labels are worth.
+    AllLabels,
+    /// The same learner on the known labels alone.
+    LabelsOnly,
+    /// The features as they are.
+    Raw,
+    /// The recipe.
+    Recipe,
+    /// The features whitened, without any label.
+    Whitened,
+}
+
+impl Row {
+    /// The rows above the recipe in a table.
+    pub const BEFORE: [Self; 3] = [Self::Raw, Self::Whitened, Self::LabelsOnly];
+
+    /// How it is called in tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::AllLabels => "all labels (oracle)",
+            Self::LabelsOnly => "labels only",
+            Self::Raw => "raw features",
+            Self::Recipe => "recipe",
+            Self::Whitened => "whitened, no labels",
+        }
     }
 }

@@ -14,6 +14,7 @@ use super::meters::{by_class, calibration, collapse, count};
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::results::{Meters, Results, Rows, weakest};
+use super::row::Row;
 use super::verdict::Delivered;
 use crate::{Error, Result};
 
@@ -73,10 +74,10 @@ impl<'p> Plan<'p> {
             }
         }
 
-        let mut rows: BTreeMap<&'static str, Vec<Run>> = BTreeMap::new();
+        let mut rows: BTreeMap<Row, Vec<Run>> = BTreeMap::new();
         let raw = matrix::l2_normalize(ground.tested.clone());
-        rows.insert("raw", vec![self.ask(&ground, raw.view(), monitor)?]);
-        rows.insert("whitened", vec![ground.ask_whitened(monitor)?]);
+        rows.insert(Row::Raw, vec![self.ask(&ground, raw.view(), monitor)?]);
+        rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
         let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);
         let mut logs = Vec::new();
@@ -88,7 +89,7 @@ impl<'p> Plan<'p> {
         }
         if self.protocol.labels_per_class.is_some() {
             // Where no label is hidden, the recipe has seen them all already.
-            rows.insert("all_labels", vec![ground.all_labels(monitor)?]);
+            rows.insert(Row::AllLabels, vec![ground.all_labels(monitor)?]);
         }
 
         let mut kept = first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
@@ -104,7 +105,7 @@ impl<'p> Plan<'p> {
             kept = ground.refit(&kept, monitor)?;
         }
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
-        let by_class = by_class(&rows["recipe"], labels);
+        let by_class = by_class(&rows[&Row::Recipe], labels);
         let numbers = Rows {
             labels: fitted.clone(),
             weakest: weakest(&by_class, labels.classes()),

@@ -1,15 +1,17 @@
 //! What a study comes to: the questions of a user, answered in the order in which they are
 //! asked, as values and in words.
 
+use std::borrow::Cow;
+
 use likewise::eval::bootstrap::Estimate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::draw_log::DrawLog;
 use super::rounds::Why;
-use super::row::row_title;
+use super::row::Row;
 
 /// Whether one thing is better than another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// Better, beyond the 95 % interval of the difference.
@@ -61,12 +63,12 @@ const ENOUGH: usize = 16;
 const SHOWN: f64 = 0.000_5;
 
 /// One comparison of the result with something simpler.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What it is compared with: `raw`, `whitened`, `labels_only`.
-    pub against: &'static str,
+    /// What it is compared with.
+    pub against: Row,
     /// The metric that decides: `map_at_r`, or `r_precision` where few items are labeled.
-    pub metric: &'static str,
+    pub metric: Cow<'static, str>,
     /// Its value there, and with what was learned.
     pub from: f64,
     /// Its value with what was learned.
@@ -78,7 +80,7 @@ pub struct Answer {
 }
 
 /// A metric that got worse beyond its interval although the deciding one did not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
     /// The metric, as in `ci`.
     pub metric: String,
@@ -87,7 +89,7 @@ pub struct Fall {
 }
 
 /// How sure the answers are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sureness {
     /// Queries that were asked.
     pub queries: usize,
@@ -106,7 +108,7 @@ pub struct Sureness {
 }
 
 /// What was delivered: the model in the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delivered {
     /// What the recipe learned.
@@ -130,7 +132,7 @@ impl Delivered {
 }
 
 /// What to do next.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "do")]
 pub enum Next {
     /// Label these items first: each stands for many that are like it.
@@ -154,21 +156,21 @@ pub enum Next {
         /// How many more.
         more: usize,
         /// Why this class.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// Try another recipe.
     Recipe {
         /// Its name.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// Why.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// Nothing: it is as good as labels make it.
     Nothing,
 }
 
 /// The answers of a study.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Did the labels help, against the best start without any? Absent where nothing could be
     /// measured.
@@ -204,11 +206,11 @@ impl Verdict {
             let why = self.not_measured.as_deref().unwrap_or("nothing to measure");
             return format!("Did the labels help? Not measured: {why}.");
         };
-        let metric = title(answer.metric);
+        let metric = title(&answer.metric);
         let than = match answer.against {
-            "raw" => "the features as they are",
-            "whitened" => "whitened features",
-            other => row_title(other),
+            Row::Raw => "the features as they are",
+            Row::Whitened => "whitened features",
+            other => other.title(),
         };
         let change = format!(
             "{metric} {:.3} -> {:.3} against {than}, the best start without labels ({})",
@@ -255,7 +257,7 @@ impl Verdict {
             };
             lines.push(format!(
                 "Did spreading them to other items add to that? {word}: {} {} over labels only.",
-                title(answer.metric),
+                title(&answer.metric),
                 interval(&answer.difference)
             ));
         }
@@ -429,15 +431,15 @@ mod tests {
     fn the_answers_come_in_the_order_of_the_questions() {
         let answer = |against, value| Answer {
             against,
-            metric: "map_at_r",
+            metric: "map_at_r".into(),
             from: 0.5,
             to: 0.5 + value,
             difference: estimate(value, 0.05),
             finding: Finding::of(&estimate(value, 0.05), 100),
         };
         let verdict = Verdict {
-            labels: Some(answer("whitened", 0.2)),
-            spreading: Some(answer("labels_only", 0.01)),
+            labels: Some(answer(Row::Whitened, 0.2)),
+            spreading: Some(answer(Row::LabelsOnly, 0.01)),
             falls: vec![Fall {
                 metric: "recall@8".into(),
                 difference: estimate(-0.02, 0.01),
@@ -456,8 +458,8 @@ mod tests {
             delivered: Delivered::Learned,
             bound: false,
             next: Next::Recipe {
-                name: "rca",
-                why: "labels alone do as well",
+                name: "rca".into(),
+                why: "labels alone do as well".into(),
             },
         };
         assert!(verdict.helped());

@@ -424,4 +424,31 @@ mod tests {
         };
         assert_eq!(value(&unknown), None);
     }
+
+    /// A result beside an experiment that would not give it again is a claim without a source.
+    #[test]
+    fn every_result_of_this_repository_is_of_its_experiment() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(root.join("experiments")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            if !crate::experiment::retrieval::is_kind(&text) {
+                continue;
+            }
+            let folder = root.join("results").join(path.file_stem().unwrap());
+            let experiment = Experiment::read(&path).unwrap();
+            let written: Results = read(&folder.join("results.json")).unwrap().unwrap();
+            let kept = Store::open(&folder, &experiment).unwrap();
+            let names = |rows: &[Row]| -> Vec<(String, String)> {
+                let each = rows
+                    .iter()
+                    .map(|row| (row.data.clone(), row.method.clone()));
+                each.collect()
+            };
+            assert_eq!(names(&written.rows), names(&kept.results.rows), "{path:?}");
+            seen += written.rows.len();
+        }
+        assert!(seen > 100, "{seen}");
+    }
 }
