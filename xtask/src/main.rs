@@ -109,7 +109,15 @@ fn card() -> bool {
     cargo(&clippy.concat()) && run("cargo", &[&["test"], &with[..]].concat(), device)
 }
 
-/// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours.
+/// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours. In the
+/// same folder they find what the lints have looked at already.
 fn fuzz() -> bool {
-    cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".into());
+    let manifest = [
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target-dir",
+        &target,
+    ];
+    cargo(&[&["check"][..], &manifest].concat())
 }
