@@ -8,6 +8,7 @@ mod deny;
 mod flags;
 mod notices;
 mod packages;
+mod results;
 mod sbom;
 mod weights;
 
@@ -23,6 +24,7 @@ check   formatting, circles, lints, tests, documentation: what CI runs
 circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
 fuzz    builds the fuzz targets of the readers
 flags   messages of the libraries that speak of flags of the command
+results the index of results/README.md, from the files of the experiments (--check: only looked at)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(),
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
+        Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
@@ -79,6 +82,7 @@ fn check() -> bool {
     cargo(&["fmt", "--all", "--check"])
         && clean(circles::circles(&[]))
         && clean(flags::flags())
+        && clean(results::results(&["--check".into()]))
         && cargo(&[
             "clippy",
             "--workspace",

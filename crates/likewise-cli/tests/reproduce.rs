@@ -9,7 +9,7 @@ use rand::RngExt;
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"title = "A small experiment"
-paper = { id = "000", source = "A paper", table = "Table 1" }
+paper = { source = "A paper", table = "Table 1" }
 protocol = "Three hundred digits."
 labels_per_class = 3
 draws = 3

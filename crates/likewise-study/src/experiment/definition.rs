@@ -15,6 +15,11 @@ use crate::{Error, Result, usage};
 #[serde(deny_unknown_fields)]
 struct Written {
     title: String,
+    /// Question and answer in the index of results; nothing here reads them.
+    #[serde(default, rename = "asks")]
+    _asks: String,
+    #[serde(default, rename = "answer")]
+    _answer: String,
     #[serde(default)]
     kind: Kind,
     #[serde(default)]
@@ -55,8 +60,6 @@ enum Kind {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paper {
-    /// Number of the paper among those that the project follows.
-    pub(crate) id: String,
     /// Authors, venue and year.
     pub(crate) source: String,
     /// The table or figure.

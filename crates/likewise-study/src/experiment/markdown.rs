@@ -69,8 +69,8 @@ impl Page {
         self.line(&format!("# {title}"));
         if let Some(paper) = paper {
             self.line(&format!(
-                "{} of {} (paper {}), run again by `likewise reproduce`.",
-                paper.table, paper.source, paper.id
+                "{} of {}, run again by `likewise reproduce`.",
+                paper.table, paper.source
             ));
         }
         self.line(protocol);

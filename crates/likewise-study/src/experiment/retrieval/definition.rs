@@ -19,6 +19,11 @@ use crate::{Error, Result, failed, usage};
 #[serde(deny_unknown_fields)]
 struct Written {
     title: String,
+    /// Question and answer in the index of results; nothing here reads them.
+    #[serde(default, rename = "asks")]
+    _asks: String,
+    #[serde(default, rename = "answer")]
+    _answer: String,
     #[serde(rename = "kind")]
     _kind: String,
     #[serde(default)]
