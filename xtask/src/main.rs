@@ -3,6 +3,7 @@
 mod attack;
 mod cargo;
 mod circles;
+mod claims;
 mod data;
 mod deny;
 mod flags;
@@ -24,6 +25,7 @@ check   formatting, circles, lints, tests, documentation: what CI runs
 circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
 fuzz    builds the fuzz targets of the readers
 flags   messages of the libraries that speak of flags of the command
+claims  figures of README.md and docs/, looked up in the results that they come from
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(),
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
+        Some("claims") => clean(claims::claims()),
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("deny") => deny::deny(),
@@ -83,6 +86,7 @@ fn check() -> bool {
         && clean(circles::circles(&[]))
         && clean(flags::flags())
         && clean(results::results(&["--check".into()]))
+        && clean(claims::claims())
         && cargo(&[
             "clippy",
             "--workspace",

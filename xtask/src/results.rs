@@ -1,5 +1,6 @@
 //! The index of `results/README.md`, from the files of the experiments.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -62,14 +63,13 @@ fn entry(root: &Path, index: &toml::Table, name: &str) -> Result<Entry> {
     }
     let experiment = format!("experiments/{name}.toml");
     let own = index.get("page").and_then(|pages| pages.get(name));
-    let (words, command) = match own {
-        Some(words) => (words.clone(), None),
-        None => {
-            let text = fs::read_to_string(root.join(&experiment))
-                .map_err(|e| format!("{experiment}: {e}"))?;
-            let words = text.parse::<toml::Table>()?.into();
-            (words, Some(format!("likewise reproduce {experiment}")))
-        }
+    let (words, command) = if let Some(words) = own {
+        (words.clone(), None)
+    } else {
+        let text = fs::read_to_string(root.join(&experiment));
+        let text = text.map_err(|e| format!("{experiment}: {e}"))?;
+        let words = text.parse::<toml::Table>()?.into();
+        (words, Some(format!("likewise reproduce {experiment}")))
     };
     let word = |key: &str| -> Result<String> {
         let word = words.get(key).and_then(toml::Value::as_str);
@@ -98,7 +98,10 @@ fn table(entries: &[Entry]) -> String {
             answer,
             command,
         } = entry;
-        table += &format!("| [{name}]({page}) | {asks} | {answer} | `{command}` |\n");
+        let _ = writeln!(
+            table,
+            "| [{name}]({page}) | {asks} | {answer} | `{command}` |"
+        );
     }
     table
 }

@@ -107,7 +107,10 @@ impl Program {
 
     fn solve(&self) -> Result<(Vec<f64>, usize)> {
         let failed = |what: String| {
-            let message = format!("the quadratic program was not solved: {what}");
+            let message = format!(
+                "goldberg: the quadratic program was not solved ({what}); parameters of ordinary \
+                 size (beta, the weights of edges) make it solvable"
+            );
             Error::new(ErrorKind::Internal, message)
         };
         let cones = [
