@@ -147,7 +147,8 @@ fn metrics_of(summary: &Summary) -> BTreeMap<String, Interval> {
 }
 
 /// Means over draws. The interval over queries and the t interval over draws are joined, half
-/// widths added in quadrature: luck with queries and luck with labels both count.
+/// widths added in quadrature: luck with queries and luck with labels both count. Without an
+/// interval (NaN) where that of a draw does not hold its value.
 pub(super) fn means(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
     joined(cells.iter().map(|cell| &cell.metrics))
 }
@@ -175,6 +176,15 @@ fn joined<'a>(
         let value = mean(&|i| i[0]);
         let values: Vec<f64> = intervals.iter().map(|i| i[0]).collect();
         let over_draws = t_interval(&values).map_or(0.0, |t| (t.high - t.low) / 2.0);
+        // Of cells of an older version, whose resampled clusters were not those of all queries.
+        let holds = |i: &Interval| i[1] <= i[0] && i[0] <= i[2];
+        if !intervals.iter().all(holds) {
+            return Estimate {
+                value,
+                low: f64::NAN,
+                high: f64::NAN,
+            };
+        }
         Estimate {
             value,
             low: value - mean(&|i| i[0] - i[1]).hypot(over_draws),
@@ -398,6 +408,10 @@ mod tests {
         // The t interval of two values with mean .6 has half a width of 12.706 x .1.
         assert!((both.high - both.value - 0.1_f64.hypot(1.270_6)).abs() < 1e-3);
         assert!(gains(&[&one], "whitened").is_empty());
+        // An interval beside its value says nothing, also not as a part of a mean.
+        let beside = cell(1, [0.5, 0.6, 0.8]);
+        let none = &means(&[&one, &beside])["map"];
+        assert!(none.value == 0.5 && none.low.is_nan() && none.high.is_nan());
     }
 
     #[test]

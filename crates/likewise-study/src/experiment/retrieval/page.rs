@@ -185,10 +185,11 @@ fn mean(cells: &[&Cell], of: impl Fn(&Cell) -> Option<f64>, factor: f64, digits:
 fn percent(value: &Estimate, bold: bool) -> String {
     let half = 50.0 * (value.high - value.low);
     let text = format!("{:.1}", 100.0 * value.value);
-    if bold {
-        format!("**{text}** ±{half:.1}")
-    } else {
+    let text = if bold { format!("**{text}**") } else { text };
+    if half.is_finite() {
         format!("{text} ±{half:.1}")
+    } else {
+        text
     }
 }
 
