@@ -7,6 +7,7 @@
 //! first line that just counts, 0, 1, 2 ..., is a header, as data frames write it.
 
 mod quote;
+mod rows;
 
 use std::io::Read;
 
@@ -20,6 +21,7 @@ use crate::number::{Progress, push};
 use crate::options::ReadOptions;
 use crate::{Error, Result};
 use quote::Watched;
+pub(crate) use rows::read_rows;
 
 /// An open table: the names and roles of its columns, and the lines below.
 struct Table<R> {

@@ -18,6 +18,7 @@ pub mod graph;
 pub mod items;
 pub mod memory;
 pub mod negatives;
+pub mod tuples;
 
 mod assemble;
 mod budget;

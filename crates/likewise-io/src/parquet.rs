@@ -148,6 +148,12 @@ impl Table {
         names
     }
 
+    /// Names of the columns that can be read as words.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let single = self.leaves.iter().filter(|l| !l.list);
+        single.map(|l| l.name.as_str()).collect()
+    }
+
     /// Whether there is a column of this name that can be read as words.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.leaves.iter().any(|l| l.name == name && !l.list)

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
+pub(crate) use component::Forest;
 pub use knn::{KnnGraph, Neighborhood, Search, Symmetrize};
 pub use report::Report;
 

@@ -22,7 +22,7 @@ use crate::images::Images;
 use crate::linear::Affine;
 use crate::matrix::{l2_normalize, powered, select_rows};
 use crate::model::Model;
-use crate::{Error, Graph, Monitor, Result, Triplets};
+use crate::{Error, Graph, Monitor, Pairs, Result, Triplets};
 
 /// What a round learns: a class and a weight for every fitted item, and triplets where there
 /// are explicit ones.
@@ -89,6 +89,8 @@ pub struct Evidence<'a> {
     pub targets: &'a Targets,
     /// Super-class of each class; as many as there are classes.
     pub groups: &'a [u32],
+    /// Pairs of fitted items that were given: alike, or unlike.
+    pub pairs: Option<&'a Pairs>,
     /// Which items are alike.
     pub graph: Option<&'a Graph>,
 }
@@ -110,14 +112,23 @@ impl Evidence<'_> {
         Ok(self.rotated.get_or_init(|| rows).view())
     }
 
+    /// The given pairs, where some of them are alike.
+    pub fn alike_pairs(&self) -> Option<&Pairs> {
+        self.pairs
+            .filter(|pairs| pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0))
+    }
+
     /// Fails where a learner `needs` what is not there.
     pub fn check(&self, needs: &[Need]) -> Result<()> {
+        let classes = self.targets.weight.iter().any(|&w| w > 0.0);
         for need in needs {
             let (there, what) = match need {
-                Need::Classes => (
-                    self.targets.weight.iter().any(|&w| w > 0.0),
-                    "items of a known class",
+                Need::Classes => (classes, "items of a known class"),
+                Need::Alike => (
+                    classes || self.alike_pairs().is_some(),
+                    "items of a known class, or alike pairs",
                 ),
+                Need::Pairs => (self.pairs.is_some_and(|p| !p.is_empty()), "pairs"),
                 Need::Triplets => (self.targets.triplets.is_some(), "triplets"),
                 Need::Graph => (self.graph.is_some(), "a graph of the items"),
                 Need::Images => (self.images.is_some(), "images"),
@@ -136,6 +147,10 @@ impl Evidence<'_> {
 pub enum Need {
     /// A class for some of the items.
     Classes,
+    /// Items known to be alike: by their class, or as given pairs.
+    Alike,
+    /// Given pairs, alike or unlike.
+    Pairs,
     /// Explicit triplets.
     Triplets,
     /// A graph of all fitted items.

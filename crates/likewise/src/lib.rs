@@ -34,7 +34,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Monitor};
 pub use graph::Graph;
 pub use label::{Label, Labels};
-pub use tuple::Triplets;
+pub use tuple::{Pairs, Triplets};
 
 /// The examples of the README, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -1,103 +1,35 @@
 //! Tuples: which items a model should bring together, and which it should keep apart.
 //!
-//! | miner | positives and negatives from | labels |
+//! [`Pairs`] say of two items whether they are alike; [`Triplets`] compare.
+//!
+//! | made by | positives and negatives from | gives |
 //! |---|---|---|
-//! | [`Affinity`] | neighbours sorted by propagated affinity | used |
-//! | [`Manifold`] | where manifold and Euclidean neighbours differ | not used |
+//! | [`FromLabels`] | random items of the same and of other classes | pairs, triplets |
+//! | [`FromBeliefs`] | the same of pseudo-labels, weighted by confidence | pairs, triplets |
+//! | [`Affinity`] | neighbours sorted by propagated affinity | triplets |
+//! | [`Manifold`] | where manifold and Euclidean neighbours differ; no labels | triplets |
+//! | `Pairs::from` | triplets | pairs |
+//! | [`Chunklets`] | alike pairs | sets of items of one class |
 
 pub mod affinity;
+pub mod beliefs;
+pub mod chunklet;
+mod draw;
+pub mod labels;
 pub mod manifold;
-
-use serde::{Deserialize, Serialize};
+mod pairs;
+mod triplets;
 
 pub use affinity::Affinity;
+pub use beliefs::FromBeliefs;
+pub use chunklet::Chunklets;
+pub use labels::FromLabels;
 pub use manifold::Manifold;
+pub use pairs::Pairs;
+pub use triplets::Triplets;
 
 use crate::neighbor::Neighbors;
-use crate::{Error, Labels, Monitor, Result};
-
-/// Triplets: in each, the anchor should be nearer to the positive than to the negative.
-///
-/// ```
-/// use likewise::Triplets;
-/// let mut triplets = Triplets::default();
-/// triplets.push(0, 1, 2, 1.0);
-/// assert_eq!(triplets.len(), 1);
-/// assert!(triplets.check(3).is_ok());
-/// assert!(triplets.check(2).is_err());
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Triplets {
-    /// Item of each triplet that the others are compared with.
-    pub anchors: Vec<u32>,
-    /// Item that should be near.
-    pub positives: Vec<u32>,
-    /// Item that should be farther away.
-    pub negatives: Vec<u32>,
-    /// How much the triplet counts in a loss, at least 0.
-    pub weights: Vec<f32>,
-}
-
-impl Triplets {
-    /// Adds one triplet.
-    pub fn push(&mut self, anchor: u32, positive: u32, negative: u32, weight: f32) {
-        self.anchors.push(anchor);
-        self.positives.push(positive);
-        self.negatives.push(negative);
-        self.weights.push(weight);
-    }
-
-    /// Number of triplets.
-    pub fn len(&self) -> usize {
-        self.anchors.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.anchors.is_empty()
-    }
-
-    /// Anchor, positive, negative and weight of each triplet.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32, f32)> + '_ {
-        let pair = self.positives.iter().zip(&self.negatives);
-        (self.anchors.iter().zip(pair).zip(&self.weights)).map(|((&a, (&p, &n)), &w)| (a, p, n, w))
-    }
-
-    /// Fails unless all four lists are of one length, every item is below `n`, the three of a
-    /// triplet differ, and weights are finite and at least 0.
-    pub fn check(&self, n: usize) -> Result<()> {
-        let lengths = [
-            self.anchors.len(),
-            self.positives.len(),
-            self.negatives.len(),
-            self.weights.len(),
-        ];
-        if lengths.iter().any(|&length| length != lengths[0]) {
-            return Err(Error::data(format!(
-                "triplets: anchors, positives, negatives and weights are {lengths:?} in number; \
-                 all must be equal"
-            )));
-        }
-        for (row, (a, p, q, weight)) in self.iter().enumerate() {
-            if [a, p, q].iter().any(|&item| item as usize >= n) {
-                return Err(Error::data(format!(
-                    "triplet {row}: ({a}, {p}, {q}) among {n} items; indices must be below {n}"
-                )));
-            }
-            if a == p || a == q || p == q {
-                return Err(Error::data(format!(
-                    "triplet {row}: ({a}, {p}, {q}); the three items must differ"
-                )));
-            }
-            if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::data(format!(
-                    "triplet {row} has weight {weight}; weights must be finite and at least 0"
-                )));
-            }
-        }
-        Ok(())
-    }
-}
+use crate::{Labels, Monitor, Result};
 
 /// A method that finds triplets among neighbours.
 pub trait Mine {
@@ -106,35 +38,4 @@ pub trait Mine {
     /// Fails on broken lists, if labels and lists differ in length, on a parameter out of its
     /// range, and when cancelled. An item that gives no triplet is passed over.
     fn mine(&self, neighbors: &Neighbors, labels: &Labels, monitor: &Monitor) -> Result<Triplets>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn broken_triplets_are_refused_with_their_place() {
-        let message = |a, p, n, w| {
-            let mut triplets = Triplets::default();
-            triplets.push(0, 1, 2, 0.0);
-            triplets.push(a, p, n, w);
-            triplets.check(4).unwrap_err().to_string()
-        };
-        assert!(message(0, 4, 1, 1.0).contains("triplet 1: (0, 4, 1)"));
-        assert!(message(0, 0, 1, 1.0).contains("must differ"));
-        assert!(message(0, 1, 0, 1.0).contains("must differ"));
-        assert!(message(0, 1, 1, 1.0).contains("must differ"));
-        assert!(message(0, 1, 2, -1.0).contains("weight -1"));
-        assert!(message(0, 1, 2, f32::NAN).contains("weight NaN"));
-        let mut triplets = Triplets::default();
-        assert!(triplets.is_empty() && triplets.check(0).is_ok());
-        triplets.anchors.push(0);
-        assert!(
-            triplets
-                .check(4)
-                .unwrap_err()
-                .to_string()
-                .contains("[1, 0, 0, 0]")
-        );
-    }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Column {
     Float(Vec<Option<f32>>),
     /// 64-bit floats.
     Double(Vec<f64>),
+    /// Whole numbers.
+    Int(Vec<i32>),
     /// Yes or no.
     Bool(Vec<bool>),
 }
@@ -30,6 +32,7 @@ impl Column {
             Column::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL),
             Column::Float(_) => (Physical::FLOAT, Repetition::OPTIONAL),
             Column::Double(_) => (Physical::DOUBLE, Repetition::REQUIRED),
+            Column::Int(_) => (Physical::INT32, Repetition::REQUIRED),
             Column::Bool(_) => (Physical::BOOLEAN, Repetition::REQUIRED),
         };
         let text = matches!(self, Column::Text(_));
@@ -79,6 +82,10 @@ pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) ->
             }
             Column::Double(values) => {
                 out.typed::<stored::DoubleType>()
+                    .write_batch(values, None, None)?;
+            }
+            Column::Int(values) => {
+                out.typed::<stored::Int32Type>()
                     .write_batch(values, None, None)?;
             }
             Column::Bool(values) => {

@@ -55,6 +55,7 @@ impl Ground<'_> {
             rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
+            pairs: None,
             graph: setup.graph,
         };
         let pretraining = recipe

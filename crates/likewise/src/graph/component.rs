@@ -10,41 +10,73 @@
 /// Source: Tarjan and van Leeuwen 1984 (path halving).
 pub(super) fn components(indptr: &[usize], indices: &[u32]) -> (Vec<u32>, usize) {
     let n = indptr.len() - 1;
-    let mut parent: Vec<u32> = (0..n as u32).collect();
+    let mut forest = Forest::new(n);
     for i in 0..n {
         let row = &indices[indptr[i]..indptr[i + 1]];
-        let mut own = find(&mut parent, i as u32);
+        let mut own = forest.root(i as u32);
         // The mirror entry does the rest of the row.
         for &j in &row[..row.partition_point(|&j| (j as usize) < i)] {
-            let other = find(&mut parent, j);
-            let (low, high) = (own.min(other), own.max(other));
-            parent[high as usize] = low;
-            own = low;
+            let other = forest.root(j);
+            own = forest.hang(own, other);
         }
     }
-    // A root is smaller than all below it, so it has its number before they ask for it.
-    let mut count = 0;
-    for i in 0..n {
-        let up = parent[i] as usize;
-        parent[i] = if up == i {
-            count += 1;
-            count - 1
-        } else {
-            parent[up]
-        };
-    }
-    (parent, count as usize)
+    forest.numbered()
 }
 
-fn find(parent: &mut [u32], mut node: u32) -> u32 {
-    loop {
-        let up = parent[node as usize];
-        if up == node {
-            return node;
+/// Sets that are joined, as trees that hang on their smallest node.
+pub(crate) struct Forest {
+    parent: Vec<u32>,
+}
+
+impl Forest {
+    /// `n` nodes, each a set of its own.
+    pub(crate) fn new(n: usize) -> Self {
+        Self {
+            parent: (0..n as u32).collect(),
         }
-        let above = parent[up as usize];
-        parent[node as usize] = above;
-        node = above;
+    }
+
+    /// The smallest node of the set of a node.
+    pub(crate) fn root(&mut self, mut node: u32) -> u32 {
+        loop {
+            let up = self.parent[node as usize];
+            if up == node {
+                return node;
+            }
+            let above = self.parent[up as usize];
+            self.parent[node as usize] = above;
+            node = above;
+        }
+    }
+
+    /// Makes one set of those of two nodes.
+    pub(crate) fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.hang(a, b);
+    }
+
+    /// Joins the sets of two roots; gives the root of both.
+    fn hang(&mut self, a: u32, b: u32) -> u32 {
+        let (low, high) = (a.min(b), a.max(b));
+        self.parent[high as usize] = low;
+        low
+    }
+
+    /// The set of each node, numbered by their smallest node, and the number of sets.
+    pub(crate) fn numbered(self) -> (Vec<u32>, usize) {
+        let mut parent = self.parent;
+        // A root is smaller than all below it, so it has its number before they ask for it.
+        let mut count = 0;
+        for i in 0..parent.len() {
+            let up = parent[i] as usize;
+            parent[i] = if up == i {
+                count += 1;
+                count - 1
+            } else {
+                parent[up]
+            };
+        }
+        (parent, count as usize)
     }
 }
 

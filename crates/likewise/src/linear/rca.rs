@@ -10,7 +10,8 @@
 //! serves classes it has never seen; there, with five labels a class of image features, it has
 //! beaten whitening of all that varies, which no head trained by gradients did.
 //!
-//! **Use it** for search among new classes, from labels or weighted pseudo-labels. **Not**
+//! **Use it** for search among new classes, from labels, weighted pseudo-labels, or alike pairs,
+//! whose [chunklets](crate::tuple::chunklet) take the place of classes. **Not**
 //! with one label a class: without a class of two items nothing varies within classes, and
 //! the map is the identity.
 //!
@@ -28,7 +29,8 @@ use super::whitening::Spectrum;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
-use crate::{Error, Labels, Monitor, Result};
+use crate::tuple::Chunklets;
+use crate::{Error, Labels, Monitor, Pairs, Result};
 
 /// Least eigenvalue, beside the largest, that is not taken for 0.
 const SINGULAR: f64 = 1e-12;
@@ -127,6 +129,29 @@ impl Rca {
         self.invert(&spectrum, d)
     }
 
+    /// As [`fit`](Self::fit), from pairs of rows: the [chunklets](crate::tuple::chunklet) that
+    /// alike pairs join take the place of classes, and rows in none are left out. Unlike pairs
+    /// are not used, but a warning counts those that alike pairs contradict.
+    ///
+    /// Fails as [`fit`](Self::fit), without an alike pair, and on pairs that do not
+    /// [fit](Pairs::check) the rows.
+    pub fn fit_pairs(
+        &self,
+        x: ArrayView2<f32>,
+        pairs: &Pairs,
+        monitor: &Monitor,
+    ) -> Result<Array2<f64>> {
+        let chunklets = Chunklets::of(pairs, x.nrows())?;
+        if chunklets.contradicted > 0 {
+            monitor.warn(format!(
+                "the items of {} unlike pairs are joined by alike ones; some of the pairs are \
+                 wrong",
+                chunklets.contradicted
+            ));
+        }
+        self.fit_weighted(x, &chunklets.class, &chunklets.weight)
+    }
+
     /// Checks the shrinkage.
     pub fn validate(&self) -> Result<()> {
         if (0.0..=1.0).contains(&self.shrinkage) {
@@ -162,18 +187,23 @@ impl Rca {
 
 impl Fit for Rca {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Classes]
+        &[Need::Alike]
     }
 
     fn validate(&self) -> Result<()> {
         Rca::validate(self)
     }
 
-    /// The map behind the centred directions of the start, which it weighs itself.
-    fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
+    /// The map behind the centred directions of the start, which it weighs itself. Given pairs
+    /// take the place of classes, where some of them are alike.
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.rotated()?;
-        let targets = evidence.targets;
-        let map = self.fit_weighted(rows, &targets.class, &targets.weight)?;
+        let map = if let Some(pairs) = evidence.alike_pairs() {
+            self.fit_pairs(rows, pairs, monitor)?
+        } else {
+            let targets = evidence.targets;
+            self.fit_weighted(rows, &targets.class, &targets.weight)?
+        };
         let Affine { mean, matrix } = &evidence.start.rotation;
         let whole = Affine {
             mean: mean.clone(),
@@ -208,7 +238,7 @@ fn means(x: ArrayView2<f32>, classes: &[u32], weights: &[f32]) -> Array2<f64> {
 #[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use super::*;
-    use crate::seed;
+    use crate::{Event, seed};
     use proptest::prelude::*;
     use rand::RngExt;
 
@@ -360,6 +390,33 @@ mod tests {
                 .iter()
                 .all(|e| e.abs() < 1e-9)
         );
+    }
+
+    #[test]
+    fn chunklets_of_pairs_are_classes_and_other_rows_are_left_out() {
+        let x = rows(9, 4);
+        let mut pairs = Pairs::default();
+        for (a, b, alike) in [(0, 5, true), (5, 7, true), (1, 2, true), (0, 1, false)] {
+            pairs.push(a, b, alike, 1.0);
+        }
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let ear = heard.clone();
+        let monitor = Monitor::new(move |event| {
+            if let Event::Warning(said) = event {
+                ear.lock().unwrap().push(said.clone());
+            }
+        });
+        let labels = Labels::from_integers([0, 1, 1, -1, -1, 0, -1, 0, -1]);
+        let expected = Rca::new().fit(x.view(), &labels).unwrap();
+        let found = Rca::new().fit_pairs(x.view(), &pairs, &monitor).unwrap();
+        assert_eq!(found, expected);
+        assert!(heard.lock().unwrap().is_empty());
+        pairs.push(0, 7, false, 1.0);
+        let again = Rca::new().fit_pairs(x.view(), &pairs, &monitor).unwrap();
+        assert_eq!(again, expected);
+        assert!(heard.lock().unwrap()[0].starts_with("the items of 1 unlike pairs"));
+        let none = Rca::new().fit_pairs(x.view(), &Pairs::default(), &monitor);
+        assert!(none.is_err());
     }
 
     #[test]

@@ -289,6 +289,7 @@ mod tests {
             rotated: &std::sync::OnceLock::new(),
             targets: &targets,
             groups: &[0, 1, 2],
+            pairs: None,
             graph: None,
         };
         work(&gradient, &evidence)
