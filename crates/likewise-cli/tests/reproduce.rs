@@ -315,3 +315,50 @@ fn recipes_are_compared_and_cells_are_kept() {
     let machines = after["machine"].as_str().unwrap();
     assert!(machines.starts_with("an abacus; "), "{machines}");
 }
+
+#[test]
+fn a_folder_that_another_process_writes_into_is_refused() {
+    for experiment in [EXPERIMENT, RETRIEVAL] {
+        let scene = Scene::new(experiment);
+        fs::create_dir(scene.path("r")).unwrap();
+        let lock = fs::File::create(scene.path("r/.lock")).unwrap();
+        lock.lock().unwrap();
+        let output = scene.run("r", &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("r: another process"), "{said}");
+        assert!(!scene.path("r/results.json").exists());
+    }
+}
+
+#[test]
+fn cells_of_another_version_are_made_anew_and_counted_in_one_warning() {
+    for (experiment, cells) in [(EXPERIMENT, 15), (RETRIEVAL, 7)] {
+        let scene = Scene::new(experiment);
+        scene.computed("r", &["--only", "zer"]);
+        let whole = fs::read_to_string(scene.path("r/results.json")).unwrap();
+        let own = format!("\"likewise\": \"{}\"", env!("CARGO_PKG_VERSION"));
+        assert!(whole.contains(&own));
+        let other = whole.replace(&own, "\"likewise\": \"0.0.1\"");
+        fs::write(scene.path("r/results.json"), other).unwrap();
+        let digits = likewise_testdata::digits();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+        command
+            .current_dir(scene.0.path())
+            .args(["reproduce", "e.toml", "-o", "r", "--only", "zer", "--data"])
+            .arg(digits.parent().unwrap());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let warnings: Vec<&str> = (said.lines())
+            .filter(|line| line.contains("0.0.1"))
+            .collect();
+        let expected = format!("r/results.json: {cells} cell(s) are of likewise 0.0.1");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(&expected),
+            "{said}"
+        );
+        let anew = fs::read_to_string(scene.path("r/results.json")).unwrap();
+        assert_eq!(anew, whole);
+    }
+}

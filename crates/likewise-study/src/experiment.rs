@@ -6,6 +6,7 @@ mod cell;
 mod data_record;
 mod definition;
 mod figure;
+mod hold;
 mod markdown;
 mod method;
 mod prepared;

@@ -1,7 +1,7 @@
 //! A run is a folder: what `fit` leaves and the other verbs read.
 
 mod exchange;
-mod lock;
+pub(crate) mod lock;
 mod parts;
 mod record;
 mod save;

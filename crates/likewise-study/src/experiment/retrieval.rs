@@ -21,6 +21,7 @@ use serde::Serialize;
 use self::cells::{Cell, DataRecord, Store};
 use self::definition::{Data, Experiment, How};
 use super::Request;
+use super::hold::Hold;
 use super::markdown::Skipped;
 use super::prepared::{find, none_here};
 use super::store::replace;
@@ -69,7 +70,8 @@ pub(super) fn run(request: &Request, at: &Environment) -> Result<Answer> {
     }
     let (folder, places) = (request.folder(), request.places());
     super::store::check_folder(&folder)?;
-    let mut store = Store::open(&folder, &experiment)?;
+    let _hold = Hold::take(&folder)?;
+    let mut store = Store::open(&folder, &experiment, at.monitor)?;
     let mut skipped = Vec::new();
     let mut skip = |store: &Store, data: &Data, reason: String| {
         if store.data(&data.name).is_none() {

@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use likewise::Monitor;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
@@ -84,14 +85,16 @@ pub(crate) fn key(data: &str, method: &str, setting: Option<&Setting>) -> String
 
 impl Store {
     /// What an earlier run left in the folder, without the cells that no longer stand in the
-    /// experiment.
+    /// experiment, and without those of another version, of which it warns.
     ///
     /// Fails if a file there is not one of results: it will not be written over.
-    pub(crate) fn open(folder: &Path, experiment: &Experiment) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, experiment: &Experiment, monitor: &Monitor) -> Result<Self> {
         let mut results: Results = read(&folder.join("results.json"))?.unwrap_or_default();
         let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
         let version = env!("CARGO_PKG_VERSION");
         if results.likewise != version {
+            let cells = results.runs.iter().map(|run| run.draws.len()).sum();
+            tell_of_others(folder, &results.likewise, cells, monitor);
             results = Results::default();
         }
         let wanted = |name: &str| experiment.data.iter().find(|data| data.name == name);
@@ -342,6 +345,18 @@ pub(crate) fn check_folder(folder: &Path) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Warns of the cells of another version, which are made anew: what it computed may differ.
+pub(super) fn tell_of_others(folder: &Path, version: &str, cells: usize, monitor: &Monitor) {
+    if cells > 0 {
+        monitor.warn(format!(
+            "{}: {cells} cell(s) are of likewise {version} and are made anew by likewise {}; to \
+             keep them, stop and name another folder with -o",
+            folder.join("results.json").display(),
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
 }
 
 /// Writes a text file atomically.

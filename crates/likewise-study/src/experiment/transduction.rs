@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::definition::{Data, Experiment};
+use super::hold::Hold;
 use super::markdown::{self, Skipped};
 use super::prepared::{Prepared, find, none_here};
 use super::store::{Store, check_folder, key, replace};
@@ -50,7 +51,8 @@ pub(super) fn run(request: &Request, at: &Environment) -> Result<Answer> {
     check_names(&experiment, &request.only)?;
     let (folder, places) = (request.folder(), request.places());
     check_folder(&folder)?;
-    let mut store = Store::open(&folder, &experiment)?;
+    let _hold = Hold::take(&folder)?;
+    let mut store = Store::open(&folder, &experiment, at.monitor)?;
     let mut skipped = Vec::new();
     for data in &experiment.data {
         if !wanted(data, &request.only) {

@@ -19,7 +19,7 @@ pub(super) const NAME: &str = ".lock";
 
 impl Lock {
     /// Fails at once where another process holds the folder.
-    pub(super) fn take(folder: &Path) -> Result<Self> {
+    pub(crate) fn take(folder: &Path) -> Result<Self> {
         let path = folder.join(NAME);
         let cannot = |e: std::io::Error| failed(format!("{}: {e}", path.display()));
         loop {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use likewise::Collection;
 use likewise::eval::bootstrap::{Estimate, t_interval};
 use likewise::eval::summary::Summary;
+use likewise::{Collection, Monitor};
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, How, Method};
 use crate::experiment::cell::rounded;
-use crate::experiment::store::{Files, Times, key, machine, read};
+use crate::experiment::store::{Files, Times, key, machine, read, tell_of_others};
 use crate::study::{Bench, DrawLog};
 use crate::{Result, no_json};
 
@@ -229,14 +229,16 @@ pub(super) struct Store {
 
 impl Store {
     /// What an earlier run left in the folder, without the cells that no longer stand in the
-    /// experiment.
+    /// experiment, and without those of another version, of which it warns.
     ///
     /// Fails if a file there is not one of such results: it will not be written over.
-    pub(super) fn open(folder: &Path, experiment: &Experiment) -> Result<Self> {
+    pub(super) fn open(folder: &Path, experiment: &Experiment, monitor: &Monitor) -> Result<Self> {
         let mut results: Results = read(&folder.join("results.json"))?.unwrap_or_default();
         let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
         let version = env!("CARGO_PKG_VERSION");
         if results.likewise != version {
+            let cells = results.rows.iter().map(|row| row.cells.len()).sum();
+            tell_of_others(folder, &results.likewise, cells, monitor);
             results = Results::default();
         }
         let seed = experiment.seed;
