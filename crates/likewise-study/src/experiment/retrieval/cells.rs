@@ -455,7 +455,7 @@ mod tests {
             let folder = root.join("results").join(path.file_stem().unwrap());
             let experiment = Experiment::read(&path).unwrap();
             let written: Results = read(&folder.join("results.json")).unwrap().unwrap();
-            let kept = Store::open(&folder, &experiment).unwrap();
+            let kept = Store::open(&folder, &experiment, &likewise::Monitor::silent()).unwrap();
             let names = |rows: &[Row]| -> Vec<(String, String)> {
                 let each = rows
                     .iter()
