@@ -18,7 +18,7 @@ const FORMS: [Form; 8] = [
 ];
 
 /// Small valid files of every form.
-const VALID: [(&str, Form); 16] = [
+const VALID: [(&str, Form); 18] = [
     ("x_le_f8.npy", Form::Npy),
     ("x_fortran.npy", Form::Npy),
     ("labels_U.npy", Form::Npy),
