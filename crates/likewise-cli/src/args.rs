@@ -82,6 +82,11 @@ pub(crate) enum Verb {
         after_help = "Example:\n  likewise propagate items.npz --method mixed -k 50 --labels-per-class 5 -o beliefs.npz"
     )]
     Propagate(Propagate),
+    /// Writes down pairs or triplets: of labels, of beliefs, or of affinities.
+    #[command(
+        after_help = "Examples:\n  likewise mine items.npz --from labels --kind pairs -o pairs.csv\n  likewise mine items.npz --from beliefs.npz --kind triplets -o triplets.parquet"
+    )]
+    Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
         after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/"
@@ -128,6 +133,7 @@ impl Verb {
             Self::Doctor(args) => Some(args.data.path()),
             Self::Graph(args) => Some(args.data.path()),
             Self::Propagate(args) => Some(args.data.path()),
+            Self::Mine(args) => Some(args.data.path()),
             Self::Fit(args) => Some(args.data.path()),
             Self::Embed(args) => Some(args.data.path()),
             Self::Index(args) => Some(&args.source),
@@ -459,6 +465,45 @@ pub(crate) enum SplitName {
     Given,
     /// No test part: all labels are fitted, and rounds that keep some back measure.
     Folds,
+}
+
+/// The kind of tuples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TupleKind {
+    /// Two items, alike (y = 1) or unlike (y = -1).
+    Pairs,
+    /// An anchor, an item like it and an item unlike it.
+    Triplets,
+}
+
+/// `likewise mine`
+#[derive(Debug, Args)]
+pub(crate) struct Mine {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// What they are made of: labels, the beliefs.npz of `likewise propagate`, or affinity
+    /// (neighbours by propagated affinity).
+    #[arg(long, value_name = "labels|FILE|affinity")]
+    pub(crate) from: PathBuf,
+    /// The kind of tuples.
+    #[arg(long, value_enum)]
+    pub(crate) kind: TupleKind,
+    /// Most pairs of each sort, or most triplets, that an item draws (from labels and beliefs).
+    /// Default: 10.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_item: Option<NonZeroUsize>,
+    /// Keep this many labels a class and use no others (from labels and affinity).
+    #[arg(long, value_name = "M")]
+    pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// Neighbours an item (from affinity). Default: 50.
+    #[arg(short, long, value_name = "K")]
+    pub(crate) k: Option<usize>,
+    /// Where they go: .csv or .parquet.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `likewise fit`

@@ -1,0 +1,193 @@
+//! `likewise mine`, and what fit does with its files.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use ndarray::Array2;
+
+const N: usize = 60;
+
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    /// 60 items of 3 classes in `x.csv`, with ids; every fifth without a label.
+    fn new() -> Self {
+        let scene = Self(tempfile::tempdir().unwrap());
+        let x = Array2::from_shape_fn((N, 4), |(i, j)| {
+            let own = if i % 3 == j { 2.0 } else { 0.0 };
+            own + ((i * 7 + j * 3) % 11) as f32 / 11.0
+        });
+        let mut text = "id,label,a,b,c,d\n".to_owned();
+        for (i, row) in x.rows().into_iter().enumerate() {
+            let class = if i % 5 == 4 {
+                ""
+            } else {
+                ["p", "q", "r"][i % 3]
+            };
+            let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
+            text += &format!("i{i},{class},{}\n", cells.join(","));
+        }
+        scene.text("x.csv", &text);
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn run(&self, command: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_likewise"))
+            .current_dir(self.0.path())
+            .args(command.split(' '))
+            .output()
+            .unwrap()
+    }
+
+    fn good(&self, command: &str) -> serde_json::Value {
+        let output = self.run(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {said}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    /// The message of a command that fails with `code`.
+    fn bad(&self, command: &str, code: i32) -> String {
+        let output = self.run(command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command}: {said}");
+        assert!(said.starts_with("error: "), "{command}: {said}");
+        said
+    }
+}
+
+fn item(id: &str) -> usize {
+    id.strip_prefix('i').unwrap().parse().unwrap()
+}
+
+#[test]
+fn pairs_of_labels_are_true_and_the_same_for_a_seed() {
+    let scene = Scene::new();
+    let mine = "mine x.csv --from labels --kind pairs --per-item 4 -q --json";
+    let said = scene.good(&format!("{mine} -o p.csv --seed 3"));
+    let text = fs::read_to_string(scene.path("p.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').collect())
+        .collect();
+    assert!(text.starts_with("a,b,y,weight\n"));
+    assert_eq!(said["tuples"], rows.len());
+    assert_eq!(
+        said["alike"].as_u64().unwrap() + said["unlike"].as_u64().unwrap(),
+        rows.len() as u64
+    );
+    for row in &rows {
+        let (a, b) = (item(row[0]), item(row[1]));
+        assert!(a % 5 != 4 && b % 5 != 4, "unlabeled items are in no pair");
+        assert_eq!(row[2], if a % 3 == b % 3 { "1" } else { "-1" });
+    }
+    scene.good(&format!("{mine} -o again.csv --seed 3 --threads 1"));
+    assert_eq!(fs::read_to_string(scene.path("again.csv")).unwrap(), text);
+    scene.good(&format!("{mine} -o other.csv --seed 4"));
+    assert_ne!(fs::read_to_string(scene.path("other.csv")).unwrap(), text);
+    let few =
+        scene.good("mine x.csv --from labels --kind pairs --labels-per-class 2 -q --json -o f.csv");
+    assert_eq!(
+        (few["alike"].as_u64(), few["unlike"].as_u64()),
+        (Some(3), Some(12))
+    );
+}
+
+#[test]
+fn tuples_of_beliefs_and_affinities_can_be_written_and_read_again() {
+    let scene = Scene::new();
+    scene.good("propagate x.csv -k 8 -q -o b.npz");
+    let ids: Vec<String> = (0..N).map(|i| format!("i{i}")).collect();
+    for (from, more) in [("b.npz", "--per-item 3"), ("affinity", "-k 6")] {
+        let mine = format!("mine x.csv --from {from} {more} -q --json");
+        let pairs = scene.good(&format!("{mine} --kind pairs -o p.parquet"));
+        let monitor = likewise::Monitor::silent();
+        let read = likewise_io::tuples::read_pairs(scene.path("p.parquet"), &ids, &monitor);
+        assert_eq!(pairs["tuples"], read.unwrap().len());
+        let triplets = scene.good(&format!("{mine} --kind triplets -o t.csv"));
+        let read = likewise_io::tuples::read_triplets(scene.path("t.csv"), &ids, &monitor);
+        assert_eq!(triplets["tuples"], read.unwrap().len());
+        assert_eq!(triplets["tuples"], N * 3, "{from}");
+        assert!(triplets.get("alike").is_none());
+    }
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let scene = Scene::new();
+    let said = scene.good("mine x.csv --from labels --kind pairs --dry-run --json -o p.csv");
+    assert!(said["memory_bytes"].as_f64().unwrap() > 0.0);
+    assert!(!scene.path("p.csv").exists());
+}
+
+#[test]
+fn bad_input_is_named_and_leaves_no_file() {
+    let scene = Scene::new();
+    scene.text(
+        "other.csv",
+        "id,label,a,b\nz0,p,1,2\nz1,p,2,1\nz2,q,3,1\nz3,q,1,1\n",
+    );
+    scene.text("none.csv", "id,a,b\nz0,1,2\nz1,2,1\n");
+    scene.text("one.csv", "id,label,a,b\nz0,p,1,2\nz1,p,2,1\n");
+    scene.good("propagate other.csv -k 2 -q -o b.npz");
+    for (command, code, expected) in [
+        (
+            "mine x.csv --from words --kind pairs",
+            2,
+            "labels, affinity, or the .npz",
+        ),
+        ("mine x.csv --from absent.npz --kind pairs", 1, "absent.npz"),
+        (
+            "mine x.csv --from b.npz --kind pairs",
+            1,
+            "no item of the data has the id \"z0\"",
+        ),
+        ("mine none.csv --from labels --kind pairs", 1, "no labels"),
+        (
+            "mine one.csv --from labels --kind triplets",
+            1,
+            "which a triplet needs",
+        ),
+        (
+            "mine x.csv --from labels --kind pairs -k 3",
+            2,
+            "-k goes with --from affinity",
+        ),
+        (
+            "mine x.csv --from affinity --kind pairs --per-item 3",
+            2,
+            "--per-item goes with",
+        ),
+        (
+            "mine x.csv --from b.npz --kind pairs --labels-per-class 3",
+            2,
+            "--labels-per-class goes",
+        ),
+        ("mine x.csv --from labels --kind words", 2, "words"),
+        ("mine x.csv --from labels --kind pairs --per-item 0", 2, "0"),
+        ("mine x.csv --from affinity --kind pairs -k 0", 2, "k = 0"),
+    ] {
+        let said = scene.bad(&format!("{command} -q -o out.csv"), code);
+        assert!(said.contains(expected), "{command}: {said}");
+        assert!(!scene.path("out.csv").exists(), "{command}");
+    }
+    let said = scene.bad("mine x.csv --from labels --kind pairs -o out.npz", 2);
+    assert!(said.contains(".csv or .parquet"), "{said}");
+    let said = scene.bad("mine x.csv --from labels --kind pairs -o x.csv", 2);
+    assert!(said.contains("is read"), "{said}");
+    let said = scene.bad(
+        "mine x.csv --from labels --kind pairs -o p.csv --max-memory 1KiB",
+        1,
+    );
+    assert!(said.contains("memory"), "{said}");
+}
