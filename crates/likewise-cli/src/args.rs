@@ -515,6 +515,14 @@ pub(crate) struct Fit {
     /// loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
+    /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
+    /// perhaps weight, as `likewise mine` writes them. For the recipes rca and mixed-rca.
+    #[arg(long, value_name = "FILE", conflicts_with = "triplets")]
+    pub(crate) pairs: Option<PathBuf>,
+    /// Learn from these triplets as well: anchor, positive, negative and perhaps weight. For rca
+    /// and the losses of pairs and triplets.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) triplets: Option<PathBuf>,
     /// Keep this many labels a class for fitting and hide the others: they only measure, and
     /// are not used at all with --split folds.
     #[arg(long, value_name = "M")]

@@ -191,3 +191,121 @@ fn bad_input_is_named_and_leaves_no_file() {
     );
     assert!(said.contains("memory"), "{said}");
 }
+
+#[test]
+fn fit_learns_from_given_tuples() {
+    let scene = Scene::new();
+    scene.good("mine x.csv --from labels --kind pairs -q -o p.parquet");
+    scene.good("mine x.csv --from labels --kind triplets -q -o t.csv");
+    let fit = "fit x.csv -q --json --epochs 2 -k 8";
+    let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
+    for (recipe, flag) in [
+        ("rca", "--pairs p.parquet"),
+        ("rca", "--triplets t.csv"),
+        ("triplet", "--triplets t.csv"),
+    ] {
+        scene.good(&format!("{fit} --recipe {recipe} {flag} -o given"));
+        scene.good(&format!("{fit} --recipe {recipe} -o plain"));
+        assert_ne!(model("given"), model("plain"), "{recipe} {flag}");
+        // Other tuples are other data: a finished run of them is not that of these.
+        let said = scene.bad(&format!("{fit} --recipe {recipe} {flag} -o plain"), 2);
+        assert!(said.contains("--overwrite"), "{said}");
+        scene.good(&format!("{fit} --recipe {recipe} {flag} -o given"));
+        for folder in ["given", "plain"] {
+            fs::remove_dir_all(scene.path(folder)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn pairs_alone_are_enough_for_rca() {
+    let scene = Scene::new();
+    let text = fs::read_to_string(scene.path("x.csv")).unwrap();
+    let bare = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        [&cells[..1], &cells[2..]].concat().join(",") + "\n"
+    };
+    scene.text("bare.csv", &text.lines().map(bare).collect::<String>());
+    scene.good("mine x.csv --from labels --kind pairs -q -o p.csv");
+    scene.good("fit bare.csv --recipe rca --pairs p.csv -q -o run");
+    scene.good("fit bare.csv --recipe rca -q -o start");
+    let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
+    assert_ne!(model("run"), model("start"));
+    let said = scene.bad(
+        "fit bare.csv --recipe mixed-rca --pairs p.csv -q -o other",
+        1,
+    );
+    assert!(said.contains("needs labels of two classes"), "{said}");
+}
+
+#[test]
+fn tuples_of_tested_items_are_counted_and_not_used() {
+    let scene = Scene::new();
+    let text = fs::read_to_string(scene.path("x.csv")).unwrap();
+    let split = |(row, line): (usize, &str)| match row {
+        0 => format!("{line},split\n"),
+        _ if row % 2 == 0 => format!("{line},test\n"),
+        _ => format!("{line},train\n"),
+    };
+    scene.text(
+        "s.csv",
+        &text.lines().enumerate().map(split).collect::<String>(),
+    );
+    // Rows 1 and 7 of the file are fitted: items 0 and 6; item 3 is tested.
+    let fitted = "a,b,y\ni0,i6,1\ni2,i8,1\ni0,i2,-1\n";
+    scene.text("p.csv", &format!("{fitted}i0,i3,1\ni3,i9,1\n"));
+    scene.text("fitted.csv", fitted);
+    let output = scene.run("fit s.csv --recipe rca --pairs p.csv -o run");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("2 of 5 pairs have items of the validation or test part"),
+        "{said}"
+    );
+    scene.good("fit s.csv --recipe rca --pairs fitted.csv -q -o same");
+    let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
+    assert_eq!(model("run"), model("same"));
+    scene.text("tested.csv", "a,b,y\ni1,i3,1\n");
+    let said = scene.bad("fit s.csv --recipe rca --pairs tested.csv -q -o none", 1);
+    assert!(said.contains("of fitted items alone"), "{said}");
+}
+
+#[test]
+fn fit_refuses_tuples_that_it_cannot_use() {
+    let scene = Scene::new();
+    scene.text("p.csv", "a,b,y\ni0,i3,1\n");
+    scene.text("t.csv", "anchor,positive,negative\ni0,i3,i1\n");
+    scene.text("bad.csv", "a,b,y\ni0,i3,1\ni0,zz,1\n");
+    for (flags, code, expected) in [
+        ("--recipe triplet --pairs p.csv", 2, "not from given pairs"),
+        (
+            "--recipe proxy-anchor --triplets t.csv",
+            2,
+            "not from given triplets",
+        ),
+        (
+            "--recipe affinity-triplet --triplets t.csv",
+            2,
+            "triplets of its own",
+        ),
+        (
+            "--recipe rca --pairs p.csv --triplets t.csv",
+            2,
+            "cannot be used with",
+        ),
+        (
+            "--recipe rca --pairs t.csv",
+            1,
+            "this is a table of triplets",
+        ),
+        ("--recipe rca --pairs absent.csv", 1, "absent.csv"),
+        (
+            "--recipe rca --pairs bad.csv",
+            1,
+            "bad.csv: line 3, column \"b\": no item has the id",
+        ),
+    ] {
+        let said = scene.bad(&format!("fit x.csv -q {flags} -o run"), code);
+        assert!(said.contains(expected), "{flags}: {said}");
+    }
+}
