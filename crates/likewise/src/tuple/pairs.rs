@@ -198,14 +198,15 @@ mod tests {
                 (0..q).find(|&p| same(p, q) && said[p].2 != said[q].2).map(|p| (p, q))
             });
             prop_assert_eq!(pairs.contradiction(), naive);
-            let of = |a, b| (0..said.len()).filter(move |&p| {
-                [(a, b), (b, a)].contains(&(said[p].0, said[p].1))
-            });
+            let of = |a, b| {
+                let said = said.iter().filter(move |p| [(a, b), (b, a)].contains(&(p.0, p.1)));
+                said.collect::<Vec<_>>()
+            };
             let mut settled = Vec::new();
             for a in 0..5 {
                 for b in a..5 {
-                    let alike = of(a, b).filter(|&p| said[p].2).count();
-                    let count = of(a, b).count();
+                    let count = of(a, b).len();
+                    let alike = of(a, b).iter().filter(|p| p.2).count();
                     if count > 0 && (alike == 0 || alike == count) {
                         settled.push((a, b, alike > 0, count as f32));
                     }
