@@ -82,6 +82,11 @@ pub(crate) enum Verb {
         after_help = "Example:\n  likewise propagate items.npz --method mixed -k 50 --labels-per-class 5 -o beliefs.npz"
     )]
     Propagate(Propagate),
+    /// Writes down pairs or triplets: of labels, of beliefs, or of affinities.
+    #[command(
+        after_help = "Examples:\n  likewise mine items.npz --from labels --kind pairs -o pairs.csv\n  likewise mine items.npz --from beliefs.npz --kind triplets -o triplets.parquet"
+    )]
+    Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
         after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/"
@@ -128,6 +133,7 @@ impl Verb {
             Self::Doctor(args) => Some(args.data.path()),
             Self::Graph(args) => Some(args.data.path()),
             Self::Propagate(args) => Some(args.data.path()),
+            Self::Mine(args) => Some(args.data.path()),
             Self::Fit(args) => Some(args.data.path()),
             Self::Embed(args) => Some(args.data.path()),
             Self::Index(args) => Some(&args.source),
@@ -461,6 +467,45 @@ pub(crate) enum SplitName {
     Folds,
 }
 
+/// The kind of tuples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TupleKind {
+    /// Two items, alike (y = 1) or unlike (y = -1).
+    Pairs,
+    /// An anchor, an item like it and an item unlike it.
+    Triplets,
+}
+
+/// `likewise mine`
+#[derive(Debug, Args)]
+pub(crate) struct Mine {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// What they are made of: labels, the beliefs.npz of `likewise propagate`, or affinity
+    /// (neighbours by propagated affinity).
+    #[arg(long, value_name = "labels|FILE|affinity")]
+    pub(crate) from: PathBuf,
+    /// The kind of tuples.
+    #[arg(long, value_enum)]
+    pub(crate) kind: TupleKind,
+    /// Most pairs of each sort, or most triplets, that an item draws (from labels and beliefs).
+    /// Default: 10.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_item: Option<NonZeroUsize>,
+    /// Keep this many labels a class and use no others (from labels and affinity).
+    #[arg(long, value_name = "M")]
+    pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// Neighbours an item (from affinity). Default: 50.
+    #[arg(short, long, value_name = "K")]
+    pub(crate) k: Option<usize>,
+    /// Where they go: .csv or .parquet.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// `likewise fit`
 #[derive(Debug, Args)]
 pub(crate) struct Fit {
@@ -470,6 +515,14 @@ pub(crate) struct Fit {
     /// loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
+    /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
+    /// perhaps weight, as `likewise mine` writes them. For the recipes rca and mixed-rca.
+    #[arg(long, value_name = "FILE", conflicts_with = "triplets")]
+    pub(crate) pairs: Option<PathBuf>,
+    /// Learn from these triplets as well: anchor, positive, negative and perhaps weight. For rca
+    /// and the losses of pairs and triplets.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) triplets: Option<PathBuf>,
     /// Keep this many labels a class for fitting and hide the others: they only measure, and
     /// are not used at all with --split folds.
     #[arg(long, value_name = "M")]

@@ -76,6 +76,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Doctor(args) => verb::doctor::run(args, &at),
         Verb::Graph(args) => verb::graph::run(args, &at),
         Verb::Propagate(args) => verb::propagate::run(args, &at),
+        Verb::Mine(args) => verb::mine::run(args, &at),
         Verb::Fit(args) => verb::fit::run(args, &at),
         Verb::Embed(args) => verb::embed::run(args, &at),
         Verb::Index(args) => verb::index::run(args, &at),

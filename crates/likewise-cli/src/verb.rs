@@ -10,6 +10,7 @@ pub(crate) mod fit;
 pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod man;
+pub(crate) mod mine;
 pub(crate) mod propagate;
 pub(crate) mod reproduce;
 pub(crate) mod search;

@@ -278,14 +278,9 @@ fn write(
     ids: &[String],
 ) -> Result<()> {
     checked.map_err(|e| Error::value(e.to_string()).within(path.display()))?;
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    let ending = ending.to_ascii_lowercase();
-    // Pipes and devices have no ending.
-    let streams = std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir());
-    let ending = if streams { "csv" } else { &ending };
-    atomic::write(path, |file| match ending {
-        "csv" => write_csv(file, names, columns, weights, ids),
-        "parquet" => {
+    let form = form_to_write(path)?;
+    atomic::write(path, |file| match form {
+        Form::Parquet => {
             let word = |&item: &u32| Some(ids[item as usize].clone());
             let column = |out: &Out| match out {
                 Out::Items(items) => Column::Text(items.iter().map(word).collect()),
@@ -296,10 +291,26 @@ fn write(
             let names = names.into_iter().chain([WEIGHT]).map(str::to_owned);
             parquet::write(file, &names.zip(columns).collect::<Vec<_>>())
         }
+        _ => write_csv(file, names, columns, weights, ids),
+    })
+}
+
+/// The form that tuples are written to `path` in: `.csv` or `.parquet`, by its ending.
+///
+/// Fails on any other: to be asked before the work that makes them.
+pub fn form_to_write(path: impl AsRef<Path>) -> Result<Form> {
+    let path = path.as_ref();
+    // Pipes and devices have no ending.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return Ok(Form::Csv);
+    }
+    match Form::parse(path) {
+        Ok(form @ (Form::Csv | Form::Parquet)) => Ok(form),
         _ => Err(Error::parameter(
             "pairs and triplets are written to .csv or .parquet; choose one of these",
-        )),
-    })
+        )
+        .within(path.display())),
+    }
 }
 
 fn write_csv(

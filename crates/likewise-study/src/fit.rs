@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use likewise::error::Hint;
+use likewise::tuple::Tuples;
 use likewise::{Collection, Label, Monitor, Part, View};
 use likewise_nn::net::Weights;
 use likewise_nn::train::TrainConfig;
@@ -38,6 +39,8 @@ pub struct Job {
     pub digest: String,
     /// What was taken of them, and how: the same files read in another way are other data.
     pub read_as: String,
+    /// Pairs or triplets that are given, by the places of their items.
+    pub tuples: Option<Tuples>,
     /// Images for a network that is trained, where they come from a folder.
     pub trained: Option<Trained>,
     /// Weights that it starts from.
@@ -191,6 +194,7 @@ impl Job {
         Plan {
             collection,
             features: view.matrix.view(),
+            tuples: self.tuples.as_ref(),
             recipe: &self.recipe,
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),

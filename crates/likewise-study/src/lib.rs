@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod fit;
 pub mod gate;
 pub mod graph;
+pub mod mine;
 pub mod plain;
 pub mod query;
 pub mod recipe;

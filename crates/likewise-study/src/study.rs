@@ -20,6 +20,7 @@ mod row;
 mod run;
 mod setup;
 mod train;
+mod tuples;
 mod verdict;
 
 pub use bench::Bench;
@@ -32,4 +33,5 @@ pub use results::{Collapses, Results};
 pub use rounds::{Epoch, NoEvidence, Why};
 pub use row::Row;
 pub use run::Study;
+pub use tuples::TupleKind;
 pub use verdict::{Answer, Delivered, Finding as Found, Next, Sureness, Verdict};

@@ -16,6 +16,7 @@ fn run(
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
     Plan {
+        tuples: None,
         collection,
         features,
         recipe,

@@ -15,6 +15,7 @@ fn run(
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
     Plan {
+        tuples: None,
         collection,
         features: collection.views()[0].matrix.view(),
         images: None,

@@ -46,6 +46,7 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         ..Protocol::default()
     };
     let plan = Plan {
+        tuples: None,
         collection,
         features: collection.view(None).unwrap().matrix.view(),
         recipe,

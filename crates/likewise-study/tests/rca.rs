@@ -50,6 +50,7 @@ fn run(
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
     let plan = Plan {
+        tuples: None,
         collection,
         features: collection.views()[0].matrix.view(),
         recipe,

@@ -53,6 +53,29 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
             made["negatives.npz"].clone(),
         ),
     ];
+    let tuples = |item: usize| format!("i{item},i{},i{}\n", (item + 3) % 60, (item + 1) % 60);
+    let triplets: String = (0..40).map(tuples).collect();
+    let triplets = format!("anchor,positive,negative\n{triplets}").into_bytes();
+    let pairs = |item: usize| format!("i{item},i{},1,0.5\ni{item},i{},-1,1\n", item + 3, item + 4);
+    let pairs: String = (0..40).map(pairs).collect();
+    let pairs = format!("a,b,y,weight\n{pairs}").into_bytes();
+    let given = [
+        (
+            "fit x.csv --recipe rca --pairs p.csv -o run",
+            "p.csv",
+            pairs,
+        ),
+        (
+            "fit x.csv --recipe rca --triplets t.csv -o run",
+            "t.csv",
+            triplets,
+        ),
+        (
+            "mine x.csv --from b.npz --kind pairs -o out.csv",
+            "b.npz",
+            made["b.npz"].clone(),
+        ),
+    ];
     let case = |(command, name, content): (&str, &str, Vec<u8>)| {
         let mut files: Files = data.clone();
         files.retain(|file, _| command.contains(file.as_str()));
@@ -61,6 +84,6 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
     };
     Ok(Mutated::new(
         "labels and graphs",
-        cases.into_iter().map(case).collect(),
+        cases.into_iter().chain(given).map(case).collect(),
     ))
 }

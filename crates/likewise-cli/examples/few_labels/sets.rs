@@ -80,6 +80,7 @@ pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
         ..Protocol::default()
     };
     let plan = Plan {
+        tuples: None,
         collection,
         features: collection.views()[0].matrix.view(),
         images: None,

@@ -1,10 +1,12 @@
 //! `likewise fit`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
-use likewise::Labels;
+use likewise::tuple::Tuples;
+use likewise::{Labels, Monitor};
+use likewise_io::tuples;
 use likewise_study::Recipe;
 use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
 use likewise_study::gate::{Gate, Losses};
@@ -12,7 +14,7 @@ use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{IndexCard, Rights, Work, check_output, is_same};
 use likewise_study::source::with_view;
-use likewise_study::study::{Protocol, Results};
+use likewise_study::study::{Protocol, Results, TupleKind};
 use likewise_study::{plain, table};
 
 use crate::args::Fit;
@@ -29,6 +31,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let shape = DataShape::of(&source, &at.env)?;
     let asked = args.asked(at.common.seed);
     let mut recipe = recipe(args, at)?;
+    let given = given(args, &recipe)?;
     if args.k.is_none() {
         limit_neighbors(&mut recipe, shape.items, at.env.monitor);
     }
@@ -60,6 +63,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         }
         _ => (source.load(&at.env)?, None, None),
     };
+    let ids = given.is_some().then(|| collection.ids().to_vec());
     let wanted = args.data.view.as_deref();
     let (collection, name) = with_view(collection, wanted, at.env.monitor)?;
     let view = collection.view(Some(&name))?;
@@ -67,15 +71,23 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, &asked, Some(classes)).check(may)?;
     let images = &args.data.images;
+    let (tuples, digest) = match (&given, ids) {
+        (Some(given), Some(ids)) => (
+            Some(given.read(&ids, collection.ids(), at.env.monitor)?),
+            format!("; {}", given.digest()?),
+        ),
+        _ => (None, String::new()),
+    };
     let mut job = Job {
         recipe,
         protocol: asked.protocol(&collection, &args.gate)?,
         data: path.display().to_string(),
         digest: source.digest()?,
         read_as: format!(
-            "view {name}; side {:?}; squeeze {}",
+            "view {name}; side {:?}; squeeze {}{digest}",
             images.side, images.squeeze
         ),
+        tuples,
         trained,
         pretrained,
         command: command(),
@@ -105,6 +117,58 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         eprintln!("{}", plain::message(&at.env.stages.in_words(total)));
     }
     gates(args, &study.results)
+}
+
+/// The file of tuples that was named. Fails where the recipe cannot use them.
+fn given<'a>(args: &'a Fit, recipe: &Recipe) -> Result<Option<Given<'a>>, Failure> {
+    let (path, kind) = match (&args.pairs, &args.triplets) {
+        (Some(path), _) => (path, TupleKind::Pairs),
+        (None, Some(path)) => (path, TupleKind::Triplets),
+        (None, None) => return Ok(None),
+    };
+    recipe.check_tuples(kind)?;
+    // That it is there is known before the data are read.
+    likewise_io::open(path)?;
+    Ok(Some(Given { path, kind }))
+}
+
+/// A file of tuples.
+struct Given<'a> {
+    path: &'a Path,
+    kind: TupleKind,
+}
+
+impl Given<'_> {
+    /// The tuples of the items with these ids, by their places among those that are `kept`.
+    fn read(&self, ids: &[String], kept: &[String], at: &Monitor) -> Result<Tuples, Failure> {
+        let tuples = match self.kind {
+            TupleKind::Pairs => Tuples::Pairs(tuples::read_pairs(self.path, ids, at)?),
+            TupleKind::Triplets => Tuples::Triplets(tuples::read_triplets(self.path, ids, at)?),
+        };
+        if ids.len() == kept.len() {
+            return Ok(tuples);
+        }
+        let places: HashMap<&str, u32> = kept.iter().map(String::as_str).zip(0..).collect();
+        let places: Vec<Option<u32>> = (ids.iter())
+            .map(|id| places.get(id.as_str()).copied())
+            .collect();
+        let found = tuples.placed(&places)?;
+        at.warn(format!(
+            "{} of {} tuples have items without this view and are left out",
+            tuples.len() - found.len(),
+            tuples.len()
+        ));
+        Ok(found)
+    }
+
+    /// What tells the file from others.
+    fn digest(&self) -> Result<String, Failure> {
+        let kind = match self.kind {
+            TupleKind::Pairs => "pairs",
+            TupleKind::Triplets => "triplets",
+        };
+        Ok(format!("{kind} {}", likewise_io::digest(self.path)?))
+    }
 }
 
 /// Prints the results, and what stands in the folder.

@@ -151,6 +151,7 @@ fn cells_of(
     let first = Recipe::default();
     let view = loaded.collection.view(data.view.as_deref())?;
     let plan = Plan {
+        tuples: None,
         collection: &loaded.collection,
         features: view.matrix.view(),
         images: loaded.trained.as_ref().map(|images| images as _),

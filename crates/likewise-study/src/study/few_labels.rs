@@ -53,6 +53,7 @@ impl<'p> Plan<'p> {
         let parts = vec![Part::Train; n];
         let leaks = self.leaks(None, &parts, monitor)?;
         let mut ground = self.ground_on(Cow::Owned(known.clone()), Places::all(&known))?;
+        self.look_at_tuples(&ground, monitor)?;
         let raw = matrix::l2_normalize(ground.tested.clone());
         let raw_collapse = collapse(&ground, raw.view())?;
         let whiten = if known.n_classes() < 2 {
@@ -76,8 +77,16 @@ impl<'p> Plan<'p> {
             let setup = ground.setup(whiten, "start".into(), seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
-            rows.delivered = Delivered::Start;
-            (ground.kept_start(&drawn)?, vec![])
+            match ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
+                Some(model) => {
+                    let beliefs = no_beliefs(&drawn.known);
+                    (ground.kept_as(model, beliefs, &drawn)?, vec![])
+                }
+                None => {
+                    rows.delivered = Delivered::Start;
+                    (ground.kept_start(&drawn)?, vec![])
+                }
+            }
         } else {
             let (kept, log) = ground.learn_all(&drawn, &mut rows, raw, monitor)?;
             rows.delivered = Delivered::of(&log);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use likewise::Collection;
 use likewise::images::Images;
+use likewise::tuple::Tuples;
 use likewise_nn::Device;
 use likewise_nn::net::Weights;
 use ndarray::ArrayView2;
@@ -20,6 +21,8 @@ pub struct Plan<'a> {
     /// What the recipe's encoder reads, in the order of the items; `None`: the features are
     /// pixels.
     pub images: Option<&'a dyn Images>,
+    /// Pairs or triplets that are given, by the places of their items.
+    pub tuples: Option<&'a Tuples>,
     /// The recipe.
     pub recipe: &'a Recipe,
     /// The protocol.

@@ -58,6 +58,7 @@ impl<'p> Plan<'p> {
     fn run_on_split(&'p self, monitor: &Monitor) -> Result<Study> {
         let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
+        self.look_at_tuples(&ground, monitor)?;
         let draws = match self.protocol.labels_per_class {
             Some(_) => self.protocol.draws,
             None => self.protocol.draws.min(1),

@@ -45,6 +45,7 @@ impl Ground<'_> {
         let logs = training.judge.is_none();
         let groups = groups(known.classes());
         let labels_alone = labeled(known);
+        let given = self.given(source, known, training.judge)?;
         let rotated = OnceLock::new();
         let evidence = Evidence {
             features: self.plan.features,
@@ -55,7 +56,7 @@ impl Ground<'_> {
             rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
-            pairs: None,
+            pairs: given.pairs(),
             graph: setup.graph,
         };
         let pretraining = recipe
@@ -73,13 +74,13 @@ impl Ground<'_> {
                 return Ok(training.first.clone());
             }
             if epoch <= recipe.pseudo_labels.labeled_epochs() {
-                return Ok(labels_alone.clone());
+                return Ok(given.within(labels_alone.clone()));
             }
             let changes = recipe.pseudo_labels.since(epoch);
             if last.0 != changes {
                 last = (changes, self.believe(setup, known, epoch, models, monitor)?);
             }
-            Ok(last.1.clone())
+            Ok(given.within(last.1.clone()))
         };
         let score = |model: Option<&Model>| self.score(training, model, monitor);
         let traces = self.traces(&name, logs);

@@ -103,6 +103,27 @@ impl Pairs {
         }
         None
     }
+
+    /// Each pair once, with the sum of its weights, sorted by its smaller and its larger item;
+    /// without the pairs of which it is said both that they are alike and that they are not.
+    #[must_use]
+    pub fn settled(&self) -> Self {
+        let mut said: Vec<_> = self
+            .iter()
+            .map(|(a, b, alike, w)| ((a.min(b), a.max(b)), alike, w))
+            .collect();
+        // Stable: weights are summed in their order.
+        said.sort_by_key(|pair| pair.0);
+        let mut settled = Self::default();
+        for same in said.chunk_by(|p, q| p.0 == q.0) {
+            let ((a, b), alike, _) = same[0];
+            if same.iter().all(|pair| pair.1 == alike) {
+                let sum: f64 = same.iter().map(|pair| f64::from(pair.2)).sum();
+                settled.push(a, b, alike, sum as f32);
+            }
+        }
+        settled
+    }
 }
 
 /// Anchor and positive as an alike pair, anchor and negative as an unlike one, in the order of
@@ -177,6 +198,21 @@ mod tests {
                 (0..q).find(|&p| same(p, q) && said[p].2 != said[q].2).map(|p| (p, q))
             });
             prop_assert_eq!(pairs.contradiction(), naive);
+            let of = |a, b| {
+                let said = said.iter().filter(move |p| [(a, b), (b, a)].contains(&(p.0, p.1)));
+                said.collect::<Vec<_>>()
+            };
+            let mut settled = Vec::new();
+            for a in 0..5 {
+                for b in a..5 {
+                    let count = of(a, b).len();
+                    let alike = of(a, b).iter().filter(|p| p.2).count();
+                    if count > 0 && (alike == 0 || alike == count) {
+                        settled.push((a, b, alike > 0, count as f32));
+                    }
+                }
+            }
+            prop_assert_eq!(pairs.settled().iter().collect::<Vec<_>>(), settled);
         }
     }
 }

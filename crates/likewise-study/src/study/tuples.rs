@@ -1,0 +1,193 @@
+//! Given pairs and triplets: which learner takes them, and which of them a training may see.
+
+use likewise::learn::Targets;
+use likewise::tuple::Tuples;
+use likewise::{Labels, Monitor, Pairs, Triplets};
+
+use super::believe::{Source, labeled};
+use super::ground::Ground;
+use super::plan::Plan;
+use super::protocol::SplitKind;
+use super::rounds::{Validation, Wanted};
+use super::setup::Setup;
+use super::train::Training;
+use crate::recipe::{Learner, PseudoLabels, Recipe};
+use crate::{Error, Model, Result, usage};
+
+/// The kind of the tuples that are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TupleKind {
+    /// Pairs, alike or unlike.
+    Pairs,
+    /// Comparisons of three.
+    Triplets,
+}
+
+impl Recipe {
+    /// Fails where what this recipe learns by cannot use tuples of this kind: to be asked before
+    /// anything is read.
+    pub fn check_tuples(&self, kind: TupleKind) -> Result<()> {
+        let Learner::Gradient(gradient) = &self.learner else {
+            return Ok(());
+        };
+        let loss = gradient.loss.name();
+        if kind == TupleKind::Pairs {
+            return Err(usage(format!(
+                "the loss {loss} learns from classes or triplets, not from given pairs; give \
+                 triplets, or choose the recipe rca"
+            )));
+        }
+        if gradient.loss.proxies_per_class() > 0 {
+            return Err(usage(format!(
+                "the loss {loss} learns from classes, not from given triplets; choose a loss of \
+                 pairs or triplets, such as triplet, or the recipe rca"
+            )));
+        }
+        if matches!(self.pseudo_labels, PseudoLabels::Affinity(_)) {
+            return Err(usage(
+                "the recipe makes triplets of its own from affinities, and would not use given \
+                 ones; choose another, such as triplet",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Tuples as a learner takes them, by places among the fitted items.
+pub(super) struct Given {
+    pairs: Option<Pairs>,
+    triplets: Option<Triplets>,
+}
+
+impl Given {
+    pub(super) fn pairs(&self) -> Option<&Pairs> {
+        self.pairs.as_ref()
+    }
+
+    /// What is learned, with the triplets in it.
+    pub(super) fn within(&self, targets: Targets) -> Targets {
+        match &self.triplets {
+            Some(triplets) => Targets {
+                triplets: Some(triplets.clone()),
+                ..targets
+            },
+            None => targets,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Warns of the tuples that nothing is fitted on.
+    ///
+    /// Fails where there are no others, and on a recipe that cannot use them.
+    pub(super) fn look_at_tuples(&self, ground: &Ground, monitor: &Monitor) -> Result<()> {
+        let Some(tuples) = self.tuples else {
+            return Ok(());
+        };
+        let (kind, name) = match tuples {
+            Tuples::Pairs(_) => (TupleKind::Pairs, "pairs"),
+            Tuples::Triplets(_) => (TupleKind::Triplets, "triplets"),
+        };
+        self.recipe.check_tuples(kind)?;
+        let fitted = tuples.placed(&ground.places(|_| true))?;
+        let usable = match &fitted {
+            Tuples::Pairs(pairs) => pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0),
+            Tuples::Triplets(triplets) => triplets.weights.iter().any(|&w| w > 0.0),
+        };
+        if !usable {
+            return Err(Error::data(format!(
+                "of the {} {name}, none that can be learned from is of fitted items alone; pairs \
+                 must be alike and weigh above 0, and their items in the training part",
+                tuples.len()
+            )));
+        }
+        let left_out = tuples.len() - fitted.len();
+        if left_out > 0 {
+            monitor.warn(format!(
+                "{left_out} of {} {name} have items of the validation or test part and are not \
+                 used",
+                tuples.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Ground<'_> {
+    /// The place of every item among the fitted ones that `take` takes by their place.
+    fn places(&self, take: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
+        let mut places = vec![None; self.plan.features.nrows()];
+        for (place, &item) in self.train.iter().enumerate() {
+            if take(place) {
+                places[item] = Some(place as u32);
+            }
+        }
+        places
+    }
+
+    /// The tuples that a training may see: of fitted items, without those whose labels are kept
+    /// back to judge it. The row of the labels alone learns from none.
+    pub(super) fn given(
+        &self,
+        source: Source,
+        known: &Labels,
+        judge: Option<&Validation>,
+    ) -> Result<Given> {
+        let mut given = Given {
+            pairs: None,
+            triplets: None,
+        };
+        let (Some(tuples), Source::Beliefs) = (self.plan.tuples, source) else {
+            return Ok(given);
+        };
+        let folds = self.plan.protocol.split == SplitKind::Folds;
+        let kept_back = |place: usize| {
+            // Rounds that keep labels back measure on these.
+            let hidden = folds
+                && self.labels[self.train[place]].class().is_some()
+                && known[place].class().is_none();
+            hidden || judge.is_some_and(|judge| judge.queries.binary_search(&place).is_ok())
+        };
+        let closed = matches!(self.recipe.learner, Learner::Closed(_));
+        match tuples.placed(&self.places(|place| !kept_back(place)))? {
+            Tuples::Pairs(pairs) => given.pairs = Some(pairs),
+            Tuples::Triplets(triplets) if closed => {
+                given.pairs = Some(Pairs::from(&triplets));
+            }
+            Tuples::Triplets(triplets) => given.triplets = Some(triplets),
+        }
+        Ok(given)
+    }
+
+    /// What tuples teach where there are not labels enough to measure it; `None` without tuples.
+    ///
+    /// Fails where the recipe needs labels as well.
+    pub(super) fn learn_unmeasured(
+        &self,
+        setup: &Setup,
+        known: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Option<Model>> {
+        if self.plan.tuples.is_none() {
+            return Ok(None);
+        }
+        let alone = matches!(self.recipe.learner, Learner::Closed(_))
+            && matches!(self.recipe.pseudo_labels, PseudoLabels::None);
+        if !alone {
+            return Err(Error::data(
+                "the recipe needs labels of two classes beside the tuples; label some items, or \
+                 choose the recipe rca, which learns from tuples alone",
+            ));
+        }
+        let training = Training {
+            setup,
+            name: "final",
+            source: Source::Beliefs,
+            known,
+            first: labeled(known),
+            judge: None,
+            wanted: Wanted::Last,
+        };
+        Ok(self.train(&training, monitor)?.models.last().cloned())
+    }
+}
