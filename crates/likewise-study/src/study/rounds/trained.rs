@@ -83,7 +83,7 @@ impl Trained {
         if rounds.collapse > 0.0 && last.effective_rank < rounds.collapse {
             return Some(format!(
                 "training stopped after epoch {}: the embedding has collapsed to an effective \
-                 rank of {:.2}, below train.collapse = {}",
+                 rank of {:.2}, below rounds.collapse = {}",
                 last.epoch, last.effective_rank, rounds.collapse
             ));
         }
