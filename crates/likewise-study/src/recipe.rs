@@ -221,6 +221,29 @@ mod tests {
         assert!(said("learner = { kind = 'nosuch' }").contains("gradient, rca"));
     }
 
+    #[test]
+    fn a_network_in_the_place_of_a_map_has_it_behind() {
+        let with = |encoder: &str, more: &str| {
+            let text = format!(
+                "base = 'affinity-triplet'\n\
+                 learner.model = {{ kind = 'network', encoder = {{ {encoder} }}{more} }}"
+            );
+            let recipe = Recipe::from_toml(&text).unwrap();
+            recipe.learner.network().unwrap().map
+        };
+        let dim = |map: Option<Orthogonal>| map.map(|map| map.dim);
+        assert_eq!(dim(with("name = 'mnist'", "")), Some(64));
+        assert_eq!(
+            dim(with("name = 'mnist'", ", map = { dim = 32 }")),
+            Some(32)
+        );
+        let whitened = "name = 'mnist', head = { kind = 'whitened', dim = 8 }";
+        assert_eq!(with(whitened, ""), None);
+        let plain = "learner.model = { kind = 'network', encoder = { name = 'mnist' } }";
+        let recipe = Recipe::from_toml(plain).unwrap();
+        assert_eq!(recipe.learner.network().unwrap().map, None);
+    }
+
     fn gradient(recipe: &Recipe) -> &GradientConfig {
         recipe.learner.gradient().unwrap()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use likewise::graph::Symmetrize;
 use likewise::propagate::Method;
 
-use super::{NetworkConfig, PseudoLabels, Recipe};
+use super::{ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 /// Longest text of a recipe, bytes.
@@ -54,7 +54,8 @@ impl Recipe {
     /// say is then the default of that kind.
     ///
     /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
-    /// the table says another `graph.symmetrize`.
+    /// the table says another `graph.symmetrize`; and a network in the place of an orthonormal map
+    /// gets that map behind it, unless it begins as the whitening of its features.
     ///
     /// Fails on unknown and wrong fields, and on those that are changed without any effect.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
@@ -119,7 +120,27 @@ impl Recipe {
             let mutual = propagation.graph.clone().symmetrize(Symmetrize::Mutual);
             propagation.graph = mutual;
         }
+        recipe.keep_map(self);
         Ok(recipe)
+    }
+}
+
+impl Recipe {
+    /// The orthonormal map of a head goes behind the network that takes its place: a method that
+    /// learns the map would be half of itself without. Not behind one that begins as its
+    /// whitening, which keeps a share of that in its place.
+    fn keep_map(&mut self, before: &Self) {
+        let head = before.learner.gradient().map(|gradient| &gradient.model);
+        let (Some(&ModelConfig::Orthogonal(map)), Some(gradient)) =
+            (head, self.learner.gradient_mut())
+        else {
+            return;
+        };
+        if let ModelConfig::Network(network) = &mut gradient.model
+            && !network.is_whitened()
+        {
+            network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+        }
     }
 }
 
