@@ -26,7 +26,7 @@ impl Scene {
                 ["p", "q", "r"][i % 3]
             };
             let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
-            text += &format!("i{i},{class},{}\n", cells.join(","));
+            text += &(format!("i{i},{class},") + &cells.join(",") + "\n");
         }
         scene.text("x.csv", &text);
         scene
@@ -197,7 +197,7 @@ fn fit_learns_from_given_tuples() {
     let scene = Scene::new();
     scene.good("mine x.csv --from labels --kind pairs -q -o p.parquet");
     scene.good("mine x.csv --from labels --kind triplets -q -o t.csv");
-    let fit = "fit x.csv -q --json --epochs 2 -k 8";
+    let fit = "fit x.csv -q --json";
     let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
     for (recipe, flag) in [
         ("rca", "--pairs p.parquet"),

@@ -22,11 +22,10 @@ use crate::input::Input;
 use crate::number::push;
 use crate::parquet::{self, Column, Table};
 use crate::{Error, Result, atomic, csv};
-use items::Items;
+use items::{Items, WEIGHT, Weight, short};
 
 const PAIRS: [&str; 3] = ["a", "b", "y"];
 const TRIPLETS: [&str; 3] = ["anchor", "positive", "negative"];
-const WEIGHT: &str = "weight";
 
 /// Bytes that a tuple takes while it is read: its items twice, its line and its weight.
 const TUPLE: u64 = 48;
@@ -126,13 +125,6 @@ fn triplets(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Resu
     Ok(triplets)
 }
 
-/// A weight as the file has it.
-enum Weight<'a> {
-    None,
-    Word(&'a str),
-    Number(Option<f32>),
-}
-
 /// Hands the three columns of every tuple to `each`, with the number of its line in a text, of
 /// its row in a Parquet table, and its weight.
 fn each(
@@ -208,10 +200,6 @@ fn chosen(names: &[&str; 3], found: &[&str]) -> Result<Vec<usize>> {
     }
     places.extend(place(WEIGHT));
     Ok(places)
-}
-
-fn short(word: &str) -> String {
-    word.chars().take(40).collect()
 }
 
 /// Writes pairs of the items with these ids, atomically, in the form that the ending of `path`

@@ -1,11 +1,13 @@
-//! Which items the words of a table of tuples name.
+//! Which items the words of a table of tuples name, and what they weigh.
 
 use std::collections::HashMap;
 
-use super::{Weight, short};
 use crate::form::Form;
 use crate::number::push;
 use crate::{Error, Result};
+
+/// The column of weights.
+pub(super) const WEIGHT: &str = "weight";
 
 /// No item.
 const NONE: u32 = u32::MAX;
@@ -26,6 +28,18 @@ pub(super) struct Items<'a> {
     /// The first word that is no id, and the first that is no place either.
     no_id: Option<Unknown>,
     no_place: Option<Unknown>,
+}
+
+/// A weight as the file has it.
+pub(super) enum Weight<'a> {
+    None,
+    Word(&'a str),
+    Number(Option<f32>),
+}
+
+/// A word for a message.
+pub(super) fn short(word: &str) -> String {
+    word.chars().take(40).collect()
 }
 
 /// A word that names no item.
@@ -71,7 +85,7 @@ impl<'a> Items<'a> {
         usable.ok_or_else(|| {
             Error::value(format!(
                 "{} is \"{written}\"; a weight must be a number of at least 0",
-                self.place(row, super::WEIGHT)
+                self.place(row, WEIGHT)
             ))
         })
     }

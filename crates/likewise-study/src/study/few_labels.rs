@@ -77,15 +77,12 @@ impl<'p> Plan<'p> {
             let setup = ground.setup(whiten, "start".into(), seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
-            match ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
-                Some(model) => {
-                    let beliefs = no_beliefs(&drawn.known);
-                    (ground.kept_as(model, beliefs, &drawn)?, vec![])
-                }
-                None => {
-                    rows.delivered = Delivered::Start;
-                    (ground.kept_start(&drawn)?, vec![])
-                }
+            if let Some(model) = ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
+                let beliefs = no_beliefs(&drawn.known);
+                (ground.kept_as(model, beliefs, &drawn)?, vec![])
+            } else {
+                rows.delivered = Delivered::Start;
+                (ground.kept_start(&drawn)?, vec![])
             }
         } else {
             let (kept, log) = ground.learn_all(&drawn, &mut rows, raw, monitor)?;
