@@ -11,12 +11,18 @@ const N: usize = 60;
 struct Scene(tempfile::TempDir);
 
 impl Scene {
-    /// 60 items of 3 classes in `x.csv`, with ids; every fifth without a label.
+    /// 60 items of 3 classes in `x.csv`, with ids; every fifth without a label. The last column
+    /// varies within the classes more than between them.
     fn new() -> Self {
         let scene = Self(tempfile::tempdir().unwrap());
         let x = Array2::from_shape_fn((N, 4), |(i, j)| {
             let own = if i % 3 == j { 2.0 } else { 0.0 };
-            own + ((i * 7 + j * 3) % 11) as f32 / 11.0
+            let noise = if j == 3 {
+                (i * 13 % 17) as f32 / 4.0
+            } else {
+                0.0
+            };
+            own + noise + ((i * 7 + j * 3) % 11) as f32 / 11.0
         });
         let mut text = "id,label,a,b,c,d\n".to_owned();
         for (i, row) in x.rows().into_iter().enumerate() {
@@ -195,9 +201,11 @@ fn bad_input_is_named_and_leaves_no_file() {
 #[test]
 fn fit_learns_from_given_tuples() {
     let scene = Scene::new();
-    scene.good("mine x.csv --from labels --kind pairs -q -o p.parquet");
-    scene.good("mine x.csv --from labels --kind triplets -q -o t.csv");
-    let fit = "fit x.csv -q --json";
+    // Of all labels they would say no more than these.
+    let mine = "mine x.csv --from labels --labels-per-class 4 -q";
+    scene.good(&format!("{mine} --kind pairs -o p.parquet"));
+    scene.good(&format!("{mine} --kind triplets -o t.csv"));
+    let fit = "fit x.csv -q --json --split item";
     let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
     for (recipe, flag) in [
         ("rca", "--pairs p.parquet"),
@@ -208,13 +216,26 @@ fn fit_learns_from_given_tuples() {
         scene.good(&format!("{fit} --recipe {recipe} -o plain"));
         assert_ne!(model("given"), model("plain"), "{recipe} {flag}");
         // Other tuples are other data: a finished run of them is not that of these.
-        let said = scene.bad(&format!("{fit} --recipe {recipe} {flag} -o plain"), 2);
-        assert!(said.contains("--overwrite"), "{said}");
-        scene.good(&format!("{fit} --recipe {recipe} {flag} -o given"));
+        let said = scene.bad(
+            &format!("{fit} --recipe {recipe} {flag} --resume -o plain"),
+            2,
+        );
+        assert!(said.contains("of other data or settings"), "{said}");
+        scene.good(&format!("{fit} --recipe {recipe} {flag} --resume -o given"));
         for folder in ["given", "plain"] {
             fs::remove_dir_all(scene.path(folder)).unwrap();
         }
     }
+}
+
+#[test]
+fn pairs_that_join_whole_classes_say_what_the_labels_say() {
+    let scene = Scene::new();
+    scene.good("mine x.csv --from labels --kind pairs -q -o p.csv");
+    scene.good("fit x.csv --recipe rca --pairs p.csv -q -o pairs");
+    scene.good("fit x.csv --recipe rca -q -o labels");
+    let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
+    assert_eq!(model("pairs"), model("labels"));
 }
 
 #[test]
