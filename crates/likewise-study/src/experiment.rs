@@ -1,47 +1,20 @@
 //! Experiments: a study of a paper as a TOML file, its results as JSON and Markdown.
 //!
-//! There are two kinds: [`transduction`] measures pseudo-labels, [`retrieval`] recipes.
+//! One engine runs two kinds of them: `transduction` measures pseudo-labels, `retrieval` recipes.
 
-mod cell;
-mod data_record;
-mod definition;
-mod figure;
+mod engine;
 mod hold;
-mod markdown;
-mod method;
-mod prepared;
+mod page;
 pub mod request;
-pub mod retrieval;
-mod spread;
+mod retrieval;
 mod store;
-mod summary;
-pub mod transduction;
+mod transduction;
+mod written;
 
-use serde::Serialize;
-
+pub use self::engine::Answer;
 pub use self::request::Request;
 use crate::Result;
 use crate::environment::Environment;
-
-/// What an experiment found.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Answer {
-    /// Of one on retrieval.
-    Retrieval(retrieval::Answer),
-    /// Of one on transduction.
-    Transduction(transduction::Answer),
-}
-
-impl Answer {
-    /// Cells that were computed now, all that there are, and sets that were left out.
-    pub fn counts(&self) -> [usize; 3] {
-        match self {
-            Self::Retrieval(a) => a.counts(),
-            Self::Transduction(a) => a.counts(),
-        }
-    }
-}
 
 /// Computes the cells of an experiment that are not there yet, and writes results and page.
 ///
@@ -49,9 +22,16 @@ impl Answer {
 /// have, and where none of its data is here.
 pub fn run(request: &Request, at: &Environment) -> Result<Answer> {
     let text = likewise_io::read_text(&request.experiment, crate::text::MOST)?;
-    if retrieval::is_kind(&text) {
-        retrieval::run(request, at).map(Answer::Retrieval)
+    if is_retrieval(&text) {
+        engine::run::<retrieval::Experiment>(request, at)
     } else {
-        transduction::run(request, at).map(Answer::Transduction)
+        engine::run::<transduction::Experiment>(request, at)
     }
+}
+
+/// Whether a file of an experiment is one on retrieval; what cannot be read is told by the other
+/// kind.
+fn is_retrieval(text: &str) -> bool {
+    let table = text.parse::<toml::Table>();
+    table.is_ok_and(|t| t.get("kind").and_then(toml::Value::as_str) == Some("retrieval"))
 }

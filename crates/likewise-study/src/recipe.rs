@@ -119,6 +119,38 @@ impl Recipe {
         })
     }
 
+    /// Settings that change nothing beside the others, and why.
+    pub(crate) fn idle_settings(&self) -> Vec<(&'static str, &'static str)> {
+        let Some(gradient) = self.learner.gradient() else {
+            return vec![];
+        };
+        let mut idle = Vec::new();
+        if gradient.loss.proxies_per_class() > 0 {
+            return idle;
+        }
+        let why = "the loss has no proxies";
+        idle.push(("learner.train.proxy_factor", why));
+        if matches!(self.pseudo_labels, PseudoLabels::Affinity(_)) {
+            let why = "the loss compares the triplets of the affinities, which have no confidence";
+            idle.push(("pseudo_labels.confidence", why));
+            idle.push(("pseudo_labels.confidence_power", why));
+        }
+        if matches!(gradient.model, ModelConfig::Orthogonal(_)) {
+            let why = "an orthonormal map goes by steps of its own, learner.model.fit";
+            let steps = [
+                "learner.train.optimizer",
+                "learner.train.learning_rate",
+                "learner.train.schedule",
+                "learner.train.weight_decay",
+                "learner.train.clip",
+                "learner.train.accumulate",
+                "learner.train.average",
+            ];
+            idle.extend(steps.map(|path| (path, why)));
+        }
+        idle
+    }
+
     /// Checks every choice; an error names the field, its value and the rule.
     pub fn validate(&self) -> Result<()> {
         self.start.validate()?;
@@ -169,6 +201,8 @@ pub(crate) fn most_neighbors(items: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use likewise_nn::net::EmbeddingConfig;
+
     use super::*;
 
     #[test]
@@ -394,6 +428,57 @@ mod tests {
             panic!("it has affinities");
         };
         assert_eq!(affinity.every, 5);
+    }
+
+    #[test]
+    fn a_setting_that_changes_nothing_is_refused() {
+        let lone = "base = 'affinity-triplet'\n";
+        let network = "learner.model = { kind = 'network', encoder = { name = 'mnist' } }\n";
+        for (text, field) in [
+            (
+                "learner.train.learning_rate = 0.1",
+                "learner.train.learning_rate",
+            ),
+            (
+                "learner.train.proxy_factor = 2",
+                "learner.train.proxy_factor",
+            ),
+            (
+                "pseudo_labels.confidence_power = 1",
+                "pseudo_labels.confidence_power",
+            ),
+        ] {
+            let said = Recipe::from_toml(&format!("{lone}{text}")).unwrap_err();
+            let begins = format!("{field}: has no effect");
+            assert!(said.to_string().starts_with(&begins), "{said}");
+            let (same, passed) = (Recipe::affinity_triplet())
+                .with_shared(&text.parse().unwrap())
+                .unwrap();
+            assert_eq!((same, passed.len()), (Recipe::affinity_triplet(), 1));
+        }
+        let moved = "learner.train.learning_rate = 0.1";
+        assert!(Recipe::from_toml(&format!("{lone}{network}{moved}")).is_ok());
+        let proxies = "learner.loss = { name = 'proxy-anchor' }\nlearner.train.proxy_factor = 2";
+        assert!(Recipe::from_toml(&format!("{lone}{proxies}")).is_ok());
+    }
+
+    #[test]
+    fn a_network_embeds_in_as_many_dimensions_as_the_head_it_replaces() {
+        let network = |base: &str, more: &str| {
+            let text = format!(
+                "base = '{base}'\nlearner.model = {{ kind = 'network', encoder = {{ name = \
+                 'mnist'{more} }} }}"
+            );
+            Recipe::from_toml(&text).unwrap().encoder().unwrap().head
+        };
+        let dim = |dim| EmbeddingConfig::Linear {
+            dim,
+            layer_norm: false,
+        };
+        assert_eq!(network("mixed-lp-paper", ""), dim(64));
+        let own = ", head = { kind = 'linear', dim = 9 }";
+        assert_eq!(network("mixed-lp-paper", own), dim(9));
+        assert_eq!(network("mixed-lp", ""), EmbeddingConfig::None);
     }
 
     #[test]

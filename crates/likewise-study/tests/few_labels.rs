@@ -5,6 +5,7 @@ use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Device;
 use likewise_study::Recipe;
+use likewise_study::recipe::Keep;
 use likewise_study::study::{Delivered, Found, Next, Plan, Protocol, Row, SplitKind, Study};
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
@@ -206,6 +207,28 @@ fn validation_has_no_more_labels_a_class_than_fitting() {
         said.contains("could not tell") && said.contains("start was kept"),
         "{said}"
     );
+}
+
+#[test]
+fn only_the_careful_rule_goes_back_to_the_start_without_evidence() {
+    let (x, labels) = clouds(600, 10, 0.9, 5);
+    let collection = collection(x, Some(labels));
+    let protocol = Protocol {
+        split: SplitKind::ZeroShot,
+        labels_per_class: Some(3),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let epoch = |keep| {
+        let mut recipe = quick();
+        recipe.rounds.keep = keep;
+        let study = run(&collection, &recipe, &protocol).unwrap();
+        study.results.per_draw[0].epoch
+    };
+    assert_eq!(epoch(Keep::NearBest), 0);
+    assert_eq!(epoch(Keep::Best), 3);
+    assert_eq!(epoch(Keep::Last), 3);
 }
 
 #[test]

@@ -16,189 +16,164 @@ use likewise::Collection;
 use likewise::eval::bootstrap::{Bootstrap, Estimate};
 use likewise::eval::summary::{Run, Summary};
 use likewise_nn::net::{EncoderConfig, Weights};
-use serde::Serialize;
+use serde::Deserialize;
 
-use self::cells::{Cell, DataRecord, Store};
-use self::definition::{Data, Experiment, How};
-use super::Request;
-use super::hold::Hold;
-use super::markdown::Skipped;
-use super::prepared::{find, none_here};
+use self::cells::{Cell, DataRecord, Row, Store};
+pub(super) use self::definition::Experiment;
+use self::definition::{Data, How, Method};
+use super::engine::{Asked, Average, Found, Kind, Set};
+use super::page::Skipped;
 use super::store::replace;
+use super::written::Head;
 use crate::Result;
 use crate::environment::Environment;
 use crate::recipe::Recipe;
 use crate::source::{self, ReadAs, Source, Trained};
 use crate::study::{Bench, Plan, Protocol};
 
-/// What an experiment found.
-#[derive(Debug, Serialize)]
-pub struct Answer {
-    title: String,
-    folder: PathBuf,
-    computed: usize,
-    cells: usize,
-    /// Sets that were left out, and why.
-    skipped: BTreeMap<String, String>,
-    /// Data set -> method -> metric -> mean and interval.
-    metrics: BTreeMap<String, BTreeMap<String, BTreeMap<String, Average>>>,
-}
+impl Set for Data {
+    fn name(&self) -> &str {
+        &self.name
+    }
 
-impl Answer {
-    pub(super) fn counts(&self) -> [usize; 3] {
-        [self.computed, self.cells, self.skipped.len()]
+    fn files(&self) -> Vec<&PathBuf> {
+        let beside = self.labels.iter().chain(&self.encoder);
+        std::iter::once(&self.file).chain(beside).collect()
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Average {
-    mean: f64,
-    ci: [f64; 2],
-    draws: usize,
-}
+impl Kind for Experiment {
+    type Data = Data;
+    type Record = DataRecord;
+    type Run = Row;
+    const NAMES: [&'static str; 2] = ["recipes", "rows"];
+    // Trainings take hours, on the machines that there are: how long, not which is faster.
+    const TIMED: bool = false;
 
-/// Whether a file of an experiment is one of these.
-pub(crate) fn is_kind(text: &str) -> bool {
-    let table = text.parse::<toml::Table>();
-    table.is_ok_and(|t| t.get("kind").and_then(toml::Value::as_str) == Some("retrieval"))
-}
+    fn read(path: &Path) -> Result<Self> {
+        Self::read(path)
+    }
 
-pub(super) fn run(request: &Request, at: &Environment) -> Result<Answer> {
-    let experiment = Experiment::read(&request.experiment)?;
-    for name in &request.only {
-        experiment.check_name(name)?;
+    fn head(&self) -> &Head {
+        &self.head
     }
-    let (folder, places) = (request.folder(), request.places());
-    super::store::check_folder(&folder)?;
-    let _hold = Hold::take(&folder)?;
-    let mut store = Store::open(&folder, &experiment, at.monitor)?;
-    let mut skipped = Vec::new();
-    let mut skip = |store: &Store, data: &Data, reason: String| {
-        if store.data(&data.name).is_none() {
-            let name = data.name.clone();
-            skipped.push(Skipped { name, reason });
-        }
-    };
-    for data in &experiment.data {
-        if !(request.only.is_empty() || request.only.contains(&data.name)) {
-            skip(&store, data, "not asked for".into());
-            continue;
-        }
-        let files = [
-            Some(&data.file),
-            data.labels.as_ref(),
-            data.encoder.as_ref(),
-        ];
-        let mut files = files.into_iter().flatten();
-        if let Some(missing) = files.find(|file| find(file, &places).is_none()) {
-            let reason = format!("{} is in none of the folders of data", missing.display());
-            at.monitor.warn(format!("{} skipped: {reason}", data.name));
-            skip(&store, data, reason);
-            continue;
-        }
-        cells_of(data, &experiment, &places, request, &mut store, at)
-            .map_err(|e| e.within(&data.name))?;
-    }
-    let answer = answer(&experiment, &store, &folder, &skipped);
-    if answer.cells == 0 {
-        return Err(none_here(&request.experiment, &places));
-    }
-    store.write()?;
-    publish(&experiment, &store, &skipped)?;
-    Ok(answer)
-}
 
-fn publish(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> Result<()> {
-    let page = page::document(experiment, store, skipped);
-    replace(&store.folder().join("README.md"), &page)
-}
-
-/// Fills in all cells of a data set that are missing.
-fn cells_of(
-    data: &Data,
-    experiment: &Experiment,
-    places: &[PathBuf],
-    request: &Request,
-    store: &mut Store,
-    at: &Environment,
-) -> Result<()> {
-    let place = |file: &PathBuf| find(file, places).unwrap_or_default();
-    let sources = Sources {
-        file: place(&data.file),
-        labels: data.labels.as_ref().map(place),
-        encoder: data.encoder.as_ref().map(place),
-    };
-    let draws = request.draws.map(std::num::NonZeroUsize::get);
-    let wanted: Vec<(u64, &definition::Method)> = experiment.wanted(data, draws);
-    let sha256 = sources.digest()?;
-    let missing = |store: &Store| {
-        let known = store.data(&data.name).is_some_and(|r| r.sha256 == sha256);
-        let has = |(draw, method): &&(u64, &definition::Method)| {
-            known && store.has(&data.name, &method.name, *draw)
-        };
-        wanted.iter().filter(|cell| !has(cell)).count()
-    };
-    if missing(store) == 0 {
-        return Ok(());
+    fn sets(&self) -> &[Data] {
+        &self.data
     }
-    let loaded = Loaded::read(data, experiment, &sources, at)?;
-    let protocol = Protocol {
-        split: data.split.kind(),
-        labels_per_class: data.labels_per_class.map(std::num::NonZeroUsize::get),
-        seed: experiment.seed,
-        ..Protocol::default()
-    };
-    let first = Recipe::default();
-    let view = loaded.collection.view(data.view.as_deref())?;
-    let plan = Plan {
-        tuples: None,
-        collection: &loaded.collection,
-        features: view.matrix.view(),
-        images: loaded.trained.as_ref().map(|images| images as _),
-        recipe: &first,
-        protocol: &protocol,
-        pretrained: loaded.weights.clone(),
-        checkpoints: Some(store.checkpoints()),
-        events: None,
-        data_digest: sha256.clone(),
-        device: at.device.clone(),
-    };
-    let mut bench = plan.bench()?;
-    store.put_data(DataRecord::new(
-        data,
-        (sha256.clone(), experiment.seed),
-        &loaded.collection,
-        &bench,
-    )?);
-    at.monitor.start(data.name.clone(), missing(store) as u64);
-    let mut done = 0;
-    let mut starts: Option<(u64, Starts)> = None;
-    for (draw, method) in wanted {
-        if store.has(&data.name, &method.name, draw) {
-            continue;
-        }
-        let quiet = at.monitor.quiet();
-        if starts.as_ref().is_none_or(|(of, _)| *of != draw) {
-            let raw = match starts.take() {
-                // It is the same in all draws.
-                Some((_, Starts { raw, .. })) => raw,
-                None => bench.raw(&quiet)?,
+
+    fn keeps_data(&self, name: &str, record: &DataRecord) -> bool {
+        let data = self.data.iter().find(|data| data.name == name);
+        data.is_some_and(|data| record.definition == *data) && record.seed == self.head.seed
+    }
+
+    fn keeps_run(&self, run: &Row) -> bool {
+        let method = self.methods.iter().find(|m| m.name == run.method);
+        // Not as text: a field that recipes did not have then has its default.
+        let kept = How::deserialize(&run.recipe);
+        method.is_some_and(|m| kept.is_ok_and(|how| how == m.how))
+    }
+
+    fn place(&self, run: &Row) -> [Option<usize>; 3] {
+        let data = self.data.iter().position(|d| d.name == run.data);
+        let method = self.methods.iter().position(|m| m.name == run.method);
+        [data, method, None]
+    }
+
+    fn fill(&self, data: &Data, asked: &Asked, store: &mut Store) -> Result<()> {
+        let at = asked.at;
+        let sources = Sources::find(data, asked);
+        let wanted: Vec<(u64, &Method)> = self.wanted(data, asked.draws);
+        let sha256 = sources.digest()?;
+        let missing = |store: &Store| {
+            let known = store.data(&data.name).is_some_and(|r| r.sha256 == sha256);
+            let has = |(draw, method): &&(u64, &Method)| {
+                known && store.has(&data.name, &method.name, *draw)
             };
-            let whitened = bench.whitened(&quiet)?;
-            starts = Some((draw, Starts { raw, whitened }));
+            wanted.iter().filter(|cell| !has(cell)).count()
+        };
+        if missing(store) == 0 {
+            return Ok(());
         }
-        let Some((_, starts)) = &starts else { continue };
-        let cell = measure(&mut bench, method, draw, starts, experiment, at)
-            .map_err(|e| e.within(&method.name))?;
-        store.put(&data.name, method, cell)?;
-        // Whoever stops here has a page of what there is.
-        publish(experiment, store, &[])?;
-        done += 1;
-        at.monitor.step(done)?;
+        let loaded = Loaded::read(data, self, &sources, at)?;
+        let protocol = Protocol {
+            split: data.split.kind(),
+            labels_per_class: data.labels_per_class.map(std::num::NonZeroUsize::get),
+            seed: self.head.seed,
+            ..Protocol::default()
+        };
+        let first = Recipe::default();
+        let view = loaded.collection.view(data.view.as_deref())?;
+        let plan = Plan {
+            tuples: None,
+            collection: &loaded.collection,
+            features: view.matrix.view(),
+            images: loaded.trained.as_ref().map(|images| images as _),
+            recipe: &first,
+            protocol: &protocol,
+            pretrained: loaded.weights.clone(),
+            checkpoints: Some(store.checkpoints()),
+            events: None,
+            data_digest: sha256.clone(),
+            device: at.device.clone(),
+        };
+        let mut bench = plan.bench()?;
+        let digest = (sha256.clone(), self.head.seed);
+        let record = DataRecord::new(data, digest, &loaded.collection, &bench)?;
+        store.put_data(&data.name, record);
+        at.monitor.start(data.name.clone(), missing(store) as u64);
+        let mut done = 0;
+        let mut starts: Option<(u64, Starts)> = None;
+        for (draw, method) in wanted {
+            if store.has(&data.name, &method.name, draw) {
+                continue;
+            }
+            let quiet = at.monitor.quiet();
+            if starts.as_ref().is_none_or(|(of, _)| *of != draw) {
+                let raw = match starts.take() {
+                    // It is the same in all draws.
+                    Some((_, Starts { raw, .. })) => raw,
+                    None => bench.raw(&quiet)?,
+                };
+                let whitened = bench.whitened(&quiet)?;
+                starts = Some((draw, Starts { raw, whitened }));
+            }
+            let Some((_, starts)) = &starts else { continue };
+            let cell = measure(&mut bench, method, draw, starts, self, at)
+                .map_err(|e| e.within(&method.name))?;
+            store.put(&data.name, method, cell, self)?;
+            // Whoever stops here has a page of what there is.
+            self.publish(store, &[])?;
+            done += 1;
+            at.monitor.step(done)?;
+        }
+        at.monitor.end();
+        store.forget_checkpoints();
+        Ok(())
     }
-    at.monitor.end();
-    store.forget_checkpoints();
-    Ok(())
+
+    fn found(&self, store: &Store) -> Result<Found> {
+        let mut metrics: BTreeMap<_, BTreeMap<_, BTreeMap<_, _>>> = BTreeMap::new();
+        for row in &store.runs {
+            let cells: Vec<&Cell> = row.cells.iter().collect();
+            for (metric, mean) in cells::means(&cells) {
+                let average = Average {
+                    mean: mean.value,
+                    ci: (!mean.low.is_nan()).then_some([mean.low, mean.high]),
+                    draws: cells.len(),
+                };
+                let of_data = metrics.entry(row.data.clone()).or_default();
+                let of_method = of_data.entry(row.method.clone()).or_default();
+                of_method.insert(metric, average);
+            }
+        }
+        Ok(Found::Metrics(metrics))
+    }
+
+    fn publish(&self, store: &Store, skipped: &[Skipped]) -> Result<()> {
+        let page = page::document(self, store, skipped);
+        replace(&store.folder().join("README.md"), &page)
+    }
 }
 
 /// What every method of a draw is compared with.
@@ -209,7 +184,7 @@ struct Starts {
 
 fn measure<'p>(
     bench: &mut Bench<'p>,
-    method: &'p definition::Method,
+    method: &'p Method,
     draw: u64,
     starts: &Starts,
     experiment: &Experiment,
@@ -225,7 +200,7 @@ fn measure<'p>(
         }
     };
     let seconds = clock.elapsed().as_secs_f64();
-    let bootstrap = Bootstrap::new().seed(experiment.seed);
+    let bootstrap = Bootstrap::new().seed(experiment.head.seed);
     let run = [run];
     let against = |other: &Run| -> Result<BTreeMap<String, Estimate>> {
         Summary::difference(&run, std::slice::from_ref(other), &bootstrap)
@@ -249,6 +224,15 @@ struct Sources {
 }
 
 impl Sources {
+    fn find(data: &Data, asked: &Asked) -> Self {
+        let place = |file: &PathBuf| asked.find(file).unwrap_or_default();
+        Self {
+            file: place(&data.file),
+            labels: data.labels.as_ref().map(place),
+            encoder: data.encoder.as_ref().map(place),
+        }
+    }
+
     fn digest(&self) -> Result<String> {
         let files = [
             Some(&self.file),
@@ -313,37 +297,5 @@ impl Loaded {
             trained,
             weights,
         })
-    }
-}
-
-fn answer(experiment: &Experiment, store: &Store, folder: &Path, skipped: &[Skipped]) -> Answer {
-    let mut metrics: BTreeMap<String, BTreeMap<String, BTreeMap<String, Average>>> =
-        BTreeMap::new();
-    let mut cells = 0;
-    for data in &experiment.data {
-        for method in &experiment.methods {
-            let found = store.cells(&data.name, &method.name);
-            cells += found.len();
-            for (metric, mean) in cells::means(&found) {
-                let average = Average {
-                    mean: mean.value,
-                    ci: [mean.low, mean.high],
-                    draws: found.len(),
-                };
-                let of_data = metrics.entry(data.name.clone()).or_default();
-                let of_method = of_data.entry(method.name.clone()).or_default();
-                of_method.insert(metric, average);
-            }
-        }
-    }
-    Answer {
-        title: experiment.title.clone(),
-        folder: folder.to_owned(),
-        computed: store.new,
-        cells,
-        skipped: (skipped.iter())
-            .map(|s| (s.name.clone(), s.reason.clone()))
-            .collect(),
-        metrics,
     }
 }

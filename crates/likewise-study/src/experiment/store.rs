@@ -12,136 +12,80 @@ use std::time::{Duration, Instant};
 use likewise::Monitor;
 use serde::{Deserialize, Serialize};
 
-use super::cell::Cell;
-use super::data_record::DataRecord;
-use super::definition::Experiment;
-use super::method::Setting;
+use super::engine::{Cells, Kind};
 use crate::{Result, failed, no_json, usage};
 
 /// The pause between two writes, in times of a write: they take a fiftieth of the time.
 const PAUSE: u32 = 50;
 
-/// The cells of one method on one data set, by draw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Run {
-    pub(crate) data: String,
-    pub(crate) method: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) setting: Option<Setting>,
-    /// The method with all parameters; in the file its place among the rows.
-    row: serde_json::Value,
-    pub(crate) draws: Vec<u64>,
-    pub(crate) accuracy: Vec<f64>,
-    pub(crate) hidden: Vec<f64>,
-    pub(crate) reached: Vec<f64>,
-    pub(crate) iterations: Vec<usize>,
-    /// Draws whose solver did not converge.
-    pub(crate) unconverged: Vec<u64>,
-}
-
-/// The file of results.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Results {
+/// The file of results, with the lists that each kind names in its own way.
+#[derive(Debug, Deserialize)]
+struct File<D> {
     likewise: String,
-    title: String,
-    /// SHA-256 of the file of the experiment.
-    #[serde(default)]
-    experiment: String,
-    data: BTreeMap<String, DataRecord>,
-    /// The methods of the runs, each once.
-    #[serde(default)]
-    rows: Vec<serde_json::Value>,
-    runs: Vec<Run>,
+    data: BTreeMap<String, D>,
+    #[serde(flatten)]
+    lists: BTreeMap<String, serde_json::Value>,
 }
 
 /// Seconds of the graphs and of the cells, `data | method | setting` -> seconds by draw.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub(super) struct Times {
     /// What they were measured on.
-    pub(crate) machine: String,
-    pub(crate) graphs: BTreeMap<String, f64>,
-    pub(crate) cells: BTreeMap<String, BTreeMap<u64, f64>>,
+    pub(super) machine: String,
+    pub(super) graphs: BTreeMap<String, f64>,
+    pub(super) cells: BTreeMap<String, BTreeMap<u64, f64>>,
 }
 
 /// Results in memory and in their folder.
-#[derive(Debug)]
-pub(crate) struct Store {
+pub(super) struct Store<K: Kind> {
     folder: PathBuf,
-    results: Results,
-    pub(crate) times: Times,
+    data: BTreeMap<String, K::Record>,
+    pub(super) runs: Vec<K::Run>,
+    pub(super) times: Times,
     /// Cells that were computed now.
-    pub(crate) new: usize,
+    pub(super) new: usize,
     written: Instant,
     writing: Duration,
 }
 
 /// The name of a run in `times.json`.
-pub(crate) fn key(data: &str, method: &str, setting: Option<&Setting>) -> String {
-    match setting {
-        None => format!("{data} | {method}"),
-        Some(s) => format!("{data} | {method} | {} = {}", s.parameter, s.value),
-    }
+pub(super) fn key(data: &str, method: &str) -> String {
+    format!("{data} | {method}")
 }
 
-impl Store {
+impl<K: Kind> Store<K> {
     /// What an earlier run left in the folder, without the cells that no longer stand in the
     /// experiment, and without those of another version, of which it warns.
     ///
     /// Fails if a file there is not one of results: it will not be written over.
-    pub(crate) fn open(folder: &Path, experiment: &Experiment, monitor: &Monitor) -> Result<Self> {
-        let mut results: Results = read(&folder.join("results.json"))?.unwrap_or_default();
-        let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
-        let version = env!("CARGO_PKG_VERSION");
-        if results.likewise != version {
-            let cells = results.runs.iter().map(|run| run.draws.len()).sum();
-            tell_of_others(folder, &results.likewise, cells, monitor);
-            results = Results::default();
-        }
-        let wanted = |name: &str| experiment.data.iter().find(|data| data.name == name);
-        results.data.retain(|name, record| {
-            wanted(name).is_some_and(|data| {
-                record.definition == *data
-                    && record.labels_per_class == experiment.labels_per_class.get()
-                    && record.k == experiment.k_of(data)
-                    && record.gamma.to_bits() == experiment.gamma.to_bits()
-                    && record.seed == experiment.seed
-            })
-        });
-        let mut runs = std::mem::take(&mut results.runs);
-        let rows = std::mem::take(&mut results.rows);
-        for run in &mut runs {
-            if let Some(place) = run.row.as_u64() {
-                run.row = rows.get(place as usize).cloned().unwrap_or_default();
+    pub(super) fn open(folder: &Path, experiment: &K, monitor: &Monitor) -> Result<Self> {
+        let path = folder.join("results.json");
+        let (mut data, mut runs) = (BTreeMap::new(), Vec::new());
+        if let Some(file) = read::<File<K::Record>>(&path)? {
+            runs = runs_of::<K>(file.lists).map_err(|e| no_results(&path, &e))?;
+            data = file.data;
+            if file.likewise != env!("CARGO_PKG_VERSION") {
+                let cells = runs.iter().map(Cells::count).sum();
+                tell_of_others(&path, &file.likewise, cells, monitor);
+                (data, runs) = (BTreeMap::new(), Vec::new());
             }
         }
-        runs.retain(|run| {
-            let method = experiment.methods.iter().find(|m| m.name == run.method);
-            let rows = method.map_or(&[][..], |m| &m.rows);
-            results.data.contains_key(&run.data)
-                && (rows.iter()).any(|(setting, row)| {
-                    *setting == run.setting
-                        && serde_json::to_value(row).is_ok_and(|row| row == run.row)
-                })
-        });
-        results.runs = runs;
-        version.clone_into(&mut results.likewise);
-        results.title.clone_from(&experiment.title);
-        results.experiment.clone_from(&experiment.sha256);
-        let machine = machine();
-        if times.machine != machine {
-            times = Times::default();
+        data.retain(|name, record| experiment.keeps_data(name, record));
+        runs.retain(|run| data.contains_key(run.data()) && experiment.keeps_run(run));
+        let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
+        if K::TIMED && times.machine != machine() {
+            times = Times {
+                machine: machine(),
+                ..Times::default()
+            };
         }
-        times.machine = machine;
-        let kept: Vec<String> = (results.runs.iter())
-            .map(|run| key(&run.data, &run.method, run.setting.as_ref()))
-            .collect();
+        let kept: Vec<String> = runs.iter().map(Cells::key).collect();
         times.cells.retain(|key, _| kept.contains(key));
-        times
-            .graphs
-            .retain(|name, _| results.data.contains_key(name));
+        times.graphs.retain(|name, _| data.contains_key(name));
         Ok(Self {
             folder: folder.to_owned(),
-            results,
+            data,
+            runs,
             times,
             new: 0,
             written: Instant::now(),
@@ -149,84 +93,65 @@ impl Store {
         })
     }
 
+    /// Where the results are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All cells.
+    pub(super) fn count(&self) -> usize {
+        self.runs.iter().map(Cells::count).sum()
+    }
+
     /// Notes a data set that was read; its old cells go if it is not what it was.
-    pub(crate) fn put_data(&mut self, record: DataRecord, seconds: f64) {
-        let name = record.definition.name.clone();
-        if self.results.data.get(&name) != Some(&record) {
-            self.results.runs.retain(|run| run.data != name);
-            self.results.data.insert(name.clone(), record);
+    pub(super) fn put_data(&mut self, name: &str, record: K::Record) {
+        if self.data.get(name) != Some(&record) {
+            self.runs.retain(|run| run.data() != name);
+            self.data.insert(name.to_owned(), record);
         }
-        self.times.graphs.insert(name, seconds);
     }
 
     /// The data set as it was noted.
-    pub(crate) fn data(&self, name: &str) -> Option<&DataRecord> {
-        self.results.data.get(name)
+    pub(super) fn data(&self, name: &str) -> Option<&K::Record> {
+        self.data.get(name)
     }
 
-    /// Whether the cell is there.
-    pub(crate) fn has(
-        &self,
-        data: &str,
-        method: &str,
-        setting: Option<&Setting>,
-        draw: u64,
-    ) -> bool {
-        (self.run(data, method, setting)).is_some_and(|run| run.draws.contains(&draw))
-    }
-
-    /// All cells of a method on a data set.
-    pub(crate) fn run(&self, data: &str, method: &str, setting: Option<&Setting>) -> Option<&Run> {
-        (self.results.runs.iter()).find(|run| is(run, data, method, setting))
-    }
-
-    /// Adds a cell, and writes the files if the last time is long enough ago.
-    pub(crate) fn put(
+    /// The run that `is` names; `new` where there is none yet.
+    pub(super) fn run_mut(
         &mut self,
-        data: &str,
-        method: &str,
-        (setting, row): &(Option<Setting>, super::method::Row),
-        draw: u64,
-        cell: &Cell,
-        experiment: &Experiment,
-    ) -> Result<()> {
-        let runs = &mut self.results.runs;
-        let found = runs
-            .iter()
-            .position(|run| is(run, data, method, setting.as_ref()));
-        let place = if let Some(place) = found {
+        is: impl Fn(&K::Run) -> bool,
+        new: impl FnOnce() -> Result<K::Run>,
+    ) -> Result<&mut K::Run> {
+        let place = if let Some(place) = self.runs.iter().position(is) {
             place
         } else {
-            runs.push(Run {
-                data: data.to_owned(),
-                method: method.to_owned(),
-                setting: setting.clone(),
-                row: serde_json::to_value(row).map_err(no_json)?,
-                draws: vec![],
-                accuracy: vec![],
-                hidden: vec![],
-                reached: vec![],
-                iterations: vec![],
-                unconverged: vec![],
-            });
-            runs.len() - 1
+            self.runs.push(new()?);
+            self.runs.len() - 1
         };
-        let run = &mut runs[place];
-        let at = run.draws.partition_point(|&d| d < draw);
-        run.draws.insert(at, draw);
-        run.accuracy.insert(at, cell.accuracy);
-        run.hidden.insert(at, cell.hidden);
-        run.reached.insert(at, cell.reached);
-        run.iterations.insert(at, cell.iterations);
-        if !cell.converged {
-            let at = run.unconverged.partition_point(|&d| d < draw);
-            run.unconverged.insert(at, draw);
+        Ok(&mut self.runs[place])
+    }
+
+    /// Notes that a cell was computed, in so many seconds, and writes the files if the last time
+    /// is long enough ago.
+    pub(super) fn computed(
+        &mut self,
+        key: String,
+        draw: u64,
+        seconds: f64,
+        experiment: &K,
+    ) -> Result<()> {
+        self.times
+            .cells
+            .entry(key)
+            .or_default()
+            .insert(draw, seconds);
+        // Trainings take hours, on the machines that there are.
+        let (name, machines) = (machine(), &mut self.times.machine);
+        if machines.is_empty() {
+            *machines = name;
+        } else if !machines.split("; ").any(|machine| machine == name) {
+            *machines = format!("{machines}; {name}");
         }
-        let times = &mut self.times.cells;
-        let times = times
-            .entry(key(data, method, setting.as_ref()))
-            .or_default();
-        times.insert(draw, (cell.seconds * 1e4).round() / 1e4);
         self.new += 1;
         if self.written.elapsed() > self.writing * PAUSE {
             self.write(experiment)?;
@@ -234,92 +159,69 @@ impl Store {
         Ok(())
     }
 
-    /// Writes both files, one line a run, in the order of the experiment.
-    pub(crate) fn write(&mut self, experiment: &Experiment) -> Result<()> {
+    /// Writes both files, each as a whole, one line a run, in the order of the experiment.
+    pub(super) fn write(&mut self, experiment: &K) -> Result<()> {
         let start = Instant::now();
-        let place = |run: &Run| {
-            let data = experiment.data.iter().position(|d| d.name == run.data);
-            let method = experiment.methods.iter().position(|m| m.name == run.method);
-            let rows = method.map_or(&[][..], |m| &experiment.methods[m].rows);
-            (
-                data,
-                method,
-                rows.iter().position(|(s, _)| *s == run.setting),
-            )
-        };
-        self.results.runs.sort_by_key(place);
-        let results = &self.results;
-        let head = [&results.likewise, &results.title, &results.experiment];
-        let files = Files {
-            folder: &self.folder,
-            times: &self.times,
-        };
-        files.write(
-            head,
-            &results.data,
-            ["rows", "runs"],
-            &results.runs,
-            |run| &mut run.row,
-        )?;
+        std::fs::create_dir_all(&self.folder)
+            .map_err(|e| failed(format!("{}: {e}", self.folder.display())))?;
+        self.runs.sort_by_key(|run| experiment.place(run));
+        let text = self.text(experiment).map_err(no_json)?;
+        replace(&self.folder.join("results.json"), &text)?;
+        let text = serde_json::to_string(&self.times).map_err(no_json)? + "\n";
+        replace(&self.folder.join("times.json"), &text)?;
         self.written = Instant::now();
         self.writing = start.elapsed();
         Ok(())
     }
-}
 
-/// Where results and times are written.
-pub(super) struct Files<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) times: &'a Times,
-}
-
-impl Files<'_> {
-    /// Writes both files, each as a whole. In `results.json` stand version, title and digest of
-    /// the experiment, the data sets by name, and under the two `names` what the runs did, each
-    /// once, and the runs, which tell it by its place; `done` is that part of a run.
-    pub(super) fn write<D: Serialize, R: Serialize + Clone>(
-        &self,
-        head: [&String; 3],
-        data: &BTreeMap<String, D>,
-        names: [&str; 2],
-        runs: &[R],
-        done: impl Fn(&mut R) -> &mut serde_json::Value,
-    ) -> Result<()> {
-        std::fs::create_dir_all(self.folder)
-            .map_err(|e| failed(format!("{}: {e}", self.folder.display())))?;
-        let data = lines(data.iter().map(|(name, record)| {
+    /// Version, title and digest of the experiment, the data sets by name, and under the two
+    /// names of the kind what the runs did, each once, and the runs, which tell it by its place.
+    fn text(&self, experiment: &K) -> Result<String, serde_json::Error> {
+        let data = lines(self.data.iter().map(|(name, record)| {
             let name = serde_json::to_string(name)?;
             Ok(format!("{name}: {}", serde_json::to_string(record)?))
-        }))
-        .map_err(no_json)?;
+        }))?;
         let mut once: Vec<serde_json::Value> = Vec::new();
         let mut short = Vec::new();
-        for run in runs {
+        for run in &self.runs {
             let mut run = run.clone();
-            let what = done(&mut run).take();
+            let what = run.what().take();
             let place = once.iter().position(|known| *known == what);
-            *done(&mut run) = place.unwrap_or(once.len()).into();
+            *run.what() = place.unwrap_or(once.len()).into();
             if place.is_none() {
                 once.push(what);
             }
             short.push(run);
         }
-        let [likewise, title, experiment] = head.map(serde_json::to_string);
-        let text = format!(
+        let head = experiment.head();
+        Ok(format!(
             "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
              \"{}\": [\n{}\n],\n\"{}\": [\n{}\n]\n}}\n",
-            likewise.map_err(no_json)?,
-            title.map_err(no_json)?,
-            experiment.map_err(no_json)?,
-            names[0],
-            lines(once.iter().map(serde_json::to_string)).map_err(no_json)?,
-            names[1],
-            lines(short.iter().map(serde_json::to_string)).map_err(no_json)?
-        );
-        replace(&self.folder.join("results.json"), &text)?;
-        let text = serde_json::to_string(self.times).map_err(no_json)? + "\n";
-        replace(&self.folder.join("times.json"), &text)
+            serde_json::to_string(env!("CARGO_PKG_VERSION"))?,
+            serde_json::to_string(&head.title)?,
+            serde_json::to_string(&head.sha256)?,
+            K::NAMES[0],
+            lines(once.iter().map(serde_json::to_string))?,
+            K::NAMES[1],
+            lines(short.iter().map(serde_json::to_string))?
+        ))
     }
+}
+
+/// The runs of a file, each with what it did.
+fn runs_of<K: Kind>(
+    mut lists: BTreeMap<String, serde_json::Value>,
+) -> Result<Vec<K::Run>, serde_json::Error> {
+    let mut list = |name: &str| lists.remove(name).unwrap_or_else(|| serde_json::json!([]));
+    let done: Vec<serde_json::Value> = serde_json::from_value(list(K::NAMES[0]))?;
+    let mut runs: Vec<K::Run> = serde_json::from_value(list(K::NAMES[1]))?;
+    for run in &mut runs {
+        let what = run.what();
+        if let Some(place) = what.as_u64() {
+            *what = done.get(place as usize).cloned().unwrap_or_default();
+        }
+    }
+    Ok(runs)
 }
 
 /// One line each, with commas between them.
@@ -329,13 +231,14 @@ fn lines(
     Ok(of.collect::<Result<Vec<_>, _>>()?.join(",\n"))
 }
 
-fn is(run: &Run, data: &str, method: &str, setting: Option<&Setting>) -> bool {
-    run.data == data && run.method == method && run.setting.as_ref() == setting
+/// To six digits: what is beyond tells nothing.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }
 
 /// Fails where a folder holds a page that is not of an experiment's results: it would be
 /// written over.
-pub(crate) fn check_folder(folder: &Path) -> Result<()> {
+pub(super) fn check_folder(folder: &Path) -> Result<()> {
     let ours = folder.join("results.json").exists();
     let page = folder.join("README.md");
     if !ours && page.exists() {
@@ -348,38 +251,42 @@ pub(crate) fn check_folder(folder: &Path) -> Result<()> {
 }
 
 /// Warns of the cells of another version, which are made anew: what it computed may differ.
-pub(super) fn tell_of_others(folder: &Path, version: &str, cells: usize, monitor: &Monitor) {
+fn tell_of_others(path: &Path, version: &str, cells: usize, monitor: &Monitor) {
     if cells > 0 {
         monitor.warn(format!(
             "{}: {cells} cell(s) are of likewise {version} and are made anew by likewise {}; to \
              keep them, stop and name another folder with -o",
-            folder.join("results.json").display(),
+            path.display(),
             env!("CARGO_PKG_VERSION")
         ));
     }
 }
 
 /// Writes a text file atomically.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
+pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     likewise_io::atomic::write(path, |file| Ok(file.write_all(text.as_bytes())?))?;
     Ok(())
 }
 
-pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = match std::fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|e| failed(format!("{}: {e}", path.display())))?,
     };
-    serde_json::from_str(&text).map(Some).map_err(|e| {
-        failed(format!(
-            "{}: {e}; this is no file of results, remove it or choose another folder with -o",
-            path.display()
-        ))
-    })
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|e| no_results(path, &e))
+}
+
+fn no_results(path: &Path, e: &serde_json::Error) -> crate::Error {
+    failed(format!(
+        "{}: {e}; this is no file of results, remove it or choose another folder with -o",
+        path.display()
+    ))
 }
 
 /// The processor and the number of threads.
-pub(super) fn machine() -> String {
+fn machine() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text
         .lines()

@@ -147,7 +147,8 @@ impl Recipe {
     /// A loss on the labels alone.
     ///
     /// Batches hold four items of each class for the losses that compare items with each other,
-    /// and random ones for those that compare with proxies. **Use it** as what a loss makes of
+    /// and random ones for those that compare with proxies. The loss is that of its paper; head,
+    /// steps and the choice of the epoch are those of `mixed-lp`, not the paper's. **Use it** as what a loss makes of
     /// the labels without any that spread. **Not** with one label a class and a loss of pairs or
     /// triplets, which then finds no two items to bring together.
     pub fn supervised(loss: Loss) -> Self {
@@ -200,6 +201,8 @@ impl Recipe {
                 train: TrainConfig {
                     batch: 100,
                     steps: 0,
+                    // Of a pretraining: so many epochs are printed, and an epoch is one pass.
+                    labeled_passes: 1,
                     optimizer: Optimizer::Sgd { momentum: 0.9 },
                     learning_rate: 1e-4,
                     weight_decay: 5e-4,

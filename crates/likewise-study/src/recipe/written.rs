@@ -4,8 +4,9 @@ use std::path::Path;
 
 use likewise::graph::Symmetrize;
 use likewise::propagate::Method;
+use likewise_nn::net::EmbeddingConfig;
 
-use super::{ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
+use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 /// Longest text of a recipe, bytes.
@@ -54,14 +55,23 @@ impl Recipe {
     /// say is then the default of that kind.
     ///
     /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
-    /// the table says another `graph.symmetrize`; and a network in the place of an orthonormal map
-    /// gets that map behind it, unless it begins as the whitening of its features.
+    /// the table says another `graph.symmetrize`. A network in the place of a head that is all of
+    /// the embedding has that head behind it, unless it begins as the whitening of its features
+    /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`.
     ///
     /// Fails on unknown and wrong fields, and on those that are changed without any effect.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
         let own = self.as_table()?;
-        let recipe = self.merged(&own, fields)?;
+        let recipe = self.merged(&own, fields.clone())?;
         recipe.validate()?;
+        // A recipe that is written down whole also says what another of its kind would need.
+        if !is_whole(&fields, &recipe.as_table()?)
+            && let Some((path, why)) = recipe.idle_among(&fields)
+        {
+            return Err(Error::data(format!(
+                "{path}: has no effect: {why}; leave it out"
+            )));
+        }
         let whitened = recipe
             .learner
             .network()
@@ -83,8 +93,12 @@ impl Recipe {
         let (mut recipe, mut passed) = (self.clone(), Vec::new());
         for (path, value) in one_by_one(fields, "") {
             let own = recipe.as_table()?;
-            match recipe.merged(&own, nested(&path, value)) {
-                Ok(with) => recipe = with,
+            let fields = nested(&path, value);
+            match recipe.merged(&own, fields.clone()) {
+                Ok(with) => match with.idle_among(&fields) {
+                    None => recipe = with,
+                    Some((_, why)) => passed.push((path, Error::data(why))),
+                },
                 Err(e) => passed.push((path, e)),
             }
         }
@@ -120,28 +134,64 @@ impl Recipe {
             let mutual = propagation.graph.clone().symmetrize(Symmetrize::Mutual);
             propagation.graph = mutual;
         }
-        recipe.keep_map(self);
+        recipe.keep_head(self);
         Ok(recipe)
     }
 }
 
 impl Recipe {
-    /// The orthonormal map of a head goes behind the network that takes its place: a method that
-    /// learns the map would be half of itself without. Not behind one that begins as its
-    /// whitening, which keeps a share of that in its place.
-    fn keep_map(&mut self, before: &Self) {
+    /// What a head makes of the whole embedding goes behind the network that takes its place: a
+    /// method that learns the map, or embeds in 64 dimensions, would be half of itself without.
+    /// Not behind one that begins as its whitening, which keeps a share of that in its place.
+    fn keep_head(&mut self, before: &Self) {
         let head = before.learner.gradient().map(|gradient| &gradient.model);
-        let (Some(&ModelConfig::Orthogonal(map)), Some(gradient)) =
-            (head, self.learner.gradient_mut())
-        else {
+        let (Some(head), Some(gradient)) = (head, self.learner.gradient_mut()) else {
             return;
         };
-        if let ModelConfig::Network(network) = &mut gradient.model
-            && !network.is_whitened()
-        {
-            network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+        let ModelConfig::Network(network) = &mut gradient.model else {
+            return;
+        };
+        match *head {
+            ModelConfig::Orthogonal(map) if !network.is_whitened() => {
+                network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+            }
+            ModelConfig::Linear(Linear { keep: 0.0, width })
+                if network.encoder.head == EmbeddingConfig::None && network.map.is_none() =>
+            {
+                network.encoder.head = EmbeddingConfig::Linear {
+                    dim: width,
+                    layer_norm: false,
+                };
+            }
+            _ => {}
         }
     }
+
+    /// The first of these fields that changes nothing, and why.
+    fn idle_among(&self, fields: &toml::Table) -> Option<(&'static str, &'static str)> {
+        let mut idle = self.idle_settings().into_iter();
+        idle.find(|(path, _)| holds(fields, path))
+    }
+}
+
+/// Whether a table of tables says something at this path.
+fn holds(table: &toml::Table, path: &str) -> bool {
+    match path.split_once('.') {
+        None => table.contains_key(path),
+        Some((first, rest)) => {
+            (table.get(first).and_then(toml::Value::as_table)).is_some_and(|t| holds(t, rest))
+        }
+    }
+}
+
+/// Whether a table says every setting of a recipe.
+fn is_whole(table: &toml::Table, recipe: &toml::Table) -> bool {
+    recipe
+        .iter()
+        .all(|(key, value)| match (table.get(key), value) {
+            (Some(toml::Value::Table(said)), toml::Value::Table(all)) => is_whole(said, all),
+            (said, _) => said.is_some(),
+        })
 }
 
 fn wrong<E: std::fmt::Display>(e: &E) -> Error {

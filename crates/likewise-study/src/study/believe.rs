@@ -15,7 +15,7 @@ use super::embed::before_map;
 use super::ground::Ground;
 use super::rounds::Models;
 use super::setup::Setup;
-use crate::recipe::{Affinity, Confidence, On, Propagation, PseudoLabels};
+use crate::recipe::{Affinity, Confidence, On, Propagation, PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 /// Where a training takes its targets from.
@@ -32,6 +32,14 @@ impl Source {
         match self {
             Source::Labels => "labels-only",
             Source::Beliefs => "recipe",
+        }
+    }
+
+    /// Epochs before what it says joins the known labels, which have nothing to wait for.
+    pub(super) fn warm_up(self, recipe: &Recipe) -> usize {
+        match self {
+            Source::Labels => 0,
+            Source::Beliefs => recipe.pseudo_labels.labeled_epochs(),
         }
     }
 }

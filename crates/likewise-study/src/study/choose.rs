@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 
 use super::believe::Source;
 use super::ground::Ground;
-use super::rounds::{Epoch, Score, Trained, Validation, Wanted, Why};
+use super::rounds::{Epoch, Rule, Score, Trained, Validation, Wanted, Why};
 use super::setup::Setup;
 use super::train::Training;
 use crate::recipe::{Keep, Learner};
@@ -85,7 +85,7 @@ impl Ground<'_> {
         let wanted = if folded.is_empty() {
             Wanted::Validated(recipe.rounds.keep)
         } else {
-            match self.settle(&folded, setup.enough) {
+            match self.settle(source, &folded, setup.enough) {
                 (epoch, Why::NoEvidence(_) | Why::Last) if epoch > 0 => Wanted::Last,
                 (epoch, _) => Wanted::Epoch(epoch),
             }
@@ -105,7 +105,7 @@ impl Ground<'_> {
         } else {
             folded
         };
-        let (epoch, mut why) = self.settle(&curve, setup.enough);
+        let (epoch, mut why) = self.settle(source, &curve, setup.enough);
         // The training may have ended earlier, or later, than those of the folds.
         let end = trained.scores.len().saturating_sub(1);
         let epoch = match wanted {
@@ -136,12 +136,22 @@ impl Ground<'_> {
     ///
     /// Where validation cannot tell, training has run to its end; but a head that gradients
     /// move is as likely to harm classes without labels as to help them, so that for these the
-    /// start is kept.
-    pub(super) fn settle(&self, curve: &[Option<Score>], enough: usize) -> (usize, Why) {
-        let choice = Score::choose(curve, self.recipe.rounds.keep, enough);
+    /// start is kept by the careful rule ([`Keep::NearBest`]); the others never keep it.
+    pub(super) fn settle(
+        &self,
+        source: Source,
+        curve: &[Option<Score>],
+        enough: usize,
+    ) -> (usize, Why) {
+        let rule = Rule {
+            keep: self.recipe.rounds.keep,
+            warm_up: source.warm_up(self.recipe),
+        };
+        let choice = rule.choose(curve, enough);
+        let careful = self.disjoint && rule.keep == Keep::NearBest;
         let moved = !matches!(self.recipe.learner, Learner::Closed(_));
         match choice.why {
-            Why::NoEvidence(_) if self.disjoint && moved => (0, choice.why),
+            Why::NoEvidence(_) if careful && moved => (0, choice.why),
             why => (choice.epoch, why),
         }
     }

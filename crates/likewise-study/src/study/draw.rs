@@ -290,7 +290,7 @@ impl Ground<'_> {
         };
         let trained = self.train(&training, monitor)?;
         let epoch = match setup.validation {
-            Some(_) => self.settle(&trained.scores, ENOUGH).0,
+            Some(_) => self.settle(Source::Labels, &trained.scores, ENOUGH).0,
             None => trained.scores.len() - 1,
         };
         let model = model_at(&trained, epoch)?;

@@ -12,8 +12,14 @@ use crate::recipe::{GradientConfig, Learner, On, PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 impl Recipe {
-    /// The rounds of this recipe.
-    pub(super) fn rounds<'a>(&self, wanted: Wanted, seed: u64, device: &'a Device) -> Rounds<'a> {
+    /// The rounds of this recipe, of which `warm_up` go by the known labels alone.
+    pub(super) fn rounds<'a>(
+        &self,
+        wanted: Wanted,
+        warm_up: usize,
+        seed: u64,
+        device: &'a Device,
+    ) -> Rounds<'a> {
         let rounds = &self.rounds;
         Rounds {
             name: match self.learner {
@@ -23,6 +29,7 @@ impl Recipe {
             epochs: rounds.epochs,
             patience: rounds.patience,
             collapse: rounds.collapse,
+            warm_up,
             wanted,
             every: match &self.pseudo_labels {
                 PseudoLabels::Affinity(affinity) => Some(affinity.every),

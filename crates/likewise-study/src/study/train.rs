@@ -84,7 +84,8 @@ impl Ground<'_> {
         };
         let score = |model: Option<&Model>| self.score(training, model, monitor);
         let traces = self.traces(&name, logs);
-        let rounds = recipe.rounds(training.wanted, setup.seed, &self.plan.device);
+        let warm_up = source.warm_up(recipe);
+        let rounds = recipe.rounds(training.wanted, warm_up, setup.seed, &self.plan.device);
         match &recipe.learner {
             Learner::Closed(closed) => {
                 closed.validate()?;
@@ -144,7 +145,7 @@ impl Ground<'_> {
         let device = &self.plan.device;
         let (head, weights) = (gradient.head(), self.plan.pretrained.as_ref());
         let learner = recipe.gradient(&gradient, &head, weights, false, device);
-        let rounds = recipe.rounds(Wanted::Last, setup.seed, device);
+        let rounds = recipe.rounds(Wanted::Last, 0, setup.seed, device);
         let targets = evidence.targets.clone();
         let trained = run(
             &rounds,

@@ -2,22 +2,22 @@
 //! `times.json`, which no two runs share.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use likewise::Collection;
 use likewise::eval::bootstrap::{Estimate, t_interval};
 use likewise::eval::summary::Summary;
-use likewise::{Collection, Monitor};
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Data, Experiment, How, Method};
-use crate::experiment::cell::rounded;
-use crate::experiment::store::{Files, Times, key, machine, read, tell_of_others};
+use super::definition::{Data, Experiment, Method};
+use crate::experiment::engine::Cells;
+use crate::experiment::store::{self, key, rounded};
 use crate::study::{Bench, DrawLog};
 use crate::{Result, no_json};
 
 /// A data set as it was when its cells were made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct DataRecord {
+pub(crate) struct DataRecord {
     pub(super) definition: Data,
     pub(super) sha256: String,
     pub(super) seed: u64,
@@ -197,97 +197,44 @@ fn joined<'a>(
 
 /// All cells of one method on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Row {
-    data: String,
-    method: String,
+pub(crate) struct Row {
+    pub(super) data: String,
+    pub(super) method: String,
     /// What it does; in the file its place among the recipes.
-    recipe: serde_json::Value,
-    cells: Vec<Cell>,
+    pub(super) recipe: serde_json::Value,
+    pub(super) cells: Vec<Cell>,
 }
 
-/// The file of results.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Results {
-    likewise: String,
-    title: String,
-    experiment: String,
-    data: BTreeMap<String, DataRecord>,
-    recipes: Vec<serde_json::Value>,
-    rows: Vec<Row>,
+impl Row {
+    fn is(&self, data: &str, method: &str) -> bool {
+        self.data == data && self.method == method
+    }
 }
 
-/// Results in memory and in their folder.
-#[derive(Debug)]
-pub(super) struct Store {
-    folder: PathBuf,
-    results: Results,
-    pub(super) times: Times,
-    order: Vec<(String, String)>,
-    /// Cells that were computed now.
-    pub(super) new: usize,
+impl Cells for Row {
+    fn data(&self) -> &str {
+        &self.data
+    }
+
+    fn key(&self) -> String {
+        key(&self.data, &self.method)
+    }
+
+    fn what(&mut self) -> &mut serde_json::Value {
+        &mut self.recipe
+    }
+
+    fn count(&self) -> usize {
+        self.cells.len()
+    }
 }
+
+pub(super) type Store = store::Store<Experiment>;
 
 impl Store {
-    /// What an earlier run left in the folder, without the cells that no longer stand in the
-    /// experiment, and without those of another version, of which it warns.
-    ///
-    /// Fails if a file there is not one of such results: it will not be written over.
-    pub(super) fn open(folder: &Path, experiment: &Experiment, monitor: &Monitor) -> Result<Self> {
-        let mut results: Results = read(&folder.join("results.json"))?.unwrap_or_default();
-        let mut times: Times = read(&folder.join("times.json"))?.unwrap_or_default();
-        let version = env!("CARGO_PKG_VERSION");
-        if results.likewise != version {
-            let cells = results.rows.iter().map(|row| row.cells.len()).sum();
-            tell_of_others(folder, &results.likewise, cells, monitor);
-            results = Results::default();
-        }
-        let seed = experiment.seed;
-        results.data.retain(|name, record| {
-            let data = experiment.data.iter().find(|data| data.name == *name);
-            data.is_some_and(|data| record.definition == *data) && record.seed == seed
-        });
-        for row in &mut results.rows {
-            if let Some(place) = row.recipe.as_u64() {
-                let recipe = results.recipes.get(place as usize);
-                row.recipe = recipe.cloned().unwrap_or_default();
-            }
-        }
-        let known = &results.data;
-        results.rows.retain(|row| {
-            let method = experiment.methods.iter().find(|m| m.name == row.method);
-            // Not as text: a field that recipes did not have then has its default.
-            let kept = How::deserialize(&row.recipe);
-            let same = |m: &Method| kept.is_ok_and(|how| how == m.how);
-            known.contains_key(&row.data) && method.is_some_and(same)
-        });
-        version.clone_into(&mut results.likewise);
-        results.title.clone_from(&experiment.title);
-        results.experiment.clone_from(&experiment.sha256);
-        let kept: Vec<String> = (results.rows.iter())
-            .map(|row| key(&row.data, &row.method, None))
-            .collect();
-        times.cells.retain(|key, _| kept.contains(key));
-        let order = experiment.data.iter().flat_map(|data| {
-            let of = experiment.of(data);
-            of.map(|m| (data.name.clone(), m.name.clone()))
-        });
-        Ok(Self {
-            folder: folder.to_owned(),
-            results,
-            times,
-            order: order.collect(),
-            new: 0,
-        })
-    }
-
-    /// Where the results are.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Where unfinished trainings are kept.
     pub(super) fn checkpoints(&self) -> PathBuf {
-        self.folder.join("checkpoints")
+        self.folder().join("checkpoints")
     }
 
     /// Takes them away; a folder that cannot be removed does no harm.
@@ -295,24 +242,9 @@ impl Store {
         let _ = std::fs::remove_dir_all(self.checkpoints());
     }
 
-    /// Notes a data set that was read; its old cells go if it is not what it was.
-    pub(super) fn put_data(&mut self, record: DataRecord) {
-        let name = record.definition.name.clone();
-        if self.results.data.get(&name) != Some(&record) {
-            self.results.rows.retain(|row| row.data != name);
-            self.results.data.insert(name, record);
-        }
-    }
-
-    /// The data set as it was noted.
-    pub(super) fn data(&self, name: &str) -> Option<&DataRecord> {
-        self.results.data.get(name)
-    }
-
     /// The cells of a method on a data set, by draw.
     pub(super) fn cells(&self, data: &str, method: &str) -> Vec<&Cell> {
-        let rows = self.results.rows.iter();
-        let row = rows.filter(|row| row.data == data && row.method == method);
+        let row = self.runs.iter().filter(|row| row.is(data, method));
         row.flat_map(|row| &row.cells).collect()
     }
 
@@ -322,58 +254,34 @@ impl Store {
             .any(|cell| cell.draw == draw)
     }
 
-    /// Adds a cell and writes all of them: a cell takes longer than that.
-    pub(super) fn put(&mut self, data: &str, method: &Method, cell: Cell) -> Result<()> {
-        let times = self.times.cells.entry(key(data, &method.name, None));
-        let seconds = (cell.seconds * 1e2).round() / 1e2;
-        times.or_default().insert(cell.draw, seconds);
-        // Trainings take hours, on the machines that there are: how long, not which is faster.
-        let (name, machines) = (machine(), &mut self.times.machine);
-        if machines.is_empty() {
-            *machines = name;
-        } else if !machines.split("; ").any(|machine| machine == name) {
-            *machines = format!("{machines}; {name}");
-        }
-        let rows = &mut self.results.rows;
-        let here = |row: &Row| row.data == data && row.method == method.name;
-        if !rows.iter().any(here) {
-            rows.push(Row {
+    /// Adds a cell.
+    pub(super) fn put(
+        &mut self,
+        data: &str,
+        method: &Method,
+        cell: Cell,
+        experiment: &Experiment,
+    ) -> Result<()> {
+        let (draw, seconds) = (cell.draw, (cell.seconds * 1e2).round() / 1e2);
+        let new = || {
+            Ok(Row {
                 data: data.to_owned(),
                 method: method.name.clone(),
                 recipe: serde_json::to_value(&method.how).map_err(no_json)?,
                 cells: vec![],
-            });
-        }
-        let Some(row) = rows.iter_mut().find(|row| here(row)) else {
-            return Ok(());
+            })
         };
-        let at = row.cells.partition_point(|c| c.draw < cell.draw);
+        let row = self.run_mut(|row| row.is(data, &method.name), new)?;
+        let at = row.cells.partition_point(|c| c.draw < draw);
         row.cells.insert(at, cell);
-        self.new += 1;
-        self.write()
-    }
-
-    /// Writes both files, one line a row, in the order of the experiment.
-    pub(super) fn write(&mut self) -> Result<()> {
-        let order = &self.order;
-        self.results.rows.sort_by_key(|row| {
-            (order.iter()).position(|(data, method)| *data == row.data && *method == row.method)
-        });
-        let results = &self.results;
-        let head = [&results.likewise, &results.title, &results.experiment];
-        let files = Files {
-            folder: &self.folder,
-            times: &self.times,
-        };
-        let names = ["recipes", "rows"];
-        files.write(head, &results.data, names, &results.rows, |row| {
-            &mut row.recipe
-        })
+        self.computed(key(data, &method.name), draw, seconds, experiment)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn cell(draw: u64, interval: Interval) -> Cell {
@@ -449,12 +357,14 @@ mod tests {
         for entry in std::fs::read_dir(root.join("experiments")).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            if !crate::experiment::retrieval::is_kind(&text) {
+            if !crate::experiment::is_retrieval(&text) {
                 continue;
             }
             let folder = root.join("results").join(path.file_stem().unwrap());
             let experiment = Experiment::read(&path).unwrap();
-            let written: Results = read(&folder.join("results.json")).unwrap().unwrap();
+            let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
+            let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let written: Vec<Row> = serde_json::from_value(written["rows"].clone()).unwrap();
             let kept = Store::open(&folder, &experiment, &likewise::Monitor::silent()).unwrap();
             let names = |rows: &[Row]| -> Vec<(String, String)> {
                 let each = rows
@@ -462,8 +372,8 @@ mod tests {
                     .map(|row| (row.data.clone(), row.method.clone()));
                 each.collect()
             };
-            assert_eq!(names(&written.rows), names(&kept.results.rows), "{path:?}");
-            seen += written.rows.len();
+            assert_eq!(names(&written), names(&kept.runs), "{path:?}");
+            seen += written.len();
         }
         assert!(seen > 100, "{seen}");
     }

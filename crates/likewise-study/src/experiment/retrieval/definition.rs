@@ -9,7 +9,7 @@ use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::definition::{Paper, written};
+use crate::experiment::written::{Head, Paper, written};
 use crate::recipe::Recipe;
 use crate::study::SplitKind;
 use crate::{Error, Result, failed, usage};
@@ -57,7 +57,7 @@ pub(super) struct PaperRow {
 /// One data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Data {
+pub(crate) struct Data {
     /// Name of the table.
     pub(super) name: String,
     /// File, folder, or .tar of a folder of images, below one of the folders of data.
@@ -165,14 +165,8 @@ pub(super) struct Method {
 
 /// An experiment that was read and checked.
 #[derive(Debug)]
-pub(super) struct Experiment {
-    /// SHA-256 of the file.
-    pub(super) sha256: String,
-    pub(super) title: String,
-    pub(super) paper: Option<Paper>,
-    pub(super) protocol: String,
-    pub(super) reading: String,
-    pub(super) seed: u64,
+pub(crate) struct Experiment {
+    pub(super) head: Head,
     pub(super) draws: usize,
     pub(super) data: Vec<Data>,
     pub(super) methods: Vec<Method>,
@@ -187,18 +181,6 @@ impl Experiment {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let (written, at) = written::<Written>(path)?;
         written.check(likewise_io::digest(path)?, &at)
-    }
-
-    /// Fails where no data set is called so.
-    pub(super) fn check_name(&self, name: &String) -> Result<()> {
-        if self.data.iter().any(|data| data.name == *name) {
-            return Ok(());
-        }
-        let names: Vec<&str> = self.data.iter().map(|d| d.name.as_str()).collect();
-        Err(usage(format!(
-            "{name}: no data set of this name; there are: {}",
-            names.join(", ")
-        )))
     }
 
     /// The cells of a data set, draw by draw; `draws` is how many the user asks for.
@@ -302,12 +284,14 @@ impl Written {
             )));
         }
         Ok(Experiment {
-            sha256,
-            title: self.title,
-            paper: self.paper,
-            protocol: self.protocol,
-            reading: self.reading,
-            seed: self.seed,
+            head: Head {
+                sha256,
+                title: self.title,
+                paper: self.paper,
+                protocol: self.protocol,
+                reading: self.reading,
+                seed: self.seed,
+            },
             draws: self.draws.get(),
             data: self.data.into_iter().map(Spanned::into_inner).collect(),
             methods,
@@ -343,7 +327,10 @@ fn method(
                 Some(toml::Value::String(base)) => Recipe::named(&base).map_err(|e| within(&e))?,
                 Some(other) => return Err(within(&format!("base = {other}: name a recipe"))),
             };
-            let (shared, idle) = base.with_shared(common).map_err(|e| within(&e))?;
+            // Its own kinds first, so that what is shared finds its seat among them; and again
+            // last, since what is its own counts.
+            let (own, _) = base.with_shared(&table).map_err(|e| within(&e))?;
+            let (shared, idle) = own.with_shared(common).map_err(|e| within(&e))?;
             let mut recipe = shared.with(table).map_err(|e| within(&e))?;
             passed = Some(idle);
             recipe.name.clone_from(&name);
@@ -442,7 +429,7 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            if !crate::experiment::retrieval::is_kind(&text) {
+            if !crate::experiment::is_retrieval(&text) {
                 continue;
             }
             let experiment = Experiment::read(&path).unwrap_or_else(|e| panic!("{e:?}"));

@@ -6,7 +6,8 @@ use likewise::eval::bootstrap::Estimate;
 
 use super::cells::{Cell, Store, gains, means, means_as_trained};
 use super::definition::{Data, Experiment, How, Method, Split};
-use crate::experiment::markdown::{Page, Skipped};
+use crate::experiment::page::{Page, Skipped};
+use crate::experiment::store::key;
 use crate::recipe::{Learner, ModelConfig, PseudoLabels, Recipe};
 
 /// Metrics in the order of the papers, and their titles.
@@ -32,9 +33,9 @@ const BEHIND: usize = 7;
 pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> String {
     let mut page = Page::default();
     page.head(
-        &experiment.title,
-        experiment.paper.as_ref(),
-        &experiment.protocol,
+        &experiment.head.title,
+        experiment.head.paper.as_ref(),
+        &experiment.head.protocol,
     );
     let done = experiment
         .data
@@ -54,7 +55,7 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
          that of the raw and of the whitened features, paired by query and by draw; bold where 0 \
          lies outside of the interval. Printed rows are the paper's: its networks, and its part of the data.",
     );
-    page.line(&experiment.reading);
+    page.line(&experiment.head.reading);
     recipes(&mut page, experiment);
     page.skipped(skipped);
     let seconds: f64 = store.times.cells.values().flat_map(|c| c.values()).sum();
@@ -139,11 +140,7 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
             (trained.get(metric)).map_or("-".into(), |value| percent(value, false))
         }));
         line.push(mean(cells, |c| c.pseudo_label_accuracy, 100.0, 1));
-        let seconds = store.times.cells.get(&crate::experiment::store::key(
-            &data.name,
-            &method.name,
-            None,
-        ));
+        let seconds = store.times.cells.get(&key(&data.name, &method.name));
         line.push(seconds.map_or("-".into(), |by_draw| {
             let sum: f64 = by_draw.values().sum();
             format!("{:.0}", sum / by_draw.len().max(1) as f64)

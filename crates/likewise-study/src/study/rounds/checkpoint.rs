@@ -316,6 +316,7 @@ mod tests {
                 epochs: 6,
                 patience: 0,
                 collapse: 0.0,
+                warm_up: 0,
                 wanted: Wanted::Validated(Keep::NearBest),
                 every: None,
                 seed: 11,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use likewise_nn::Model;
 
-use super::selection::{Mean, Score};
+use super::selection::{Mean, Rule, Score};
+use super::trained::Rounds;
 use crate::recipe::Keep;
 
 /// Which model a training is asked for when it is over, beside its last.
@@ -48,19 +49,22 @@ impl Models {
         self.0.iter().map(|(epoch, model)| (*epoch, model))
     }
 
-    /// Drops what neither `wanted` nor the next epoch's targets can ask for; `scores` are those
-    /// of all epochs so far, `every` the epochs that learn from one model's beliefs.
-    pub(super) fn prune(&mut self, wanted: Wanted, every: Option<usize>, scores: &[Option<Score>]) {
+    /// Drops what neither the end nor the next epoch's targets can ask for; `scores` are those
+    /// of all epochs so far.
+    pub(super) fn prune(&mut self, rounds: &Rounds, scores: &[Option<Score>]) {
         let Some(last) = scores.len().checked_sub(1) else {
             return;
         };
-        let mut kept = match wanted {
+        let mut kept = match rounds.wanted {
             Wanted::Last => vec![],
             // Up to there, the last one is it.
             Wanted::Epoch(epoch) => vec![epoch],
-            Wanted::Validated(keep) => candidates(keep, scores),
+            Wanted::Validated(keep) => {
+                let warm_up = rounds.warm_up;
+                candidates(Rule { keep, warm_up }, scores)
+            }
         };
-        if let Some(every) = every {
+        if let Some(every) = rounds.every {
             // The model that made the targets of this partition, for a training that resumes.
             kept.push(last - last % every.max(1));
         }
@@ -69,26 +73,26 @@ impl Models {
     }
 }
 
-/// Epochs that [`Score::choose`] may still name, the last aside.
-fn candidates(keep: Keep, scores: &[Option<Score>]) -> Vec<usize> {
-    let curve: Option<Vec<Score>> = scores.iter().copied().collect();
-    let mut kept = vec![0];
-    let Some(curve) = curve else { return kept };
-    match keep {
-        Keep::Last => {}
+/// Epochs that [`Rule::choose`] may still name, the last aside.
+fn candidates(rule: Rule, scores: &[Option<Score>]) -> Vec<usize> {
+    let open = rule.open(scores.len());
+    let curve: Option<Vec<Score>> = open.iter().map(|&epoch| scores[epoch]).collect();
+    let Some(curve) = curve else { return vec![0] };
+    let kept = match rule.keep {
+        Keep::Last => vec![],
         Keep::Best => {
-            let at = |epoch: usize| (curve[epoch].precision.value, curve[epoch].map_at_r.value);
+            let at = |place: usize| (curve[place].precision.value, curve[place].map_at_r.value);
             let best = (1..curve.len())
-                .reduce(|best, epoch| if at(epoch) > at(best) { epoch } else { best });
-            kept.extend(best);
+                .reduce(|best, place| if at(place) > at(best) { place } else { best });
+            best.into_iter().collect()
         }
-        Keep::NearBest => {
-            for of in [|s: &Score| s.precision, |s: &Score| s.map_at_r] {
-                kept.extend(near_best(&curve.iter().map(of).collect::<Vec<Mean>>()));
-            }
-        }
-    }
-    kept
+        Keep::NearBest => [|s: &Score| s.precision, |s: &Score| s.map_at_r]
+            .into_iter()
+            .flat_map(|of| near_best(&curve.iter().map(of).collect::<Vec<Mean>>()))
+            .collect(),
+    };
+    let epochs = kept.into_iter().map(|place| open[place]);
+    std::iter::once(0).chain(epochs).collect()
 }
 
 /// Epochs that may be the last one within a standard error of the best in the end: none after
@@ -132,12 +136,14 @@ mod tests {
             values in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 1..30),
             error in 0.0..0.3_f64,
             best in any::<bool>(),
+            warm_up in 0..6_usize,
         ) {
             let keep = if best { Keep::Best } else { Keep::NearBest };
+            let rule = Rule { keep, warm_up };
             let curve = curve(&values, error);
-            let chosen = Score::choose(&curve, keep, ENOUGH).epoch;
+            let chosen = rule.choose(&curve, ENOUGH).epoch;
             for so_far in chosen + 1..=curve.len() {
-                let kept = candidates(keep, &curve[..so_far]);
+                let kept = candidates(rule, &curve[..so_far]);
                 prop_assert!(kept.contains(&chosen) || chosen + 1 == so_far);
             }
         }
@@ -153,8 +159,12 @@ mod tests {
                 )
             })
             .collect();
-        let kept = candidates(Keep::NearBest, &curve(&values, 0.02));
+        let rule = Rule {
+            keep: Keep::NearBest,
+            warm_up: 0,
+        };
+        let kept = candidates(rule, &curve(&values, 0.02));
         assert!(kept.len() < 60, "{}", kept.len());
-        assert_eq!(candidates(Keep::NearBest, &vec![None; 9]), [0]);
+        assert_eq!(candidates(rule, &vec![None; 9]), [0]);
     }
 }

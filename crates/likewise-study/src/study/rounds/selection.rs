@@ -260,6 +260,28 @@ impl Score {
         ];
         parts.iter().any(|&(a, b)| above(a, b)) && !parts.iter().any(|&(a, b)| above(b, a))
     }
+}
+
+/// By what the epoch to keep is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) keep: Keep,
+    /// Epochs on the known labels alone before pseudo-labels join. None of them is kept: it would
+    /// be another method's model under this one's name.
+    pub(crate) warm_up: usize,
+}
+
+impl Rule {
+    /// The epochs of a curve that may be kept: the start and those after the warm-up. Where
+    /// learning ended within the warm-up, there are no others than its own.
+    pub(super) fn open(self, epochs: usize) -> Vec<usize> {
+        let first = if epochs > self.warm_up + 1 {
+            self.warm_up + 1
+        } else {
+            1
+        };
+        (0..epochs.min(1)).chain(first..epochs).collect()
+    }
 
     /// The epoch to keep. By [`Keep::NearBest`]: the last one that is within one standard error
     /// of the best; the start (0) where the best is not above it by more than one standard
@@ -274,21 +296,32 @@ impl Score {
     /// A curve that cannot tell epochs apart is no evidence for any of them, the start
     /// included: all epochs run then, as they do with one label a class.
     /// So many informed queries are `enough`: [`ENOUGH`], or fewer where some labels are kept back.
-    pub(crate) fn choose(curve: &[Option<Self>], keep: Keep, enough: usize) -> Choice {
+    pub(crate) fn choose(self, curve: &[Option<Score>], enough: usize) -> Choice {
+        let open = self.open(curve.len());
+        let of_open: Vec<Option<Score>> = open.iter().map(|&epoch| curve[epoch]).collect();
+        let choice = self.among(&of_open, enough);
+        Choice {
+            epoch: open.get(choice.epoch).copied().unwrap_or(0),
+            ..choice
+        }
+    }
+
+    /// [`choose`](Self::choose) among all epochs.
+    fn among(self, curve: &[Option<Score>], enough: usize) -> Choice {
         let last = curve.len().saturating_sub(1);
         let all = |why| Choice { epoch: last, why };
-        if keep == Keep::Last {
+        if self.keep == Keep::Last {
             return all(Why::Last);
         }
-        let Some(curve) = curve.iter().copied().collect::<Option<Vec<Self>>>() else {
+        let Some(curve) = curve.iter().copied().collect::<Option<Vec<Score>>>() else {
             return all(Why::NoEvidence(NoEvidence::NoValidation));
         };
         if let Some(nothing) = no_evidence(&curve, enough) {
             return all(Why::NoEvidence(nothing));
         }
-        let of = |measure: fn(&Self) -> Mean| curve.iter().map(measure).collect::<Vec<Mean>>();
+        let of = |measure: fn(&Score) -> Mean| curve.iter().map(measure).collect::<Vec<Mean>>();
         let (precision, map) = (of(|s| s.precision), of(|s| s.map_at_r));
-        if keep == Keep::Best {
+        if self.keep == Keep::Best {
             let why = Why::Validated;
             return highest(&precision, &map).map_or(all(why), |epoch| Choice { epoch, why });
         }
@@ -381,8 +414,12 @@ mod tests {
         curve_of(precision, error, map, 80)
     }
 
+    fn rule(keep: Keep) -> Rule {
+        Rule { keep, warm_up: 0 }
+    }
+
     fn chosen(curve: &Curve) -> (usize, Why) {
-        let choice = Score::choose(curve, Keep::NearBest, ENOUGH);
+        let choice = rule(Keep::NearBest).choose(curve, ENOUGH);
         (choice.epoch, choice.why)
     }
 
@@ -453,7 +490,7 @@ mod tests {
 
     #[test]
     fn the_best_epoch_is_never_the_start_and_the_last_is_the_last() {
-        let choose = |curve: &Curve, keep| Score::choose(curve, keep, ENOUGH).epoch;
+        let choose = |curve: &Curve, keep| rule(keep).choose(curve, ENOUGH).epoch;
         let falling = curve(&[0.9, 0.5, 0.7, 0.7, 0.6], 0.01, &FLAT);
         assert_eq!(choose(&falling, Keep::NearBest), 0);
         assert_eq!(choose(&falling, Keep::Best), 2);
@@ -462,6 +499,29 @@ mod tests {
         assert_eq!(choose(&tie, Keep::Best), 2);
         let start = curve(&[0.9], 0.01, &FLAT);
         assert_eq!(choose(&start, Keep::Best), 0);
+    }
+
+    #[test]
+    fn an_epoch_on_labels_alone_is_never_kept() {
+        // The best of all is the second, and pseudo-labels join with the third.
+        let falling = curve(&[0.5, 0.8, 0.9, 0.6, 0.7], 0.01, &FLAT);
+        let kept = |keep, warm_up| Rule { keep, warm_up }.choose(&falling, ENOUGH).epoch;
+        assert_eq!(kept(Keep::Best, 0), 2);
+        assert_eq!(kept(Keep::Best, 2), 4);
+        assert_eq!(kept(Keep::NearBest, 2), 4);
+        // Where learning ended before any joined, there is nothing else.
+        assert_eq!(kept(Keep::Best, 9), 2);
+        // The start stays a choice of the careful rule.
+        let worse = curve(&[0.5, 0.8, 0.9, 0.4, 0.4], 0.01, &FLAT);
+        let kept = |keep| Rule { keep, warm_up: 2 }.choose(&worse, ENOUGH);
+        assert_eq!(
+            kept(Keep::NearBest),
+            Choice {
+                epoch: 0,
+                why: Why::KeptStart
+            }
+        );
+        assert_eq!(kept(Keep::Best).epoch, 3);
     }
 
     #[test]

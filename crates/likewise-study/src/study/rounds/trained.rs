@@ -43,6 +43,9 @@ pub(crate) struct Rounds<'a> {
     pub(crate) patience: usize,
     /// Effective rank below which learning stops as collapsed; 0: never.
     pub(crate) collapse: f64,
+    /// Rounds on the known labels alone before pseudo-labels join: none is kept, and patience
+    /// begins after them.
+    pub(crate) warm_up: usize,
     /// Which model will be asked for.
     pub(crate) wanted: Wanted,
     /// Rounds that learn from the beliefs of one model, where these are asked for again.
@@ -73,7 +76,7 @@ impl Trained {
         });
         self.models.insert(epoch, model);
         self.scores.push(validation);
-        self.models.prune(rounds.wanted, rounds.every, &self.scores);
+        self.models.prune(rounds, &self.scores);
         Ok(())
     }
 
@@ -90,10 +93,11 @@ impl Trained {
         let scores: Vec<f64> = (self.log.iter())
             .filter_map(|epoch| epoch.validation)
             .collect();
-        if rounds.patience > 0 && scores.len() == self.log.len() {
+        let warm = last.epoch > rounds.warm_up;
+        if rounds.patience > 0 && warm && scores.len() == self.log.len() {
             let better = |best, e| if scores[e] > scores[best] { e } else { best };
-            let best = (0..scores.len()).fold(0, better);
-            if last.epoch - best >= rounds.patience {
+            let best = (rounds.warm_up + 1..scores.len()).fold(0, better);
+            if last.epoch - best.max(rounds.warm_up) >= rounds.patience {
                 return Some(format!(
                     "training stopped after epoch {}: validation was best after epoch {best}",
                     last.epoch

@@ -10,7 +10,7 @@ use crate::Result;
 
 impl Row {
     /// Beliefs from the labels of a draw.
-    pub(crate) fn run(
+    pub(super) fn run(
         &self,
         data: &Prepared,
         labels: &Labels,

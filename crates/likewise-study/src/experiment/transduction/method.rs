@@ -41,14 +41,14 @@ pub(super) enum Kind {
 
 /// The value of a swept parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Setting {
-    pub(crate) parameter: String,
-    pub(crate) value: f64,
+pub(super) struct Setting {
+    pub(super) parameter: String,
+    pub(super) value: f64,
 }
 
 impl Row {
     /// The name and the method of a table of the experiment, with the setting in it.
-    pub(crate) fn parse(
+    pub(super) fn parse(
         table: &toml::Table,
         setting: Option<&Setting>,
     ) -> Result<(String, Self), String> {

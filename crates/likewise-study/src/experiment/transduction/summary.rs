@@ -2,10 +2,10 @@
 
 use likewise::eval::bootstrap::{Estimate, t_interval};
 
-use super::store::{Run, Store};
+use super::cells::{Run, Store};
 
 /// The mean of a column of a run with its 95 % t interval; the bare mean from one draw.
-pub(crate) fn mean(values: &[f64]) -> Option<Estimate> {
+pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     let value = values.iter().sum::<f64>() / values.len() as f64;
     let alone = (!values.is_empty()).then_some(Estimate {
         value,
@@ -16,7 +16,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<Estimate> {
 }
 
 /// The difference of accuracy `a - b`, paired by draw; `None` without two draws in common.
-pub(crate) fn paired(a: &Run, b: &Run) -> Option<Estimate> {
+pub(super) fn paired(a: &Run, b: &Run) -> Option<Estimate> {
     let of_b = |draw: &u64| b.draws.binary_search(draw).ok().map(|at| b.accuracy[at]);
     let pairs = a.draws.iter().zip(&a.accuracy);
     let differences: Vec<f64> = pairs
@@ -27,14 +27,14 @@ pub(crate) fn paired(a: &Run, b: &Run) -> Option<Estimate> {
 
 /// What an interval of a difference says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(super) enum Verdict {
     Better,
     Worse,
     Unclear,
 }
 
 /// Better or worse only where the interval leaves out 0.
-pub(crate) fn verdict(difference: &Estimate) -> Verdict {
+pub(super) fn verdict(difference: &Estimate) -> Verdict {
     if difference.low > 0.0 {
         Verdict::Better
     } else if difference.high < 0.0 {
@@ -46,18 +46,18 @@ pub(crate) fn verdict(difference: &Estimate) -> Verdict {
 
 /// How a method fared against another over several sets.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Record {
-    pub(crate) better: usize,
-    pub(crate) worse: usize,
-    pub(crate) unclear: usize,
+pub(super) struct Record {
+    pub(super) better: usize,
+    pub(super) worse: usize,
+    pub(super) unclear: usize,
     /// Mean difference over sets.
-    pub(crate) mean: f64,
+    pub(super) mean: f64,
     /// The set with the lowest difference.
-    pub(crate) worst: Option<(String, f64)>,
+    pub(super) worst: Option<(String, f64)>,
 }
 
 /// The record of `method` against `other`; `None` where they have no set in common.
-pub(crate) fn record(store: &Store, sets: &[&str], method: &str, other: &str) -> Option<Record> {
+pub(super) fn record(store: &Store, sets: &[&str], method: &str, other: &str) -> Option<Record> {
     let mut record = Record::default();
     for &set in sets {
         let difference = (store.run(set, method, None)).zip(store.run(set, other, None));
@@ -83,7 +83,7 @@ pub(crate) fn record(store: &Store, sets: &[&str], method: &str, other: &str) ->
 }
 
 /// The runs that no other one beats beyond its interval.
-pub(crate) fn best(runs: &[Option<&Run>]) -> Vec<bool> {
+pub(super) fn best(runs: &[Option<&Run>]) -> Vec<bool> {
     let beaten = |run: &Run| {
         let others = runs.iter().flatten();
         others

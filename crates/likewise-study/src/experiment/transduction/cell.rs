@@ -5,26 +5,27 @@ use likewise::{Beliefs, Labels, Monitor};
 use super::method::Row;
 use super::prepared::Prepared;
 use crate::Result;
+use crate::experiment::store::rounded;
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cell {
+pub(super) struct Cell {
     /// Share of all items whose pseudo-label is right, labeled ones included (eq. 36); those
     /// that no label reaches are wrong.
-    pub(crate) accuracy: f64,
+    pub(super) accuracy: f64,
     /// The same of the items whose label was hidden.
-    pub(crate) hidden: f64,
+    pub(super) hidden: f64,
     /// Share of the items that a label reaches.
-    pub(crate) reached: f64,
-    pub(crate) iterations: usize,
-    pub(crate) converged: bool,
+    pub(super) reached: f64,
+    pub(super) iterations: usize,
+    pub(super) converged: bool,
     /// Time of the propagation, without that of the graph.
-    pub(crate) seconds: f64,
+    pub(super) seconds: f64,
 }
 
 impl Cell {
     /// Runs the method.
-    pub(crate) fn run(
+    pub(super) fn run(
         row: &Row,
         data: &Prepared,
         labels: &Labels,
@@ -52,11 +53,6 @@ impl Cell {
             seconds,
         }
     }
-}
-
-/// To six digits: what is beyond tells nothing.
-pub(crate) fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }
 
 #[cfg(test)]

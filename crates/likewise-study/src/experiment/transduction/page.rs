@@ -5,19 +5,13 @@ use std::fmt::Write as _;
 
 use likewise::eval::bootstrap::Estimate;
 
-use super::definition::{Data, Experiment, LabelDraw, Method, Paper, Standardize};
-use super::store::{Run, Store, key};
+use super::cells::{Run, Store, key};
+use super::definition::{Data, Experiment, LabelDraw, Method, Standardize};
 use super::summary::{Verdict, best, mean, paired, record, verdict};
-
-/// A set that was left out, and why.
-#[derive(Debug)]
-pub(crate) struct Skipped {
-    pub(crate) name: String,
-    pub(crate) reason: String,
-}
+use crate::experiment::page::{Page, Skipped};
 
 /// The whole document.
-pub(crate) fn document(
+pub(super) fn document(
     experiment: &Experiment,
     store: &Store,
     skipped: &[Skipped],
@@ -25,9 +19,9 @@ pub(crate) fn document(
 ) -> String {
     let mut page = Page::default();
     page.head(
-        &experiment.title,
-        experiment.paper.as_ref(),
-        &experiment.protocol,
+        &experiment.head.title,
+        experiment.head.paper.as_ref(),
+        &experiment.head.protocol,
     );
     if figure {
         page.line("![Accuracy by parameter](figure.svg)");
@@ -50,70 +44,11 @@ pub(crate) fn document(
         }
         swept(&mut page, experiment, store, &sets);
     }
-    page.line(&experiment.reading);
+    page.line(&experiment.head.reading);
     printed(&mut page, experiment);
     settings(&mut page, experiment, store, skipped);
     times(&mut page, experiment, store);
     page.text
-}
-
-/// Paragraphs and tables with an empty line between them.
-#[derive(Default)]
-pub(super) struct Page {
-    pub(super) text: String,
-}
-
-impl Page {
-    /// Title, what is run again, and how.
-    pub(super) fn head(&mut self, title: &str, paper: Option<&Paper>, protocol: &str) {
-        self.line(&format!("# {title}"));
-        if let Some(paper) = paper {
-            self.line(&format!(
-                "{} of {}, run again by `likewise reproduce`.",
-                paper.table, paper.source
-            ));
-        }
-        self.line(protocol);
-    }
-
-    /// What was left out, and why.
-    pub(super) fn skipped(&mut self, skipped: &[Skipped]) {
-        if skipped.is_empty() {
-            return;
-        }
-        let mut text = String::from("Skipped:\n\n");
-        for Skipped { name, reason } in skipped {
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "- {name}: {reason}");
-        }
-        self.line(&text);
-    }
-
-    pub(super) fn line(&mut self, line: &str) {
-        let line = line.trim();
-        if line.is_empty() {
-            return;
-        }
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    /// The first row is the head.
-    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
-        let mut text = String::new();
-        for (number, row) in rows.iter().enumerate() {
-            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-            if number == 0 {
-                let _ = writeln!(text, "|---|{}", "---:|".repeat(row.len().saturating_sub(1)));
-            }
-        }
-        self.line(&text);
-    }
 }
 
 /// The methods that are not swept.
@@ -238,7 +173,7 @@ fn swept(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]
 }
 
 /// The swept parameters in the order of the experiment.
-pub(crate) fn parameters(experiment: &Experiment) -> Vec<String> {
+pub(super) fn parameters(experiment: &Experiment) -> Vec<String> {
     let mut parameters: Vec<String> = Vec::new();
     let rows = experiment.methods.iter().flat_map(|m| &m.rows);
     for setting in rows.filter_map(|(setting, _)| setting.as_ref()) {
@@ -250,7 +185,7 @@ pub(crate) fn parameters(experiment: &Experiment) -> Vec<String> {
 }
 
 /// All values of a parameter, ascending.
-pub(crate) fn values(experiment: &Experiment, parameter: &str) -> Vec<f64> {
+pub(super) fn values(experiment: &Experiment, parameter: &str) -> Vec<f64> {
     let rows = experiment.methods.iter().flat_map(|m| &m.rows);
     let settings = rows.filter_map(|(setting, _)| setting.as_ref());
     let of = settings.filter(|s| s.parameter == parameter);
@@ -338,7 +273,7 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
         "Graph: exact cosine neighbours, weights cos^{}, both directions summed. Labels are drawn \
          anew for each draw, whose number is the seed; the items of a cut set are drawn once, with \
          seed {}.",
-        experiment.gamma, experiment.seed
+        experiment.gamma, experiment.head.seed
     ));
     let mut text = String::new();
     for method in &experiment.methods {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::method::{Row, Setting};
-use crate::{Error, Result, usage};
+use crate::experiment::written::{Head, Paper, written};
+use crate::{Result, usage};
 
 /// A file as it is written.
 #[derive(Debug, Deserialize)]
@@ -56,22 +57,12 @@ enum Kind {
     Transduction,
 }
 
-/// Where the printed numbers stand.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Paper {
-    /// Authors, venue and year.
-    pub(crate) source: String,
-    /// The table or figure.
-    pub(crate) table: String,
-}
-
 /// One row as it is printed: method -> number.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PaperRow {
-    pub(crate) name: String,
-    pub(crate) values: BTreeMap<String, String>,
+pub(super) struct PaperRow {
+    pub(super) name: String,
+    pub(super) values: BTreeMap<String, String>,
 }
 
 /// A parameter that takes several values, one after the other.
@@ -89,43 +80,43 @@ struct Sweep {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Data {
     /// Name of the row.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// File or folder, below one of the folders of data.
-    pub(crate) file: PathBuf,
+    pub(super) file: PathBuf,
     /// The feature matrix, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) view: Option<String>,
+    pub(super) view: Option<String>,
     /// File of the labels, where they stand elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) labels: Option<PathBuf>,
+    pub(super) labels: Option<PathBuf>,
     /// Weights of the network that turns images into features; the file is then a folder or a
     /// .tar of images, squeezed into its square.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) encoder: Option<PathBuf>,
+    pub(super) encoder: Option<PathBuf>,
     /// Sets of a group stand in one table.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) group: Option<String>,
+    pub(super) group: Option<String>,
     #[serde(default)]
-    pub(crate) standardize: Standardize,
+    pub(super) standardize: Standardize,
     /// The largest class over the smallest: classes are cut to sizes that fall
     /// geometrically.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) imbalance: Option<f64>,
+    pub(super) imbalance: Option<f64>,
     /// Most items: the same share of each class, rounded down, but one at least.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) max_items: Option<NonZeroUsize>,
+    pub(super) max_items: Option<NonZeroUsize>,
     #[serde(default)]
-    pub(crate) label_draw: LabelDraw,
+    pub(super) label_draw: LabelDraw,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) k: Option<NonZeroUsize>,
+    pub(super) k: Option<NonZeroUsize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) first_draw: Option<u64>,
+    pub(super) first_draw: Option<u64>,
 }
 
 /// What is done to the columns of the features.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Standardize {
+pub(super) enum Standardize {
     /// Nothing.
     #[default]
     None,
@@ -136,7 +127,7 @@ pub(crate) enum Standardize {
 /// How the items that show their label are drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum LabelDraw {
+pub(super) enum LabelDraw {
     /// So many of each class.
     #[default]
     Class,
@@ -146,48 +137,26 @@ pub(crate) enum LabelDraw {
 
 /// One column: a method with all values of its sweeps.
 #[derive(Debug, Clone)]
-pub(crate) struct Method {
-    pub(crate) name: String,
+pub(super) struct Method {
+    pub(super) name: String,
     /// One without a setting where nothing is swept.
-    pub(crate) rows: Vec<(Option<Setting>, Row)>,
+    pub(super) rows: Vec<(Option<Setting>, Row)>,
 }
 
 /// An experiment that was read and checked.
 #[derive(Debug)]
 pub(crate) struct Experiment {
-    /// SHA-256 of the file.
-    pub(crate) sha256: String,
-    pub(crate) title: String,
-    pub(crate) paper: Option<Paper>,
-    pub(crate) protocol: String,
-    pub(crate) reading: String,
-    pub(crate) seed: u64,
-    pub(crate) labels_per_class: NonZeroUsize,
-    pub(crate) draws: NonZeroUsize,
-    pub(crate) first_draw: u64,
-    pub(crate) k: NonZeroUsize,
-    pub(crate) gamma: f64,
+    pub(super) head: Head,
+    pub(super) labels_per_class: NonZeroUsize,
+    pub(super) draws: NonZeroUsize,
+    pub(super) first_draw: u64,
+    pub(super) k: NonZeroUsize,
+    pub(super) gamma: f64,
     /// Methods that the others are compared with.
-    pub(crate) compare: Vec<String>,
-    pub(crate) data: Vec<Data>,
-    pub(crate) methods: Vec<Method>,
-    pub(crate) paper_rows: Vec<PaperRow>,
-}
-
-/// What a file says, and the name of a place in it: the file and the line.
-pub(super) fn written<W: serde::de::DeserializeOwned>(
-    path: &Path,
-) -> Result<(W, impl Fn(usize) -> String), Error> {
-    let text = likewise_io::read_text(path, crate::text::MOST)?;
-    let written = toml::from_str(&text).map_err(|e| {
-        let wrong = crate::text::wrong_toml(&e, &text);
-        usage(format!("{}: {wrong}", path.display()))
-    })?;
-    let at = move |start: usize| {
-        let line = text.get(..start).map_or(0, |t| t.matches('\n').count()) + 1;
-        format!("{}:{line}", path.display())
-    };
-    Ok((written, at))
+    pub(super) compare: Vec<String>,
+    pub(super) data: Vec<Data>,
+    pub(super) methods: Vec<Method>,
+    pub(super) paper_rows: Vec<PaperRow>,
 }
 
 impl Experiment {
@@ -195,24 +164,24 @@ impl Experiment {
     ///
     /// Fails with the line of what is wrong: an unknown field, method or parameter, a name
     /// that stands twice, a sweep or a comparison of a method that is not there.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub(super) fn read(path: &Path) -> Result<Self> {
         let (written, at) = written::<Written>(path)?;
         written.check(likewise_io::digest(path)?, &at)
     }
 
     /// The draws of a data set.
-    pub(crate) fn draws_of(&self, data: &Data, draws: usize) -> std::ops::Range<u64> {
+    pub(super) fn draws_of(&self, data: &Data, draws: usize) -> std::ops::Range<u64> {
         let first = data.first_draw.unwrap_or(self.first_draw);
         first..first + draws as u64
     }
 
     /// Neighbours an item in the graph of a data set.
-    pub(crate) fn k_of(&self, data: &Data) -> usize {
+    pub(super) fn k_of(&self, data: &Data) -> usize {
         data.k.unwrap_or(self.k).get()
     }
 
     /// The groups in the order of their first set.
-    pub(crate) fn groups(&self) -> Vec<Option<&str>> {
+    pub(super) fn groups(&self) -> Vec<Option<&str>> {
         let mut groups = Vec::new();
         for data in &self.data {
             let group = data.group.as_deref();
@@ -294,12 +263,14 @@ impl Written {
             )));
         }
         Ok(Experiment {
-            sha256,
-            title: self.title,
-            paper: self.paper,
-            protocol: self.protocol,
-            reading: self.reading,
-            seed: self.seed,
+            head: Head {
+                sha256,
+                title: self.title,
+                paper: self.paper,
+                protocol: self.protocol,
+                reading: self.reading,
+                seed: self.seed,
+            },
             labels_per_class: self.labels_per_class,
             draws: self.draws,
             first_draw: self.first_draw,

@@ -7,9 +7,9 @@
 use likewise::eval::bootstrap::Estimate;
 use plotters::prelude::*;
 
+use super::cells::Store;
 use super::definition::{Data, Experiment};
-use super::markdown::{parameters, values};
-use super::store::Store;
+use super::page::{parameters, values};
 use super::summary::mean;
 use crate::{Result, failed};
 
@@ -43,7 +43,7 @@ struct Panel {
 }
 
 /// The figure, or nothing where nothing is swept.
-pub(crate) fn svg(experiment: &Experiment, store: &Store) -> Result<Option<String>> {
+pub(super) fn svg(experiment: &Experiment, store: &Store) -> Result<Option<String>> {
     let panels: Vec<Panel> = (parameters(experiment).iter())
         .flat_map(|parameter| {
             let sets = experiment.data.iter();

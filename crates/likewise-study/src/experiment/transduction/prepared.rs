@@ -1,10 +1,9 @@
 //! A data set as an experiment uses it: found, cut to size, and made into a graph.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
-use likewise::error::Hint;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::neighbor::{Exact, Neighbors};
 use likewise::{Graph, Labels, seed};
@@ -15,42 +14,25 @@ use super::data_record::DataRecord;
 use super::definition::{Data, Experiment, LabelDraw, Standardize};
 use crate::environment::Environment;
 use crate::source::{self, ReadAs, Source};
-use crate::{Error, Result, failed};
+use crate::{Result, failed};
 
 /// A data set, ready for its draws.
-pub(crate) struct Prepared {
-    pub(crate) graph: Graph,
-    pub(crate) neighbors: Neighbors,
-    pub(crate) truth: Labels,
-    pub(crate) record: DataRecord,
+pub(super) struct Prepared {
+    pub(super) graph: Graph,
+    pub(super) neighbors: Neighbors,
+    pub(super) truth: Labels,
+    pub(super) record: DataRecord,
     /// Seconds that the graph took.
-    pub(crate) seconds: f64,
+    pub(super) seconds: f64,
     gamma: f64,
     mutual: OnceCell<Graph>,
-}
-
-/// That no data set of an experiment is in any of the folders.
-pub(crate) fn none_here(experiment: &Path, folders: &[PathBuf]) -> Error {
-    let looked: Vec<String> = folders.iter().map(|p| p.display().to_string()).collect();
-    let message = format!(
-        "{}: none of its data is here; looked in {}",
-        experiment.display(),
-        looked.join(", ")
-    );
-    failed(message).hint(Hint::NameData)
-}
-
-/// The place of a file of an experiment.
-pub(crate) fn find(file: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
-    let places = folders.iter().map(|folder| folder.join(file));
-    places.into_iter().find(|place| place.exists())
 }
 
 impl Prepared {
     /// Reads the data set at `path` and builds its graph.
     ///
     /// Items without a known class are left out, since nothing can be measured on them.
-    pub(crate) fn read(
+    pub(super) fn read(
         path: &Path,
         (labels, encoder): (Option<&Path>, Option<&Path>),
         data: &Data,
@@ -72,7 +54,7 @@ impl Prepared {
             truth[i].class().is_some() && view.present.as_ref().is_none_or(|present| present[i])
         };
         let rows: Vec<usize> = (0..collection.len()).filter(usable).collect();
-        let kept = chosen(&truth.select(&rows), data, experiment.seed);
+        let kept = chosen(&truth.select(&rows), data, experiment.head.seed);
         let rows: Vec<usize> = kept.into_iter().map(|i| rows[i]).collect();
         let truth = truth.select(&rows).compact().0;
         let mut x = view.matrix.select(Axis(0), &rows);
@@ -94,7 +76,7 @@ impl Prepared {
                 labels_per_class: experiment.labels_per_class.get(),
                 k,
                 gamma,
-                seed: experiment.seed,
+                seed: experiment.head.seed,
                 items: graph.n(),
                 classes: sizes.len(),
                 smallest: sizes.iter().copied().min().unwrap_or(0),
@@ -110,7 +92,7 @@ impl Prepared {
     }
 
     /// The graph of mutual neighbours.
-    pub(crate) fn mutual(&self) -> Result<&Graph> {
+    pub(super) fn mutual(&self) -> Result<&Graph> {
         if self.mutual.get().is_none() {
             let rule = KnnGraph::new()
                 .gamma(self.gamma)
@@ -122,7 +104,7 @@ impl Prepared {
     }
 
     /// The labels that a draw shows.
-    pub(crate) fn visible(&self, per_class: usize, draw: u64) -> Labels {
+    pub(super) fn visible(&self, per_class: usize, draw: u64) -> Labels {
         match self.record.definition.label_draw {
             LabelDraw::Class => self.truth.draw(per_class, draw),
             LabelDraw::Random => random(&self.truth, per_class, draw),
