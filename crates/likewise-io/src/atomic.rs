@@ -72,6 +72,40 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
+/// Makes a folder, and those above it, where it is not there. Of a symbolic link the folder
+/// that it leads to is made, and the link stays.
+///
+/// Fails with the path where something else stands there, or nothing may be made.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a/b");
+/// likewise_io::atomic::make_folder(&path)?;
+/// likewise_io::atomic::make_folder(&path)?;
+/// assert!(path.is_dir());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn make_folder(path: &Path) -> Result<()> {
+    let make = || {
+        let mut end = path.to_owned();
+        for _ in 0..LINKS {
+            match std::fs::read_link(&end) {
+                Ok(target) => end = folder_of(&end).join(target),
+                Err(_) if end.exists() && !end.is_dir() => {
+                    return Err(Error::parameter("this is a file; name a folder"));
+                }
+                Err(_) => return Ok(std::fs::create_dir_all(&end)?),
+            }
+        }
+        Err(circle())
+    };
+    make().map_err(|e| e.within(path.display()))
+}
+
+fn circle() -> Error {
+    Error::parameter("a circle of symbolic links; remove it")
+}
+
 /// Where the bytes go.
 enum Place {
     /// A file, with its links resolved, and what stands there now.
@@ -116,7 +150,7 @@ fn place(path: &Path) -> Result<Place> {
         }
         links += 1;
         if links > LINKS {
-            return Err(Error::parameter("a circle of symbolic links; remove it"));
+            return Err(circle());
         }
         path = folder_of(&path).join(target);
     }
@@ -324,6 +358,13 @@ mod tests {
             assert!(at("dangling").is_symlink());
             symlink("round", at("round")).unwrap();
             assert!(note(&at("round"), "").is_err());
+            let said = make_folder(&at("round")).unwrap_err().to_string();
+            assert!(said.contains("circle"), "{said}");
+            symlink("sub/new", at("to come")).unwrap();
+            make_folder(&at("to come")).unwrap();
+            assert!(at("sub/new").is_dir() && at("to come").is_symlink());
+            let said = make_folder(&at("first")).unwrap_err().to_string();
+            assert!(said.contains("this is a file"), "{said}");
             symlink("sub", at("folder")).unwrap();
             let said = note(&at("folder"), "").unwrap_err().to_string();
             assert!(said.contains("a folder"), "{said}");

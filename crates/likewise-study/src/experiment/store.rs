@@ -285,8 +285,7 @@ impl Files<'_> {
         runs: &[R],
         done: impl Fn(&mut R) -> &mut serde_json::Value,
     ) -> Result<()> {
-        std::fs::create_dir_all(self.folder)
-            .map_err(|e| failed(format!("{}: {e}", self.folder.display())))?;
+        likewise_io::atomic::make_folder(self.folder)?;
         let data = lines(data.iter().map(|(name, record)| {
             let name = serde_json::to_string(name)?;
             Ok(format!("{name}: {}", serde_json::to_string(record)?))
