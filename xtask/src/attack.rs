@@ -32,6 +32,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::cargo::cargo;
 use crate::data::Result;
+pub(crate) use data::npy_head;
 use kind::{Attack, Kind};
 use place::Place;
 use process::{Limits, Outcome, Verdict};

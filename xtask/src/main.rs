@@ -7,6 +7,7 @@ mod claims;
 mod data;
 mod deny;
 mod flags;
+mod memory;
 mod notices;
 mod packages;
 mod results;
@@ -27,6 +28,7 @@ fuzz    builds the fuzz targets of the readers
 flags   messages of the libraries that speak of flags of the command
 claims  figures of README.md and docs/, looked up in the results that they come from
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
+memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Some("claims") => clean(claims::claims()),
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
+        Some("memory") => clean(memory::memory(rest)),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),

@@ -244,6 +244,9 @@ pub(crate) struct Doctor {
     pub(crate) k: usize,
 }
 
+/// Share of the true neighbours that an approximate search finds, unless another is asked for.
+const RECALL: f64 = 0.95;
+
 /// How the graph is built.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct GraphFlags {
@@ -257,8 +260,9 @@ pub(crate) struct GraphFlags {
     #[arg(long)]
     pub(crate) approx: bool,
     /// Least share of the true neighbours to find (with --approx), measured on a sample.
-    #[arg(long, default_value_t = 0.95, value_name = "R")]
-    pub(crate) recall: f64,
+    /// Default: 0.95.
+    #[arg(long, value_name = "R")]
+    pub(crate) recall: Option<f64>,
     /// Take the mean of the columns off first, as fit does: where all items point the same way
     /// (see doctor), their cosines tell little apart.
     #[arg(long)]
@@ -274,6 +278,18 @@ pub(crate) struct GraphFlags {
 }
 
 impl GraphFlags {
+    /// Fails on a flag that has no effect without another.
+    pub(crate) fn check(&self) -> likewise::Result<()> {
+        if self.recall.is_some() && !self.approx {
+            return Err(likewise::Error::new(
+                likewise::ErrorKind::Parameter,
+                "--recall has no effect without --approx: the exact search finds all neighbours; \
+                 add --approx, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
     /// How the graph is built.
     pub(crate) fn settings(&self, seed: u64) -> Settings {
         Settings {
@@ -287,7 +303,7 @@ impl GraphFlags {
                     Some(SymmetrizeName::Mean) => Symmetrize::Mean,
                 }),
             center: self.center,
-            approximate: self.approx.then_some(self.recall),
+            approximate: (self.approx).then_some(self.recall.unwrap_or(RECALL)),
             precision: match self.precision {
                 PrecisionName::Auto => Precision::Auto,
                 PrecisionName::F32 => Precision::F32,
@@ -623,9 +639,10 @@ pub(crate) struct Index {
     /// Where the index goes. Default: index/ in the run's folder.
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Neighbours at which recall against exact search is measured.
-    #[arg(short, default_value_t = 10, value_name = "K")]
-    pub(crate) k: usize,
+    /// Neighbours at which recall against exact search is measured. Default: 10, or all of
+    /// fewer items.
+    #[arg(short, value_name = "K")]
+    pub(crate) k: Option<usize>,
 }
 
 /// `likewise search`

@@ -270,6 +270,39 @@ fn neighbours_out_of_range() {
         );
         fs::remove_dir_all(scene.path("run")).ok();
     }
+    for k in ["0", "61", "99999999"] {
+        let index = ["index", "good.npy", "-k", k, "-o", "i"];
+        scene.refuses(&index, 2, &["k = ", k, "must be at"]);
+    }
+}
+
+#[test]
+fn a_flag_without_effect() {
+    let scene = Scene::new();
+    let graph = ["graph", "good.npy", "-k", "5", "--recall", "0.9"];
+    scene.refuses(
+        &[&graph[..], &["-o", "g.npz"]].concat(),
+        2,
+        &["--recall", "--approx"],
+    );
+    scene.refuses(
+        &[&graph[..], &["--dry-run"]].concat(),
+        2,
+        &["--recall", "--approx"],
+    );
+    let propagate = [
+        "propagate",
+        "good.npy",
+        "--labels",
+        "good.csv",
+        "-k",
+        "5",
+        "--recall",
+        "0.9",
+        "-o",
+        "b.npz",
+    ];
+    scene.refuses(&propagate, 2, &["--recall", "--approx"]);
 }
 
 #[test]

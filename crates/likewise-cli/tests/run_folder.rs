@@ -339,6 +339,52 @@ fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
     assert!(said.contains("model.safetensors"), "{said}");
 }
 
+#[test]
+fn an_index_replaces_its_own_file_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let file = at.join("i/hnsw.usearch");
+    let index = |kind: &'static str| ["index", "x.npy", "-o", "i", "-q", "--kind", kind];
+    succeeds(at, &index("flat"));
+    fs::write(&file, "mine").unwrap();
+    for kind in ["flat", "hnsw"] {
+        let said = fails(at, &index(kind), 2);
+        assert!(
+            said.contains("hnsw.usearch") && said.contains("move it"),
+            "{said}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), b"mine");
+    }
+    fs::remove_file(&file).unwrap();
+    succeeds(at, &index("hnsw"));
+    let first = fs::read(&file).unwrap();
+    // Killed between the new card and the new file: the old one is known all the same.
+    succeeds(at, &index("flat"));
+    assert!(!file.exists());
+    fs::write(&file, first).unwrap();
+    succeeds(at, &index("hnsw"));
+    assert!(file.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_followed_to_a_new_folder_or_file() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    for (name, target) in [("i", "new index"), ("run", "new run"), ("g.npz", "graph")] {
+        symlink(target, at.join(name)).unwrap();
+    }
+    succeeds(at, &["index", "x.npy", "-o", "i", "-q"]);
+    assert!(at.join("new index/index.json").exists());
+    succeeds(at, &["graph", "x.npy", "-k", "5", "-o", "g.npz", "-q"]);
+    assert!(at.join("graph").is_file());
+    succeeds(at, &fit("1", &[]));
+    assert!(at.join("new run/run.json").exists() && at.join("run").is_symlink());
+}
+
 #[cfg(unix)]
 #[test]
 fn what_stands_in_the_standard_output_already_stays() {
@@ -412,6 +458,20 @@ fn a_fit_that_is_told_to_end_keeps_its_trainings() {
     );
     let said = fails(at, &["search", "run", "--id", "1"], 1);
     assert!(said.contains("not finished"), "{said}");
+    // A file that is not as it was written is named, and what to do about it.
+    for file in fs::read_dir(&kept).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    let said = fails(at, &fit("2000", &["--resume"]), 1);
+    assert!(
+        said.starts_with("error: run/checkpoints")
+            && said.contains("damaged")
+            && said.contains("delete it"),
+        "{said}"
+    );
     succeeds(at, &fit("1", &["--overwrite"]));
     assert!(!kept.exists());
 }

@@ -41,6 +41,36 @@ pub(crate) fn read_held(path: &Path, max_pixels: u64) -> Result<(RgbImage, Held<
     image.map_err(|e| e.within(path.display()))
 }
 
+/// Bytes that decoding the image in this file takes at most; only its head is looked at.
+///
+/// For estimates: 0 where it cannot be read, which decoding will say.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.ppm");
+/// std::fs::write(&path, b"P5 2 1 255\n\x00\xff")?;
+/// assert!(likewise_image::decode::memory(&path) >= 6);
+/// assert_eq!(likewise_image::decode::memory(folder.path()), 0);
+/// # Ok::<(), likewise_image::Error>(())
+/// ```
+pub fn memory(path: impl AsRef<Path>) -> u64 {
+    let mut needed = 0;
+    // It stops where it asks for room, before anything is unpacked.
+    let ask = |_, need: u64| {
+        needed = need;
+        Err(Error::new(ErrorKind::Cancelled, "only the head is wanted"))
+    };
+    let Ok(bytes) = read_bytes(path.as_ref(), MAX_PIXELS) else {
+        return 0;
+    };
+    let _ = match image::guess_format(&bytes) {
+        Ok(ImageFormat::Jpeg) => jpeg(&bytes, ask).map(drop),
+        Ok(other) => all_else(&bytes, other, MAX_PIXELS, ask).map(drop),
+        Err(_) => Ok(()),
+    };
+    needed.saturating_add(bytes.len() as u64)
+}
+
 /// Opens a file, unless it is longer than any image of `max_pixels`, or no regular file.
 pub(crate) fn open(path: &Path, max_pixels: u64) -> Result<(File, u64)> {
     let most = max_pixels.saturating_mul(WIDEST_PIXEL) + (1 << 24);

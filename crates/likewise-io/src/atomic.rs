@@ -1,5 +1,7 @@
 //! Files that are either complete or not there.
 
+mod part;
+
 use std::fs::{File, Metadata};
 use std::io::{BufWriter, Seek};
 use std::path::{Path, PathBuf};
@@ -15,7 +17,9 @@ const LINKS: usize = 40;
 /// The bytes go to a temporary file in the same folder, are flushed and synced to the
 /// device, and only then take the name `path`, replacing an older file, whose permissions
 /// are kept. When `fill` or a write fails, the temporary file is removed and an older file
-/// stays as it was. The folder must exist. Not for appending.
+/// stays as it was. A writer that is killed leaves its temporary file, `.NAME.` with twelve
+/// letters or digits and `.part`; the next one to write `path` removes it, but none that
+/// another process is writing. The folder must exist, and is listed once. Not for appending.
 ///
 /// What stands at `path` decides: of a symbolic link the target is written, also one that is
 /// not there yet, and the link stays. A pipe or a device such as `/dev/null` gets the
@@ -68,6 +72,40 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
+/// Makes a folder, and those above it, where it is not there. Of a symbolic link the folder
+/// that it leads to is made, and the link stays.
+///
+/// Fails with the path where something else stands there, or nothing may be made.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a/b");
+/// likewise_io::atomic::make_folder(&path)?;
+/// likewise_io::atomic::make_folder(&path)?;
+/// assert!(path.is_dir());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn make_folder(path: &Path) -> Result<()> {
+    let make = || {
+        let mut end = path.to_owned();
+        for _ in 0..LINKS {
+            match std::fs::read_link(&end) {
+                Ok(target) => end = folder_of(&end).join(target),
+                Err(_) if end.exists() && !end.is_dir() => {
+                    return Err(Error::parameter("this is a file; name a folder"));
+                }
+                Err(_) => return Ok(std::fs::create_dir_all(&end)?),
+            }
+        }
+        Err(circle())
+    };
+    make().map_err(|e| e.within(path.display()))
+}
+
+fn circle() -> Error {
+    Error::parameter("a circle of symbolic links; remove it")
+}
+
 /// Where the bytes go.
 enum Place {
     /// A file, with its links resolved, and what stands there now.
@@ -112,7 +150,7 @@ fn place(path: &Path) -> Result<Place> {
         }
         links += 1;
         if links > LINKS {
-            return Err(Error::parameter("a circle of symbolic links; remove it"));
+            return Err(circle());
         }
         path = folder_of(&path).join(target);
     }
@@ -152,25 +190,18 @@ fn replace(
     fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
     let folder = folder_of(path);
-    let mut builder = tempfile::Builder::new();
-    let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(path.file_name().unwrap_or_default());
-    prefix.push(".");
-    builder.prefix(&prefix).suffix(".part");
-    // The default is readable by the owner alone; a result is an ordinary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let temporary = builder.tempfile_in(folder).map_err(|e| {
-        Error::from(e).within(format!("cannot write into folder {}", folder.display()))
-    })?;
-    let (file, place) = temporary.into_parts();
+    part::sweep(folder, path);
+    let (file, place) = part::make(folder, path)?;
     // What only its owner could read must not become readable to all. Not every file system
     // has permissions.
     if let Some(old) = old {
         let _ = file.set_permissions(old.permissions());
     }
-    filled(file, fill)?.sync_all()?;
+    let file = filled(file, fill)?;
+    file.sync_all()?;
     place.persist(path).map_err(|e| e.error)?;
+    // Held so long: no other writer takes it for a leftover.
+    drop(file);
     // The new name itself must reach the device too; not every file system can be asked.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
@@ -327,6 +358,13 @@ mod tests {
             assert!(at("dangling").is_symlink());
             symlink("round", at("round")).unwrap();
             assert!(note(&at("round"), "").is_err());
+            let said = make_folder(&at("round")).unwrap_err().to_string();
+            assert!(said.contains("circle"), "{said}");
+            symlink("sub/new", at("to come")).unwrap();
+            make_folder(&at("to come")).unwrap();
+            assert!(at("sub/new").is_dir() && at("to come").is_symlink());
+            let said = make_folder(&at("first")).unwrap_err().to_string();
+            assert!(said.contains("this is a file"), "{said}");
             symlink("sub", at("folder")).unwrap();
             let said = note(&at("folder"), "").unwrap_err().to_string();
             assert!(said.contains("a folder"), "{said}");

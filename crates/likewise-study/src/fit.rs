@@ -328,8 +328,7 @@ pub fn estimate(
     let step = 30.0 * train.batch as f64 * rank * 256.0;
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
-    shape
-        .read()
+    training(shape, recipe)
         .resident(8.0 * n * d + 8.0 * n * rank)
         .graph(n, rank, k)
         .stage(8.0 * n * d, 4.0 * n * d * d)
@@ -340,6 +339,23 @@ pub fn estimate(
         )
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// The features in memory and, where a network is trained on images, what that takes beside them.
+fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
+    let read = shape.read();
+    let (Some(config), true) = (recipe.encoder(), shape.making > 0.0) else {
+        return read;
+    };
+    let gradient = recipe.learner.gradient();
+    let batch = gradient.map_or(1, |gradient| gradient.train.batch);
+    let step = config.memory_to_train(batch, recipe.rounds.epochs);
+    // Images are kept in bytes, higher or wider than the square that is cut out of them.
+    let input = config.input();
+    let kept = 2.0 * 3.0 * shape.items * (input.height * input.width) as f64;
+    let network = step.max(config.memory_to_embed()) as f64;
+    read.resident(kept.min(Trained::ROOM as f64))
+        .stage(shape.decoding + network, 0.0)
 }
 
 /// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.

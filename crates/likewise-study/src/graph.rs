@@ -93,17 +93,24 @@ pub struct DataShape {
     pub columns: f64,
     /// Columns of all views together.
     pub all_columns: f64,
+    /// Bytes that are held for a while as features are made of images, by decoding and by the
+    /// network; 0 for other data.
+    pub making: f64,
+    /// Bytes of decoding alone.
+    pub decoding: f64,
 }
 
 impl DataShape {
     /// Looks at the data without reading the features.
     pub fn of(source: &Source, at: &Environment) -> Result<Self> {
-        let shape = source.shape(at)?;
+        let (shape, making) = source.shape_and_making(at)?;
         let columns = shape.views.iter().map(|&(_, d)| d);
         Ok(Self {
             items: shape.items as f64,
             columns: columns.clone().max().unwrap_or(0) as f64,
             all_columns: columns.sum::<usize>() as f64,
+            making: making.decoding + making.network,
+            decoding: making.decoding,
         })
     }
 
@@ -114,7 +121,8 @@ impl DataShape {
 
     /// The features in memory, and a copy of the view that is worked on.
     pub fn read(&self) -> Estimate {
-        Estimate::new().resident(4.0 * self.items * (self.all_columns + self.columns))
+        let features = 4.0 * self.items * (self.all_columns + self.columns);
+        Estimate::new().resident(features).stage(self.making, 0.0)
     }
 
     /// Adds the graph to an estimate.

@@ -6,8 +6,10 @@ use std::fmt::Write;
 
 /// Longest name that is shown whole, characters.
 const NAME: usize = 200;
-/// Longest message.
-const MESSAGE: usize = 4000;
+/// Longest message that is shown whole; of a longer one so much is, half from each end.
+const MESSAGE: usize = 2000;
+/// What stands for what was left out of the middle.
+const GAP: &str = " ... ";
 
 /// Whether a terminal acts on this character in place of showing it.
 fn acts(c: char) -> bool {
@@ -38,14 +40,26 @@ fn cut(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// The same without the middle: a message begins with where, and ends with what to do.
+fn shortened(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= most {
+        return text;
+    }
+    // Beyond the last character there is only the end.
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (&text[..at(most / 2)], &text[at(length - most / 2)..]);
+    Cow::Owned([head, GAP, tail].concat())
+}
+
 /// A name out of the data: an id, a class, a file.
 pub fn name(text: &str) -> Cow<'_, str> {
     cut(escaped(text, |_| false), NAME)
 }
 
-/// A message of one line.
+/// A message of one line. Of a long one the middle is left out.
 pub fn message(text: &str) -> Cow<'_, str> {
-    cut(escaped(text, |_| false), MESSAGE)
+    shortened(escaped(text, |_| false), MESSAGE)
 }
 
 /// One line of a result, however long.
@@ -110,6 +124,16 @@ mod tests {
     fn a_long_name_is_cut() {
         let long = "é".repeat(16_384);
         assert_eq!(name(&long).chars().count(), NAME + 3);
-        assert_eq!(message(&long).chars().count(), MESSAGE + 3);
+    }
+
+    #[test]
+    fn a_long_message_keeps_both_ends() {
+        let long = format!("items.csv: {}; give another file", "é".repeat(16_384));
+        let shown = message(&long);
+        assert_eq!(shown.chars().count(), MESSAGE + GAP.len());
+        assert!(shown.starts_with("items.csv: éé"));
+        assert!(shown.ends_with("éé; give another file"));
+        let whole = "é".repeat(MESSAGE);
+        assert_eq!(message(&whole), whole);
     }
 }

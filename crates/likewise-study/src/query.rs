@@ -9,12 +9,16 @@ use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
+use crate::graph::DataShape;
 use crate::run_folder::RunFolder;
 use crate::source::{self, ReadAs, Source, Trained};
 use crate::{Result, failed, usage};
 
 /// How the files of a run call items that are known to be none of the classes.
 const OUTSIDE: &str = "outside";
+
+/// Bytes of one item among the answers, with its words.
+const ANSWER: f64 = 200.0;
 
 /// One answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,7 +78,16 @@ pub fn search(
     let needed = Estimate::new().resident(200.0 * n);
     let needed = match query {
         Query::Id(_) => needed,
-        Query::Data(_) => needed.search(kind, n, d),
+        Query::Data(source) => {
+            let asks = DataShape::of(source, at)?;
+            // What the queries are made of goes; they and their answers stay.
+            let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
+            let answers = ANSWER * (k as f64).min(n);
+            needed
+                .resident(asks.items * (4.0 * d + answers))
+                .stage(features + asks.making, 0.0)
+                .search(kind, n, d)
+        }
     };
     needed.check(at.max_memory)?;
     let items = run.items()?;
@@ -140,13 +153,16 @@ pub fn embedded(
     at: &Environment,
 ) -> Result<(Vec<String>, Array2<f32>)> {
     let (model, config) = (run.model()?, run.config()?);
-    let shape = source.shape(at)?;
-    let n = shape.items as f64;
-    let columns: f64 = shape.views.iter().map(|&(_, d)| d as f64).sum();
-    // The features, a copy of the view, and the embeddings.
-    let needed = Estimate::new().resident(8.0 * n * columns);
-    let needed = needed.resident(4.0 * n * model.output_dim() as f64);
-    needed.check(at.max_memory)?;
+    let shape = DataShape::of(source, at)?;
+    let needed = match &model {
+        Model::Network(network) if source.is_images() => {
+            let held = network.config.memory_to_embed() as f64;
+            Estimate::new().stage(shape.decoding + held, 0.0)
+        }
+        _ => shape.read(),
+    };
+    let rows = 4.0 * shape.items * model.output_dim() as f64;
+    needed.resident(rows).check(at.max_memory)?;
     let place = source.path().display();
     if let (Model::Network(network), true) = (&model, source.is_images()) {
         return of_images(network, source, at).map_err(|e| e.within(place));

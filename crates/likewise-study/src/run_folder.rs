@@ -52,6 +52,10 @@ pub struct IndexCard {
     pub effort: Option<usize>,
     /// Digest of the index file; none for `flat`, which has no file.
     pub sha256: Option<String>,
+    /// Digest of the index file that stood here before, where another takes its place: a writer
+    /// that is killed in between leaves it, and it is ours all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<String>,
     /// What tells the embeddings that it was built of from others; none outside of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<String>,
@@ -372,23 +376,9 @@ pub fn write_index(
     seed: u64,
     monitor: &Monitor,
 ) -> Result<IndexCard> {
-    let card = folder.join("index.json");
-    let foreign = |path: &Path| {
-        usage(format!(
-            "{}: not of an index of ours; name another folder",
-            path.display()
-        ))
-    };
-    if !card.exists() && folder.join(HNSW_FILE).exists() {
-        return Err(foreign(&folder.join(HNSW_FILE)));
-    }
-    if card.exists() {
-        let text = likewise_io::read_file(&card, crate::text::MOST)?;
-        if serde_json::from_slice::<IndexCard>(&text).is_err() {
-            return Err(foreign(&card));
-        }
-    }
-    std::fs::create_dir_all(folder).map_err(|e| failed(format!("{}: {e}", folder.display())))?;
+    // Before the work, which takes a while.
+    old_index(folder)?;
+    atomic::make_folder(folder)?;
     let n = embeddings.nrows();
     let mut card = IndexCard {
         kind: "flat".into(),
@@ -398,8 +388,10 @@ pub fn write_index(
         recall: 1.0,
         effort: None,
         sha256: None,
+        replaced: None,
         embeddings: of_run.map(parts::mark).transpose()?,
     };
+    let mut bytes = Vec::new();
     if kind == IndexKind::Hnsw {
         let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
         let mut rng = seed::stream(seed, "recall sample");
@@ -418,21 +410,55 @@ pub fn write_index(
         let queries = embeddings.select(Axis(0), &measure);
         card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
         card.kind = "hnsw".into();
-        let bytes = index.to_bytes()?;
-        let path = folder.join(HNSW_FILE);
-        atomic::write(&path, |file| Ok(file.write_all(&bytes)?))?;
-        card.sha256 = Some(likewise_io::digest(&path)?);
+        bytes = index.to_bytes()?;
+        let digest = likewise_io::digest_parts(std::iter::once(bytes.as_slice()));
+        card.sha256 = Some(digest);
     }
+    card.replaced = old_index(folder)?.filter(|old| card.sha256.as_ref() != Some(old));
     let mut json = serde_json::to_string_pretty(&card).map_err(no_json)?;
     json.push('\n');
+    // First the card: it knows the old file and the new one, so that either is known for ours.
     atomic::write(folder.join("index.json"), |file| {
         Ok(file.write_all(json.as_bytes())?)
     })?;
-    if card.sha256.is_none() {
-        // One of an older index; where it stays it is not read.
-        let _ = std::fs::remove_file(folder.join(HNSW_FILE));
+    let path = folder.join(HNSW_FILE);
+    if card.sha256.is_some() {
+        atomic::write(path, |file| Ok(file.write_all(&bytes)?))?;
+    } else if card.replaced.is_some() {
+        // Where it stays it is not read.
+        let _ = std::fs::remove_file(path);
     }
     Ok(card)
+}
+
+/// Digest of the index file that stands in `folder`, if one does.
+///
+/// Fails where a file of such a name is not one that we wrote: it would be lost.
+fn old_index(folder: &Path) -> Result<Option<String>> {
+    let (card, path) = (folder.join("index.json"), folder.join(HNSW_FILE));
+    let foreign = |path: &Path| {
+        usage(format!(
+            "{}: not of an index of ours, and would be replaced; move it elsewhere, or name \
+             another folder",
+            path.display()
+        ))
+    };
+    let known = if card.exists() {
+        let text = likewise_io::read_file(&card, crate::text::MOST)?;
+        let card: IndexCard = serde_json::from_slice(&text).map_err(|_| foreign(&card))?;
+        [card.sha256, card.replaced]
+    } else {
+        [None, None]
+    };
+    // Also a link that leads nowhere.
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let digest = likewise_io::digest(&path)?;
+    if !known.iter().flatten().any(|known| *known == digest) {
+        return Err(foreign(&path));
+    }
+    Ok(Some(digest))
 }
 
 /// Most memory that this process has held, where the system tells.

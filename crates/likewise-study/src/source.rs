@@ -45,6 +45,15 @@ pub struct Source {
     images: bool,
 }
 
+/// Bytes that are held for a while as features are made of images.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Making {
+    /// Images as they are decoded.
+    pub(crate) decoding: f64,
+    /// The maps of the network, and the images that wait for it.
+    pub(crate) network: f64,
+}
+
 /// Features up to which an estimate alone reads the data to count the classes, bytes.
 const READ: f64 = 1e9;
 
@@ -104,18 +113,32 @@ impl Source {
 
     /// Sizes of what [`load`](Self::load) will give, from headers where the format allows.
     pub fn shape(&self, at: &Environment) -> Result<Shape> {
+        Ok(self.shape_and_making(at)?.0)
+    }
+
+    /// The same, and what making the features holds for a while.
+    pub(crate) fn shape_and_making(&self, at: &Environment) -> Result<(Shape, Making)> {
         if !self.images {
-            return Ok(likewise_io::inspect(&self.path, &self.options(at))?);
+            let shape = likewise_io::inspect(&self.path, &self.options(at))?;
+            return Ok((shape, Making::default()));
         }
         let folder = self.open_folder(None)?;
-        let encoder = images::chosen(self.read.encoder.as_deref(), self.square(), at.device)?;
-        let lengths =
-            (0..folder.len()).map(|item| folder.path(item).metadata().map_or(0, |m| m.len()));
-        Ok(Shape {
+        let path = self.read.encoder.as_deref();
+        let (encoder, network) = images::chosen(path, self.square(), at.device)?;
+        let paths = (0..folder.len()).map(|item| folder.path(item));
+        let files: Vec<(u64, PathBuf)> = paths
+            .map(|path| (path.metadata().map_or(0, |m| m.len()), path))
+            .collect();
+        let shape = Shape {
             items: folder.len(),
-            bytes_on_disk: lengths.sum(),
+            bytes_on_disk: files.iter().map(|(length, _)| length).sum(),
             views: vec![(encoder.name, encoder.dimensions)],
-        })
+        };
+        let making = Making {
+            decoding: images::decoding(files, at.max_memory),
+            network: network + images::batches(encoder.batch, encoder.preprocess.size),
+        };
+        Ok((shape, making))
     }
 
     /// The items, with the features of images where these are the data. Warns of what could
@@ -240,7 +263,7 @@ impl Source {
             at.monitor.warn(remark);
         }
         let path = self.read.encoder.as_deref();
-        let encoder = images::chosen(path, square, at.device)?;
+        let (encoder, _) = images::chosen(path, square, at.device)?;
         // Pixels are as quickly made as found again.
         let cache = path.and_then(|_| archive::cache_folder());
         let (cache, skip) = (cache.as_deref(), self.read.skip_bad);

@@ -52,6 +52,13 @@ pub(super) fn labels(id: impl Fn(usize) -> String, skip: usize) -> Vec<u8> {
 
 /// An array of numpy.
 pub(super) fn npy(kind: &str, shape: &[usize], values: &[u8]) -> Vec<u8> {
+    let mut bytes = npy_head(kind, shape);
+    bytes.extend(values);
+    bytes
+}
+
+/// What stands before the values in the file of an array of numpy.
+pub(crate) fn npy_head(kind: &str, shape: &[usize]) -> Vec<u8> {
     let mut sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
     sizes.push(String::new());
     let shape = sizes.join(", ");
@@ -61,7 +68,6 @@ pub(super) fn npy(kind: &str, shape: &[usize], values: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((width as u16 + 1).to_le_bytes());
     bytes.extend(format!("{head:<width$}\n").bytes());
-    bytes.extend(values);
     bytes
 }
 

@@ -12,6 +12,7 @@ use likewise::{Label, Labels, Part, distance::Metric};
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
 use likewise_study::gate::{Gate, Losses};
+use likewise_study::graph::DataShape;
 use likewise_study::run_folder::RunFolder;
 use likewise_study::source::{Source, with_view};
 use likewise_study::study::Results;
@@ -230,16 +231,14 @@ fn source(path: &Path, labels: Option<&Path>, args: &Eval) -> Result<Source, Fai
 }
 
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
-    let size = |path: &Path| -> Result<(f64, f64), Failure> {
-        let shape = source(path, None, args)?.shape(&at.env)?;
-        let columns = shape.views.iter().map(|&(_, d)| d).max().unwrap_or(0);
-        Ok((shape.items as f64, columns as f64))
+    let shape = |path: &Path| -> Result<DataShape, Failure> {
+        Ok(DataShape::of(&source(path, None, args)?, &at.env)?)
     };
-    let (queries, d) = size(args.source.as_path())?;
-    let gallery = match &args.gallery {
-        Some(path) => size(path.as_path())?.0,
-        None => 0.0,
-    };
+    let asked = shape(args.source.as_path())?;
+    let (queries, d) = (asked.items, asked.columns);
+    let searched = args.gallery.as_deref().map(shape).transpose()?;
+    let gallery = searched.map_or(0.0, |shape| shape.items);
+    let making = searched.map_or(0.0, |shape| shape.making);
     let searched = if gallery > 0.0 { gallery } else { queries };
     let classes = if args.dry_run {
         source(&args.source, args.labels.as_deref(), args)?.classes(queries, d, &at.env)
@@ -249,6 +248,7 @@ fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
     };
     let classes = classes.map_or(CLASSES, |c| c as f64);
     let read = Estimate::new().resident(8.0 * (queries + gallery) * d);
+    let read = read.stage(asked.making.max(making), 0.0);
     Ok(with_losses(read, queries, args).evaluation(queries, searched, d, classes, !args.no_nmi))
 }
 

@@ -30,6 +30,7 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
+    args.flags.check()?;
     let inputs = [Some(args.data.path()), args.data.labels.as_deref()];
     check_output(args.out.as_deref(), &inputs)?;
     output::beside(args.out.as_deref());

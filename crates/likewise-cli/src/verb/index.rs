@@ -9,6 +9,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
+/// Neighbours at which recall is measured, unless another number is asked for.
+const RECALL_AT: usize = 10;
+
 pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     // Who writes elsewhere only reads here.
     let (run, _lock) = match (args.source.is_dir(), &args.out) {
@@ -35,7 +38,9 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     };
     let shape = Source::open(&source, ReadAs::default())?.shape(&at.env)?;
     let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
-    let needed = Estimate::new().resident(4.0 * n * d);
+    let k = neighbors(args.k, shape.items)?;
+    // The answers of the queries that recall is measured on.
+    let needed = Estimate::new().resident(4.0 * n * d + 32.0 * 1000.0 * k as f64);
     let kind = args.kind.into();
     needed.index(kind, n, d).check(at.env.max_memory)?;
     let embeddings = match run {
@@ -47,14 +52,11 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     let Some(out) = args.out.clone().or(out) else {
         return Err(Failure::usage("name a folder for the index with --out"));
     };
-    if args.k == 0 {
-        return Err(likewise::Error::parameter("k", 0, "must be at least 1").into());
-    }
     let card = write_index(
         &out,
         (embeddings.view(), file.as_deref()),
         kind,
-        args.k,
+        k,
         at.common.seed,
         at.env.monitor,
     )?;
@@ -65,4 +67,15 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
         "{} index of {} items, {} dimensions, recall@{} {:.4}",
         card.kind, card.items, card.dimensions, card.k, card.recall
     ))
+}
+
+/// The neighbours that were asked for. Fails for none, and for more than there are.
+fn neighbors(asked: Option<usize>, items: usize) -> Result<usize, Failure> {
+    let rule = match asked {
+        None => return Ok(RECALL_AT.min(items)),
+        Some(0) => "must be at least 1".to_owned(),
+        Some(k) if k > items => format!("must be at most {items}, as there are so many items"),
+        Some(k) => return Ok(k),
+    };
+    Err(likewise::Error::parameter("k", asked.unwrap_or(0), &rule).into())
 }

@@ -54,6 +54,7 @@ struct Answer {
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let method = choice::method(args)?;
+    args.flags.check()?;
     check_files(args, &method)?;
     let data = args.data.source()?;
     let shape = DataShape::of(&data, &at.env)?;

@@ -68,6 +68,35 @@ impl EncoderConfig {
         input.channels * input.height * input.width
     }
 
+    /// Images embedded at a time.
+    fn block(&self) -> usize {
+        (BLOCK / self.row_dim().max(1)).clamp(1, MOST)
+    }
+
+    /// Bytes that a [`Deep`] network of this kind takes to embed images, beside the rows that
+    /// come of them. For estimates: it is 0 where [`validate`](Self::validate) fails.
+    pub fn memory_to_embed(&self) -> u64 {
+        let input = self.input();
+        let Ok(network) = self.init(0, &Device::flex()) else {
+            return 0;
+        };
+        // As they are read, as the network reads them, and as a tensor.
+        let images = 3 * 4 * (self.block() * self.row_dim()) as u64;
+        images + network.memory_to_embed([input.height, input.width], self.block())
+    }
+
+    /// Bytes that training takes on batches of so many images, over so many epochs. For
+    /// estimates: it is 0 where [`validate`](Self::validate) fails.
+    pub fn memory_to_train(&self, batch: usize, epochs: usize) -> u64 {
+        let Ok(network) = self.init(0, &Device::flex()) else {
+            return 0;
+        };
+        let images = 3 * 4 * (batch * self.row_dim()) as u64;
+        // The model of each epoch may be asked for again, and it is kept as it began.
+        let models = 4 * (network.n_parameters() * (epochs + 3)) as u64;
+        images + models + network.memory_to_train(batch)
+    }
+
     /// Images (`n x row_dim`, pixels of 0 to 255) as the input of the network.
     pub(crate) fn input_of(&self, rows: Array2<f32>, device: &Device) -> Result<Tensor<4>> {
         let input = self.input();
@@ -152,7 +181,7 @@ impl Deep {
         monitor: &Monitor,
     ) -> Result<Array2<f32>> {
         let encoder = self.encoder(weights, device)?.inference();
-        let block = (BLOCK / self.input_dim().max(1)).clamp(1, MOST);
+        let block = self.config.block();
         let mut out = Array2::zeros((items.len(), self.config.output_dim()));
         for (mut out, items) in out
             .axis_chunks_iter_mut(Axis(0), block)

@@ -283,6 +283,27 @@ impl Encoder {
         Ok(())
     }
 
+    /// Bytes that embedding so many images of this height and width at a time takes beside the
+    /// images: the maps that are held at once, and the weights, which are read, loaded and
+    /// folded. With regional pooling it is that of the largest scale.
+    pub fn memory_to_embed(&self, [height, width]: [usize; 2], images: usize) -> u64 {
+        let maps = self.backbone.folded().most_at_once([height, width]);
+        4 * (maps * images + 4 * self.n_parameters()) as u64
+    }
+
+    /// Bytes that a step of training on so many images takes beside the images: the maps of all
+    /// layers that learn, those held at once of the others and of the way back, and the
+    /// parameters with their gradients and moments.
+    pub fn memory_to_train(&self, images: usize) -> u64 {
+        let input = self.config.input();
+        let size = [input.height, input.width];
+        let kept = self
+            .backbone
+            .kept_in_training(size, self.config.frozen_layers);
+        let passing = self.backbone.most_at_once(size);
+        4 * ((kept + passing) * images + 4 * self.n_parameters()) as u64
+    }
+
     /// The part's parameters as optimizers know them, for a step size of its own.
     pub fn parameters(&self, group: Group) -> Vec<ParamId> {
         match (group, &self.head) {

@@ -200,6 +200,11 @@ impl Network {
 
     /// Height and width of the last map; `None` where the input is too small for a window.
     pub(super) fn map_size(&self, input: [usize; 2]) -> Option<[usize; 2]> {
+        self.sizes(input)?.last().copied()
+    }
+
+    /// Height and width of each step's map; `None` where the input is too small for a window.
+    fn sizes(&self, input: [usize; 2]) -> Option<Vec<[usize; 2]>> {
         let mut sizes: Vec<[usize; 2]> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let size = step.inputs.first().map_or(input, |&j| sizes[j]);
@@ -210,7 +215,58 @@ impl Network {
                 _ => size,
             });
         }
-        sizes.last().copied().filter(|[h, w]| *h > 0 && *w > 0)
+        let last_is_one = sizes.last().is_some_and(|[h, w]| *h > 0 && *w > 0);
+        last_is_one.then_some(sizes)
+    }
+
+    /// Values of each step's map for an image of this size; none where it is too small.
+    fn values(&self, input: [usize; 2]) -> Vec<usize> {
+        let mut channels: Vec<usize> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let own = step.inputs.iter().map(|&j| channels[j]);
+            channels.push(match step.op {
+                Op::Input => self
+                    .convs
+                    .first()
+                    .map_or(0, |conv| conv.weight.val().dims()[1] * conv.groups),
+                Op::Conv(number, _) => self.convs[number].weight.val().dims()[0],
+                Op::Concat => own.sum(),
+                _ => own.take(1).sum(),
+            });
+        }
+        let sizes = self.sizes(input).unwrap_or_default();
+        let areas = sizes.iter().map(|[height, width]| height * width);
+        areas.zip(channels).map(|(area, c)| area * c).collect()
+    }
+
+    /// Most values that [`forward`](Self::forward) holds at once for an image of this size,
+    /// where no gradients are wanted: the maps that are still to be read, the one that is made,
+    /// and the copy that a convolution makes of its input.
+    pub(super) fn most_at_once(&self, input: [usize; 2]) -> usize {
+        let (values, last_use) = (self.values(input), self.last_use());
+        let held_at = |i: usize| {
+            let step = &self.steps[i];
+            let waits = (0..i).filter(|&j| last_use[j] >= i).map(|j| values[j]);
+            let copies = match step.op {
+                // One that looks at single places works on its input as it lies.
+                Op::Conv(_, window) if window.size > 1 => step.inputs.iter(),
+                _ => [].iter(),
+            };
+            waits.sum::<usize>() + values[i] + copies.map(|&j| values[j]).sum::<usize>()
+        };
+        (0..values.len()).map(held_at).max().unwrap_or(0)
+    }
+
+    /// Values that a step of training keeps for an image of this size: every map behind the
+    /// first `frozen` convolutions, for the gradients.
+    pub(super) fn kept_in_training(&self, input: [usize; 2], frozen: usize) -> usize {
+        let mut seen = 0;
+        let values = self.values(input);
+        let behind = self.steps.iter().zip(values).filter(|(step, _)| {
+            seen += usize::from(matches!(step.op, Op::Conv(..)));
+            seen > frozen
+        });
+        behind.map(|(_, values)| values).sum()
     }
 
     /// The same function with every batch norm (as at evaluation) in the convolution before it.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::Result;
 use crate::run_folder::lock::Lock;
-use crate::{Result, failed};
 
 /// Holds the folder of an experiment's results until it is dropped. Folders that were made for
 /// it and stayed empty go again: an experiment without results leaves nothing.
@@ -24,8 +24,7 @@ impl Hold {
             lock: None,
             made: missing.map(Path::to_owned).collect(),
         };
-        std::fs::create_dir_all(folder)
-            .map_err(|e| failed(format!("{}: {e}", folder.display())))?;
+        likewise_io::atomic::make_folder(folder)?;
         hold.lock = Some(Lock::take(folder)?);
         Ok(hold)
     }

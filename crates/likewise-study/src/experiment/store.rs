@@ -162,8 +162,7 @@ impl<K: Kind> Store<K> {
     /// Writes both files, each as a whole, one line a run, in the order of the experiment.
     pub(super) fn write(&mut self, experiment: &K) -> Result<()> {
         let start = Instant::now();
-        std::fs::create_dir_all(&self.folder)
-            .map_err(|e| failed(format!("{}: {e}", self.folder.display())))?;
+        likewise_io::atomic::make_folder(&self.folder)?;
         self.runs.sort_by_key(|run| experiment.place(run));
         let text = self.text(experiment).map_err(no_json)?;
         replace(&self.folder.join("results.json"), &text)?;

@@ -60,7 +60,7 @@ impl Work {
         if !made {
             check(path)?;
         }
-        std::fs::create_dir_all(path).map_err(cannot)?;
+        atomic::make_folder(path)?;
         let mut work = Self {
             root: path.to_owned(),
             made,

@@ -1,11 +1,13 @@
 //! Images for networks: by a frozen encoder as features, or as they are for one that is trained.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use likewise::images::Images;
 use likewise::seed::Rng;
 use likewise_image::transform::Augment;
-use likewise_image::{Channels, Encoder, ErrorKind, ImageFolder, Pixels, Preprocess, Resize};
+use likewise_image::{
+    Channels, Encoder, ErrorKind, ImageFolder, Loader, Pixels, Preprocess, Resize, decode,
+};
 use likewise_nn::net::{EncoderConfig, Input, Weights};
 use likewise_nn::{Device, net};
 use ndarray::Array2;
@@ -16,8 +18,11 @@ use crate::{Error, Result};
 /// Side of the thumbnails that stand for images where there is no encoder.
 const THUMBNAIL: u32 = 32;
 
-/// Bytes of decoded images that a training keeps, where no limit says less.
-const ROOM: u64 = 4 << 30;
+/// Images that a frozen network embeds at a time.
+const BATCH: usize = 16;
+
+/// Files whose heads an estimate looks at: the longest.
+const LOOKED_AT: usize = 16;
 
 /// How an image becomes what a network reads. Published networks are tested on the middle of
 /// an image that is a seventh larger.
@@ -51,8 +56,8 @@ pub(super) struct Square {
     pub(super) squeeze: bool,
 }
 
-/// The frozen encoder in a file of weights.
-fn encoder(path: &Path, shape: Square, device: &Device) -> Result<Encoder> {
+/// The frozen encoder in a file of weights, and the bytes that it takes for a batch.
+fn encoder(path: &Path, shape: Square, device: &Device) -> Result<(Encoder, f64)> {
     let network = net::Encoder::open(path, device)?;
     let config = EncoderConfig {
         side: shape.side,
@@ -60,6 +65,8 @@ fn encoder(path: &Path, shape: Square, device: &Device) -> Result<Encoder> {
         ..network.config().clone()
     };
     config.validate()?;
+    let [height, width] = [config.input().height, config.input().width];
+    let held = network.memory_to_embed([height, width], BATCH) as f64;
     let preprocess = preprocess(&config.input());
     preprocess.validate()?;
     let dimensions = config.output_dim();
@@ -71,25 +78,50 @@ fn encoder(path: &Path, shape: Square, device: &Device) -> Result<Encoder> {
     if shape.squeeze {
         name.push_str("-squeezed");
     }
-    Ok(Encoder {
+    let encoder = Encoder {
         name,
         digest: likewise_io::digest(path)?,
         preprocess,
         dimensions,
-        batch: 16,
+        batch: BATCH,
         encode: Box::new(move |pixels| {
             (network.embed(pixels.view()))
                 .map_err(|e| likewise_image::Error::new(ErrorKind::Value, e.to_string()))
         }),
-    })
+    };
+    Ok((encoder, held))
 }
 
-/// The encoder in this file, or the pixels of thumbnails.
-pub(super) fn chosen(path: Option<&Path>, shape: Square, device: &Device) -> Result<Encoder> {
+/// The encoder in this file, or the pixels of thumbnails; and the bytes that it takes for a
+/// batch.
+pub(super) fn chosen(
+    path: Option<&Path>,
+    shape: Square,
+    device: &Device,
+) -> Result<(Encoder, f64)> {
     match path {
         Some(path) => encoder(path, shape, device),
-        None => Ok(Encoder::pixels(THUMBNAIL)),
+        None => Ok((Encoder::pixels(THUMBNAIL), 0.0)),
     }
+}
+
+/// Bytes that decoding takes on all threads: of the largest of these files, that of the largest
+/// image. It is kept below half of the limit, which must have room for one.
+pub(super) fn decoding(mut files: Vec<(u64, PathBuf)>, max_memory: Option<u64>) -> f64 {
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    let largest = files.iter().take(LOOKED_AT);
+    let one = largest.map(|(_, path)| decode::memory(path)).max();
+    let one = one.unwrap_or(0);
+    let threads = rayon::current_num_threads().min(files.len()) as u64;
+    let room = max_memory.map_or(u64::MAX, |most| (most / 2).max(2 * one));
+    one.saturating_mul(threads).min(room) as f64
+}
+
+/// Bytes of the batches of squares that are made ahead, and of the one that is embedded, which
+/// is copied once.
+pub(super) fn batches(images: usize, side: u32) -> f64 {
+    let batches = Loader::default().prefetch + 4;
+    (batches * images) as f64 * 3.0 * 4.0 * f64::from(side).powi(2)
 }
 
 /// The images of a folder, for a network that is trained on them.
@@ -98,6 +130,9 @@ pub struct Trained {
 }
 
 impl Trained {
+    /// Bytes of decoded images that a training keeps at most.
+    pub(crate) const ROOM: u64 = 4 << 30;
+
     /// The images at `places` of the folder at `path`, as the network of `config` reads them.
     ///
     /// Keeps at most half of `max_memory` of them decoded.
@@ -113,7 +148,7 @@ impl Trained {
         if preprocess.channels == Channels::Bgr {
             preprocess.channels = Channels::Rgb;
         }
-        let room = max_memory.map_or(ROOM, |most| (most / 2).min(ROOM));
+        let room = max_memory.map_or(Self::ROOM, |most| (most / 2).min(Self::ROOM));
         // What a crop leaves must still show what the image shows.
         let augment = Augment {
             scale: (0.4, 1.0),

@@ -136,6 +136,7 @@ impl Checkpoint {
                 "{}: the checkpoint is damaged: {what}; delete it to start this training anew",
                 self.path.display()
             ))
+            .placed()
         };
         let bytes = match std::fs::read(&self.path) {
             Err(e) if matches!(e.kind(), NotFound | NotADirectory) => return Ok(None),
