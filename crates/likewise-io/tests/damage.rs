@@ -1,5 +1,7 @@
 //! Damaged and hostile files never panic, and never take memory that their size does not
 //! explain.
+//!
+//! A program of its own: it looks at the most memory that its process ever held.
 
 use std::path::Path;
 

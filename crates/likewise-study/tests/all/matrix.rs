@@ -2,8 +2,6 @@
 //! all numbers finite, the own loss lower than at first. The list is made from the
 //! registries, so that what is new is in it by existing.
 
-mod device;
-
 use likewise::graph::KnnGraph;
 use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
@@ -20,6 +18,8 @@ use likewise_study::recipe::{
 };
 use likewise_study::study::{Plan, Protocol, Row, Study};
 use ndarray::Axis;
+
+use crate::device;
 
 /// Every eleventh of the 2000 digits: all ten classes, and quick.
 fn digits() -> Collection {
