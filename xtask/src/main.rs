@@ -11,6 +11,7 @@ mod notices;
 mod packages;
 mod results;
 mod sbom;
+mod toys;
 mod weights;
 
 use std::path::Path;
@@ -28,6 +29,7 @@ flags   messages of the libraries that speak of flags of the command
 claims  figures of README.md and docs/, looked up in the results that they come from
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
+toys    that adding a method takes three files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
 sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Some("claims") => clean(claims::claims()),
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
+        Some("toys") => clean(toys::toys()),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),

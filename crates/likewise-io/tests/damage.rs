@@ -8,17 +8,6 @@ use std::path::Path;
 use likewise_io::{ErrorKind, Form, ReadOptions, read_bytes};
 use proptest::prelude::*;
 
-const FORMS: [Form; 8] = [
-    Form::Npy,
-    Form::Npz,
-    Form::Csv,
-    Form::Tsv,
-    Form::Parquet,
-    Form::Safetensors,
-    Form::Idx,
-    Form::IdxGz,
-];
-
 /// Small valid files of every form.
 const VALID: [(&str, Form); 18] = [
     ("x_le_f8.npy", Form::Npy),
@@ -132,8 +121,8 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        for form in FORMS {
-            read_all(form, &bytes);
+        for form in Form::ALL {
+            read_all(*form, &bytes);
         }
     }
 
