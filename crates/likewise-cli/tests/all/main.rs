@@ -5,6 +5,7 @@ mod gates;
 mod images;
 mod journey;
 mod mine;
+mod pages;
 mod program;
 mod reproduce;
 mod run_folder;
