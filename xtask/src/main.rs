@@ -7,6 +7,7 @@ mod claims;
 mod data;
 mod deny;
 mod flags;
+mod links;
 mod notices;
 mod packages;
 mod results;
@@ -27,6 +28,7 @@ circles files of a crate that use each other in a ring (--rooms: folders); crate
 fuzz    looks whether the fuzz targets of the readers build (the check does, too)
 flags   messages of the libraries that speak of flags of the command
 claims  figures of README.md and docs/, looked up in the results that they come from
+links   links of the pages to files and headings, followed
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 toys    that adding a method takes three files, by adding one of each kind to a copy
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
         Some("claims") => clean(claims::claims()),
+        Some("links") => clean(links::links()),
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("toys") => clean(toys::toys()),
@@ -87,6 +90,7 @@ fn check() -> bool {
         && clean(flags::flags())
         && clean(results::results(&["--check".into()]))
         && clean(claims::claims())
+        && clean(links::links())
         && cargo(&[
             "clippy",
             "--workspace",
