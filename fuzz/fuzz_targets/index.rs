@@ -10,9 +10,11 @@ fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes.to_vec();
     if bytes.len() >= 16 {
         // No fuzzer guesses it (FNV-1a), and a forger need not.
-        let sum = bytes[16..].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let sum = bytes[16..]
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
         bytes[8..16].copy_from_slice(&sum.to_le_bytes());
     }
     let Ok(index) = Hnsw::from_bytes(&bytes) else {

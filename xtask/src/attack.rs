@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha8Rng as Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::cargo::cargo;
+use crate::cargo::{FEATURES, cargo};
 use crate::data::Result;
 pub(crate) use data::npy_head;
 use kind::{Attack, Kind};
@@ -173,7 +173,9 @@ fn options(arguments: &[String]) -> Result<Option<Options>> {
         }
     }
     if options.binary.as_os_str().is_empty() {
-        if !cargo(&["build", "-p", "likewise-cli"]) {
+        // Of the whole workspace, as the check builds it: else half of it is built anew.
+        let build = ["build", "--workspace", "--bin", "likewise"];
+        if !cargo(&[&build[..], &["--features", FEATURES]].concat()) {
             return Err("the program does not build".into());
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

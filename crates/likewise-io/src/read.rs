@@ -6,23 +6,10 @@ use likewise::{Collection, Monitor};
 use ndarray::Array2;
 
 use crate::assemble::{Parts, Shape};
-use crate::form::{FORMS, Form};
+use crate::form::{Form, supported};
 use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::{Error, ErrorKind, Result, columns, csv, idx, labels, npy, npz, parquet, safetensors};
-
-fn load(form: Form, input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
-    match form {
-        Form::Npy => npy::read(input, options, monitor),
-        Form::Npz => npz::read(input, options, monitor),
-        Form::Csv => csv::read(input, b',', options, monitor),
-        Form::Tsv => csv::read(input, b'\t', options, monitor),
-        Form::Parquet => parquet::read(input, options, monitor),
-        Form::Safetensors => safetensors::read(input, options, monitor),
-        Form::Idx => idx::read(input, false, options, monitor),
-        Form::IdxGz => idx::read(input, true, options, monitor),
-    }
-}
+use crate::{Error, ErrorKind, Result, columns, idx, labels};
 
 fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
@@ -37,7 +24,7 @@ fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Pa
     let form = Form::parse(path)?;
     let input = Input::open(path)?;
     monitor.start(format!("read {name}"), input.len);
-    let mut parts = load(form, input, options, monitor)?;
+    let mut parts = form.read(input, options, monitor)?;
     if matches!(form, Form::Idx | Form::IdxGz) && options.labels.is_none() {
         idx::add_labels_beside(path, &mut parts)?;
     }
@@ -55,7 +42,8 @@ fn check_folder(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::parameter(format!(
-        "a folder without idx files; images are read by likewise-image, here {FORMS}"
+        "a folder without idx files; images are read by likewise-image, here {}",
+        supported()
     )))
 }
 
@@ -127,7 +115,8 @@ pub fn read(
 /// As [`read`], but messages do not name a file, `options.labels` is not used, and no
 /// labels are looked for beside the data.
 pub fn read_bytes(form: Form, bytes: &[u8], options: &ReadOptions) -> Result<Collection> {
-    load(form, Input::memory(bytes), options, &Monitor::silent())?.into_collection()
+    let parts = form.read(Input::memory(bytes), options, &Monitor::silent())?;
+    parts.into_collection()
 }
 
 /// What [`read`] would read: number of items, views and their dimensions.
@@ -159,17 +148,7 @@ fn shape(path: &Path, options: &ReadOptions) -> Result<Shape> {
     let form = Form::parse(path)?;
     let input = Input::open(path)?;
     let bytes_on_disk = input.len;
-    let shape = match form {
-        Form::Npy => npy::shape(input)?,
-        Form::Npz => npz::shape(input, options)?,
-        Form::Csv => csv::shape(input, b',')?,
-        Form::Tsv => csv::shape(input, b'\t')?,
-        Form::Parquet => parquet::shape(input, options)?,
-        Form::Safetensors => safetensors::shape(input, options)?,
-        Form::Idx => idx::shape(input, false)?,
-        Form::IdxGz => idx::shape(input, true)?,
-    };
-    let shape = check_shape(shape, options)?;
+    let shape = check_shape(form.shape(input, options)?, options)?;
     Ok(Shape {
         bytes_on_disk,
         ..shape

@@ -156,6 +156,15 @@ macro_rules! losses {
                 }
             }
 
+            /// Whether it is a loss of classes, which compares items with proxies.
+            const fn has_proxies(&self) -> bool {
+                match self {
+                    $(Self::$Pair(_) => false,)*
+                    $(Self::$Triplet(_) => false,)*
+                    $(Self::$Class(_) => true,)*
+                }
+            }
+
             /// Checks the parameters; an error names the field, its value and the rule.
             pub fn validate(&self) -> Result<()> {
                 match self {
@@ -245,13 +254,7 @@ impl Loss {
     pub fn proxies_per_class(&self) -> usize {
         match self {
             Self::SoftTriple(loss) => loss.centers,
-            Self::NormalizedSoftmax(_)
-            | Self::ProxyNca(_)
-            | Self::ProxyNcaPlusPlus(_)
-            | Self::ProxyAnchor(_)
-            | Self::ConfidenceProxy(_)
-            | Self::Center(_) => 1,
-            _ => 0,
+            loss => usize::from(loss.has_proxies()),
         }
     }
 

@@ -36,7 +36,21 @@ pub use graph::Graph;
 pub use label::{Label, Labels};
 pub use tuple::{Pairs, Triplets};
 
-/// The examples of the README, compiled and run with the other documentation tests.
+/// The examples of the pages for users, compiled and run with the other documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
+pub mod pages {
+    #[doc = include_str!("../../../README.md")]
+    pub struct Readme;
+    #[doc = include_str!("../../../docs/data.md")]
+    pub struct Data;
+    #[doc = include_str!("../../../docs/images.md")]
+    pub struct Images;
+    #[doc = include_str!("../../../docs/propagation.md")]
+    pub struct Propagation;
+    #[doc = include_str!("../../../docs/recipes.md")]
+    pub struct Recipes;
+    #[doc = include_str!("../../../docs/run-folder.md")]
+    pub struct RunFolder;
+    #[doc = include_str!("../../../docs/speed.md")]
+    pub struct Speed;
+}

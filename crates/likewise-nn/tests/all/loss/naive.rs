@@ -1,13 +1,19 @@
-//! The losses of pairs by plain loops, as their formulas read.
+//! The losses of pairs by plain loops, as their formulas read, and tensors against them on random
+//! batches.
 
+use burn::tensor::{DType, Tensor};
+use likewise_nn::loss::{Contextual, Contrastive, FastAp, Loss, Pairs, SmoothAp, Triplet};
 use ndarray::Array2;
+use proptest::prelude::*;
+
+use super::{Case, measure, random};
 
 /// Cosines and weights of pairs.
-pub(crate) struct Naive {
-    pub(crate) s: Array2<f64>,
-    pub(crate) positive: Array2<f64>,
-    pub(crate) negative: Array2<f64>,
-    pub(crate) anchors: Vec<f64>,
+struct Naive {
+    s: Array2<f64>,
+    positive: Array2<f64>,
+    negative: Array2<f64>,
+    anchors: Vec<f64>,
 }
 
 fn ratio(sum: f64, count: f64) -> f64 {
@@ -50,13 +56,13 @@ impl Naive {
         ratio(self.positive[[i, j]], self.anchors[i])
     }
 
-    pub(crate) fn contrastive(&self) -> f64 {
+    fn contrastive(&self) -> f64 {
         let d = |p: (usize, usize)| self.d2(p.0, p.1).sqrt();
         mean_positive(self.places().map(|p| (d(p), self.positive[p])))
             + mean_positive(self.places().map(|p| (1.0 - d(p), self.negative[p])))
     }
 
-    pub(crate) fn contrastive_cosine(&self, positive: f64, negative: f64) -> f64 {
+    fn contrastive_cosine(&self, positive: f64, negative: f64) -> f64 {
         mean_positive(
             self.places()
                 .map(|p| (positive - self.s[p], self.positive[p])),
@@ -66,7 +72,7 @@ impl Naive {
         )
     }
 
-    pub(crate) fn triplet(&self, margin: f64) -> f64 {
+    fn triplet(&self, margin: f64) -> f64 {
         mean_positive(self.places().flat_map(|(a, p)| {
             (0..self.n()).map(move |n| {
                 let term = self.d2(a, p).sqrt() - self.d2(a, n).sqrt() + margin;
@@ -75,7 +81,7 @@ impl Naive {
         }))
     }
 
-    pub(crate) fn angular(&self, alpha: f64) -> f64 {
+    fn angular(&self, alpha: f64) -> f64 {
         let t = alpha.to_radians().tan().powi(2);
         mean(self.places().map(|(a, p)| {
             let exponent =
@@ -87,7 +93,7 @@ impl Naive {
         }))
     }
 
-    pub(crate) fn nt_xent(&self, temperature: f64) -> f64 {
+    fn nt_xent(&self, temperature: f64) -> f64 {
         mean(self.places().map(|(a, p)| {
             let own = (self.s[[a, p]] / temperature).exp();
             let other = |n| self.negative(a, n) * (self.s[[a, n]] / temperature).exp();
@@ -96,7 +102,7 @@ impl Naive {
         }))
     }
 
-    pub(crate) fn multi_similarity(&self) -> f64 {
+    fn multi_similarity(&self) -> f64 {
         mean((0..self.n()).map(|i| {
             let sum = |scale: f64, weight: &dyn Fn(usize) -> f64| -> f64 {
                 (0..self.n())
@@ -109,7 +115,7 @@ impl Naive {
         }))
     }
 
-    pub(crate) fn fast_ap(&self, bins: usize) -> f64 {
+    fn fast_ap(&self, bins: usize) -> f64 {
         let width = 4.0 / bins as f64;
         let anchors = (0..self.n()).filter_map(|i| {
             let relevant: f64 = (0..self.n()).map(|j| self.positive(i, j)).sum();
@@ -145,11 +151,11 @@ impl Naive {
         mean(anchors)
     }
 
-    pub(crate) fn smooth_ap(&self, tau: f64) -> f64 {
+    fn smooth_ap(&self, tau: f64) -> f64 {
         self.ranked(|x| sigmoid(x / tau), |x| sigmoid(x / tau))
     }
 
-    pub(crate) fn roadmap(&self) -> f64 {
+    fn roadmap(&self) -> f64 {
         let other = |x: f64| {
             if x <= 0.0 {
                 sigmoid(x / 0.01)
@@ -164,7 +170,7 @@ impl Naive {
     }
 
     /// The contextual part alone; pairs of equal classes have a grade of 1.
-    pub(crate) fn contextual(&self, k: usize, eps: f64) -> f64 {
+    fn contextual(&self, k: usize, eps: f64) -> f64 {
         let n = self.n();
         let present: Vec<usize> = (0..n).filter(|&i| self.anchors[i] > 0.0).collect();
         let inside = |k: usize| {
@@ -204,4 +210,92 @@ impl Naive {
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
+}
+
+fn plain(x: &Array2<f64>, pairs: &Pairs) -> Naive {
+    let unit = Array2::from_shape_fn(x.dim(), |(i, j)| x[[i, j]] / x.row(i).dot(&x.row(i)).sqrt());
+    let n = x.nrows();
+    let read = |t: &Tensor<2>| {
+        Array2::from_shape_vec((n, n), t.clone().try_into_vec_as::<f64>().unwrap()).unwrap()
+    };
+    Naive {
+        s: unit.dot(&unit.t()),
+        positive: read(&pairs.positive),
+        negative: read(&pairs.negative),
+        anchors: pairs.anchors.clone().try_into_vec_as::<f64>().unwrap(),
+    }
+}
+
+fn check(case: &Case) {
+    let batch = case.batch(DType::F64);
+    let naive = plain(&case.x, &batch.pairs);
+    let named = |name| Loss::named(name).unwrap();
+    let expected = [
+        (named("contrastive"), naive.contrastive()),
+        (
+            Loss::Contrastive(Contrastive::cosine(0.9, 0.1)),
+            naive.contrastive_cosine(0.9, 0.1),
+        ),
+        (named("triplet"), naive.triplet(0.05)),
+        (Loss::Triplet(Triplet { margin: 0.7 }), naive.triplet(0.7)),
+        (named("angular"), naive.angular(40.0)),
+        (named("nt-xent"), naive.nt_xent(0.07)),
+        (named("multi-similarity"), naive.multi_similarity()),
+        (named("fast-ap"), naive.fast_ap(10)),
+        (Loss::FastAp(FastAp { bins: 3 }), naive.fast_ap(3)),
+        (named("smooth-ap"), naive.smooth_ap(0.01)),
+        (
+            Loss::SmoothAp(SmoothAp {
+                tau: 0.2,
+                ..SmoothAp::default()
+            }),
+            naive.smooth_ap(0.2),
+        ),
+        (named("roadmap"), naive.roadmap()),
+        (
+            Loss::Contextual(Contextual::alone()),
+            naive.contextual(4, 0.05),
+        ),
+    ];
+    for (loss, expected) in expected {
+        let value = measure(&loss, &case.x, &case.proxies(&loss), &batch, DType::F64).value;
+        let close = (value - expected).abs() < 1e-9 * (1.0 + expected.abs());
+        assert!(close, "{loss:?}: {value} but by loops {expected}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn tensors_agree_with_loops(
+        seed in 0_u64..1000,
+        d in 2_usize..6,
+        items in prop::collection::vec((0_u32..4, 0_u8..4), 1..14),
+    ) {
+        check(&Case {
+            x: random(items.len(), d, seed),
+            classes: items.iter().map(|i| i.0).collect(),
+            weights: items.iter().map(|i| f32::from(i.1) / 2.0).collect(),
+            count: 4,
+        });
+    }
+}
+
+/// More pairs than a block of triplets holds.
+#[test]
+fn blocks_add_up() {
+    let case = Case::random(180, 3, 2, 17);
+    let batch = case.batch(DType::F64);
+    let naive = plain(&case.x, &batch.pairs);
+    for (name, expected) in [
+        ("triplet", naive.triplet(0.05)),
+        ("smooth-ap", naive.smooth_ap(0.01)),
+    ] {
+        let value = case.measure(&Loss::named(name).unwrap()).value;
+        assert!(
+            (value - expected).abs() < 1e-9,
+            "{name}: {value} {expected}"
+        );
+    }
 }

@@ -1,15 +1,14 @@
 //! Folders of images as data.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::program;
 
 fn likewise(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_likewise"))
-        .current_dir(folder)
-        .env("LIKEWISE_CACHE", folder.join("cache"))
-        .args(arguments)
-        .output()
-        .unwrap()
+    let mut command = program::command(folder, arguments);
+    let command = command.env("LIKEWISE_CACHE", folder.join("cache"));
+    command.output().unwrap()
 }
 
 /// The exit code, and what was said to the user.
@@ -22,10 +21,7 @@ fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[track_caller]
 fn succeeds(folder: &Path, arguments: &[&str]) -> String {
-    let output = likewise(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
+    program::printed(arguments, likewise(folder, arguments))
 }
 
 /// Thirty images of red, and thirty of blue, in `photos`.

@@ -1,5 +1,4 @@
 //! Pipes, devices and sockets as inputs are refused at once, by every reader.
-#![cfg(unix)]
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};

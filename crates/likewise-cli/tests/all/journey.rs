@@ -2,29 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rand::RngExt;
 use serde_json::Value;
 
-fn likewise(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().unwrap()
-}
-
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
-    command.current_dir(folder).args(arguments);
-    command
-}
-
-#[track_caller]
-fn succeeds(folder: &Path, arguments: &[&str]) -> String {
-    let output = likewise(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::program::{command, likewise, succeeds};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()

@@ -2,7 +2,6 @@
 
 mod contract;
 mod naive;
-mod naive_check;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use likewise::seed;

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ndarray::{Array2, array};
+
+use crate::program;
 
 struct Scene {
     folder: tempfile::TempDir,
@@ -38,11 +40,7 @@ impl Scene {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_likewise"))
-            .current_dir(self.folder.path())
-            .args(arguments)
-            .output()
-            .unwrap()
+        program::likewise(self.folder.path(), arguments)
     }
 
     fn files(&self) -> Vec<PathBuf> {

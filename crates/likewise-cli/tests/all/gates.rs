@@ -2,10 +2,11 @@
 //! refused before any work.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use ndarray::Array2;
+
+use crate::program::command;
 
 /// 40 items of two classes in `x.npy`, their labels in `l.csv`.
 fn scene() -> tempfile::TempDir {
@@ -18,12 +19,6 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-fn likewise(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
-    command.current_dir(folder).args(arguments);
-    command
-}
-
 #[test]
 fn a_gate_decides_although_nobody_reads_the_output() {
     let folder = scene();
@@ -31,7 +26,7 @@ fn a_gate_decides_although_nobody_reads_the_output() {
         let arguments = [
             "eval", "x.npy", "--labels", "l.csv", "--no-nmi", "--gate", gate,
         ];
-        let mut child = likewise(folder.path(), &arguments)
+        let mut child = command(folder.path(), &arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -52,7 +47,7 @@ fn gates_without_an_answer_are_refused_before_any_work() {
     ];
     for verb in [&eval[..], &fit[..]] {
         for gate in ["recal@1=0.5", "recall@3=0.5", "loss@triplet=1", "speed=1"] {
-            let output = likewise(folder.path(), &[verb, &[gate]].concat())
+            let output = command(folder.path(), &[verb, &[gate]].concat())
                 .output()
                 .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
@@ -63,7 +58,7 @@ fn gates_without_an_answer_are_refused_before_any_work() {
                 "{gate}: {said}"
             );
         }
-        let output = likewise(folder.path(), &[verb, &["recall@2=0.5"]].concat()).output();
+        let output = command(folder.path(), &[verb, &["recall@2=0.5"]].concat()).output();
         assert_eq!(
             output.unwrap().status.code(),
             Some(1),

@@ -1,13 +1,13 @@
 //! The study on the committed digits and on small made-up collections.
 
-mod device;
-
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
 use likewise_study::recipe::On;
 use likewise_study::study::{Plan, Protocol, Row, SplitKind, Study};
 use ndarray::{Array2, ArrayView2};
+
+use crate::device;
 
 fn run(
     collection: &Collection,

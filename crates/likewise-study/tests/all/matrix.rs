@@ -2,8 +2,6 @@
 //! all numbers finite, the own loss lower than at first. The list is made from the
 //! registries, so that what is new is in it by existing.
 
-mod device;
-
 use likewise::graph::KnnGraph;
 use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
@@ -20,6 +18,8 @@ use likewise_study::recipe::{
 };
 use likewise_study::study::{Plan, Protocol, Row, Study};
 use ndarray::Axis;
+
+use crate::device;
 
 /// Every eleventh of the 2000 digits: all ten classes, and quick.
 fn digits() -> Collection {
@@ -60,6 +60,12 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
     };
     plan.run(&Monitor::silent())
         .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
+}
+
+/// Whether a combination is asked for: all are, unless `LIKEWISE_MATRIX` says a part of the names
+/// to look at.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("LIKEWISE_MATRIX").map_or(true, |part| name.contains(&part))
 }
 
 const EPOCHS: usize = 5;
@@ -163,6 +169,9 @@ fn every_two_of_source_loss_and_head_go_together() {
             let heads = heads();
             let head = heads[(i + j) % heads.len()].clone();
             let name = format!("{source} x {} x {head:?}", loss.name());
+            if !is_wanted(&name) {
+                continue;
+            }
             let recipe = Recipe {
                 name: name.clone(),
                 pseudo_labels: pseudo_labels.clone(),
@@ -188,6 +197,9 @@ fn every_source_goes_with_every_learner_in_closed_form() {
     });
     for (learner, (source, pseudo_labels)) in pairs {
         let name = format!("{source} x {}", learner.name());
+        if !is_wanted(&name) {
+            continue;
+        }
         let recipe = Recipe {
             pseudo_labels,
             name: name.clone(),
@@ -211,8 +223,12 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
     let loss = Loss::named("contrastive").unwrap();
     let per_class = Sampler::PerClass { per_class: 4 };
     for miner in Mine::all() {
+        let name = format!("{miner:?}");
+        if !is_wanted(&name) {
+            continue;
+        }
         let recipe = Recipe {
-            name: format!("{miner:?}"),
+            name,
             learner: learner(GradientConfig {
                 miner: Some(miner),
                 sampler: per_class,
@@ -232,8 +248,12 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
         },
     ];
     for sampler in samplers {
+        let name = format!("{sampler:?}");
+        if !is_wanted(&name) {
+            continue;
+        }
         let recipe = Recipe {
-            name: format!("{sampler:?}"),
+            name,
             learner: learner(GradientConfig {
                 sampler,
                 loss: loss.clone(),

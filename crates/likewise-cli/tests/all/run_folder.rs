@@ -3,30 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
-    command.current_dir(folder).args(arguments);
+use crate::program::{self, likewise, succeeds};
+
+/// As [`program::command`], with nothing to be read from it.
+fn silent(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = program::command(folder, arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
-}
-
-fn likewise(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = command(folder, arguments);
-    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    piped.output().unwrap()
-}
-
-#[track_caller]
-fn succeeds(folder: &Path, arguments: &[&str]) -> String {
-    let output = likewise(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 /// What a command that must fail with this code says.
@@ -196,7 +184,7 @@ fn a_killed_overwrite_leaves_the_old_run_or_the_new_one() {
     for _ in 0..kills {
         let next = 1 - held;
         let epochs = ["1", "3"][next];
-        let mut child = command(at, &fit(epochs, &["--overwrite"])).spawn().unwrap();
+        let mut child = silent(at, &fit(epochs, &["--overwrite"])).spawn().unwrap();
         std::thread::sleep(whole.mul_f64(1.2 * rng.random::<f64>()));
         let _ = child.kill();
         child.wait().unwrap();
@@ -397,7 +385,7 @@ fn what_stands_in_the_standard_output_already_stays() {
         .open(at.join("log"))
         .unwrap();
     let graph = ["graph", "x.npy", "-k", "5", "-o", "/dev/stdout"];
-    assert!(command(at, &graph).stdout(log).status().unwrap().success());
+    assert!(silent(at, &graph).stdout(log).status().unwrap().success());
     let log = fs::read(at.join("log")).unwrap();
     assert!(log.starts_with(b"before\nPK"), "the graph stands behind it");
 }
@@ -407,7 +395,7 @@ fn of_two_fits_into_one_folder_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     data(at);
-    let first = command(at, &fit("200", &[])).spawn();
+    let first = silent(at, &fit("200", &[])).spawn();
     let mut first = first.unwrap();
     while !at.join("run/unfinished").exists() {
         std::thread::sleep(Duration::from_millis(2));
@@ -427,7 +415,7 @@ fn a_fit_that_is_told_to_end_keeps_its_trainings() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     data(at);
-    let mut child = command(at, &fit("2000", &[]))
+    let mut child = silent(at, &fit("2000", &[]))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

@@ -1,7 +1,5 @@
 //! Relevant component analysis as the head of a recipe.
 
-mod device;
-
 use likewise::linear::Rca;
 use likewise::linear::whitening::Spectrum;
 use likewise::matrix::{l2_normalize, select_rows};
@@ -11,6 +9,8 @@ use likewise_study::study::{Plan, Protocol, Row, SplitKind, Study};
 use likewise_study::{Model, Recipe};
 use ndarray::Array2;
 use rand::RngExt;
+
+use crate::device;
 
 const CLASSES: usize = 20;
 const D: usize = 24;

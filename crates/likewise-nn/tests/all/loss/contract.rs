@@ -208,7 +208,7 @@ fn gradients_agree_with_central_differences() {
 #[test]
 fn names_and_parameters_survive_json_and_are_checked() {
     let all = Loss::all();
-    assert_eq!(all.len(), 16);
+    assert_eq!(all.len(), Loss::NAMES.len());
     for loss in &all {
         assert!(loss.validate().is_ok());
         assert_eq!(Loss::named(loss.name()).unwrap(), *loss);

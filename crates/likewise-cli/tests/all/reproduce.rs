@@ -8,6 +8,8 @@ use std::time::Duration;
 use rand::RngExt;
 use serde_json::Value;
 
+use crate::program;
+
 const EXPERIMENT: &str = r#"title = "A small experiment"
 paper = { source = "A paper", table = "Table 1" }
 protocol = "Three hundred digits."
@@ -53,10 +55,9 @@ impl Scene {
     }
 
     fn command(&self, out: &str, more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
+        let mut command = program::command(self.0.path(), &[]);
         let digits = likewise_testdata::digits();
         command
-            .current_dir(self.0.path())
             .env_remove("LIKEWISE_DATA")
             .args(["reproduce", "e.toml", "-q", "-o", out, "--data"])
             .arg(digits.parent().unwrap())
@@ -342,11 +343,9 @@ fn cells_of_another_version_are_made_anew_and_counted_in_one_warning() {
         let other = whole.replace(&own, "\"likewise\": \"0.0.1\"");
         fs::write(scene.path("r/results.json"), other).unwrap();
         let digits = likewise_testdata::digits();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_likewise"));
-        command
-            .current_dir(scene.0.path())
-            .args(["reproduce", "e.toml", "-o", "r", "--only", "zer", "--data"])
-            .arg(digits.parent().unwrap());
+        let arguments = ["reproduce", "e.toml", "-o", "r", "--only", "zer", "--data"];
+        let mut command = program::command(scene.0.path(), &arguments);
+        command.arg(digits.parent().unwrap());
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");

@@ -1,7 +1,5 @@
 //! Networks that go on from other weights.
 
-mod device;
-
 use likewise::eval::ranking::Measure;
 use likewise::eval::summary::Run;
 use likewise::images::PixelRows;
@@ -17,6 +15,8 @@ use likewise_study::study::{Plan, Protocol, Row};
 use likewise_study::{Model, Recipe};
 use ndarray::{Array2, Array4};
 use rand::RngExt;
+
+use crate::device;
 
 const SIDE: usize = 28;
 

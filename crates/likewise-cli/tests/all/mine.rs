@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ndarray::Array2;
+
+use crate::program;
 
 const N: usize = 60;
 
@@ -47,11 +49,8 @@ impl Scene {
     }
 
     fn run(&self, command: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_likewise"))
-            .current_dir(self.0.path())
-            .args(command.split(' '))
-            .output()
-            .unwrap()
+        let arguments: Vec<&str> = command.split(' ').collect();
+        program::likewise(self.0.path(), &arguments)
     }
 
     fn good(&self, command: &str) -> serde_json::Value {

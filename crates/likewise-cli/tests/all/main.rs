@@ -1,0 +1,11 @@
+//! The program as its users run it.
+
+mod bad_input;
+mod gates;
+mod images;
+mod journey;
+mod mine;
+mod pages;
+mod program;
+mod reproduce;
+mod run_folder;

@@ -1,0 +1,8 @@
+//! Whole fits: every part with every other, on digits and on images.
+
+mod device;
+mod digits;
+mod few_labels;
+mod fine_tune;
+mod matrix;
+mod rca;
