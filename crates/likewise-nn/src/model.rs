@@ -6,8 +6,8 @@ use burn::tensor::Device;
 use likewise::Monitor;
 use likewise::arrays::Arrays;
 use likewise::images::Images;
-use likewise::matrix::select_rows;
-use likewise::model::{Linear, Model as Closed};
+use likewise::matrix::{Reading, select_rows};
+use likewise::model::{self, Model as Closed};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
@@ -27,11 +27,25 @@ pub enum Model {
 
 /// The kind of a model and what its arrays do not tell: the metadata of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(untagged)]
 enum Kind {
-    Linear { power: f64 },
-    Head { power: f64, head: HeadConfig },
-    Network { keep: f64, encoder: EncoderConfig },
+    Closed(model::Kind),
+    Gradient(Gradient),
+}
+
+/// The kinds that gradients move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Gradient {
+    Head {
+        #[serde(flatten)]
+        reading: Reading,
+        head: HeadConfig,
+    },
+    Network {
+        keep: f64,
+        encoder: EncoderConfig,
+    },
 }
 
 /// Under which the kind stands in the metadata of the file.
@@ -47,7 +61,7 @@ impl Model {
     /// Columns that it reads.
     pub fn input_dim(&self) -> usize {
         match self {
-            Self::Closed(Closed::Linear(linear)) => linear.input_dim(),
+            Self::Closed(closed) => closed.input_dim(),
             Self::Head(head) => head.input_dim(),
             Self::Network(deep) => deep.input_dim(),
         }
@@ -56,7 +70,7 @@ impl Model {
     /// Columns of an embedding.
     pub fn output_dim(&self) -> usize {
         match self {
-            Self::Closed(Closed::Linear(linear)) => linear.output_dim(),
+            Self::Closed(closed) => closed.output_dim(),
             Self::Head(head) => head.output_dim(),
             Self::Network(deep) => deep.output_dim(),
         }
@@ -68,7 +82,7 @@ impl Model {
     /// Fails on a wrong number of columns.
     pub fn embed(&self, x: ArrayView2<f32>, device: &Device) -> Result<Array2<f32>> {
         match self {
-            Self::Closed(Closed::Linear(linear)) => linear.embed(x),
+            Self::Closed(closed) => closed.embed(x),
             Self::Head(head) => head.embed(x),
             Self::Network(deep) => deep.embed(x, device),
         }
@@ -120,7 +134,7 @@ impl Model {
     /// the same learning comes back.
     pub fn trained(&self) -> Arrays {
         match self {
-            Self::Closed(Closed::Linear(linear)) => linear.arrays(),
+            Self::Closed(closed) => closed.arrays(),
             Self::Network(deep) => deep.trained(),
             Self::Head(head) => {
                 let mut arrays = Arrays::default();
@@ -136,9 +150,7 @@ impl Model {
     /// not fit.
     pub fn with_trained(&self, arrays: &Arrays) -> Result<Self> {
         Ok(match self {
-            Self::Closed(Closed::Linear(linear)) => {
-                Self::Closed(Closed::Linear(Linear::from_arrays(linear.power, arrays)?))
-            }
+            Self::Closed(closed) => Self::Closed(Closed::from_arrays(closed.kind(), arrays)?),
             Self::Network(deep) => Self::Network(deep.clone().with_trained(arrays)?),
             Self::Head(head) => {
                 let matrix = |name: &String| Ok((name.clone(), arrays.matrix32(name)?));
@@ -161,26 +173,23 @@ impl Model {
     /// its settings, so that it [opens](Self::open) by itself.
     pub fn to_safetensors(&self) -> Result<Vec<u8>> {
         let (kind, arrays) = match self {
-            Self::Closed(Closed::Linear(linear)) => {
-                let power = linear.power;
-                (Kind::Linear { power }, linear.arrays())
-            }
+            Self::Closed(closed) => (Kind::Closed(closed.kind()), closed.arrays()),
             Self::Head(head) => {
-                let kind = Kind::Head {
-                    power: head.power,
+                let kind = Gradient::Head {
+                    reading: head.reading,
                     head: head.config,
                 };
-                (kind, head.arrays())
+                (Kind::Gradient(kind), head.arrays())
             }
             Self::Network(deep) => {
-                let kind = Kind::Network {
+                let kind = Gradient::Network {
                     keep: deep
                         .start
                         .as_ref()
                         .map_or(0.0, |start| f64::from(start.keep)),
                     encoder: deep.config.clone(),
                 };
-                (kind, deep.arrays())
+                (Kind::Gradient(kind), deep.arrays())
             }
         };
         let failed = |e: &dyn std::fmt::Display| {
@@ -203,11 +212,11 @@ impl Model {
             .ok_or_else(|| broken(&"it does not say what kind of model it holds; fit it anew"))?;
         let kind: Kind = serde_json::from_str(kind).map_err(|e| broken(&e))?;
         let model = match kind {
-            Kind::Linear { power } => {
-                Linear::from_arrays(power, &arrays).map(|m| Self::Closed(Closed::Linear(m)))
+            Kind::Closed(kind) => Closed::from_arrays(kind, &arrays).map(Self::Closed),
+            Kind::Gradient(Gradient::Head { reading, head }) => {
+                Head::from_arrays(head, reading, &arrays).map(Self::Head)
             }
-            Kind::Head { power, head } => Head::from_arrays(head, power, &arrays).map(Self::Head),
-            Kind::Network { keep, encoder } => {
+            Kind::Gradient(Gradient::Network { keep, encoder }) => {
                 Deep::from_arrays(encoder, keep, &arrays).map(Self::Network)
             }
         };
@@ -230,6 +239,13 @@ mod tests {
         }
     }
 
+    fn roots() -> Reading {
+        Reading {
+            power: 0.5,
+            unit: true,
+        }
+    }
+
     fn head() -> Model {
         let part = |name: &str, m: Array2<f32>| (name.to_owned(), m);
         Model::Head(Head {
@@ -237,7 +253,7 @@ mod tests {
                 width: 3,
                 ..HeadConfig::default()
             },
-            power: 0.5,
+            reading: roots(),
             start: affine(),
             residual: BTreeMap::from([
                 part("input.weight", array![[1.0, -1.0, 0.5], [0.0, 2.0, 1.0]]),
@@ -270,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_kind_opens_from_its_own_file_and_broken_files_are_refused() {
-        for model in [Closed::linear(0.5, affine()).into(), head(), network()] {
+        for model in [Closed::linear(roots(), affine()).into(), head(), network()] {
             let bytes = model.to_safetensors().unwrap();
             assert_eq!(Model::open(&bytes).unwrap(), model);
             for end in [0, 7, 20, bytes.len() - 1] {

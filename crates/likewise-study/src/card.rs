@@ -16,11 +16,13 @@ pub(crate) struct Origin<'a> {
 /// What the tensors of the model are, and how they make an embedding.
 fn formula(recipe: &Recipe) -> String {
     let power = recipe.start.power;
-    let read = if power < 1.0 {
-        format!("x = sign(x) |x|^{power}`, `")
-    } else {
-        String::new()
-    };
+    let mut read = String::new();
+    if power < 1.0 {
+        read += &format!("x = sign(x) |x|^{power}`, `");
+    }
+    if recipe.start.unit {
+        read += "x = normalise(x)`, `";
+    }
     let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
     let Learner::Gradient(gradient) = &recipe.learner else {
         return format!("\n`model.safetensors`: `{start}`; the embedding is s.");

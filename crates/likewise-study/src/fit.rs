@@ -21,7 +21,7 @@ use crate::run_folder::{
     Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
 };
 use crate::source::{self, Trained};
-use crate::study::{Plan, Protocol, Results, SplitKind, Study};
+use crate::study::{Plan, Protocol, Results, SplitKind, Study, Tried};
 use crate::{ErrorKind, Result, usage};
 
 /// Neighbours at which the recall of the run's index is measured.
@@ -41,6 +41,8 @@ pub struct Job {
     pub read_as: String,
     /// Pairs or triplets that are given, by the places of their items.
     pub tuples: Option<Tuples>,
+    /// The recipes that this one was chosen from, if it was.
+    pub tried: Vec<Tried>,
     /// Images for a network that is trained, where they come from a folder.
     pub trained: Option<Trained>,
     /// Weights that it starts from.
@@ -71,7 +73,7 @@ impl Job {
         };
         work.note(&self.config(view), &origin)?;
         let clock = Instant::now();
-        let study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
+        let mut study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
             Ok(study) => study,
             Err(e) => {
                 let again = matches!(e.kind(), ErrorKind::Data | ErrorKind::Parameter);
@@ -82,6 +84,7 @@ impl Job {
                 });
             }
         };
+        study.results.tried.clone_from(&self.tried);
         self.seconds
             .insert("study".into(), clock.elapsed().as_secs_f64());
         match self.write(&study, collection, view, &work, thumbnails, second, at) {

@@ -104,6 +104,19 @@ impl Recipe {
         Ok(())
     }
 
+    /// This recipe with no more neighbours than make sense among so many items.
+    #[must_use]
+    pub fn fitting(mut self, items: usize) -> Self {
+        let most = most_neighbors(items);
+        match &mut self.pseudo_labels {
+            PseudoLabels::Propagation(propagation) if propagation.graph.n_neighbors() > most => {
+                propagation.graph = propagation.graph.clone().k(most);
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// What the recipe cannot do on features of so many columns, if there is something: an
     /// orthonormal map that keeps all directions of the start turns them and changes no cosine.
     pub fn idle(&self, columns: usize) -> Option<String> {
@@ -122,7 +135,14 @@ impl Recipe {
     /// Settings that change nothing beside the others, and why.
     pub(crate) fn idle_settings(&self) -> Vec<(&'static str, &'static str)> {
         let Some(gradient) = self.learner.gradient() else {
-            return vec![];
+            let why = "the learner is fitted in one go";
+            let stands = self.pseudo_labels.stands_still();
+            let paths = ["rounds.patience", "rounds.collapse"];
+            return paths
+                .map(|path| (path, why))
+                .into_iter()
+                .filter(|_| stands)
+                .collect();
         };
         let mut idle = Vec::new();
         if gradient.loss.proxies_per_class() > 0 {
@@ -167,12 +187,27 @@ impl Recipe {
             let rule = "must be 1 with a network that is trained: it learns its own features";
             return Err(Error::parameter("start.power", self.start.power, rule));
         }
+        if network.is_some() && self.start.unit {
+            let rule = "must be false with a network that is trained: it learns its own features";
+            return Err(Error::parameter("start.unit", self.start.unit, rule));
+        }
         if self.pseudo_labels.on() == Some(On::Model)
             && network.is_none_or(NetworkConfig::is_whitened)
         {
             let rule = "needs a network that begins as anything but the start; take \
                         \"embedding\", which is the same then";
             return Err(Error::parameter("pseudo_labels.on", "\"model\"", rule));
+        }
+        if matches!(self.learner, Learner::Closed(_))
+            && self.pseudo_labels.stands_still()
+            && self.rounds.epochs > 1
+        {
+            let rule = format!(
+                "must be 0 or 1: {} is fitted in one go, and what it learns from stays the same \
+                 (pseudo_labels.on = \"embedding\" spreads labels anew after each fit)",
+                self.learner.kind()
+            );
+            return Err(Error::parameter("rounds.epochs", self.rounds.epochs, &rule));
         }
         let (PseudoLabels::Affinity(_), Some(gradient)) =
             (&self.pseudo_labels, self.learner.gradient())

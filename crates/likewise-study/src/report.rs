@@ -327,6 +327,7 @@ mod tests {
                 next: Next::Nothing,
             },
             learning_helped: true,
+            tried: vec![],
             recipe: "mixed-lp".into(),
             split: SplitKind::Item,
             parts: BTreeMap::from([("train".into(), 12), ("test".into(), 12)]),
@@ -349,7 +350,7 @@ mod tests {
             results,
             parts: parts.collect(),
             model: likewise::model::Model::linear(
-                1.0,
+                likewise::matrix::Reading::default(),
                 Affine {
                     mean: Array1::zeros(3),
                     matrix: Array2::eye(3),

@@ -1,5 +1,6 @@
 //! A study: one recipe beside its baselines, under one protocol, with intervals.
 
+mod auto;
 mod believe;
 mod bench;
 mod choose;
@@ -23,6 +24,7 @@ mod train;
 mod tuples;
 mod verdict;
 
+pub use auto::{Choice, Tried};
 pub use bench::Bench;
 pub use draw::Measured;
 pub use draw_log::DrawLog;

@@ -20,7 +20,7 @@ pub use closed::Closed;
 use crate::arrays::Arrays;
 use crate::images::Images;
 use crate::linear::Affine;
-use crate::matrix::{l2_normalize, powered, select_rows};
+use crate::matrix::{Reading, l2_normalize, select_rows};
 use crate::model::Model;
 use crate::{Error, Graph, Monitor, Pairs, Result, Triplets};
 
@@ -43,8 +43,8 @@ pub struct Targets {
 /// The coordinates that learning starts from; no label was needed to find them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
-    /// Power of the sizes of the features before all else, above 0 to 1.
-    pub power: f64,
+    /// How features are read before all else.
+    pub reading: Reading,
     /// Centred and whitened, of the directions that vary most.
     pub whitening: Affine,
     /// The same directions, centred only: for a learner that weighs them itself.
@@ -54,19 +54,19 @@ pub struct Start {
 impl Start {
     /// Unit rows of whitened features (`n x d`).
     pub fn rows(&self, features: Array2<f32>) -> Result<Array2<f32>> {
-        let read = powered(features, self.power);
+        let read = self.reading.rows(features);
         Ok(l2_normalize(self.whitening.transform(read.view())?))
     }
 
     /// Features (`n x d`) along its directions, centred only.
     pub fn rotated(&self, features: Array2<f32>) -> Result<Array2<f32>> {
-        let read = powered(features, self.power);
+        let read = self.reading.rows(features);
         self.rotation.transform(read.view())
     }
 
     /// The start itself, as a model.
     pub fn model(&self) -> Model {
-        Model::linear(self.power, self.whitening.clone())
+        Model::linear(self.reading, self.whitening.clone())
     }
 }
 

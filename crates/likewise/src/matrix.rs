@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
@@ -48,6 +49,53 @@ pub fn l2_normalize(mut x: Array2<f32>) -> Array2<f32> {
             }
         });
     x
+}
+
+/// How features are read before all else.
+///
+/// ```text
+/// x = sign(x) |x|^power           1: the values as they are
+/// x = x / |x|                     where `unit` is set
+/// ```
+///
+/// Pooled activations of a network, and counts, have a few large values that outweigh all
+/// others; their roots (power .5) share better. Rows whose lengths say nothing of what they are
+/// about are better compared by their directions alone, before a mean is taken off.
+///
+/// ```
+/// use likewise::matrix::Reading;
+/// let read = Reading { power: 0.5, unit: true };
+/// assert_eq!(read.rows(ndarray::array![[9.0, -16.0]]), ndarray::array![[0.6, -0.8]]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Power of the sizes of the values, above 0 to 1.
+    pub power: f64,
+    /// Whether rows are brought to unit length.
+    #[serde(default)]
+    pub unit: bool,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            power: 1.0,
+            unit: false,
+        }
+    }
+}
+
+impl Reading {
+    /// The rows as they are read.
+    pub fn rows(self, x: Array2<f32>) -> Array2<f32> {
+        let x = powered(x, self.power);
+        if self.unit { l2_normalize(x) } else { x }
+    }
+
+    /// Whether rows stay what they are, but for their lengths.
+    pub fn keeps_directions(self) -> bool {
+        self.power >= 1.0
+    }
 }
 
 /// Every value to a power of its size, its sign kept: `sign(x) |x|^power`; 1 changes nothing.

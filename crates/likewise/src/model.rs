@@ -1,57 +1,62 @@
 //! Models: what learning leaves behind, and how it answers.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Arrays, Values};
 use crate::linear::Affine;
-use crate::matrix::{l2_normalize, powered};
+use crate::matrix::{Reading, check_finite, l2_normalize, less_mean, product};
 use crate::{Error, Result};
 
 /// Rows that are embedded at a time.
 const BLOCK: usize = 2048;
-
-/// A linear map of features, and unit rows behind it.
-///
-/// ```text
-/// x = sign(x) |x|^power
-/// z = normalise((x - mean) A)
-/// ```
-///
-/// Whitened features are one, and so is every Mahalanobis metric: with `M = A A^T` distances
-/// of `x A` are those of the metric; here rows have length 1, as all searches expect, so that
-/// cosines are compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Linear {
-    /// Power of the sizes of the features, above 0 to 1.
-    pub power: f64,
-    /// Centre and map.
-    pub map: Affine,
-}
 
 /// A model of the learners in closed form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Model {
     /// A linear map.
     Linear(Linear),
+    /// Class probabilities beside the features.
+    Probabilities(Probabilities),
+}
+
+/// The kind of a [`Model`], and what its arrays do not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// A [`Linear`] map.
+    Linear(Reading),
+    /// [`Probabilities`].
+    Probabilities {
+        /// How features are read.
+        #[serde(flatten)]
+        reading: Reading,
+        /// Share of the probabilities in the cosine.
+        share: f64,
+    },
 }
 
 impl Model {
-    /// A linear map of features of this power.
-    pub fn linear(power: f64, map: Affine) -> Self {
-        Self::Linear(Linear { power, map })
+    /// A linear map of features that are read so.
+    pub fn linear(reading: Reading, map: Affine) -> Self {
+        Self::Linear(Linear { reading, map })
     }
-}
 
-impl Linear {
     /// Columns that it reads.
     pub fn input_dim(&self) -> usize {
-        self.map.matrix.nrows()
+        match self {
+            Self::Linear(linear) => linear.map.matrix.nrows(),
+            Self::Probabilities(of) => of.mean.len(),
+        }
     }
 
     /// Columns of an embedding.
     pub fn output_dim(&self) -> usize {
-        self.map.matrix.ncols()
+        match self {
+            Self::Linear(linear) => linear.map.matrix.ncols(),
+            Self::Probabilities(of) => of.output_dim(),
+        }
     }
 
     /// Embeds features (`n x input_dim`) into unit rows (`n x output_dim`).
@@ -66,39 +71,176 @@ impl Linear {
                 x.ncols()
             )));
         }
+        check_finite(x, "rows to embed")?;
         let mut out = Array2::zeros((x.nrows(), self.output_dim()));
         out.axis_chunks_iter_mut(Axis(0), BLOCK)
             .into_par_iter()
             .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
             .try_for_each(|(mut out, x)| -> Result<()> {
-                let read = powered(x.to_owned(), self.power);
-                out.assign(&l2_normalize(self.map.transform(read.view())?));
+                let rows = match self {
+                    Self::Linear(linear) => linear.rows(x.to_owned())?,
+                    Self::Probabilities(of) => of.rows(x.to_owned()),
+                };
+                out.assign(&rows);
                 Ok(())
             })?;
         Ok(out)
     }
 
-    /// Its arrays: `start.mean` (`d`) and `start.matrix` (`d x r`).
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Linear(linear) => Kind::Linear(linear.reading),
+            Self::Probabilities(of) => Kind::Probabilities {
+                reading: of.reading,
+                share: of.share,
+            },
+        }
+    }
+
+    /// Its arrays: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
+    /// probabilities `start.mean` (`d`), `logits.matrix` (`d x C`) and `logits.bias` (`C`).
     pub fn arrays(&self) -> Arrays {
         let mut arrays = Arrays::default();
-        let mean = self.map.mean.to_vec();
-        arrays.put("start.mean", &[mean.len()], Values::F64(mean));
-        arrays.put_matrix("start.matrix", &self.map.matrix);
+        let mut vector = |name: &str, values: &Array1<f64>| {
+            arrays.put(name, &[values.len()], Values::F64(values.to_vec()));
+        };
+        match self {
+            Self::Linear(Linear { map, .. }) => {
+                vector("start.mean", &map.mean);
+                arrays.put_matrix("start.matrix", &map.matrix);
+            }
+            Self::Probabilities(of) => {
+                vector("start.mean", &of.mean);
+                vector("logits.bias", &of.bias);
+                arrays.put_matrix("logits.matrix", &of.matrix);
+            }
+        }
         arrays
     }
 
-    /// The map of such arrays. Fails where they do not fit each other.
-    pub fn from_arrays(power: f64, arrays: &Arrays) -> Result<Self> {
-        let map = Affine {
-            mean: arrays.vector64("start.mean")?,
-            matrix: arrays.matrix64("start.matrix")?,
-        };
-        let (d, r) = map.matrix.dim();
-        if map.mean.len() != d || d == 0 || r == 0 {
-            return Err(Error::data("start.mean and start.matrix do not fit"));
+    /// The model of such a kind and arrays. Fails where they do not fit each other.
+    pub fn from_arrays(kind: Kind, arrays: &Arrays) -> Result<Self> {
+        let mean = arrays.vector64("start.mean")?;
+        let fits = |(d, r): (usize, usize)| mean.len() == d && d > 0 && r > 0;
+        match kind {
+            Kind::Linear(reading) => {
+                let matrix = arrays.matrix64("start.matrix")?;
+                if !fits(matrix.dim()) {
+                    return Err(Error::data("start.mean and start.matrix do not fit"));
+                }
+                Ok(Self::linear(reading, Affine { mean, matrix }))
+            }
+            Kind::Probabilities { reading, share } => {
+                let matrix = arrays.matrix64("logits.matrix")?;
+                let bias = arrays.vector64("logits.bias")?;
+                if !fits(matrix.dim()) || bias.len() != matrix.ncols() {
+                    let message = "start.mean, logits.matrix and logits.bias do not fit";
+                    return Err(Error::data(message));
+                }
+                if !(0.0..=1.0).contains(&share) {
+                    return Err(Error::data(format!("share = {share} is not from 0 to 1")));
+                }
+                Ok(Self::Probabilities(Probabilities {
+                    reading,
+                    mean,
+                    matrix,
+                    bias,
+                    share,
+                }))
+            }
         }
-        Ok(Self { power, map })
     }
+}
+
+/// A linear map of features, and unit rows behind it.
+///
+/// ```text
+/// x = the features as they are read
+/// z = normalise((x - mean) A)
+/// ```
+///
+/// Whitened features are one, and so is every Mahalanobis metric: with `M = A A^T` distances
+/// of `x A` are those of the metric; here rows have length 1, as all searches expect, so that
+/// cosines are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linear {
+    /// How features are read.
+    pub reading: Reading,
+    /// Centre and map.
+    pub map: Affine,
+}
+
+impl Linear {
+    fn rows(&self, x: Array2<f32>) -> Result<Array2<f32>> {
+        let read = self.reading.rows(x);
+        Ok(l2_normalize(self.map.transform(read.view())?))
+    }
+}
+
+/// The square roots of class probabilities beside the centred features.
+///
+/// ```text
+/// c = x - mean                                        x: the features as they are read
+/// p = softmax(c V + b)
+/// z = [ sqrt(share) sqrt(p), sqrt(1 - share) c / |c| ]
+/// ```
+///
+/// The cosine of two items is then `share` times the Bhattacharyya coefficient of their
+/// probabilities and `1 - share` times the cosine of their centred features. A part whose share
+/// is 0 is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probabilities {
+    /// How features are read.
+    pub reading: Reading,
+    /// Mean of the features, `d`.
+    pub mean: Array1<f64>,
+    /// `V`, `d x C`.
+    pub matrix: Array2<f64>,
+    /// `b`, `C`.
+    pub bias: Array1<f64>,
+    /// Share of the probabilities in the cosine, from 0 to 1.
+    pub share: f64,
+}
+
+impl Probabilities {
+    fn output_dim(&self) -> usize {
+        let (d, classes) = self.matrix.dim();
+        usize::from(self.share > 0.0) * classes + usize::from(self.share < 1.0) * d
+    }
+
+    fn rows(&self, x: Array2<f32>) -> Array2<f32> {
+        let read = self.reading.rows(x);
+        let centred = less_mean(read.view(), &self.mean);
+        let mut parts = Vec::new();
+        if self.share > 0.0 {
+            let transposed = self.matrix.t().as_standard_layout().into_owned();
+            let mut p = product(&centred, &transposed) + &self.bias;
+            for mut row in p.rows_mut() {
+                softmax(row.view_mut());
+                row.mapv_inplace(|p| (self.share * p).sqrt());
+            }
+            parts.push(p.mapv(|v| v as f32));
+        }
+        if self.share < 1.0 {
+            let unit = l2_normalize(centred.mapv(|v| v as f32));
+            parts.push(unit * (1.0 - self.share).sqrt() as f32);
+        }
+        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+        // A row on the mean has no direction, and only the length of its probabilities.
+        match ndarray::concatenate(Axis(1), &views) {
+            Ok(rows) => l2_normalize(rows),
+            Err(_) => unreachable!("parts of the same rows"),
+        }
+    }
+}
+
+/// Logits to probabilities, in place.
+pub(crate) fn softmax(mut row: ArrayViewMut1<f64>) {
+    let most = row.fold(f64::NEG_INFINITY, |most, &v| most.max(v));
+    row.mapv_inplace(|v| (v - most).exp());
+    let sum = row.sum();
+    row /= sum;
 }
 
 #[cfg(test)]
@@ -109,21 +251,61 @@ mod tests {
 
     #[test]
     fn a_map_by_hand_and_back_from_its_arrays() {
-        let linear = Linear {
+        let reading = Reading {
             power: 0.5,
-            map: Affine {
-                mean: array![1.0, 0.0],
-                matrix: array![[3.0, 0.0], [0.0, 2.0]],
-            },
+            unit: false,
         };
+        let map = Affine {
+            mean: array![1.0, 0.0],
+            matrix: array![[3.0, 0.0], [0.0, 2.0]],
+        };
+        let linear = Model::linear(reading, map);
         // Roots of (4, -4) are (2, -2); less the mean (1, -2); times the map (3, -4).
         let z = linear.embed(array![[4.0, -4.0_f32]].view()).unwrap();
         assert!((z[(0, 0)] - 0.6).abs() < 1e-6 && (z[(0, 1)] + 0.8).abs() < 1e-6);
-        assert_eq!(Linear::from_arrays(0.5, &linear.arrays()).unwrap(), linear);
         let message = linear.embed(array![[1.0_f32]].view()).unwrap_err();
         assert!(message.to_string().contains("reads 2 columns"), "{message}");
-        let mut wrong = linear.arrays();
+        back_from_its_arrays(&linear);
+    }
+
+    fn back_from_its_arrays(model: &Model) {
+        let again = Model::from_arrays(model.kind(), &model.arrays()).unwrap();
+        assert_eq!(again, *model);
+        let json = serde_json::to_string(&model.kind()).unwrap();
+        assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), model.kind());
+        let mut wrong = model.arrays();
         wrong.put("start.mean", &[1], Values::F64(vec![0.0]));
-        assert!(Linear::from_arrays(1.0, &wrong).is_err());
+        assert!(Model::from_arrays(model.kind(), &wrong).is_err());
+    }
+
+    #[test]
+    fn probabilities_by_hand() {
+        let of = |share| {
+            Model::Probabilities(Probabilities {
+                reading: Reading {
+                    power: 1.0,
+                    unit: true,
+                },
+                mean: array![0.0, 0.0],
+                matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
+                bias: array![0.0, 0.0],
+                share,
+            })
+        };
+        // A row of length 1: logits (ln 3, 0), probabilities (3/4, 1/4).
+        let x = array![[5.0, 0.0_f32]];
+        let z = of(0.5).embed(x.view()).unwrap();
+        let expected = [0.375_f32.sqrt(), 0.125_f32.sqrt(), 0.5_f32.sqrt(), 0.0];
+        assert_eq!(z.dim(), (1, 4));
+        assert!(
+            z.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{z}"
+        );
+        assert_eq!(of(1.0).embed(x.view()).unwrap().dim(), (1, 2));
+        assert_eq!(of(0.0).embed(x.view()).unwrap(), array![[1.0, 0.0]]);
+        back_from_its_arrays(&of(0.5));
+        // A row on the mean has no direction, and is still of length 1.
+        let z = of(0.5).embed(array![[0.0, 0.0_f32]].view()).unwrap();
+        assert!((z.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-6);
     }
 }

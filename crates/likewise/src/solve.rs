@@ -1,7 +1,8 @@
-//! Solvers for large sparse symmetric systems with several right-hand sides.
+//! Solvers: large sparse symmetric systems with several right-hand sides, and smooth minima.
 
 mod columns;
 pub mod conjugate_gradient;
+pub(crate) mod lbfgs;
 pub mod minres;
 pub mod operator;
 mod vectorised;
@@ -10,3 +11,14 @@ pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub use minres::MinRes;
 pub use operator::{Operator, Real, Sparse};
 pub(crate) use vectorised::vectorised;
+
+/// Runs dense algebra on one thread: how it is cut into parts, and with that its last bits,
+/// depends on how many there are. For matrices of some thousand rows at most.
+pub(crate) fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> crate::Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.map_err(|e| {
+        let message = format!("no thread for the algebra: {e}");
+        crate::Error::new(crate::ErrorKind::Internal, message)
+    })?;
+    Ok(pool.install(work))
+}

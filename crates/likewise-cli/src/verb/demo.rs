@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let work = Work::begin(&args.out, rights)?;
     let mut job = Job {
         tuples: None,
+        tried: vec![],
         recipe: Recipe::default(),
         protocol: Protocol {
             split: SplitKind::ZeroShot,

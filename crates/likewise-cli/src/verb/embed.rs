@@ -17,6 +17,13 @@ struct Answer {
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     check_output(Some(&args.out), &[Some(args.data.path())])?;
+    let ending = args.out.extension().and_then(|e| e.to_str());
+    if ending.is_some_and(|e| ["csv", "tsv", "parquet", "npz", "json"].contains(&e)) {
+        return Err(Failure::usage(format!(
+            "{}: embeddings are written as NumPy; name a file that ends in .npy",
+            args.out.display()
+        )));
+    }
     output::beside(Some(&args.out));
     let run = RunFolder::open(&args.run)?;
     let (_, embeddings) = query::embedded(&run, &args.data.source()?, &at.env)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use likewise::tuple::Tuples;
-use likewise::{Labels, Monitor};
+use likewise::{Collection, Labels, Monitor, View};
 use likewise_io::tuples;
 use likewise_study::Recipe;
 use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
@@ -14,7 +14,7 @@ use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{IndexCard, Rights, Work, check_output, is_same};
 use likewise_study::source::with_view;
-use likewise_study::study::{Protocol, Results, TupleKind};
+use likewise_study::study::{Choice, Plan, Protocol, Results, TupleKind};
 use likewise_study::{plain, table};
 
 use crate::args::Fit;
@@ -67,6 +67,12 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let wanted = args.data.view.as_deref();
     let (collection, name) = with_view(collection, wanted, at.env.monitor)?;
     let view = collection.view(Some(&name))?;
+    let mut tried = vec![];
+    if args.recipe == AUTO {
+        let protocol = asked.protocol(&collection, &args.gate)?;
+        let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
+        (recipe, tried) = (choice.recipe, choice.tried);
+    }
     let known = collection.labels.as_ref();
     let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, &asked, Some(classes)).check(may)?;
@@ -88,6 +94,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
             images.side, images.squeeze
         ),
         tuples,
+        tried,
         trained,
         pretrained,
         command: command(),
@@ -117,6 +124,43 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
         eprintln!("{}", plain::message(&at.env.stages.in_words(total)));
     }
     gates(args, &study.results)
+}
+
+/// The recipe that is chosen by the labels at hand.
+const AUTO: &str = "auto";
+
+/// What `auto` chooses; `usual` where there is nothing to choose by.
+fn chosen(
+    args: &Fit,
+    usual: &Recipe,
+    collection: &Collection,
+    view: &View,
+    protocol: &Protocol,
+    at: &Context,
+) -> Result<Choice, Failure> {
+    let neighbors = |mut recipe: Recipe| -> Recipe {
+        if let (Some(k), true) = (args.k, recipe.pseudo_labels.on().is_some()) {
+            // It asks for neighbours, so that they can be set.
+            let _ = recipe.set_neighbors(k);
+        }
+        recipe.fitting(collection.len())
+    };
+    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
+    let unseen = neighbors(Recipe::mixed_rca());
+    let plan = Plan {
+        collection,
+        features: view.matrix.view(),
+        images: None,
+        tuples: None,
+        recipe: usual,
+        protocol,
+        pretrained: None,
+        checkpoints: None,
+        events: None,
+        data_digest: String::new(),
+        device: at.env.device.clone(),
+    };
+    Ok(plan.choose_recipe(&candidates, [usual, &unseen], at.env.monitor)?)
 }
 
 /// The file of tuples that was named. Fails where the recipe cannot use them.
@@ -204,6 +248,10 @@ fn gates(args: &Fit, results: &Results) -> Result<(), Failure> {
 
 /// The table and the verdict.
 pub(super) fn print(results: &Results) -> Result<(), Failure> {
+    if !results.tried.is_empty() {
+        output::text(table::aligned(&results.choices()))?;
+        output::line("")?;
+    }
     if results.tells() {
         output::text(table::of(&results.rows()))?;
         output::line("")?;
@@ -217,7 +265,22 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 /// The recipe by name or file, with the choices of the config file's `[recipe]` table.
 fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
     let path = Path::new(&args.recipe);
-    let mut recipe = if path.extension().is_some_and(|e| e == "toml") {
+    if args.recipe == AUTO {
+        let own = args.epochs.is_some()
+            || match &at.common.config {
+                Some(path) => config::read(path)?.contains_key("recipe"),
+                None => false,
+            };
+        if own {
+            return Err(Failure::usage(
+                "--recipe auto: recipes that are compared keep their own settings; name one of \
+                 them to set epochs or a [recipe] table",
+            ));
+        }
+    }
+    let mut recipe = if args.recipe == AUTO {
+        Recipe::default()
+    } else if path.extension().is_some_and(|e| e == "toml") {
         Recipe::read(path)?
     } else {
         Recipe::named(&args.recipe)?

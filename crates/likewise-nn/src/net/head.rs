@@ -6,7 +6,7 @@ use burn::module::{Module, Param, ParamId};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData, activation::relu};
 use likewise::linear::Affine;
-use likewise::matrix::powered;
+use likewise::matrix::Reading;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -240,8 +240,8 @@ impl ResidualNet {
 pub struct Head {
     /// Its choices.
     pub config: HeadConfig,
-    /// Power of the sizes of the features that it reads, above 0 to 1.
-    pub power: f64,
+    /// How features are read before all else.
+    pub reading: Reading,
     /// The fixed start.
     pub start: Affine,
     /// The trained matrices, by name.
@@ -282,7 +282,7 @@ impl Head {
             .into_par_iter()
             .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
             .try_for_each(|(mut out, x)| -> Result<()> {
-                let read = powered(x.to_owned(), self.power);
+                let read = self.reading.rows(x.to_owned());
                 let start = self.start.transform(read.view())?;
                 let start = likewise::matrix::l2_normalize(start);
                 out.assign(&self.embed_start(start));

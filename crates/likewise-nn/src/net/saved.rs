@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use likewise::arrays::{Arrays, Values};
 use likewise::linear::Affine;
+use likewise::matrix::Reading;
 use ndarray::Array2;
 
 use super::head::{Head, HeadConfig};
@@ -27,7 +28,7 @@ impl Head {
     }
 
     /// The head of such arrays. Fails where they do not fit each other.
-    pub fn from_arrays(config: HeadConfig, power: f64, arrays: &Arrays) -> Result<Self> {
+    pub fn from_arrays(config: HeadConfig, reading: Reading, arrays: &Arrays) -> Result<Self> {
         config.validate()?;
         let start = Affine {
             mean: arrays.vector64("start.mean")?,
@@ -55,7 +56,7 @@ impl Head {
         }
         Ok(Self {
             config,
-            power,
+            reading,
             start,
             residual,
         })

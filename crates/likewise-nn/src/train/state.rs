@@ -201,7 +201,7 @@ impl State {
         }
         Ok(Model::Head(Head {
             config: *how.head,
-            power: evidence.start.power,
+            reading: evidence.start.reading,
             start: evidence.start.whitening.clone(),
             residual,
         }))

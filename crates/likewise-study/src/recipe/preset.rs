@@ -2,7 +2,7 @@
 
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::learn::Closed;
-use likewise::linear::Rca;
+use likewise::linear::{Logistic, Rca};
 use likewise::propagate::{Dssml, Method, Mixed};
 use likewise_nn::loss::{Angular, Loss};
 use likewise_nn::sample::Sampler;
@@ -40,6 +40,7 @@ impl Recipe {
     pub fn names() -> Vec<String> {
         let methods = [
             "mixed-lp",
+            "probabilities",
             "mixed-lp-paper",
             "mixed-rca",
             "rca",
@@ -68,6 +69,7 @@ impl Recipe {
         }
         Ok(named(match name {
             "mixed-lp" => Self::mixed_lp(),
+            "probabilities" => Self::probabilities(),
             "mixed-lp-paper" => Self::paper(),
             "mixed-rca" => Self::mixed_rca(),
             "dssml" => Self::dssml(),
@@ -78,6 +80,50 @@ impl Recipe {
                 Self::supervised(Loss::named(name).map_err(unknown)?)
             }
         }))
+    }
+
+    /// The recipes between which `auto` chooses, the simplest first.
+    ///
+    /// The start without labels; class probabilities of the labels alone, of what spreads
+    /// from them, and these with little beside them; relevant component analysis; and the head of
+    /// `mixed-lp`, on the features as they are and as directions.
+    pub fn candidates() -> Vec<Self> {
+        let start = Self {
+            name: "start".into(),
+            start: StartConfig {
+                unit: true,
+                ..StartConfig::default()
+            },
+            rounds: RoundsConfig {
+                epochs: 0,
+                ..RoundsConfig::default()
+            },
+            ..Self::rca()
+        };
+        let alone = Self {
+            name: "logistic".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::probabilities()
+        };
+        let mostly = Self {
+            name: "probabilities-90".into(),
+            learner: Learner::Closed(Closed::Logistic(Logistic::default().share(0.9))),
+            ..Self::probabilities()
+        };
+        let directions = Self {
+            name: "mixed-lp-unit".into(),
+            start: start.start.clone(),
+            ..Self::mixed_lp()
+        };
+        vec![
+            start,
+            alone,
+            Self::probabilities(),
+            mostly,
+            Self::mixed_rca(),
+            Self::mixed_lp(),
+            directions,
+        ]
     }
 
     /// Mixed label propagation on the whitened features gives pseudo-labels; a head that keeps
@@ -93,6 +139,30 @@ impl Recipe {
     /// theirs.
     pub fn mixed_lp() -> Self {
         Self::default()
+    }
+
+    /// Class probabilities by the labels and what mixed propagation spreads from them; their
+    /// square roots stand beside the centred features.
+    ///
+    /// **Use it** where the classes to be searched are the labeled ones, above all with many
+    /// classes of few items each: faces, leaves, products. **Not** for classes without any label.
+    ///
+    /// **Source.** Logistic regression on propagated labels, which beat the trained head on unseen
+    /// sets; `likewise explain logistic` says more. The recipe `logistic` has the labels alone.
+    pub fn probabilities() -> Self {
+        Self {
+            name: "probabilities".into(),
+            start: StartConfig {
+                unit: true,
+                ..StartConfig::default()
+            },
+            pseudo_labels: Propagation::mixed(On::Start).into(),
+            learner: Learner::Closed(Closed::Logistic(Logistic::default())),
+            rounds: RoundsConfig {
+                epochs: 1,
+                ..RoundsConfig::default()
+            },
+        }
     }
 
     /// Relevant component analysis of the features by the known labels alone, in closed form.

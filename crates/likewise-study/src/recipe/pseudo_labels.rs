@@ -196,6 +196,16 @@ impl PseudoLabels {
         }
     }
 
+    /// Whether all epochs learn from the same pseudo-labels.
+    pub(crate) fn stands_still(&self) -> bool {
+        match self {
+            Self::None | Self::Oracle(_) => true,
+            Self::Propagation(propagation) => propagation.on == On::Start,
+            // Each partition holds other items.
+            Self::Affinity(_) => false,
+        }
+    }
+
     /// The first epoch that learns from the same pseudo-labels as epoch `epoch`.
     pub(crate) fn since(&self, epoch: usize) -> usize {
         match self {

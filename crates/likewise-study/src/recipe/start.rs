@@ -1,5 +1,6 @@
 //! What the features become before anything learns.
 
+use likewise::matrix::Reading;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -8,6 +9,7 @@ use crate::{Error, Result};
 ///
 /// ```text
 /// x = sign(x) |x|^power
+/// x = x / |x|                        where `unit` is set
 /// s = normalise((x - mean) W)        W whitens the `rank` directions that vary most
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct StartConfig {
     /// a few large values that outweigh all others; their roots (.5) share better. Not for
     /// features of both signs around a centre: on the digits it lost up to 3 points of R@1.
     pub power: f64,
+    /// Whether rows are brought to unit length before their mean is taken off: where the length of a
+    /// row says nothing of what it is about, as of pooled activations and of counts.
+    pub unit: bool,
     /// Most directions that are kept (largest variance first), at least 1.
     pub rank: usize,
     /// Shrinkage of the whitening; absent: chosen on the labels at hand, among
@@ -33,6 +38,7 @@ impl Default for StartConfig {
     fn default() -> Self {
         Self {
             power: 1.0,
+            unit: false,
             rank: 256,
             shrinkage: None,
             standardize: None,
@@ -41,6 +47,14 @@ impl Default for StartConfig {
 }
 
 impl StartConfig {
+    /// How features are read before all else.
+    pub fn reading(&self) -> Reading {
+        Reading {
+            power: self.power,
+            unit: self.unit,
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         if !(self.power > 0.0 && self.power <= 1.0) {
             let rule = "must be above 0 and at most 1";

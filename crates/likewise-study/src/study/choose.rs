@@ -169,8 +169,8 @@ impl Ground<'_> {
             mean: Array1::zeros(columns),
             matrix: Array2::eye(columns),
         };
-        let power = self.recipe.start.power;
-        (columns <= MOST_COLUMNS).then(|| Closed::linear(power, map()).into())
+        let reading = self.recipe.start.reading();
+        (columns <= MOST_COLUMNS).then(|| Closed::linear(reading, map()).into())
     }
 }
 

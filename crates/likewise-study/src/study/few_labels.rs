@@ -213,7 +213,10 @@ impl Ground<'_> {
     fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
-            Some(raw) if rows.best_start() == Some(Row::Raw) && self.recipe.start.power >= 1.0 => {
+            Some(raw)
+                if rows.best_start() == Some(Row::Raw)
+                    && self.recipe.start.reading().keeps_directions() =>
+            {
                 (raw, Delivered::RawFeatures)
             }
             _ => {
@@ -291,11 +294,17 @@ fn distinct(values: &Values) -> usize {
     items.len()
 }
 
-/// Items of each class: those that propagation puts there, and at least the labeled ones.
-fn class_sizes(beliefs: &Beliefs, known: &Labels) -> Vec<f64> {
+/// Items of each class: those that propagation puts there, and at least the labeled ones. Items
+/// known to be none of the classes are in none.
+pub(super) fn class_sizes(beliefs: &Beliefs, known: &Labels) -> Vec<f64> {
     let mut sizes = vec![0.0_f64; known.n_classes()];
     for (item, believed) in beliefs.pseudo_label.iter().enumerate() {
-        if let Some(class) = known[item].class().or(*believed) {
+        let class = match known[item] {
+            Label::Known(class) => Some(class),
+            Label::Outside => None,
+            Label::Unknown => *believed,
+        };
+        if let Some(class) = class {
             sizes[class as usize] += 1.0;
         }
     }

@@ -10,6 +10,7 @@ use likewise::eval::{leak, nmi, split};
 use likewise::graph::KnnGraph;
 use likewise::images::{Images, PixelRows};
 use likewise::linear::whitening::Spectrum;
+use likewise::matrix::Reading;
 use likewise::{Graph, Labels, Monitor, Part, matrix};
 use likewise_nn::net::EmbeddingConfig;
 use ndarray::{Array2, ArrayView2};
@@ -25,8 +26,8 @@ use crate::{Error, Result};
 pub(super) struct Whiten {
     pub(super) eps: f64,
     pub(super) standardize: bool,
-    /// Power of the features before.
-    pub(super) power: f64,
+    /// How features are read before.
+    pub(super) reading: Reading,
 }
 
 /// What all draws of a study share.
@@ -54,8 +55,8 @@ pub(super) struct Ground<'a> {
     /// Rows of `tested`.
     pub(super) queries: Vec<usize>,
     pub(super) gallery: Vec<usize>,
-    /// By the power of the features: of these as they are, and with standardized columns.
-    pub(super) spectra: Vec<(f64, [Spectrum; 2])>,
+    /// By how features are read: of these as they are, and with standardized columns.
+    pub(super) spectra: Vec<(Reading, [Spectrum; 2])>,
     /// Graphs on the start, its rank and their settings: draws and recipes that agree on
     /// these share the graph.
     pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,

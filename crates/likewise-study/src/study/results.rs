@@ -11,6 +11,7 @@ use likewise::eval::summary::{Difference, Run, Summary};
 use likewise_nn::loss::Loss;
 use serde::{Deserialize, Serialize};
 
+use super::auto::Tried;
 use super::draw_log::DrawLog;
 use super::finding::Finding;
 use super::plan::Plan;
@@ -40,6 +41,9 @@ pub struct Results {
     pub learning_helped: bool,
     /// Name of the recipe.
     pub recipe: String,
+    /// The recipes that it was chosen from, the simplest first; absent where it was named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
     /// How the items were divided.
     pub split: SplitKind,
     /// Items by part.
@@ -170,7 +174,10 @@ impl Rows {
     fn judge(&self, plan: &Plan, per_draw: &[DrawLog]) -> Verdict {
         let start = self.best_start();
         let labels = start.and_then(|start| self.answer(start));
-        let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None);
+        // Where every draw kept its start, nothing that was spread is in what was measured.
+        let learned = |log: &DrawLog| Delivered::of(log) == Delivered::Learned;
+        let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None)
+            && (per_draw.is_empty() || per_draw.iter().any(learned));
         let spreading = spreads.then(|| self.answer(Row::LabelsOnly)).flatten();
         let falls = match (
             &labels,
@@ -379,6 +386,7 @@ impl Results {
             summary: rows.summaries.remove(&Row::Recipe).unwrap_or_default(),
             baselines: rows.summaries,
             differences: rows.differences,
+            tried: vec![],
             recipe: if plan.recipe.is_bound() {
                 format!("{} (bound)", plan.recipe.name)
             } else {
@@ -412,6 +420,37 @@ impl Results {
     pub fn tells(&self) -> bool {
         let few = |answer: &Answer| answer.finding == verdict::Finding::TooFew;
         self.summary.n_queries > 0 && !self.answers.labels.as_ref().is_some_and(few)
+    }
+
+    /// The recipes that were compared, as lines of a table with a head; none where one was named.
+    pub fn choices(&self) -> Vec<Vec<String>> {
+        if self.tried.is_empty() {
+            return vec![];
+        }
+        let head = [
+            "chosen among",
+            "R-precision",
+            "gain over the best before it",
+        ];
+        let lines = self.tried.iter().map(|tried| {
+            let mark = if tried.recipe == self.recipe {
+                " *"
+            } else {
+                ""
+            };
+            let gain = tried.gain.map_or("-".into(), |gain| {
+                let half = (gain.high - gain.value).max(gain.value - gain.low);
+                format!("{:+.3} ±{half:.3}", gain.value)
+            });
+            vec![
+                format!("{}{mark}", tried.recipe),
+                tried.r_precision.map_or("-".into(), |v| format!("{v:.3}")),
+                gain,
+            ]
+        });
+        std::iter::once(head.map(String::from).to_vec())
+            .chain(lines)
+            .collect()
     }
 
     /// All rows with their titles, in the order of a table: baselines, recipe, oracle.

@@ -2,6 +2,7 @@
 
 use likewise::learn::Start;
 use likewise::linear::whitening::Spectrum;
+use likewise::matrix::Reading;
 use likewise::{Graph, Labels, Monitor, matrix};
 use likewise_nn::net::EmbeddingConfig;
 use ndarray::Array2;
@@ -52,31 +53,31 @@ impl Ground<'_> {
     /// The features of these items, as the recipe reads them.
     pub(super) fn features(&self, items: &[usize]) -> Array2<f32> {
         let features = matrix::select_rows(self.plan.features, items);
-        matrix::powered(features, self.recipe.start.power)
+        self.recipe.start.reading().rows(features)
     }
 
     /// Finds the directions of the training items' features, where the recipe reads them in a
     /// way that none before it did.
     pub(super) fn analyse(&mut self) -> Result<()> {
-        let power = self.recipe.start.power;
-        if self.analysed(power).is_none() {
+        let reading = self.recipe.start.reading();
+        if self.analysed(reading).is_none() {
             let fitted = self.features(&self.train);
             // One row of enormous length would turn all directions to itself.
             let (plain, _) = Spectrum::fit_sound(fitted.view(), false)?;
             let (standardized, _) = Spectrum::fit_sound(fitted.view(), true)?;
-            self.spectra.push((power, [plain, standardized]));
+            self.spectra.push((reading, [plain, standardized]));
         }
         Ok(())
     }
 
-    fn analysed(&self, power: f64) -> Option<&[Spectrum; 2]> {
+    fn analysed(&self, reading: Reading) -> Option<&[Spectrum; 2]> {
         let mut spectra = self.spectra.iter();
-        let found = spectra.find(|(known, _)| known.total_cmp(&power).is_eq());
+        let found = spectra.find(|(known, _)| *known == reading);
         found.map(|(_, spectra)| spectra)
     }
 
     pub(super) fn spectrum(&self, whiten: Whiten) -> Result<&Spectrum> {
-        let spectra = (self.analysed(whiten.power))
+        let spectra = (self.analysed(whiten.reading))
             .ok_or_else(|| Error::data("no directions of these features"))?;
         Ok(&spectra[usize::from(whiten.standardize)])
     }
@@ -89,9 +90,9 @@ impl Ground<'_> {
         let plain = Whiten {
             eps: recipe.start.shrinkage.unwrap_or(PLAIN_SHRINKAGE),
             standardize: false,
-            power: recipe.start.power,
+            reading: recipe.start.reading(),
         };
-        let [_, standardized] = (self.analysed(plain.power))
+        let [_, standardized] = (self.analysed(plain.reading))
             .ok_or_else(|| Error::data("no directions of these features"))?;
         // The scale of a column is one over its standard deviation; constant ones have 1.
         let variances = (standardized.scale.iter()).map(|s| {
@@ -113,7 +114,7 @@ impl Ground<'_> {
     /// baseline without labels.
     pub(super) fn whitened_rows(&self) -> Result<Array2<f32>> {
         let start = self.plain_start()?;
-        let tested = matrix::powered(self.tested.clone(), self.recipe.start.power);
+        let tested = self.recipe.start.reading().rows(self.tested.clone());
         let mut whitened = self.spectrum(start)?.rotated(tested.view(), &[start.eps])?;
         Ok(matrix::l2_normalize(whitened.remove(0)))
     }
@@ -180,7 +181,7 @@ impl Ground<'_> {
     pub(super) fn basis(&self, whiten: Whiten) -> Result<Start> {
         let (spectrum, rank) = (self.spectrum(whiten)?, self.rank());
         Ok(Start {
-            power: whiten.power,
+            reading: whiten.reading,
             whitening: spectrum.truncated(whiten.eps, rank)?,
             rotation: spectrum.truncated(f64::INFINITY, rank)?,
         })

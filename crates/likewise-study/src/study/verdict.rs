@@ -219,6 +219,9 @@ impl Verdict {
             interval(&answer.difference)
         );
         let word = match answer.finding {
+            Finding::Better if self.kept_nothing() => {
+                "Yes, by the start that they chose; nothing that was learned is kept"
+            }
             Finding::Better => "Yes",
             Finding::Worse if self.kept_nothing() => "No, nothing that was learned is kept",
             Finding::Worse => "No, they did harm",

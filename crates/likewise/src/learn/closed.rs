@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Fit, Need};
-use crate::linear::Rca;
+use crate::linear::{Logistic, Rca};
 use crate::model::Model;
 use crate::{Monitor, Result};
 
@@ -58,6 +58,8 @@ macro_rules! learners {
 }
 
 learners! {
+    "logistic" Logistic "../linear/logistic.rs",
+        "Class probabilities: their square roots beside the centred features.";
     "rca" Rca "../linear/rca.rs",
         "Relevant component analysis: whitens what varies within classes.";
 }

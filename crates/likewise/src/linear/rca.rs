@@ -209,7 +209,7 @@ impl Fit for Rca {
             mean: mean.clone(),
             matrix: matrix.dot(&map),
         };
-        Ok(Model::linear(evidence.start.power, whole))
+        Ok(Model::linear(evidence.start.reading, whole))
     }
 }
 

@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use self::walk::{Block, Report, WIDTH, Walk};
 use super::parts::parameter::{fraction, positive};
 use crate::neighbor::Neighbors;
+use crate::solve::on_one_thread;
 use crate::{Error, Labels, Monitor, Result};
 
 /// Most items of the dense form: 1.2 GB for each of its matrices.
@@ -303,7 +304,7 @@ pub fn affinity_exact(neighbors: &Neighbors, labels: &Labels, gamma: f64) -> Res
         (Some(_), Some(_)) => -1.0,
         _ => 0.0,
     });
-    let spread = system.partial_piv_lu().solve(&given);
+    let spread = on_one_thread(|| system.partial_piv_lu().solve(&given))?;
     Ok(Array2::from_shape_fn((n, n), |(i, j)| {
         (1.0 - gamma) * (spread[(i, j)] + spread[(j, i)]) / 2.0
     }))

@@ -27,6 +27,7 @@ use super::mixed::given_or_found;
 use super::parts::known::Known;
 use super::parts::parameter::{fraction, setters};
 use super::{Given, Mass, NegativeEdges, Propagate, Spread};
+use crate::solve::on_one_thread;
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// Most nodes: 72 MB a matrix.
@@ -106,14 +107,15 @@ impl GongExact {
                 }
             }
         }
-        let pairs = self.spread_pairs(weights.as_ref(), given.as_ref());
+        let pairs = on_one_thread(|| self.spread_pairs(weights.as_ref(), given.as_ref()))?;
         monitor.check()?;
         let reshaped = reshape(weights.as_ref(), pairs.as_ref());
         let y = known.one_hot(|_| 1.0 - self.alpha);
         let y = Mat::from_fn(n, y.ncols(), |i, c| y[[i, c]]);
-        let f = system(reshaped.as_ref(), self.alpha)
-            .partial_piv_lu()
-            .solve(&y);
+        let f = on_one_thread(|| {
+            let system = system(reshaped.as_ref(), self.alpha);
+            system.partial_piv_lu().solve(&y)
+        })?;
         monitor.end();
         let scores = Array2::from_shape_fn((n, f.ncols()), |(i, c)| f[(i, c)]);
         let convergence = known.convergence(&[], monitor);

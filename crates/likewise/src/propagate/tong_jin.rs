@@ -29,6 +29,7 @@ use super::parts::known::Known;
 use super::parts::mass::Mass;
 use super::parts::parameter::{positive, setters};
 use super::{Given, NegativeEdges, Propagate, Spread};
+use crate::solve::on_one_thread;
 use crate::{Beliefs, Error, ErrorKind, Graph, Labels, Monitor, Result};
 
 /// Most nodes.
@@ -112,7 +113,7 @@ impl TongJinExact {
         }
         monitor.start("mixed propagation for two classes", None);
         let (system, push) = self.systems(&known, negatives);
-        let theta = largest_relative(&system, &push)?;
+        let theta = on_one_thread(|| largest_relative(&system, &push))??;
         monitor.check()?;
         let lambda = if theta > 0.0 { self.share / theta } else { 0.0 };
         let combined = Mat::from_fn(n, n, |i, j| system[(i, j)] - lambda * push[(i, j)]);
@@ -121,7 +122,7 @@ impl TongJinExact {
             Some(_) => -self.gamma,
             None => 0.0,
         });
-        let y = combined.partial_piv_lu().solve(&given);
+        let y = on_one_thread(|| combined.partial_piv_lu().solve(&given))?;
         monitor.end();
         let scores = Array2::from_shape_fn((n, 2), |(i, c)| match (known.reached(i), c) {
             (false, _) => 0.0,

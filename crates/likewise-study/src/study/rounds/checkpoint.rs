@@ -211,6 +211,7 @@ mod tests {
     use likewise::Event;
     use likewise::learn::{Learn, Start, Targets};
     use likewise::linear::whitening::Spectrum;
+    use likewise::matrix::Reading;
     use likewise_nn::Device;
     use likewise_nn::loss::{ConfidenceProxy, Loss};
     use likewise_nn::net::{HeadConfig, Residual};
@@ -254,7 +255,7 @@ mod tests {
         });
         let spectrum = Spectrum::fit(x.view())?;
         let start = Start {
-            power: 1.0,
+            reading: Reading::default(),
             whitening: spectrum.truncated(1.0, 5)?,
             rotation: spectrum.truncated(f64::INFINITY, 5)?,
         };
