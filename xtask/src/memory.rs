@@ -44,8 +44,11 @@ struct Set {
     /// Commands one after the other, each a verb and its arguments: the later ones use what the
     /// earlier ones wrote.
     commands: Vec<String>,
-    write: Box<dyn Fn(&Path) -> Result<()>>,
+    write: Box<Write>,
 }
+
+/// Writes the data into a folder.
+type Write = dyn Fn(&Path) -> Result<()>;
 
 /// What was measured of one command.
 struct Row {
@@ -124,7 +127,8 @@ fn options(arguments: &[String]) -> Result<Option<Options>> {
 fn sets(weights: Option<&Path>) -> Vec<Set> {
     let rows = |name: &str, rows: Rows, fit: &str, k: usize| Set {
         name: name.to_owned(),
-        commands: of_rows(fit, k),
+        // So many queries of so many items take minutes.
+        commands: of_rows(fit, k, if rows.items > 50_000 { "q" } else { "x" }),
         write: Box::new(move |folder| rows.write(folder)),
     };
     let of = |items, columns, classes| Rows {
@@ -132,13 +136,17 @@ fn sets(weights: Option<&Path>) -> Vec<Set> {
         columns,
         classes,
     };
-    let networks = weights.map(|weights| Set {
-        name: "120 photos and a network".to_owned(),
-        commands: of_networks(weights),
-        write: Box::new(|folder| {
-            fs::write(folder.join("tuned.toml"), TUNED)?;
-            sets::photos(&folder.join("photos"), 120, [320, 240])
-        }),
+    let networks = weights.map(|weights| {
+        let weights = weights.to_owned();
+        Set {
+            name: "60 photos and EfficientNet-Lite0".to_owned(),
+            commands: of_networks(),
+            write: Box::new(move |folder| {
+                fs::copy(&weights, folder.join(NETWORK))?;
+                fs::write(folder.join("tuned.toml"), TUNED)?;
+                sets::photos(&folder.join("photos"), 60, [320, 240])
+            }),
+        }
     });
     let sets = vec![
         rows("40 items of 20,000 columns", of(40, 20_000, 4), "", 5),
@@ -151,7 +159,7 @@ fn sets(weights: Option<&Path>) -> Vec<Set> {
         rows(
             "20,000 items of 64 columns, 5,000 classes",
             of(20_000, 64, 5000),
-            "--epochs 1 --draws 1",
+            "--recipe rca --draws 1",
             10,
         ),
         Set {
@@ -169,7 +177,7 @@ fn sets(weights: Option<&Path>) -> Vec<Set> {
     sets.into_iter().chain(networks).collect()
 }
 
-fn of_rows(fit: &str, k: usize) -> Vec<String> {
+fn of_rows(fit: &str, k: usize, queries: &str) -> Vec<String> {
     [
         "doctor x.npy --labels y.npy".to_owned(),
         format!("graph x.npy -k {k} -o g.npz"),
@@ -183,7 +191,7 @@ fn of_rows(fit: &str, k: usize) -> Vec<String> {
         "embed run x.npy -o e.npy".to_owned(),
         "index run --kind hnsw".to_owned(),
         "search run --id 1".to_owned(),
-        "search run --query x.npy".to_owned(),
+        format!("search run --query {queries}.npy"),
         "eval e.npy --labels y.npy".to_owned(),
     ]
     .into()
@@ -202,8 +210,8 @@ fn of_photos() -> Vec<String> {
 }
 
 /// A frozen network, and one that goes on learning.
-fn of_networks(weights: &Path) -> Vec<String> {
-    let encoder = format!("--encoder {}", weights.display());
+fn of_networks() -> Vec<String> {
+    let encoder = format!("--encoder {NETWORK}");
     let few = "--labels-per-class 5 --draws 1 --split item";
     vec![
         // Features are kept in a cache; the first command makes them.
@@ -214,6 +222,9 @@ fn of_networks(weights: &Path) -> Vec<String> {
         "embed tuned photos -o t.npy".to_owned(),
     ]
 }
+
+/// Name of the weights beside the photos: by their content they are known whatever it is.
+const NETWORK: &str = "lite0.safetensors";
 
 const TUNED: &str = r#"base = "mixed-lp"
 [learner.model]

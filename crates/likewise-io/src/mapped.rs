@@ -96,6 +96,20 @@ impl Mapped {
         Ok(Some(Self { body }))
     }
 
+    /// Bytes of memory that a matrix of this size takes once it is opened: a large one none.
+    ///
+    /// ```
+    /// use likewise_io::Mapped;
+    /// assert_eq!(Mapped::memory(1000, 100), 400_000);
+    /// assert_eq!(Mapped::memory(1_000_000, 100), 0);
+    /// ```
+    pub fn memory(rows: usize, columns: usize) -> u64 {
+        let bytes = rows
+            .saturating_mul(columns)
+            .saturating_mul(size_of::<f32>());
+        if bytes < SMALLEST { bytes as u64 } else { 0 }
+    }
+
     /// The matrix, items x dimensions.
     pub fn view(&self) -> ArrayView2<'_, f32> {
         let (map, start, rows, columns) = match &self.body {

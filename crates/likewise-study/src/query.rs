@@ -74,8 +74,9 @@ pub fn search(
     let embeddings = Source::open(&run.file("embeddings.npy"), ReadAs::default())?;
     let shape = embeddings.shape(at)?;
     let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
-    // Ids and beliefs of all items are read whole.
-    let needed = Estimate::new().resident(200.0 * n);
+    // Ids and beliefs of all items are read whole, and small embeddings.
+    let held = likewise_io::Mapped::memory(shape.items, shape.views[0].1) as f64;
+    let needed = Estimate::new().resident(200.0 * n + held);
     let needed = match query {
         Query::Id(_) => needed,
         Query::Data(source) => {

@@ -410,6 +410,8 @@ pub fn write_index(
         let queries = embeddings.select(Axis(0), &measure);
         card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
         card.kind = "hnsw".into();
+        // The bytes are as much once more.
+        drop(exact);
         bytes = index.to_bytes()?;
         let digest = likewise_io::digest_parts(std::iter::once(bytes.as_slice()));
         card.sha256 = Some(digest);

@@ -1,7 +1,7 @@
 //! The data that memory is measured on. All are generated, the same each time.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rand::RngExt;
@@ -19,7 +19,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Writes `x.npy` and `y.npy`.
+    /// Writes `x.npy`, its labels `y.npy`, and the first 2,000 of its rows as `q.npy`.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let mut rng = Rng::seed_from_u64(7);
         let mut center = || -> Vec<f32> {
@@ -38,6 +38,15 @@ impl Rows {
             }
         }
         file.flush()?;
+        drop(file);
+        let queries = self.items.min(2000);
+        let head = npy_head("<f4", &[self.items, self.columns]).len();
+        let mut rows = vec![0; 4 * queries * self.columns];
+        let mut file = File::open(folder.join("x.npy"))?;
+        file.seek(SeekFrom::Start(head as u64))?;
+        file.read_exact(&mut rows)?;
+        let head = npy_head("<f4", &[queries, self.columns]);
+        fs::write(folder.join("q.npy"), [head, rows].concat())?;
         let mut bytes = npy_head("<i8", &[self.items]);
         for item in 0..self.items {
             bytes.extend(((item % self.classes) as i64).to_le_bytes());

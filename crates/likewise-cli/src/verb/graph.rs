@@ -39,7 +39,10 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     let mapped = source.mapped()?;
     let shape = DataShape::of(&source, &at.env)?;
     let estimate = match &mapped {
-        Some(_) => Estimate::new(),
+        Some(mapped) => {
+            let (rows, columns) = mapped.view().dim();
+            Estimate::new().resident(likewise_io::Mapped::memory(rows, columns) as f64)
+        }
         None => shape.read(),
     };
     let estimate = shape.graph(estimate, &settings);

@@ -206,7 +206,6 @@ impl Hnsw {
 
     /// The index as bytes, for [`from_bytes`](Self::from_bytes).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut body = Vec::new();
         let mut numbers = vec![
             self.n as u64,
             self.dimensions as u64,
@@ -215,22 +214,25 @@ impl Hnsw {
             self.zeros.len() as u64,
         ];
         numbers.extend(&self.zeros);
-        let lengths = self
-            .parts
-            .iter()
-            .map(|part| part.graph.serialized_length() as u64);
-        numbers.extend(lengths);
-        body.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
-        for part in &self.parts {
-            let start = body.len();
-            body.resize(start + part.graph.serialized_length(), 0);
+        let lengths = (self.parts.iter()).map(|part| part.graph.serialized_length());
+        let lengths: Vec<usize> = lengths.collect();
+        numbers.extend(lengths.iter().map(|&length| length as u64));
+        // They are as large as the index: made once, and the checksum put in afterwards.
+        let body = MAGIC.len() + size_of::<u64>();
+        let size = body + 8 * numbers.len() + lengths.iter().sum::<usize>();
+        let mut bytes = Vec::with_capacity(size);
+        bytes.extend(MAGIC);
+        bytes.resize(body, 0);
+        bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+        for (part, length) in self.parts.iter().zip(lengths) {
+            let start = bytes.len();
+            bytes.resize(start + length, 0);
             part.graph
-                .save_to_buffer(&mut body[start..])
+                .save_to_buffer(&mut bytes[start..])
                 .map_err(failed)?;
         }
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(checksum(&body).to_le_bytes());
-        bytes.extend(body);
+        let sum = checksum(&bytes[body..]);
+        bytes[MAGIC.len()..body].copy_from_slice(&sum.to_le_bytes());
         Ok(bytes)
     }
 
