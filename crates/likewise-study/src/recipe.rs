@@ -171,6 +171,28 @@ impl Recipe {
         idle
     }
 
+    /// Sets the most epochs. Fails where all after the first would be the same again.
+    pub fn set_epochs(&mut self, epochs: usize) -> Result<()> {
+        self.rounds.epochs = epochs;
+        self.check_epochs()
+    }
+
+    /// Fails on more than one fit of a learner in closed form to what stays the same.
+    fn check_epochs(&self) -> Result<()> {
+        let Learner::Closed(learner) = &self.learner else {
+            return Ok(());
+        };
+        if self.rounds.epochs <= 1 || !self.pseudo_labels.stands_still() {
+            return Ok(());
+        }
+        let rule = format!(
+            "must be 0 or 1: {} is fitted in one go, and what it learns from stays the same \
+             (pseudo_labels.on = \"embedding\" spreads labels anew after each fit)",
+            learner.name()
+        );
+        Err(Error::parameter("rounds.epochs", self.rounds.epochs, &rule))
+    }
+
     /// Checks every choice; an error names the field, its value and the rule.
     pub fn validate(&self) -> Result<()> {
         self.start.validate()?;
@@ -197,17 +219,6 @@ impl Recipe {
             let rule = "needs a network that begins as anything but the start; take \
                         \"embedding\", which is the same then";
             return Err(Error::parameter("pseudo_labels.on", "\"model\"", rule));
-        }
-        if matches!(self.learner, Learner::Closed(_))
-            && self.pseudo_labels.stands_still()
-            && self.rounds.epochs > 1
-        {
-            let rule = format!(
-                "must be 0 or 1: {} is fitted in one go, and what it learns from stays the same \
-                 (pseudo_labels.on = \"embedding\" spreads labels anew after each fit)",
-                self.learner.kind()
-            );
-            return Err(Error::parameter("rounds.epochs", self.rounds.epochs, &rule));
         }
         let (PseudoLabels::Affinity(_), Some(gradient)) =
             (&self.pseudo_labels, self.learner.gradient())
@@ -287,7 +298,7 @@ mod tests {
         assert!(said("learner.loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
         assert!(said(few).contains("learner.sampler.per_class = 1"));
-        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, rca"));
+        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, logistic, rca"));
     }
 
     #[test]

@@ -72,6 +72,15 @@ const FEW_QUERIES: usize = 16;
 
 const HNSW_FILE: &str = "hnsw.usearch";
 
+/// How often a run may be replaced while it is read.
+const EXCHANGES: usize = 20;
+
+/// Whether a run is just taking the place of another one, and what tells its files from others.
+fn state(path: &Path) -> (bool, Option<Parts>) {
+    let exchange = path.join(COMPLETE).exists();
+    (exchange, record(path).ok().map(|record| record.parts))
+}
+
 /// The folder of a finished run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
@@ -101,6 +110,21 @@ impl RunFolder {
             root: path.to_owned(),
             parts: record(path)?.parts,
         })
+    }
+
+    /// What `work` makes of the run in a folder. Where another run takes its place meanwhile, the
+    /// work begins anew, on that one.
+    pub fn read_by<T>(path: &Path, work: impl Fn(&Self) -> Result<T>) -> Result<T> {
+        // An exchange takes milliseconds; more than a few in a row is something else.
+        for _ in 0..EXCHANGES {
+            let before = state(path);
+            let done = Self::open(path).and_then(|run| work(&run));
+            if done.is_ok() || (before == state(path) && !before.0) {
+                return done;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        work(&Self::open(path)?)
     }
 
     /// The same, held against other writers until the lock is dropped.

@@ -144,8 +144,13 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 6] = [
+const RECIPES: [(&str, &str, &str); 7] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
+    (
+        "probabilities",
+        "the recipe of class probabilities beside the features",
+        "probabilities",
+    ),
     (
         "mixed-lp-paper",
         "the recipe as its paper prints it",

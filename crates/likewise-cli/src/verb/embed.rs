@@ -25,8 +25,9 @@ pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
         )));
     }
     output::beside(Some(&args.out));
-    let run = RunFolder::open(&args.run)?;
-    let (_, embeddings) = query::embedded(&run, &args.data.source()?, &at.env)?;
+    let source = args.data.source()?;
+    let (_, embeddings) =
+        RunFolder::read_by(&args.run, |run| query::embedded(run, &source, &at.env))?;
     likewise_io::write_npy(&args.out, embeddings.view())?;
     let answer = Answer {
         items: embeddings.nrows(),

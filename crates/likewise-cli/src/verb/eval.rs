@@ -198,7 +198,7 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
             args.source.display()
         )));
     }
-    let mut results = RunFolder::open(&args.source)?.metrics()?;
+    let mut results = RunFolder::read_by(&args.source, RunFolder::metrics)?;
     for gate in &args.gate {
         gate.value(&results.summary, &Losses::new())?;
     }

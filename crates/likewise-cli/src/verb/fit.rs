@@ -292,7 +292,7 @@ fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
         recipe = recipe.with(own.clone()).map_err(broken)?;
     }
     if let Some(epochs) = args.epochs {
-        recipe.rounds.epochs = epochs;
+        recipe.set_epochs(epochs)?;
     }
     if let Some(k) = args.k {
         recipe.set_neighbors(k)?;

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
-    let run = RunFolder::open(&args.run)?;
     let query = match (&args.id, &args.query) {
         (Some(id), _) => Query::Id(id.clone()),
         (None, Some(path)) => {
@@ -21,7 +20,9 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         }
         (None, None) => return Err(Failure::usage("ask with --query FILE or --id ID")),
     };
-    let answers = query::search(&run, &query, args.k, args.exact, &at.env)?;
+    let answers = RunFolder::read_by(&args.run, |run| {
+        query::search(run, &query, args.k, args.exact, &at.env)
+    })?;
     if at.common.json {
         return output::json(&answers);
     }

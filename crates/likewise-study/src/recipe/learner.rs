@@ -198,14 +198,6 @@ impl Learner {
         [&[GRADIENT], Closed::NAMES].concat()
     }
 
-    /// The kind, as it is written.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Gradient(_) => GRADIENT,
-            Self::Closed(learner) => learner.name(),
-        }
-    }
-
     /// The one by gradients, if it is.
     pub fn gradient(&self) -> Option<&GradientConfig> {
         match self {

@@ -72,6 +72,9 @@ impl Recipe {
                 "{path}: has no effect: {why}; leave it out"
             )));
         }
+        if holds(&fields, "rounds.epochs") {
+            recipe.check_epochs()?;
+        }
         let whitened = recipe
             .learner
             .network()
@@ -96,8 +99,11 @@ impl Recipe {
             let fields = nested(&path, value);
             match recipe.merged(&own, fields.clone()) {
                 Ok(with) => match with.idle_among(&fields) {
-                    None => recipe = with,
                     Some((_, why)) => passed.push((path, Error::data(why))),
+                    None => match with.check_epochs() {
+                        Err(e) if path == "rounds.epochs" => passed.push((path, e)),
+                        _ => recipe = with,
+                    },
                 },
                 Err(e) => passed.push((path, e)),
             }

@@ -38,6 +38,13 @@ pub(super) fn move_up(root: &Path) -> Result<()> {
         Err(e) if e.kind() == NotFound => return Ok(()),
         entries => entries.map_err(cannot)?,
     };
+    // The record says the same, and more. Before the run was complete, it told whose it was.
+    if let Err(e) = std::fs::remove_file(complete.join(ORIGIN))
+        && e.kind() != NotFound
+    {
+        return Err(cannot(e));
+    }
+    let entries = entries.filter(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != ORIGIN));
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     // Until it is there, the folder is not taken for a finished run of its own.
     names.sort_by_key(|name| (name == RECORD, name.clone()));

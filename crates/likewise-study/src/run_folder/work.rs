@@ -158,8 +158,6 @@ impl Work {
     /// Puts the new run, all of whose files are written, in the place of the old one.
     pub fn finish(mut self) -> Result<()> {
         let cannot = |e: std::io::Error| failed(format!("{}: {e}", self.root.display()));
-        // The record says the same, and more.
-        std::fs::remove_file(self.file(ORIGIN)).map_err(cannot)?;
         // Without any, those of an older run go.
         std::fs::create_dir_all(self.events()).map_err(cannot)?;
         // Whatever happens from here on, nothing that was made is taken away.

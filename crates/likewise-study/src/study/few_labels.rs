@@ -370,3 +370,19 @@ fn first_to_label(
     let id = |cluster: usize| plan.collection.ids()[nearest[cluster].1].clone();
     Ok(order.into_iter().map(id).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "whole numbers")]
+    fn items_outside_count_in_no_class() {
+        let known = Labels::parse(["a", "b", "outside", "", ""]);
+        let beliefs = Beliefs {
+            pseudo_label: vec![Some(0), Some(1), Some(0), Some(0), None],
+            ..no_beliefs(&known)
+        };
+        assert_eq!(class_sizes(&beliefs, &known), [2.0, 1.0]);
+    }
+}

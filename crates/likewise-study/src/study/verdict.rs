@@ -28,12 +28,15 @@ pub enum Finding {
 
 impl Finding {
     pub(super) fn of(difference: &Estimate, queries: usize) -> Self {
+        let same = [difference.low, difference.high]
+            .iter()
+            .all(|end| end.abs() < SHOWN);
         if queries < ENOUGH {
             Self::TooFew
-        } else if [difference.low, difference.high]
-            .iter()
-            .all(|end| end.abs() < SHOWN)
-        {
+        } else if same && queries < MANY {
+            // So few that answer alike are no evidence that all do.
+            Self::Unclear
+        } else if same {
             Self::Same
         } else if difference.low > 0.0 && difference.value >= SHOWN {
             Self::Better
@@ -58,6 +61,9 @@ impl Finding {
 
 /// Queries below which no difference is called one.
 const ENOUGH: usize = 16;
+
+/// Queries from which on answers that are all alike say that nothing changed.
+const MANY: usize = 100;
 
 /// Half of the last digit that is shown.
 const SHOWN: f64 = 0.000_5;
@@ -288,6 +294,11 @@ impl Verdict {
                         .into(),
                 );
             }
+            Delivered::Learned if self.labels.is_none() => lines.push(
+                "Delivered: what was learned. Nothing measured it: it can be worse than the features \
+                 as they are, and a few labels more tell."
+                    .into(),
+            ),
             Delivered::Learned => {}
             Delivered::Start if measured_lower => lines.push(
                 "Delivered: the start without labels, which measured better than what was learned."
@@ -427,6 +438,7 @@ mod tests {
             "better by nothing is the same"
         );
         assert_eq!(of(0.000_3, 0.000_1, 100), Finding::Same);
+        assert_eq!(of(0.000_3, 0.000_1, 21), Finding::Unclear);
         assert_eq!(of(0.5, 0.1, 8), Finding::TooFew);
     }
 
