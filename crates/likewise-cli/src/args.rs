@@ -527,8 +527,8 @@ pub(crate) struct Mine {
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The recipe: a name (mixed-lp, mixed-lp-paper, mixed-rca, rca, dssml, affinity-triplet, contextual, or a
-    /// loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
+    /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
+    /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
     pub(crate) recipe: String,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and

@@ -38,6 +38,51 @@ fn digits() -> String {
 }
 
 #[test]
+fn auto_compares_recipes_on_labels_kept_back_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let auto = |more: &[&'static str]| -> Vec<String> {
+        let fit = [
+            "fit", &data, "--view", "zer", "--recipe", "auto", "-q", "-o", "run",
+        ];
+        fit.iter()
+            .chain(more)
+            .map(|arg| String::from(*arg))
+            .collect()
+    };
+    let own = auto(&["--labels-per-class", "5", "--overwrite", "--json"]);
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let results = json(&succeeds(at, &own));
+    let tried = results["tried"].as_array().unwrap();
+    assert!(tried.len() > 4, "{tried:?}");
+    assert!(tried.iter().any(|one| one["recipe"] == results["recipe"]));
+    // The simplest is the first, and has nothing before it.
+    assert!(tried[0]["gain"].is_null() && tried[1]["gain"]["value"].is_f64());
+    // For people, the table stands above the verdict.
+    let shown = succeeds(at, &own[..own.len() - 1]);
+    assert!(
+        shown.contains("chosen among") && shown.contains(" *"),
+        "{shown}"
+    );
+    // Classes without labels have a recipe of their own; and settings of one are not those of all.
+    let unseen = auto(&[
+        "--split",
+        "zero-shot",
+        "--draws",
+        "1",
+        "--overwrite",
+        "--json",
+    ]);
+    let unseen: Vec<&str> = unseen.iter().map(String::as_str).collect();
+    assert_eq!(json(&succeeds(at, &unseen))["recipe"], "mixed-rca");
+    let refused = likewise(at, &[&own[..], &["--epochs", "3"]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("--recipe auto"), "{said}");
+}
+
+#[test]
 fn graphs_and_every_propagation() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
