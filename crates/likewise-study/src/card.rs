@@ -1,5 +1,7 @@
 //! `README.md` of a run folder: the model card.
 
+use likewise::learn::Closed;
+
 use crate::recipe::{Learner, ModelConfig, Recipe};
 use crate::study::{Results, SplitKind};
 use crate::table;
@@ -16,14 +18,23 @@ pub(crate) struct Origin<'a> {
 /// What the tensors of the model are, and how they make an embedding.
 fn formula(recipe: &Recipe) -> String {
     let power = recipe.start.power;
-    let mut read = String::new();
-    if power < 1.0 {
-        read += &format!("x = sign(x) |x|^{power}`, `");
-    }
+    let mut read = if power < 1.0 {
+        format!("x = sign(x) |x|^{power}`, `")
+    } else {
+        String::new()
+    };
     if recipe.start.unit {
-        read += "x = normalise(x)`, `";
+        read.push_str("x = normalise(x)`, `");
     }
     let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
+    if matches!(&recipe.learner, Learner::Closed(Closed::Logistic(_))) {
+        return format!(
+            "\n`model.safetensors`: `{read}c = x - start.mean`, `p = softmax(c logits.matrix + \
+             logits.bias)`; the embedding is `[sqrt(share) sqrt(p), sqrt(1 - share) normalise(c)]` \
+             with the share that the file's metadata name. Where learning did not help there are \
+             no `logits`, and it is `s = normalise((x - start.mean) start.matrix)`."
+        );
+    }
     let Learner::Gradient(gradient) = &recipe.learner else {
         return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
     };

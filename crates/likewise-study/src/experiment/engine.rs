@@ -7,43 +7,22 @@ use std::path::{Path, PathBuf};
 use likewise::Monitor;
 use likewise::error::Hint;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::Request;
 use super::hold::Hold;
 use super::page::Skipped;
-use super::store::{Store, check_folder};
-use super::written::Head;
+use super::store::{Kept, Store, check_folder};
 use crate::environment::Environment;
 use crate::{Error, Result, failed, usage};
 
-/// A kind of experiment: what its file says, what its cells hold, and how they are measured.
-pub(super) trait Kind: Sized {
+/// A kind of experiment: what its file says, and how its cells are measured.
+pub(super) trait Kind: Kept + Sized {
     /// A data set as the file says it.
     type Data: Set;
-    /// A data set as it was when its cells were made.
-    type Record: Serialize + DeserializeOwned + PartialEq + Clone;
-    /// The cells of one method on one data set.
-    type Run: Cells;
-    /// What `results.json` calls that which runs did, and the runs.
-    const NAMES: [&'static str; 2];
-    /// Whether the page compares seconds, so that those of two machines must not mix.
-    const TIMED: bool;
 
     fn read(path: &Path) -> Result<Self>;
 
-    fn head(&self) -> &Head;
-
     fn sets(&self) -> &[Self::Data];
-
-    /// Whether the experiment still says the same of this data set.
-    fn keeps_data(&self, name: &str, record: &Self::Record) -> bool;
-
-    /// Whether the experiment still has what this run did.
-    fn keeps_run(&self, run: &Self::Run) -> bool;
-
-    /// Where the run stands in the order of the experiment.
-    fn place(&self, run: &Self::Run) -> [Option<usize>; 3];
 
     /// Computes the cells of a data set that are not there yet.
     fn fill(&self, data: &Self::Data, asked: &Asked, store: &mut Store<Self>) -> Result<()>;
@@ -70,19 +49,6 @@ pub(super) trait Set {
     fn is_called(&self, name: &str) -> bool {
         self.name() == name || self.group() == Some(name)
     }
-}
-
-/// The cells of one method on one data set, as a file keeps them.
-pub(super) trait Cells: Clone + Serialize + DeserializeOwned {
-    fn data(&self) -> &str;
-
-    /// The name of the run in `times.json`.
-    fn key(&self) -> String;
-
-    /// What it did; in the file its place among all that was done.
-    fn what(&mut self) -> &mut serde_json::Value;
-
-    fn count(&self) -> usize;
 }
 
 /// What is asked of the cells of a data set.

@@ -23,7 +23,7 @@ pub(super) use self::definition::Experiment;
 use self::definition::{Data, How, Method};
 use super::engine::{Asked, Average, Found, Kind, Set};
 use super::page::Skipped;
-use super::store::replace;
+use super::store::{Kept, replace};
 use super::written::Head;
 use crate::Result;
 use crate::environment::Environment;
@@ -42,24 +42,15 @@ impl Set for Data {
     }
 }
 
-impl Kind for Experiment {
-    type Data = Data;
+impl Kept for Experiment {
     type Record = DataRecord;
     type Run = Row;
     const NAMES: [&'static str; 2] = ["recipes", "rows"];
     // Trainings take hours, on the machines that there are: how long, not which is faster.
     const TIMED: bool = false;
 
-    fn read(path: &Path) -> Result<Self> {
-        Self::read(path)
-    }
-
     fn head(&self) -> &Head {
         &self.head
-    }
-
-    fn sets(&self) -> &[Data] {
-        &self.data
     }
 
     fn keeps_data(&self, name: &str, record: &DataRecord) -> bool {
@@ -78,6 +69,18 @@ impl Kind for Experiment {
         let data = self.data.iter().position(|d| d.name == run.data);
         let method = self.methods.iter().position(|m| m.name == run.method);
         [data, method, None]
+    }
+}
+
+impl Kind for Experiment {
+    type Data = Data;
+
+    fn read(path: &Path) -> Result<Self> {
+        Self::read(path)
+    }
+
+    fn sets(&self) -> &[Data] {
+        &self.data
     }
 
     fn fill(&self, data: &Data, asked: &Asked, store: &mut Store) -> Result<()> {

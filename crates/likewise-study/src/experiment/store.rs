@@ -10,13 +10,50 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use likewise::Monitor;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Cells, Kind};
+use super::written::Head;
 use crate::{Result, failed, no_json, usage};
 
 /// The pause between two writes, in times of a write: they take a fiftieth of the time.
 const PAUSE: u32 = 50;
+
+/// What of an experiment its results need: what its cells hold, and which of them still count.
+pub(super) trait Kept {
+    /// A data set as it was when its cells were made.
+    type Record: Serialize + DeserializeOwned + PartialEq + Clone;
+    /// The cells of one method on one data set.
+    type Run: Cells;
+    /// What `results.json` calls that which runs did, and the runs.
+    const NAMES: [&'static str; 2];
+    /// Whether the page compares seconds, so that those of two machines must not mix.
+    const TIMED: bool;
+
+    fn head(&self) -> &Head;
+
+    /// Whether the experiment still says the same of this data set.
+    fn keeps_data(&self, name: &str, record: &Self::Record) -> bool;
+
+    /// Whether the experiment still has what this run did.
+    fn keeps_run(&self, run: &Self::Run) -> bool;
+
+    /// Where the run stands in the order of the experiment.
+    fn place(&self, run: &Self::Run) -> [Option<usize>; 3];
+}
+
+/// The cells of one method on one data set, as a file keeps them.
+pub(super) trait Cells: Clone + Serialize + DeserializeOwned {
+    fn data(&self) -> &str;
+
+    /// The name of the run in `times.json`.
+    fn key(&self) -> String;
+
+    /// What it did; in the file its place among all that was done.
+    fn what(&mut self) -> &mut serde_json::Value;
+
+    fn count(&self) -> usize;
+}
 
 /// The file of results, with the lists that each kind names in its own way.
 #[derive(Debug, Deserialize)]
@@ -37,7 +74,7 @@ pub(super) struct Times {
 }
 
 /// Results in memory and in their folder.
-pub(super) struct Store<K: Kind> {
+pub(super) struct Store<K: Kept> {
     folder: PathBuf,
     data: BTreeMap<String, K::Record>,
     pub(super) runs: Vec<K::Run>,
@@ -53,7 +90,7 @@ pub(super) fn key(data: &str, method: &str) -> String {
     format!("{data} | {method}")
 }
 
-impl<K: Kind> Store<K> {
+impl<K: Kept> Store<K> {
     /// What an earlier run left in the folder, without the cells that no longer stand in the
     /// experiment, and without those of another version, of which it warns.
     ///
@@ -208,7 +245,7 @@ impl<K: Kind> Store<K> {
 }
 
 /// The runs of a file, each with what it did.
-fn runs_of<K: Kind>(
+fn runs_of<K: Kept>(
     mut lists: BTreeMap<String, serde_json::Value>,
 ) -> Result<Vec<K::Run>, serde_json::Error> {
     let mut list = |name: &str| lists.remove(name).unwrap_or_else(|| serde_json::json!([]));
@@ -267,7 +304,7 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = match std::fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|e| failed(format!("{}: {e}", path.display())))?,

@@ -25,7 +25,7 @@ pub(super) use self::definition::Experiment;
 use self::prepared::Prepared;
 use super::engine::{Asked, Average, Found, Kind, Set};
 use super::page::Skipped;
-use super::store::replace;
+use super::store::{Kept, replace};
 use super::written::Head;
 use crate::Result;
 
@@ -44,23 +44,14 @@ impl Set for Data {
     }
 }
 
-impl Kind for Experiment {
-    type Data = Data;
+impl Kept for Experiment {
     type Record = DataRecord;
     type Run = Run;
     const NAMES: [&'static str; 2] = ["rows", "runs"];
     const TIMED: bool = true;
 
-    fn read(path: &Path) -> Result<Self> {
-        Self::read(path)
-    }
-
     fn head(&self) -> &Head {
         &self.head
-    }
-
-    fn sets(&self) -> &[Data] {
-        &self.data
     }
 
     fn keeps_data(&self, name: &str, record: &DataRecord) -> bool {
@@ -88,6 +79,18 @@ impl Kind for Experiment {
         let rows = method.map_or(&[][..], |m| &self.methods[m].rows);
         let setting = rows.iter().position(|(s, _)| *s == run.setting);
         [data, method, setting]
+    }
+}
+
+impl Kind for Experiment {
+    type Data = Data;
+
+    fn read(path: &Path) -> Result<Self> {
+        Self::read(path)
+    }
+
+    fn sets(&self) -> &[Data] {
+        &self.data
     }
 
     fn fill(&self, data: &Data, asked: &Asked, store: &mut Store) -> Result<()> {

@@ -7,7 +7,6 @@ use likewise::eval::few_labels::{self, Round, Value};
 use likewise::{Labels, Monitor, Part, matrix, seed};
 use ndarray::{Array2, Axis};
 use rand::seq::index;
-use serde::{Deserialize, Serialize};
 
 use super::believe::{Source, spread};
 use super::few_labels::class_sizes;
@@ -15,22 +14,12 @@ use super::ground::{Ground, Places};
 use super::plan::Plan;
 use super::protocol::{Protocol, SplitKind};
 use super::rounds::ENOUGH;
+use super::tried::Tried;
 use crate::recipe::{PseudoLabels, Recipe};
 use crate::{Error, Result};
 
 /// Most items among which recipes are compared; all labeled ones are among them.
 const MOST: usize = 4000;
-
-/// A recipe that was tried, and how it did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    /// Its name.
-    pub recipe: String,
-    /// Mean R-precision of the labels that were kept back; absent where nothing could be measured.
-    pub r_precision: Option<f64>,
-    /// What it gains over the simpler one that was best before it; absent for the first.
-    pub gain: Option<Estimate>,
-}
 
 /// A recipe that was chosen, and those that it was chosen from, the simplest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,14 +200,13 @@ impl<'a> Ground<'a> {
             self.build_graph(whiten, monitor)?;
             let mut setup = self.setup(whiten, format!("choice-{number}"), 0, &[])?;
             setup.enough = enough;
-            let (source, beliefs) = match recipe.pseudo_labels {
-                PseudoLabels::None => (Source::Labels, None),
-                _ => {
-                    let how = &self.spreading;
-                    let rows = setup.rows.view();
-                    let beliefs = spread(how, rows, setup.graph()?, &seen, monitor)?;
-                    (Source::Beliefs, Some(beliefs))
-                }
+            let (source, beliefs) = if recipe.pseudo_labels == PseudoLabels::None {
+                (Source::Labels, None)
+            } else {
+                let how = &self.spreading;
+                let rows = setup.rows.view();
+                let beliefs = spread(how, rows, setup.graph()?, &seen, monitor)?;
+                (Source::Beliefs, Some(beliefs))
             };
             let chosen = self.choose(&setup, source, &seen, beliefs.as_ref(), monitor)?;
             let embeddings: Array2<f32> =

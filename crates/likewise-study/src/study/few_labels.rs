@@ -376,7 +376,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "whole numbers")]
     fn items_outside_count_in_no_class() {
         let known = Labels::parse(["a", "b", "outside", "", ""]);
         let beliefs = Beliefs {

@@ -11,13 +11,13 @@ use likewise::eval::summary::{Difference, Run, Summary};
 use likewise_nn::loss::Loss;
 use serde::{Deserialize, Serialize};
 
-use super::auto::Tried;
 use super::draw_log::DrawLog;
 use super::finding::Finding;
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::rounds::Why;
 use super::row::Row;
+use super::tried::Tried;
 use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
 use crate::recipe::{Learner, PseudoLabels, Recipe};
 use crate::{Error, Result};

@@ -27,11 +27,11 @@ use ndarray::{Array2, Axis};
 
 pub(crate) use self::checkpoint::Checkpoint;
 use self::log::Log;
-pub(crate) use self::models::{Models, Wanted};
+pub(crate) use self::models::{Models, Rounds, Wanted};
 pub(crate) use self::selection::{ENOUGH, Mean, Rule, Score, Validation};
 pub use self::selection::{NoEvidence, Why};
 pub use self::trained::Epoch;
-pub(crate) use self::trained::{Rounds, Trained};
+pub(crate) use self::trained::Trained;
 use crate::Result;
 
 /// Where the rounds leave their traces.

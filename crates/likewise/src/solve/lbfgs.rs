@@ -109,7 +109,9 @@ fn downhill(gradient: &[f64], past: &VecDeque<Pair>) -> Vec<f64> {
     }
     if let Some(last) = past.back() {
         let scale = last.curvature / dot(&last.change, &last.change);
-        direction.iter_mut().for_each(|d| *d *= scale);
+        for d in &mut direction {
+            *d *= scale;
+        }
     }
     for (pair, factor) in past.iter().zip(factors.into_iter().rev()) {
         let back = dot(&pair.change, &direction) / pair.curvature;

@@ -10,8 +10,7 @@ use likewise::eval::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, Method};
-use crate::experiment::engine::Cells;
-use crate::experiment::store::{self, key, rounded};
+use crate::experiment::store::{self, Cells, key, rounded};
 use crate::study::{Bench, DrawLog};
 use crate::{Result, no_json};
 

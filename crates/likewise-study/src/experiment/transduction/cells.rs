@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::definition::Experiment;
 use super::method::{Row, Setting};
-use crate::experiment::engine::Cells;
-use crate::experiment::store;
+use crate::experiment::store::{self, Cells};
 use crate::{Result, no_json};
 
 pub(super) type Store = store::Store<Experiment>;

@@ -12,9 +12,9 @@ use likewise::learn::{Evidence, Learning};
 use likewise_nn::Model;
 use serde::{Deserialize, Serialize};
 
-use super::models::Models;
+use super::models::{Models, Rounds};
 use super::selection::Score;
-use super::trained::{Epoch, Rounds, Trained};
+use super::trained::{Epoch, Trained};
 use crate::{Error, ErrorKind, Result};
 
 /// Saving more often costs more than repeating the rounds since the last time.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use likewise_nn::Model;
+use likewise_nn::{Device, Model};
 
 use super::selection::{Mean, Rule, Score};
-use super::trained::Rounds;
 use crate::recipe::Keep;
 
 /// Which model a training is asked for when it is over, beside its last.
@@ -17,6 +16,26 @@ pub(crate) enum Wanted {
     Epoch(usize),
     /// That which validation chooses in the end.
     Validated(Keep),
+}
+
+/// How many rounds there are, and what ends them.
+pub(crate) struct Rounds<'a> {
+    /// What the rounds are called: "training", "fitting".
+    pub(crate) name: &'static str,
+    pub(crate) epochs: usize,
+    /// Rounds without a better validation score after which learning stops; 0: never.
+    pub(crate) patience: usize,
+    /// Effective rank below which learning stops as collapsed; 0: never.
+    pub(crate) collapse: f64,
+    /// Rounds on the known labels alone before pseudo-labels join: none is kept, and patience
+    /// begins after them.
+    pub(crate) warm_up: usize,
+    /// Which model will be asked for.
+    pub(crate) wanted: Wanted,
+    /// Rounds that learn from the beliefs of one model, where these are asked for again.
+    pub(crate) every: Option<usize>,
+    pub(crate) seed: u64,
+    pub(crate) device: &'a Device,
 }
 
 /// Models by their epoch; 0 is the start. The last one is always among them.

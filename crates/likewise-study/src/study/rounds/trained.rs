@@ -1,11 +1,11 @@
 //! Rounds of learning, and what they leave.
 
 use likewise::eval::collapse::Collapse;
-use likewise_nn::{Device, Model};
+use likewise_nn::Model;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::models::{Models, Wanted};
+use super::models::{Models, Rounds};
 use super::selection::Score;
 use crate::Result;
 
@@ -32,26 +32,6 @@ pub(crate) struct Trained {
     pub(crate) models: Models,
     pub(crate) log: Vec<Epoch>,
     pub(crate) scores: Vec<Option<Score>>,
-}
-
-/// How many rounds there are, and what ends them.
-pub(crate) struct Rounds<'a> {
-    /// What the rounds are called: "training", "fitting".
-    pub(crate) name: &'static str,
-    pub(crate) epochs: usize,
-    /// Rounds without a better validation score after which learning stops; 0: never.
-    pub(crate) patience: usize,
-    /// Effective rank below which learning stops as collapsed; 0: never.
-    pub(crate) collapse: f64,
-    /// Rounds on the known labels alone before pseudo-labels join: none is kept, and patience
-    /// begins after them.
-    pub(crate) warm_up: usize,
-    /// Which model will be asked for.
-    pub(crate) wanted: Wanted,
-    /// Rounds that learn from the beliefs of one model, where these are asked for again.
-    pub(crate) every: Option<usize>,
-    pub(crate) seed: u64,
-    pub(crate) device: &'a Device,
 }
 
 impl Trained {
