@@ -69,6 +69,8 @@ fn auto_compares_recipes_on_labels_kept_back_and_says_so() {
     let unseen = auto(&[
         "--split",
         "zero-shot",
+        "--labels-per-class",
+        "5",
         "--draws",
         "1",
         "--overwrite",

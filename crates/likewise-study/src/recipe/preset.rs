@@ -74,6 +74,8 @@ impl Recipe {
             "mixed-rca" => Self::mixed_rca(),
             "dssml" => Self::dssml(),
             "affinity-triplet" => Self::affinity_triplet(),
+            // Those that only `auto` compares can be had by name, too.
+            _ if let Some(own) = Self::candidates().into_iter().find(|r| r.name == name) => own,
             _ => {
                 let rule = || format!("there are: {}", Self::names().join(", "));
                 let unknown = |_| Error::parameter("recipe", name, &rule());
@@ -84,8 +86,8 @@ impl Recipe {
 
     /// The recipes between which `auto` chooses, the simplest first.
     ///
-    /// The start without labels; class probabilities of the labels alone, of what spreads
-    /// from them, and these with little beside them; relevant component analysis; and the head of
+    /// The start without labels; class probabilities of the labels alone and of what
+    /// spreads from them; relevant component analysis; and the head of
     /// `mixed-lp`, on the features as they are and as directions.
     pub fn candidates() -> Vec<Self> {
         let start = Self {
@@ -101,13 +103,8 @@ impl Recipe {
             ..Self::rca()
         };
         let alone = Self {
-            name: "logistic".into(),
+            name: "label-probabilities".into(),
             pseudo_labels: PseudoLabels::None,
-            ..Self::probabilities()
-        };
-        let mostly = Self {
-            name: "probabilities-90".into(),
-            learner: Learner::Closed(Closed::Logistic(Logistic::default().share(0.9))),
             ..Self::probabilities()
         };
         let directions = Self {
@@ -119,7 +116,6 @@ impl Recipe {
             start,
             alone,
             Self::probabilities(),
-            mostly,
             Self::mixed_rca(),
             Self::mixed_lp(),
             directions,

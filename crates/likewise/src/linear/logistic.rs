@@ -73,14 +73,16 @@ pub struct Logistic {
 impl Default for Logistic {
     fn default() -> Self {
         Self {
-            strength: 10.0,
-            share: 0.5,
+            strength: 100.0,
+            share: 0.8,
         }
     }
 }
 
 impl Logistic {
-    /// Strength 10, share .5.
+    /// Strength 100, share .8: of strengths from 1 to 100 and shares from .5 to .95 what did best in
+    /// MAP@R, without a loss in R@1, with five labels a class on two views of handwritten digits, faces
+    /// and leaves, which therefore tell nothing of it.
     pub fn new() -> Self {
         Self::default()
     }
