@@ -41,6 +41,6 @@ impl Fit for ToyLearner {
         let parts = [matrix.slice(s![.., turn..]), matrix.slice(s![.., ..turn])];
         let matrix = concatenate(Axis(1), &parts).map_err(|e| Error::data(e.to_string()))?;
         let mean = mean.clone();
-        Ok(Model::linear(evidence.start.power, Affine { mean, matrix }))
+        Ok(Model::linear(evidence.start.reading, Affine { mean, matrix }))
     }
 }
