@@ -68,6 +68,10 @@ pub fn memory(path: impl AsRef<Path>) -> u64 {
         Ok(other) => all_else(&bytes, other, MAX_PIXELS, ask).map(drop),
         Err(_) => Ok(()),
     };
+    // What claims to be larger than any image that is read is refused there, by its name.
+    if needed > need(MAX_PIXELS, MAX_PIXELS * WIDEST_PIXEL, true) {
+        return 0;
+    }
     needed.saturating_add(bytes.len() as u64)
 }
 
@@ -384,6 +388,15 @@ mod tests {
         let mut tiff = b"II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
         tiff.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
         tiff
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_read_asks_for_no_room_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("huge.ppm");
+        std::fs::write(&path, b"P6 100000 100000 255\n\x00").unwrap();
+        assert_eq!(memory(&path), 0);
+        assert!(read(&path, MAX_PIXELS).is_err());
     }
 
     #[test]
