@@ -147,19 +147,8 @@ fn chosen(
     };
     let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
     let unseen = neighbors(Recipe::mixed_rca());
-    let plan = Plan {
-        collection,
-        features: view.matrix.view(),
-        images: None,
-        tuples: None,
-        recipe: usual,
-        protocol,
-        pretrained: None,
-        checkpoints: None,
-        events: None,
-        data_digest: String::new(),
-        device: at.env.device.clone(),
-    };
+    let device = at.env.device.clone();
+    let plan = Plan::of(collection, view.matrix.view(), usual, protocol, device);
     Ok(plan.choose_recipe(&candidates, [usual, &unseen], at.env.monitor)?)
 }
 

@@ -107,18 +107,19 @@ impl Kind for Experiment {
         };
         let first = Recipe::default();
         let view = loaded.collection.view(data.view.as_deref())?;
+        let features = view.matrix.view();
         let plan = Plan {
-            tuples: None,
-            collection: &loaded.collection,
-            features: view.matrix.view(),
             images: loaded.trained.as_ref().map(|images| images as _),
-            recipe: &first,
-            protocol: &protocol,
             pretrained: loaded.weights.clone(),
             checkpoints: Some(store.checkpoints()),
-            events: None,
             data_digest: sha256.clone(),
-            device: at.device.clone(),
+            ..Plan::of(
+                &loaded.collection,
+                features,
+                &first,
+                &protocol,
+                at.device.clone(),
+            )
         };
         let mut bench = plan.bench()?;
         let digest = (sha256.clone(), self.head.seed);

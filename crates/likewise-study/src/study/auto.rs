@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use likewise::eval::bootstrap::Estimate;
 use likewise::eval::few_labels::{self, Round, Value};
+use likewise::eval::split;
 use likewise::{Labels, Monitor, Part, matrix, seed};
 use ndarray::{Array2, Axis};
 use rand::seq::index;
@@ -18,8 +19,11 @@ use super::tried::Tried;
 use crate::recipe::{PseudoLabels, Recipe};
 use crate::{Error, Result};
 
-/// Most items among which recipes are compared; all labeled ones are among them.
+/// Most items among which recipes are compared; all labeled ones are among them, unless these
+/// alone are more.
 const MOST: usize = 4000;
+/// Labels of a class that a measurement takes.
+const LEAST: usize = 5;
 
 /// A recipe that was chosen, and those that it was chosen from, the simplest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +41,12 @@ impl Plan<'_> {
     ///
     /// The labels at hand are kept back in turn, as in a study of a handful of labels. A recipe
     /// takes the place of a simpler one where its gain, query by query, is above half of the half
-    /// of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`, and where the
-    /// classes that are searched have no labels it is `unseen`.
+    /// of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`,
+    /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
+    /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
-    /// Of more than 4,000 training items a part is enough; the test part is never looked at.
+    /// Of more than 4,000 training items a part is enough; of the test part only the names of its
+    /// classes are looked at.
     pub fn choose_recipe(
         &self,
         candidates: &[Recipe],
@@ -51,12 +57,15 @@ impl Plan<'_> {
             recipe: recipe.clone(),
             tried: vec![],
         };
-        if self.protocol.split == SplitKind::ZeroShot {
-            return Ok(none(unseen));
-        }
-        let Some((rows, known)) = self.among()? else {
+        let Some(truth) = &self.collection.labels else {
             return Ok(none(usual));
         };
+        matrix::check_finite(self.features, "features")?;
+        let parts = self.split(truth)?;
+        if is_disjoint(truth, &parts) {
+            return Ok(none(unseen));
+        }
+        let (rows, known) = self.among(truth, &parts);
         let rounds = few_labels::rounds(&known, self.protocol.seed);
         if known.n_classes() < 2 || rounds.is_empty() {
             return Ok(none(usual));
@@ -70,19 +79,8 @@ impl Plan<'_> {
             ..self.protocol.clone()
         };
         let first = candidates.first().ok_or_else(nothing)?;
-        let part = Plan {
-            collection: &collection,
-            features: features.view(),
-            images: None,
-            tuples: None,
-            recipe: first,
-            protocol: &protocol,
-            pretrained: None,
-            checkpoints: None,
-            events: None,
-            data_digest: String::new(),
-            device: self.device.clone(),
-        };
+        let device = self.device.clone();
+        let part = Plan::of(&collection, features.view(), first, &protocol, device);
         let fits: Vec<Recipe> = (candidates.iter())
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
@@ -111,14 +109,8 @@ impl Plan<'_> {
         })
     }
 
-    /// The training items that are looked at, ascending, and what is known of them; `None`
-    /// without any label.
-    fn among(&self) -> Result<Option<(Vec<usize>, Labels)>> {
-        let Some(truth) = &self.collection.labels else {
-            return Ok(None);
-        };
-        matrix::check_finite(self.features, "features")?;
-        let parts = self.split(truth)?;
+    /// The training items that are looked at, ascending, and what is known of them.
+    fn among(&self, truth: &Labels, parts: &[Part]) -> (Vec<usize>, Labels) {
         let train: Vec<usize> = (0..parts.len())
             .filter(|&i| parts[i] == Part::Train)
             .collect();
@@ -126,6 +118,12 @@ impl Plan<'_> {
         let shown = match self.protocol.labels_per_class {
             Some(m) => truth.select(&train).draw(m, seed),
             None => truth.select(&train),
+        };
+        // As many labels of each class tell recipes apart as well as all of very many.
+        let shown = if shown.n_known() > MOST {
+            shown.draw((MOST / shown.n_classes().max(1)).max(LEAST), seed)
+        } else {
+            shown
         };
         let is_known = |&place: &usize| shown[place].class().is_some();
         let (mut places, open): (Vec<usize>, Vec<usize>) = (0..train.len()).partition(is_known);
@@ -139,8 +137,20 @@ impl Plan<'_> {
         places.sort_unstable();
         let (known, _) = shown.select(&places).compact();
         let rows = places.into_iter().map(|place| train[place]).collect();
-        Ok(Some((rows, known)))
+        (rows, known)
     }
+}
+
+/// Whether the classes that ask have no label to fit on.
+fn is_disjoint(truth: &Labels, parts: &[Part]) -> bool {
+    let mut fitted = vec![false; truth.n_classes()];
+    let train = (0..parts.len()).filter(|&i| parts[i] == Part::Train);
+    for class in train.filter_map(|i| truth[i].class()) {
+        fitted[class as usize] = true;
+    }
+    let (queries, _) = split::roles(parts);
+    let asked: Vec<u32> = queries.iter().filter_map(|&i| truth[i].class()).collect();
+    !asked.is_empty() && !asked.iter().any(|&class| fitted[class as usize])
 }
 
 /// Values of one recipe: a list a round.

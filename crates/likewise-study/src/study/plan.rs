@@ -40,3 +40,28 @@ pub struct Plan<'a> {
     /// Where the tensors live.
     pub device: Device,
 }
+
+impl<'a> Plan<'a> {
+    /// The work on features alone, of which nothing is kept before it is done.
+    pub fn of(
+        collection: &'a Collection,
+        features: ArrayView2<'a, f32>,
+        recipe: &'a Recipe,
+        protocol: &'a Protocol,
+        device: Device,
+    ) -> Self {
+        Self {
+            collection,
+            features,
+            images: None,
+            tuples: None,
+            recipe,
+            protocol,
+            pretrained: None,
+            checkpoints: None,
+            events: None,
+            data_digest: String::new(),
+            device,
+        }
+    }
+}

@@ -15,20 +15,7 @@ fn run(
     recipe: &Recipe,
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
-    Plan {
-        tuples: None,
-        collection,
-        features,
-        recipe,
-        protocol,
-        images: None,
-        pretrained: None,
-        checkpoints: None,
-        events: None,
-        data_digest: String::new(),
-        device: device::chosen(),
-    }
-    .run(&Monitor::silent())
+    Plan::of(collection, features, recipe, protocol, device::chosen()).run(&Monitor::silent())
 }
 
 fn digits() -> Collection {

@@ -15,20 +15,8 @@ fn run(
     recipe: &Recipe,
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
-    Plan {
-        tuples: None,
-        collection,
-        features: collection.views()[0].matrix.view(),
-        images: None,
-        recipe,
-        protocol,
-        pretrained: None,
-        checkpoints: None,
-        events: None,
-        data_digest: String::new(),
-        device: Device::flex(),
-    }
-    .run(&Monitor::silent())
+    let features = collection.views()[0].matrix.view();
+    Plan::of(collection, features, recipe, protocol, Device::flex()).run(&Monitor::silent())
 }
 
 fn folds() -> Protocol {

@@ -49,20 +49,8 @@ fn run(
     recipe: &Recipe,
     protocol: &Protocol,
 ) -> likewise_study::Result<Study> {
-    let plan = Plan {
-        tuples: None,
-        collection,
-        features: collection.views()[0].matrix.view(),
-        recipe,
-        protocol,
-        images: None,
-        pretrained: None,
-        checkpoints: None,
-        events: None,
-        data_digest: String::new(),
-        device: device::chosen(),
-    };
-    plan.run(&Monitor::silent())
+    let features = collection.views()[0].matrix.view();
+    Plan::of(collection, features, recipe, protocol, device::chosen()).run(&Monitor::silent())
 }
 
 fn protocol(labels_per_class: Option<usize>, split: SplitKind) -> Protocol {

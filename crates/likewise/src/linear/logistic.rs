@@ -127,16 +127,7 @@ impl Logistic {
     ) -> Result<Probabilities> {
         self.validate()?;
         let (n, d) = x.dim();
-        for (what, found) in [("classes", classes.len()), ("weights", weights.len())] {
-            if found != n {
-                let message = format!("{n} rows need as many {what}, but there are {found}");
-                return Err(Error::data(message));
-            }
-        }
-        if let Some(&wrong) = weights.iter().find(|w| !(0.0..f32::INFINITY).contains(*w)) {
-            let rule = "must be finite and at least 0";
-            return Err(Error::parameter("weight", wrong, rule));
-        }
+        super::check_weighted(n, classes, weights)?;
         crate::matrix::check_finite(x, "class probabilities")?;
         let mean = mean_of(x);
         let rows: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();

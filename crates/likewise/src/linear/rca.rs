@@ -95,19 +95,7 @@ impl Rca {
     ) -> Result<Array2<f64>> {
         self.validate()?;
         let (n, d) = x.dim();
-        for (what, found) in [("classes", classes.len()), ("weights", weights.len())] {
-            if found != n {
-                let message = format!("{n} rows need as many {what}, but there are {found}");
-                return Err(Error::data(message));
-            }
-        }
-        if let Some(&wrong) = weights.iter().find(|w| !(0.0..f32::INFINITY).contains(*w)) {
-            return Err(Error::parameter(
-                "weight",
-                wrong,
-                "must be finite and at least 0",
-            ));
-        }
+        super::check_weighted(n, classes, weights)?;
         check_finite(x, "relevant component analysis")?;
         let members: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         let whole: f64 = members.iter().map(|&i| f64::from(weights[i])).sum();

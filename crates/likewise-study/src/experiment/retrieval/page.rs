@@ -51,7 +51,8 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
          draws. Bold: the highest mean of a column, bounds aside: these learn from the hidden \
          labels. All but the columns \"as trained\" are of the epoch that the recipe keeps, by \
          validation where there is one; those are of the last epoch, as methods are published, \
-         so that what validation sends back to the start still shows what it learned. \"Over\" is R@1 minus \
+         so that what validation sends back to the start still shows what it learned; \"=\" is the same start \
+         as in a row above. \"Over\" is R@1 minus \
          that of the raw and of the whitened features, paired by query and by draw; bold where 0 \
          lies outside of the interval. Printed rows are the paper's: its networks, and its part of the data.",
     );
@@ -117,6 +118,7 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         values.fold(f64::NEG_INFINITY, f64::max)
     });
     let mut lines = vec![head];
+    let mut starts: Vec<Vec<String>> = Vec::new();
     for ((method, cells), metrics) in rows.iter().zip(&found) {
         let bound = bound(method);
         let name = if bound {
@@ -133,6 +135,16 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         for start in ["raw", "whitened"] {
             let gain = gains(cells, start).get("recall@1").copied();
             line.push(gain.map_or("-".into(), |gain| difference(&gain)));
+        }
+        if cells.iter().all(|cell| cell.epoch == Some(0)) {
+            // What many rows were sent back to is shown once.
+            let kept = line.split_off(2);
+            if starts.contains(&kept) {
+                line.extend(std::iter::repeat_n("=".to_owned(), kept.len()));
+            } else {
+                line.extend(kept.iter().cloned());
+                starts.push(kept);
+            }
         }
         line.push(mean(cells, |c| c.epoch.map(|e| e as f64), 1.0, 1));
         let trained = means_as_trained(cells);
