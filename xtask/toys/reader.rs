@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::options::ReadOptions;
 use crate::{Result, csv};
 
-pub(crate) fn shape(input: Input, _: &ReadOptions) -> Result<Shape> {
-    csv::shape(input, b' ')
+pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
+    csv::shape(input, b' ', options)
 }
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {

@@ -1,5 +1,7 @@
 //! The command line: one definition for parsing, help, completions and the man page.
 
+mod table;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use likewise_study::size::Bytes;
 use likewise_study::source::{ReadAs, Source};
 use likewise_study::study::SplitKind;
 
+pub(crate) use self::table::Table;
+
 /// From a pile of items and a handful of labels to a search that shares your idea of
 /// similar, with an honest number on it.
 #[derive(Debug, Parser)]
@@ -23,7 +27,7 @@ use likewise_study::study::SplitKind;
     version,
     args_override_self = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
+    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .xlsx, .jsonl, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -74,6 +78,14 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise doctor items.npz --view fac\n  likewise doctor photos/ --skip-bad"
     )]
     Doctor(Doctor),
+    /// Finds items that stand more than once, or nearly so.
+    #[command(
+        after_help = "Examples:\n  likewise duplicates items.npz -o duplicates.csv\n  likewise duplicates photos/ -o duplicates.html"
+    )]
+    Duplicates(Duplicates),
+    /// Finds items of a run whose label is likely wrong.
+    #[command(after_help = "Example:\n  likewise suspects run/ -o suspects.csv")]
+    Suspects(Suspects),
     /// Builds the nearest-neighbour graph.
     #[command(after_help = "Example:\n  likewise graph items.npy -k 50 -o graph.npz")]
     Graph(Graph),
@@ -89,14 +101,23 @@ pub(crate) enum Verb {
     Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
-        after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/"
+        after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit run/ --add-labels new.csv"
     )]
     Fit(Fit),
+    /// Adds new items to a run, without fitting it again.
+    #[command(
+        after_help = "Example:\n  likewise add run/ new-items.npy --prefix new-\n\nThe new items are believed to be what their nearest neighbours are; the model, the numbers and the report stay those of the fit."
+    )]
+    Add(Add),
     /// Embeds data with a fitted model.
-    #[command(after_help = "Example:\n  likewise embed run/ new-items.npy -o embeddings.npy")]
+    #[command(
+        after_help = "Examples:\n  likewise embed run/ new-items.npy -o embeddings.npy\n  likewise embed run/ items.npz -o embeddings.parquet"
+    )]
     Embed(Embed),
     /// Builds a search index of a run or of embeddings.
-    #[command(after_help = "Example:\n  likewise index run/ --kind hnsw")]
+    #[command(
+        after_help = "Examples:\n  likewise index run/ --kind hnsw\n  likewise index embeddings.npy -o index/"
+    )]
     Index(Index),
     /// Finds the most similar items.
     #[command(
@@ -131,10 +152,13 @@ impl Verb {
     pub(crate) fn data(&self) -> Option<&Path> {
         match self {
             Self::Doctor(args) => Some(args.data.path()),
+            Self::Duplicates(args) => Some(args.data.path()),
+            Self::Suspects(args) => Some(&args.run),
             Self::Graph(args) => Some(args.data.path()),
             Self::Propagate(args) => Some(args.data.path()),
             Self::Mine(args) => Some(args.data.path()),
             Self::Fit(args) => Some(args.data.path()),
+            Self::Add(args) => Some(args.data.path()),
             Self::Embed(args) => Some(args.data.path()),
             Self::Index(args) => Some(&args.source),
             Self::Eval(args) => Some(&args.source),
@@ -151,7 +175,8 @@ impl Verb {
 /// Where items come from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Data {
-    /// The data: .npy, .npz, .csv, .parquet, .safetensors, MNIST idx, or images in a folder.
+    /// The data: .npy, .npz, .csv, .xlsx, .jsonl, .parquet, .safetensors, MNIST idx, or images in
+    /// a folder.
     #[arg(value_name = "DATA", required_unless_present = "data_flag")]
     positional: Option<PathBuf>,
     /// The data, from a config file.
@@ -161,15 +186,18 @@ pub(crate) struct Data {
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The feature matrix to use, if the data hold several.
+    /// The feature matrix to use, if the data hold several; given again, these side by side.
     #[arg(long, value_name = "NAME")]
-    pub(crate) view: Option<String>,
+    pub(crate) view: Vec<String>,
+    #[command(flatten)]
+    pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) images: Images,
 }
 
 /// How images are read.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Images")]
 pub(crate) struct Images {
     /// Turn images into features with this network. Default: their pixels.
     #[arg(long, value_name = "FILE")]
@@ -187,27 +215,58 @@ pub(crate) struct Images {
     pub(crate) skip_bad: bool,
 }
 
+/// The name of one view, or of several side by side.
+pub(crate) fn joined(views: &[String]) -> Option<String> {
+    (!views.is_empty()).then(|| views.join("+"))
+}
+
 impl Images {
-    /// How data are read with these flags.
-    pub(crate) fn read_as(&self, labels: Option<&Path>, view: Option<&str>) -> ReadAs {
-        ReadAs {
-            labels: labels.map(Path::to_owned),
-            view: view.map(str::to_owned),
-            encoder: self.encoder.clone(),
-            side: self.side,
-            squeeze: self.squeeze,
-            skip_bad: self.skip_bad,
-        }
+    /// The first of these flags that was given.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--encoder", self.encoder.is_some()),
+            ("--side", self.side.is_some()),
+            ("--squeeze", self.squeeze),
+            ("--skip-bad", self.skip_bad),
+        ];
+        given
+            .into_iter()
+            .find(|(_, given)| *given)
+            .map(|(flag, _)| flag)
+    }
+}
+
+/// How data are read with these flags.
+pub(crate) fn read_as(
+    labels: Option<&Path>,
+    views: &[String],
+    table: &Table,
+    images: &Images,
+) -> ReadAs {
+    ReadAs {
+        labels: labels.map(Path::to_owned),
+        view: joined(views),
+        encoder: images.encoder.clone(),
+        side: images.side,
+        squeeze: images.squeeze,
+        skip_bad: images.skip_bad,
+        table: table.options(),
+        layout: None,
     }
 }
 
 impl Data {
     /// What is there, and how it is read.
     pub(crate) fn source(&self) -> likewise::Result<Source> {
-        let read = self
-            .images
-            .read_as(self.labels.as_deref(), self.view.as_deref());
-        Source::open(self.path(), read)
+        Source::open(
+            self.path(),
+            read_as(
+                self.labels.as_deref(),
+                &self.view,
+                &self.table,
+                &self.images,
+            ),
+        )
     }
 
     /// The path of the data, wherever it was given.
@@ -242,6 +301,39 @@ pub(crate) struct Doctor {
     /// Neighbours for the look at isolated items.
     #[arg(short, default_value_t = 10, value_name = "K")]
     pub(crate) k: usize,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `likewise duplicates`
+#[derive(Debug, Args)]
+pub(crate) struct Duplicates {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Cosine from which two items are nearly the same; 1 finds little but copies.
+    #[arg(long, default_value_t = likewise_study::duplicates::THRESHOLD, value_name = "S")]
+    pub(crate) threshold: f32,
+    /// Where the groups go: .csv, or .html as a page, with pictures where the data are images.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `likewise suspects`
+#[derive(Debug, Args)]
+pub(crate) struct Suspects {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Where they go: .csv, or .html as a page, with pictures where the data of the run are images.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Share of the true neighbours that an approximate search finds, unless another is asked for.
@@ -268,7 +360,7 @@ pub(crate) struct GraphFlags {
     #[arg(long)]
     pub(crate) center: bool,
     /// First pass of the exact search.
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "approx")]
     pub(crate) precision: PrecisionName,
     /// What an edge weighs that both, or only one, of its ends list.
     ///
@@ -399,7 +491,11 @@ pub(crate) struct Propagate {
     #[command(flatten)]
     pub(crate) flags: GraphFlags,
     /// A graph written by `likewise graph` (or scipy), instead of building one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["approx"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["k", "gamma", "approx", "recall", "center", "precision", "symmetrize"]
+    )]
     pub(crate) graph: Option<PathBuf>,
     /// Keep this many labels a class and hide the others (they only measure accuracy).
     #[arg(long, value_name = "M")]
@@ -529,8 +625,9 @@ pub(crate) struct Fit {
     pub(crate) data: Data,
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
-    #[arg(long, default_value = "mixed-lp", value_name = "NAME")]
-    pub(crate) recipe: String,
+    /// Default: auto; with --epochs, --pairs, --triplets or a recipe table, mixed-lp.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) recipe: Option<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
     /// perhaps weight, as `likewise mine` writes them. For the recipes rca and mixed-rca.
     #[arg(long, value_name = "FILE", conflicts_with = "triplets")]
@@ -561,9 +658,14 @@ pub(crate) struct Fit {
         short,
         long,
         value_name = "FOLDER",
-        required_unless_present = "dry_run"
+        required_unless_present_any = ["dry_run", "add_labels"]
     )]
     pub(crate) out: Option<PathBuf>,
+    /// Join these labels to those of the data; they win where both label an item. With a run in
+    /// the place of DATA, it is fitted again on its own data, recipe and seed, and replaced unless
+    /// -o names another folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) add_labels: Vec<PathBuf>,
     /// Go on with an interrupted fit in the same folder.
     #[arg(long)]
     pub(crate) resume: bool,
@@ -596,6 +698,22 @@ impl Fit {
     }
 }
 
+/// `likewise add`
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// What stands before each id of the new items, where the data number them, as .npy does.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// `likewise embed`
 #[derive(Debug, Args)]
 pub(crate) struct Embed {
@@ -604,9 +722,12 @@ pub(crate) struct Embed {
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Where the embeddings go: .npy.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    /// Where the embeddings go: .npy; or .parquet, with ids, labels and what is believed.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Kinds of index.
@@ -630,28 +751,33 @@ impl From<IndexName> for index::Kind {
 /// `likewise index`
 #[derive(Debug, Args)]
 pub(crate) struct Index {
-    /// Folder of a run, or an .npy of embeddings.
+    /// Folder of a run, or a file of embeddings: .npy, .parquet or another form of DATA.
     #[arg(value_name = "RUN|EMB")]
     pub(crate) source: PathBuf,
     /// Kind of index.
     #[arg(long, value_enum, default_value = "hnsw")]
     pub(crate) kind: IndexName,
-    /// Where the index goes. Default: index/ in the run's folder.
+    /// Where the index goes, with a copy of the embeddings and the ids, so that it can be searched
+    /// by itself. Default: index/ in the run's folder.
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Neighbours at which recall against exact search is measured. Default: 10, or all of
     /// fewer items.
     #[arg(short, value_name = "K")]
     pub(crate) k: Option<usize>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `likewise search`
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// Folder of a run.
-    #[arg(value_name = "RUN")]
+    /// Folder of a run, or of an index that `likewise index EMB -o INDEX` made.
+    #[arg(value_name = "RUN|INDEX")]
     pub(crate) run: PathBuf,
-    /// Search for each item of this data (same view as the run was fitted on).
+    /// Search for each item of this data (same view as the run was fitted on; for an index,
+    /// embeddings by the same model).
     #[arg(
         long,
         value_name = "DATA",
@@ -662,9 +788,11 @@ pub(crate) struct Search {
     /// Search for the item of the run with this id (it is left out of the answer).
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// The feature matrix of --query to use. Default: the run's.
+    /// The feature matrix of --query to use; given again, these side by side. Default: the run's.
     #[arg(long, value_name = "NAME")]
-    pub(crate) view: Option<String>,
+    pub(crate) view: Vec<String>,
+    #[command(flatten)]
+    pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) images: Images,
     /// Answers a query.
@@ -673,6 +801,9 @@ pub(crate) struct Search {
     /// Compare with every item instead of using the index.
     #[arg(long)]
     pub(crate) exact: bool,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `likewise eval`
@@ -684,9 +815,11 @@ pub(crate) struct Eval {
     /// Labels of the embeddings.
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The feature matrix to use, if the data hold several.
+    /// The feature matrix to use, if the data hold several; given again, these side by side.
     #[arg(long, value_name = "NAME")]
-    pub(crate) view: Option<String>,
+    pub(crate) view: Vec<String>,
+    #[command(flatten)]
+    pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) images: Images,
     /// Search these embeddings instead of the other queries.

@@ -8,43 +8,135 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::error::{ContextKind, ContextValue};
 use likewise_study::text;
 
 use crate::failure::Failure;
 
 /// The command line with the flags of its config file, if it names one, put in.
-pub(crate) fn arguments(
-    args: impl IntoIterator<Item = OsString>,
-) -> Result<Vec<OsString>, Failure> {
+pub(crate) struct Arguments {
+    pub(crate) line: Vec<OsString>,
+    /// What the file says.
+    said: Vec<Said>,
+}
+
+/// One setting of a config file.
+struct Said {
+    /// The file, and the table in it.
+    place: String,
+    key: String,
+    /// The flag, without dashes.
+    flag: String,
+    values: Vec<String>,
+}
+
+/// The command line with the flags of its config file, if it names one, put in.
+pub(crate) fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Failure> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let off = switched_off(&mut args);
+    let alone = |line| Arguments {
+        line,
+        said: Vec::new(),
+    };
     let Some(path) = named(&args) else {
-        return Ok(args);
+        return Ok(alone(args));
     };
     let table = read(Path::new(&path))?;
-    let verbs: Vec<String> = <crate::args::Cli as clap::CommandFactory>::command()
-        .get_subcommands()
-        .map(|verb| verb.get_name().to_owned())
-        .collect();
+    let cli = <crate::args::Cli as clap::CommandFactory>::command();
+    let verbs: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
     let at = args.iter().position(|a| verbs.iter().any(|v| *a == **v));
-    let Some(at) = at else { return Ok(args) };
+    let Some(at) = at else {
+        return Ok(alone(args));
+    };
     let verb = args[at].to_string_lossy().into_owned();
-    let mut flags = Vec::new();
+    let mut said = Vec::new();
+    let place = Path::new(&path).display().to_string();
     for (key, value) in &table {
         match value {
-            toml::Value::Table(_) if key == "recipe" || verbs.contains(key) => {}
-            _ => flag(key, value, &mut flags, &path)?,
+            toml::Value::Table(_) if key == "recipe" || verbs.contains(&&**key) => {}
+            _ => said.extend(setting(key, value, &place)?),
         }
     }
     // Last, so that what is said of this verb wins over what is said of all.
     if let Some(toml::Value::Table(own)) = table.get(&verb) {
+        let place = format!("{place}: [{verb}]");
         for (key, value) in own {
-            flag(key, value, &mut flags, &path)?;
+            said.extend(setting(key, value, &place)?);
         }
     }
+    let mut flags: Vec<OsString> = said.iter().flat_map(Said::flags).collect();
     flags.retain(|flag| !off.iter().any(|name| name == flag));
     args.splice(at + 1..=at, flags);
-    Ok(args)
+    Ok(Arguments { line: args, said })
+}
+
+impl Said {
+    /// The setting as flags of the command line.
+    fn flags(&self) -> Vec<OsString> {
+        let dashes = if self.flag.len() == 1 { "-" } else { "--" };
+        let name = format!("{dashes}{}", self.flag);
+        if self.values.is_empty() {
+            return vec![name.into()];
+        }
+        let flags = self.values.iter().flat_map(|value| {
+            if value.starts_with('-') {
+                // It would be taken for a flag.
+                return vec![format!("{name}={value}").into()];
+            }
+            vec![name.clone().into(), value.into()]
+        });
+        flags.collect()
+    }
+}
+
+impl Arguments {
+    /// What is wrong, where it is the file's fault and not that of the command line.
+    pub(crate) fn of_file(&self, e: &clap::Error) -> Option<Failure> {
+        let word = |kind| match e.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.clone()),
+            Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+            _ => None,
+        };
+        let value = word(ContextKind::InvalidValue);
+        let flags: Vec<String> = [ContextKind::InvalidArg, ContextKind::PriorArg]
+            .into_iter()
+            .filter_map(word)
+            .filter_map(|shown| {
+                let flag = shown.split([' ', '=']).next()?.trim_start_matches('-');
+                Some(flag.to_owned())
+            })
+            .collect();
+        let is_meant = |said: &&Said| {
+            let is_named = flags.iter().any(|flag| *flag == self.long(&said.flag));
+            let has = |value| said.values.contains(value);
+            is_named && value.as_ref().is_none_or(|v| v.is_empty() || has(v))
+        };
+        let Said { place, key, .. } = self.said.iter().rev().find(is_meant)?;
+        let text = e.render().to_string();
+        let lines = text.lines().map(str::trim);
+        let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+        // Tips are of the command line.
+        let other = ["For more information", "tip:"];
+        let told =
+            |line: &&str| !line.is_empty() && !other.iter().any(|begin| line.starts_with(begin));
+        let lines: Vec<&str> = lines.filter(told).collect();
+        let text = lines.join(" ");
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        Some(Failure::usage(format!("{place}: {key}: {text}")))
+    }
+
+    /// The long name of a flag of the verb, where a single letter stands for one.
+    fn long(&self, flag: &str) -> String {
+        let cli = <crate::args::Cli as clap::CommandFactory>::command();
+        let verb = cli
+            .get_subcommands()
+            .find(|verb| self.line.iter().any(|a| *a == *verb.get_name()));
+        let of_verb = verb.into_iter().flat_map(clap::Command::get_arguments);
+        let mut all = of_verb.chain(cli.get_arguments());
+        let is = |arg: &&clap::Arg| arg.get_short().is_some_and(|s| s.to_string() == flag);
+        let long = all.find(is).and_then(clap::Arg::get_long);
+        long.unwrap_or(flag).to_owned()
+    }
 }
 
 /// Takes `--flag=false` and `--flag=true` of flags without a value out of the command line:
@@ -111,14 +203,8 @@ fn named(args: &[OsString]) -> Option<OsString> {
     None
 }
 
-fn flag(
-    key: &str,
-    value: &toml::Value,
-    flags: &mut Vec<OsString>,
-    path: &OsString,
-) -> Result<(), Failure> {
-    let dashes = if key.len() == 1 { "-" } else { "--" };
-    let name = format!("{dashes}{}", key.replace('_', "-"));
+/// A setting of a file; none where it switches off what is off.
+fn setting(key: &str, value: &toml::Value, place: &str) -> Result<Option<Said>, Failure> {
     let word = |value: &toml::Value| match value {
         toml::Value::String(s) => Some(s.clone()),
         toml::Value::Integer(i) => Some(i.to_string()),
@@ -126,25 +212,23 @@ fn flag(
         _ => None,
     };
     let values = match value {
-        toml::Value::Boolean(false) => return Ok(()),
-        toml::Value::Boolean(true) => {
-            flags.push(name.into());
-            return Ok(());
-        }
-        toml::Value::Array(items) => items.iter().map(word).collect::<Option<Vec<_>>>(),
+        toml::Value::Boolean(false) => return Ok(None),
+        toml::Value::Boolean(true) => Some(Vec::new()),
+        toml::Value::Array(items) if items.is_empty() => return Ok(None),
+        toml::Value::Array(items) => items.iter().map(word).collect(),
         other => word(other).map(|word| vec![word]),
     };
     let values = values.ok_or_else(|| {
-        let path = Path::new(path).display();
         Failure::usage(format!(
-            "{path}: {key} must be a word, a number, true or false"
+            "{place}: {key} must be a word, a number, true or false"
         ))
     })?;
-    for value in values {
-        flags.push(name.clone().into());
-        flags.push(value.into());
-    }
-    Ok(())
+    Ok(Some(Said {
+        place: place.to_owned(),
+        key: key.to_owned(),
+        flag: key.replace('_', "-"),
+        values,
+    }))
 }
 
 #[cfg(test)]
@@ -165,10 +249,8 @@ mod tests {
             let line = ["likewise", "doctor", "x.npy", &config];
             let line = line.into_iter().chain(more.iter().copied());
             let read = arguments(line.map(OsString::from)).unwrap();
-            read.into_iter()
-                .skip(2)
-                .map(|a| a.into_string().unwrap())
-                .collect()
+            let line = read.line.into_iter();
+            line.skip(2).map(|a| a.into_string().unwrap()).collect()
         };
         let flags = |more: &[&str]| {
             let mut flags = read(more);

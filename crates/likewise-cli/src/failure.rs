@@ -92,8 +92,8 @@ fn of_kind(kind: ErrorKind, message: String) -> Failure {
 impl From<likewise::Error> for Failure {
     fn from(e: likewise::Error) -> Self {
         let message = match e.kind() {
-            ErrorKind::Parameter => as_flag(e.to_string()),
-            _ => e.to_string(),
+            ErrorKind::Parameter => as_flags(&as_flag(e.to_string())),
+            _ => as_flags(&e.to_string()),
         };
         let failure = Self {
             // What does not say where is said of the data.
@@ -123,6 +123,46 @@ fn as_flag(message: String) -> String {
     message
 }
 
+/// Settings in a message as the flags that give them: `` `label_column size` `` is said of
+/// `--label-column size`.
+pub(crate) fn as_flags(message: &str) -> String {
+    if !message.contains('`') {
+        return message.to_owned();
+    }
+    let command = Cli::command();
+    let flags: Vec<&str> = command
+        .get_subcommands()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    let mut said = String::new();
+    let mut rest = message;
+    while let Some((before, behind)) = rest.split_once('`') {
+        said.push_str(before);
+        let Some((inside, after)) = behind.split_once('`') else {
+            said.push('`');
+            rest = behind;
+            continue;
+        };
+        let (name, value) = inside.split_once(' ').unwrap_or((inside, ""));
+        let flag = name.replace('_', "-");
+        if flags.contains(&flag.as_str()) {
+            // A name with a space in it is one word for a shell only in quotes.
+            let value = match value {
+                "" => String::new(),
+                value if value.contains(' ') => format!(" \"{value}\""),
+                value => format!(" {value}"),
+            };
+            said.extend(["--", &flag, &value]);
+            rest = after;
+        } else {
+            said.push('`');
+            rest = behind;
+        }
+    }
+    said + rest
+}
+
 /// What to do, by the flags of the command.
 fn words(hint: Hint) -> &'static str {
     match hint {
@@ -150,8 +190,8 @@ fn words(hint: Hint) -> &'static str {
 impl From<likewise_io::Error> for Failure {
     fn from(e: likewise_io::Error) -> Self {
         match e.kind() {
-            likewise_io::ErrorKind::Parameter => Self::usage(e.to_string()),
-            _ => Self::failed(e.to_string()),
+            likewise_io::ErrorKind::Parameter => Self::usage(as_flags(&e.to_string())),
+            _ => Self::failed(as_flags(&e.to_string())),
         }
     }
 }
@@ -191,6 +231,18 @@ mod tests {
             "run/ holds a finished run"
         );
         assert_eq!(said(""), "");
+    }
+
+    #[test]
+    fn settings_in_a_message_are_called_as_their_flags() {
+        assert_eq!(
+            as_flags("ids? `id_column sku`; or `missing`, no `flag` nor ` at all"),
+            "ids? --id-column sku; or --missing, no `flag` nor ` at all"
+        );
+        assert_eq!(
+            as_flags("`label_column my class`"),
+            "--label-column \"my class\""
+        );
     }
 
     #[test]

@@ -25,10 +25,16 @@ use failure::Failure;
 const MOST_THREADS: usize = 64;
 
 fn main() -> ExitCode {
-    let cli = match config::arguments(std::env::args_os()).map(Cli::try_parse_from) {
-        Ok(Ok(cli)) => cli,
-        Ok(Err(e)) => e.exit(),
+    let arguments = match config::arguments(std::env::args_os()) {
+        Ok(arguments) => arguments,
         Err(e) => return e.report(),
+    };
+    let cli = match Cli::try_parse_from(&arguments.line) {
+        Ok(cli) => cli,
+        Err(e) => match arguments.of_file(&e) {
+            Some(failure) => return failure.report(),
+            None => e.exit(),
+        },
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -74,10 +80,13 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Demo(args) => verb::demo::run(args, &at),
         Verb::Doctor(args) => verb::doctor::run(args, &at),
+        Verb::Duplicates(args) => verb::duplicates::run(args, &at),
+        Verb::Suspects(args) => verb::suspects::run(args, &at),
         Verb::Graph(args) => verb::graph::run(args, &at),
         Verb::Propagate(args) => verb::propagate::run(args, &at),
         Verb::Mine(args) => verb::mine::run(args, &at),
         Verb::Fit(args) => verb::fit::run(args, &at),
+        Verb::Add(args) => verb::add::run(args, &at),
         Verb::Embed(args) => verb::embed::run(args, &at),
         Verb::Index(args) => verb::index::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),

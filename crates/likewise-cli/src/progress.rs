@@ -11,6 +11,7 @@ use likewise_study::plain;
 use likewise_study::stages::Stages;
 
 use crate::args::Common;
+use crate::failure::as_flags;
 
 /// How long the work has to end by itself once it was told to.
 const GRACE: Duration = Duration::from_secs(8);
@@ -51,7 +52,8 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
                     bar.finish_and_clear();
                 }
             }
-            Event::Warning(text) if !quiet => say(format!("warning: {text}")),
+            Event::Warning(text) if !quiet => say(format!("warning: {}", as_flags(text))),
+            Event::Remark(text) if !quiet => say(as_flags(text)),
             Event::Note(text) if verbose => say(format!("note: {text}")),
             _ => {}
         }

@@ -1,8 +1,10 @@
 //! The verbs: one file each.
 
+pub(crate) mod add;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod duplicates;
 pub(crate) mod embed;
 pub(crate) mod eval;
 pub(crate) mod explain;
@@ -12,5 +14,7 @@ pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod mine;
 pub(crate) mod propagate;
+mod refit;
 pub(crate) mod reproduce;
 pub(crate) mod search;
+pub(crate) mod suspects;

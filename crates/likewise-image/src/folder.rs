@@ -1,5 +1,10 @@
 //! Image folders: which files are images, and what their folders say about them.
 
+mod metadata;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use image::ImageFormat;
 use likewise::{Event, Label, Labels, Monitor, Part};
-use likewise_io::Form;
+use likewise_io::{Form, TableOptions};
 use rayon::prelude::*;
 
 use crate::{Error, ErrorKind, Result};
@@ -17,6 +22,14 @@ const ENDINGS: [&str; 13] = [
     "jpg", "jpeg", "jfif", "png", "webp", "bmp", "gif", "tif", "tiff", "pnm", "pbm", "pgm", "ppm",
 ];
 
+/// Endings of images that cannot be decoded, and are told of by name.
+const UNREAD: [&str; 12] = [
+    "heic", "heif", "avif", "jxl", "jp2", "svg", "psd", "cr2", "cr3", "nef", "arw", "dng",
+];
+
+/// Files that are left out and named; more are counted.
+const NAMED: usize = 3;
+
 /// The images below a folder, in a fixed order, with the labels that their places tell.
 ///
 /// An image's id is its path below the folder, with `/` between folders; images are sorted
@@ -24,7 +37,10 @@ const ENDINGS: [&str; 13] = [
 /// top, or in `unlabeled/`, are unlabeled, those in `outside/` known to be none of the
 /// classes. A folder of any other name is a class, also `none` or `other`. If all
 /// folders of the first level are parts of a split (`train`, `val`, `test` ...), they
-/// are the split, and the folders below them the classes.
+/// are the split, and the folders below them the classes. Where all images lie below one folder,
+/// the folders in that one count in its place: a class alone tells nothing. A table
+/// `metadata.csv`, `.jsonl` or `.parquet` with the columns `file_name` and one of labels says more
+/// than the folders.
 ///
 /// A file is an image if its name ends like one, or its first bytes are those of a JPEG,
 /// PNG, GIF, WebP or TIFF; whether it can be decoded is seen later. Hidden files and folders
@@ -39,9 +55,17 @@ pub struct ImageFolder {
     split: Option<Vec<Part>>,
     hidden: usize,
     others: usize,
+    /// The first of them, by name, and those that are images of a kind that is not read.
+    named: BTreeSet<String>,
+    unread: Vec<String>,
+    /// Tables of labels beside the images.
+    tables: Vec<String>,
+    told: Vec<String>,
     remarks: Vec<String>,
     /// What cannot be listed and why, in no order.
     bad: Vec<String>,
+    /// Links with names of images that lead to nothing, in no order.
+    astray: Vec<String>,
 }
 
 impl ImageFolder {
@@ -75,26 +99,99 @@ impl ImageFolder {
         labels: Option<&Path>,
         skip_bad: bool,
     ) -> Result<Self> {
+        Self::open_as(path, labels, skip_bad, &TableOptions::default())
+    }
+
+    /// As [`open_with`](Self::open_with); the columns of ids and labels in a table of labels are
+    /// those `asked` for.
+    ///
+    /// Fails where a column of labels is asked for, and there is no table.
+    pub fn open_as(
+        path: impl AsRef<Path>,
+        labels: Option<&Path>,
+        skip_bad: bool,
+        asked: &TableOptions,
+    ) -> Result<Self> {
         let path = path.as_ref();
         if !path.is_dir() {
             likewise_io::open(path)?;
         }
-        let mut folder = Self::list(path, skip_bad).map_err(|e| e.within(path.display()))?;
+        let within = |e: Error| e.within(path.display());
+        let mut folder = Self::list(path, skip_bad).map_err(within)?;
+        let remarks = Arc::new(Mutex::new(Vec::new()));
+        let heard = remarks.clone();
+        let monitor = Monitor::new(move |event| {
+            if let (Event::Warning(text), Ok(mut heard)) = (event, heard.lock()) {
+                heard.push(text.clone());
+            }
+        });
         if let Some(file) = labels {
-            let remarks = Arc::new(Mutex::new(Vec::new()));
-            let heard = remarks.clone();
-            let monitor = Monitor::new(move |event| {
-                if let (Event::Warning(text), Ok(mut heard)) = (event, heard.lock()) {
-                    heard.push(text.clone());
-                }
-            });
-            let labels = likewise_io::read_labels_with(file, &folder.ids, &monitor)?;
+            let labels = likewise_io::read_labels_as(file, &folder.ids, asked, &monitor)?;
             folder.labels = Some(labels);
-            folder
-                .remarks
-                .extend(remarks.lock().map(|r| r.clone()).unwrap_or_default());
+        } else if !folder.tables.is_empty() {
+            folder.read_tables(asked, &monitor).map_err(within)?;
+        } else if asked.label_column.is_some() {
+            let message = "`label_column` has no effect on images without a table of labels; give \
+                           one with `labels`, or put a metadata.csv beside them";
+            return Err(within(Error::new(ErrorKind::Value, message)));
         }
+        folder
+            .remarks
+            .extend(remarks.lock().map(|r| r.clone()).unwrap_or_default());
+        folder.tell_others(labels);
         Ok(folder)
+    }
+
+    /// Takes the labels of the tables beside the images.
+    fn read_tables(&mut self, asked: &TableOptions, monitor: &Monitor) -> Result<()> {
+        self.tables.sort_unstable();
+        let (tables, ids, left) = (&self.tables, &self.ids, &self.unread);
+        let read = metadata::labels(&self.root, tables, ids, left, asked, monitor)?;
+        if let Some(labels) = read {
+            self.told.retain(|told| !told.contains("folder"));
+            self.told.push(format!(
+                "labels are those of {}, {} classes",
+                self.tables.join(", "),
+                labels.n_classes()
+            ));
+            self.labels = Some(labels);
+        }
+        Ok(())
+    }
+
+    /// Names the files that are left out.
+    fn tell_others(&mut self, labels: Option<&Path>) {
+        let own = labels.filter(|file| {
+            let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+            folder.is_some() && folder == self.root.canonicalize().ok()
+        });
+        let own = own.and_then(Path::file_name).and_then(OsStr::to_str);
+        let count = self.others - usize::from(own.is_some_and(|own| self.named.remove(own)));
+        if count == 0 {
+            return;
+        }
+        self.unread.sort_unstable();
+        let names: BTreeSet<&String> = self.unread.iter().chain(&self.named).collect();
+        let unread: BTreeSet<&String> = self.unread.iter().collect();
+        let mut names: Vec<&String> = names.into_iter().collect();
+        // What somebody will miss comes first.
+        names.sort_by_key(|name| !unread.contains(name));
+        let shown: Vec<&str> = names.iter().take(NAMED).map(|name| name.as_str()).collect();
+        let more = count.saturating_sub(shown.len());
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let advice = if self.unread.is_empty() {
+            ""
+        } else {
+            "; save photos of a kind that is not read as JPEG or PNG"
+        };
+        self.told.push(format!(
+            "left out, no images that can be read: {}{more}{advice}",
+            shown.join(", ")
+        ));
     }
 
     /// Whether `path` is to be read as images: an image file, or a folder that does not
@@ -115,8 +212,13 @@ impl ImageFolder {
             split: None,
             hidden: 0,
             others: 0,
+            named: BTreeSet::new(),
+            unread: Vec::new(),
+            tables: Vec::new(),
+            told: Vec::new(),
             remarks: Vec::new(),
             bad: Vec::new(),
+            astray: Vec::new(),
         };
         if !std::fs::metadata(path)?.is_dir() {
             let name = path.file_name().unwrap_or_default();
@@ -129,13 +231,21 @@ impl ImageFolder {
         folder.bad.sort_unstable();
         match folder.bad.first() {
             Some(first) if !skip_bad => {
-                return Err(Error::new(ErrorKind::Value, first.clone()));
+                return Err(Error::new(ErrorKind::Format, first.clone()));
             }
             _ => {}
         }
         let bad = std::mem::take(&mut folder.bad);
         let bad = bad.into_iter().map(|what| format!("left out: {what}"));
         folder.remarks.extend(bad);
+        let astray = std::mem::take(&mut folder.astray);
+        if let Some(first) = astray.iter().min() {
+            folder.remarks.push(format!(
+                "left out: {} links to files that are not there (first: {first}); mend or remove \
+                 them",
+                astray.len()
+            ));
+        }
         if folder.ids.is_empty() {
             return Err(Error::new(
                 ErrorKind::Value,
@@ -148,7 +258,7 @@ impl ImageFolder {
             ));
         }
         folder.ids.sort_unstable();
-        (folder.labels, folder.split) = Self::places(&folder.ids)?;
+        folder.read_places()?;
         Ok(folder)
     }
 
@@ -170,8 +280,23 @@ impl ImageFolder {
                     Some(id) => self.ids.push(id),
                     None => self.bad.push(odd(&below).to_string()),
                 }
+            } else if id(&below).is_some_and(|_| metadata::is_named(&name.to_string_lossy())) {
+                self.tables.extend(id(&below));
             } else {
+                if is_named_image(&path) && path.is_symlink() && !path.exists() {
+                    self.astray.push(escaped(below.as_os_str()));
+                }
                 self.others += 1;
+                let Some(name) = id(&below) else { continue };
+                let ending = path.extension().unwrap_or_default().to_string_lossy();
+                if UNREAD.contains(&ending.to_ascii_lowercase().as_str()) {
+                    self.unread.push(name);
+                } else {
+                    self.named.insert(name);
+                    if self.named.len() > 100 {
+                        self.named.pop_last();
+                    }
+                }
             }
         }
         Ok(())
@@ -184,8 +309,49 @@ impl ImageFolder {
         }
     }
 
+    /// Takes labels and split from the folders, and says what is not told by their names.
+    fn read_places(&mut self) -> Result<()> {
+        let alone = Self::alone(&self.ids);
+        let begin = alone.as_ref().map_or(0, |folder| folder.len() + 1);
+        let below: Vec<&str> = self.ids.iter().map(|id| &id[begin..]).collect();
+        let (labels, split) = Self::places(&below)?;
+        if let Some(folder) = alone {
+            self.told.push(format!(
+                "all images lie below the folder {folder}: the folders in it count"
+            ));
+        }
+        let depth = if split.is_some() { 2 } else { 1 };
+        let deeper = below.iter().find(|id| id.matches('/').count() > depth);
+        if let Some(deeper) = deeper {
+            let folders: Vec<&str> = deeper.split('/').collect();
+            self.told.push(format!(
+                "folders within those of a class do not count: {deeper} is of class {}",
+                folders[depth - 1]
+            ));
+        }
+        (self.labels, self.split) = (labels, split);
+        Ok(())
+    }
+
+    /// The folder below which all images lie, if it is only one, and has folders in it.
+    fn alone(ids: &[String]) -> Option<String> {
+        let (first, _) = ids.first()?.split_once('/')?;
+        let meant = |name: &&str| {
+            name.eq_ignore_ascii_case("unlabeled") || name.eq_ignore_ascii_case("outside")
+        };
+        let below = |id: &String| {
+            id.split_once('/')
+                .is_some_and(|(own, rest)| own == first && rest.contains('/'))
+        };
+        let sound = !meant(&first) && Part::parse(first).is_none() && ids.iter().all(below);
+        // One folder in one folder is still one class.
+        let second = |id: &String| id.split('/').nth(1).map(str::to_owned);
+        let several = ids.iter().any(|id| second(id) != second(&ids[0]));
+        (sound && several).then(|| first.to_owned())
+    }
+
     /// Labels and split from the folders that the ids name.
-    fn places<'a>(ids: &'a [String]) -> Result<(Option<Labels>, Option<Vec<Part>>)> {
+    fn places<'a>(ids: &[&'a str]) -> Result<(Option<Labels>, Option<Vec<Part>>)> {
         let places: Vec<(&'a str, &'a str)> = ids
             .iter()
             .map(|id| id.split_once('/').unwrap_or(("", id)))
@@ -246,6 +412,12 @@ impl ImageFolder {
     /// Files that are no images, and links to folders, that were left out.
     pub fn others(&self) -> usize {
         self.others
+    }
+
+    /// How the folder was understood, where it may be meant otherwise, and which files are left
+    /// out.
+    pub fn told(&self) -> &[String] {
+        &self.told
     }
 
     /// What a person should know: what was left out because it cannot be listed, and how the
@@ -325,216 +497,4 @@ fn begins_as_image(path: &Path) -> bool {
                 | ImageFormat::WebP
                 | ImageFormat::Tiff)
         )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::RgbImage;
-
-    /// A folder of one-pixel images, and of text where a name ends in .txt.
-    fn scene(names: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for name in names {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            if path.extension().is_some_and(|e| e == "txt") {
-                std::fs::write(path, "BM P6 text").unwrap();
-            } else {
-                let save = |p: &Path| RgbImage::new(1, 1).save_with_format(p, ImageFormat::Png);
-                save(&path).unwrap();
-            }
-        }
-        folder
-    }
-
-    #[test]
-    fn folders_are_classes_and_the_order_is_fixed() {
-        let folder = scene(&[
-            "dog/z.png",
-            "dog/deep/er/b.PNG",
-            "cat/by-content",
-            "cat/notes.txt",
-            "cat/.hidden.png",
-            ".git/x.png",
-            "unlabeled/u.png",
-            "outside/o.png",
-            "top.jpg",
-        ]);
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        let expected = [
-            "cat/by-content",
-            "dog/deep/er/b.PNG",
-            "dog/z.png",
-            "outside/o.png",
-            "top.jpg",
-            "unlabeled/u.png",
-        ];
-        assert_eq!(images.ids(), expected);
-        let labels = images.labels().unwrap();
-        assert_eq!(labels.classes(), ["cat", "dog"]);
-        let [dog, unknown] = [Label::Known(1), Label::Unknown];
-        let known = [Label::Known(0), dog, dog, Label::Outside, unknown, unknown];
-        assert_eq!(labels.items(), known);
-        assert_eq!((images.hidden(), images.others()), (2, 1));
-        assert!(images.path(2).is_file());
-        assert_eq!(images.split(), None);
-    }
-
-    #[test]
-    fn a_folder_of_any_other_name_is_a_class() {
-        let folder = scene(&["none/a.png", "other/b.png", "unknown/c.png", "NA/d.png"]);
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        let labels = images.labels().unwrap();
-        assert_eq!(labels.classes(), ["NA", "none", "other", "unknown"]);
-        assert_eq!(labels.n_known(), 4);
-        let folder = scene(&["train/other/a.png", "test/Outside/b.png"]);
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        let labels = images.labels().unwrap();
-        assert_eq!(labels.items(), [Label::Outside, Label::Known(0)]);
-    }
-
-    #[test]
-    fn parts_of_a_split_are_not_classes() {
-        let folder = scene(&["train/cat/a.png", "val/dog/b.png", "test/c.png"]);
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        let parts = [Part::Test, Part::Train, Part::Validation];
-        assert_eq!(images.split().unwrap(), parts);
-        assert_eq!(images.labels().unwrap().classes(), ["cat", "dog"]);
-    }
-
-    #[test]
-    fn a_file_of_labels_replaces_the_folders() {
-        let folder = scene(&["x/a.png", "x/b.png"]);
-        let csv = folder.path().join("labels.csv");
-        std::fs::write(&csv, "id,label\nx/b.png,dog\n").unwrap();
-        let images = ImageFolder::open(folder.path(), Some(&csv)).unwrap();
-        let labels = images.labels().unwrap();
-        assert_eq!(labels.items(), [Label::Unknown, Label::Known(0)]);
-        std::fs::write(&csv, "id,label\nx/b.png,NA\n").unwrap();
-        let images = ImageFolder::open(folder.path(), Some(&csv)).unwrap();
-        assert!(images.remarks()[0].contains("\"NA\""));
-        std::fs::write(&csv, "id,label\nb.png,dog\n").unwrap();
-        let e = ImageFolder::open(folder.path(), Some(&csv)).unwrap_err();
-        assert!(e.to_string().contains("\"b.png\""), "{e}");
-    }
-
-    #[test]
-    fn one_image_is_a_folder_of_one() {
-        let folder = scene(&["a.png"]);
-        let path = folder.path().join("a.png");
-        assert!(ImageFolder::suits(&path).unwrap());
-        let images = ImageFolder::open(&path, None).unwrap();
-        assert_eq!(images.ids(), ["a.png"]);
-        assert_eq!(images.path(0), path);
-        assert_eq!(images.labels(), None);
-    }
-
-    #[test]
-    fn folders_without_images_and_missing_ones_are_named() {
-        let folder = scene(&["a/b.txt"]);
-        let e = ImageFolder::open(folder.path(), None).unwrap_err();
-        assert!(e.to_string().contains("no images"), "{e}");
-        assert!(e.to_string().contains("1 other"), "{e}");
-        let e = ImageFolder::open(folder.path().join("no"), None).unwrap_err();
-        assert_eq!(e.kind(), ErrorKind::NotFound);
-        std::fs::write(folder.path().join("train-images-idx3-ubyte"), "").unwrap();
-        assert!(!ImageFolder::suits(folder.path()).unwrap());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_do_not_lead_in_circles_and_odd_names_are_named() {
-        use std::os::unix::ffi::OsStrExt;
-        let folder = scene(&["a/b.png"]);
-        let link = |from: &str, to: &str| {
-            std::os::unix::fs::symlink(folder.path().join(from), folder.path().join(to)).unwrap();
-        };
-        link("", "a/round");
-        link("a/b.png", "a/c.png");
-        link("nowhere", "a/d.png");
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        assert_eq!(images.ids(), ["a/b.png", "a/c.png"]);
-        assert_eq!(images.others(), 2);
-        let odd = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
-        // What is no image may have any name.
-        std::fs::write(odd(b"\xff.txt"), "text").unwrap();
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        assert_eq!((images.len(), images.others()), (2, 3));
-        std::fs::write(odd(b"\xff.png"), "").unwrap();
-        std::fs::create_dir(odd(b"b\xfe")).unwrap();
-        std::fs::write(odd(b"b\xfe/c.png"), "").unwrap();
-        let e = ImageFolder::open(folder.path(), None).unwrap_err();
-        assert!(
-            e.to_string().contains("\"\\xFF.png\" is not Unicode"),
-            "{e}"
-        );
-        let images = ImageFolder::open_with(folder.path(), None, true).unwrap();
-        assert_eq!(images.ids(), ["a/b.png", "a/c.png"]);
-        let remarks = images.remarks();
-        assert_eq!(remarks.len(), 2);
-        assert!(
-            remarks[1].contains("left out: the name \"b\\xFE/c.png\""),
-            "{remarks:?}"
-        );
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_read_is_noted() {
-        let folder = scene(&["a/b.png"]);
-        let mut images = ImageFolder::list(folder.path(), false).unwrap();
-        // Nobody can read what is not there; other folders cannot be closed to everybody.
-        images.collect_noting(&folder.path().join("none"), Path::new("none"));
-        let noted = &images.bad[0];
-        assert!(
-            noted.starts_with("folder \"none\" cannot be read:"),
-            "{noted}"
-        );
-        assert_eq!(images.ids(), ["a/b.png"]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn pipes_and_devices_are_no_images() {
-        let folder = scene(&["a/b.png"]);
-        let zero = folder.path().join("a/zero.png");
-        std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
-        let pipe = folder.path().join("a/pipe.png");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        let mut special = vec![zero];
-        if made.is_ok_and(|status| status.success()) {
-            special.push(pipe);
-        } else {
-            println!("there is no mkfifo here");
-        }
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        assert_eq!((images.len(), images.others()), (1, special.len()));
-        for path in special {
-            for said in [
-                ImageFolder::open(&path, None).unwrap_err(),
-                crate::decode::read(&path, 100).unwrap_err(),
-            ] {
-                let said = said.to_string();
-                assert!(said.contains("not a regular file"), "{said}");
-                let path = path.display().to_string();
-                assert_eq!(said.matches(&path).count(), 1, "{said}");
-            }
-            let unnamed = path.with_extension("");
-            std::fs::rename(&path, &unnamed).unwrap();
-            assert!(!ImageFolder::suits(&unnamed).unwrap());
-        }
-    }
-
-    #[test]
-    fn the_digest_is_of_the_images_alone() {
-        let folder = scene(&["x/a.png", "x/b.png", "c.png"]);
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        let whole = likewise_io::digest(folder.path()).unwrap();
-        assert_eq!(images.digest(&[2, 0, 1]).unwrap(), whole);
-        assert_ne!(images.digest(&[0, 1]).unwrap(), whole);
-        std::fs::write(folder.path().join(".secret"), "1").unwrap();
-        std::fs::write(folder.path().join("x/notes.txt"), "2").unwrap();
-        let images = ImageFolder::open(folder.path(), None).unwrap();
-        assert_eq!(images.digest(&[0, 1, 2]).unwrap(), whole);
-    }
 }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use ndarray::{Array2, ArrayView2};
 
-use crate::options::ReadOptions;
+use crate::layout::Layout;
+use crate::options::{ReadOptions, TableOptions};
 use crate::{Error, Result};
 
 /// What the name of an array or column says about it.
@@ -20,6 +21,8 @@ pub(crate) enum Role {
     Category,
     /// Numbers of rows, as data frames write them. Left out: the order of rows is no feature.
     Index,
+    /// Left out because somebody said so.
+    Dropped,
     Feature,
 }
 
@@ -42,12 +45,13 @@ impl Role {
         }
     }
 
-    /// The roles of the columns of a table.
+    /// The roles of the columns of a table, by their names and by what was `asked` for.
     ///
     /// A first column without a name holds the ids if no other does, else numbers of rows. A
     /// table has no place for names of classes: such a column is a category. The first
-    /// category is the labels if no other column is. Fails where two columns mean the same.
-    pub(crate) fn of_columns(names: &[&str]) -> Result<Vec<Self>> {
+    /// category is the labels if no other column is. Fails where two columns mean the same, and
+    /// where no column has a name that was asked for.
+    pub(crate) fn of_columns(names: &[&str], asked: &TableOptions) -> Result<Vec<Self>> {
         let mut roles: Vec<Self> = names
             .iter()
             .map(|name| match Self::of(name) {
@@ -55,9 +59,15 @@ impl Role {
                 role => role,
             })
             .collect();
-        if names.first().is_some_and(|name| name.trim().is_empty()) {
+        let place = |name: &String| place_of(name, names);
+        if let Some(name) = &asked.id_column {
+            set(&mut roles, Role::Id, Role::Index, place(name)?);
+        } else if names.first().is_some_and(|name| name.trim().is_empty()) {
             let named = roles.contains(&Role::Id);
             roles[0] = if named { Role::Index } else { Role::Id };
+        }
+        if let Some(name) = &asked.label_column {
+            set(&mut roles, Role::Label, Role::Category, place(name)?);
         }
         for role in [Role::Id, Role::Label, Role::Split] {
             let mut of_role = names.iter().zip(&roles).filter(|&(_, &r)| r == role);
@@ -72,8 +82,46 @@ impl Role {
         {
             roles[category] = Role::Label;
         }
+        if !asked.columns.is_empty() {
+            for role in roles.iter_mut().filter(|role| **role == Role::Feature) {
+                *role = Role::Dropped;
+            }
+            for name in &asked.columns {
+                let column = place(name)?;
+                let is = |asked: &Option<String>| asked.as_ref() == Some(name);
+                if is(&asked.id_column) || is(&asked.label_column) {
+                    return Err(Error::parameter(format!(
+                        "column \"{name}\" cannot be a feature and the ids or labels as well"
+                    )));
+                }
+                roles[column] = Role::Feature;
+            }
+        }
+        for name in &asked.drop {
+            roles[place(name)?] = Role::Dropped;
+        }
         Ok(roles)
     }
+}
+
+/// Gives a column a role; what had it by its name is `before` from now on.
+fn set(roles: &mut [Role], role: Role, before: Role, column: usize) {
+    for old in roles.iter_mut().filter(|old| **old == role) {
+        *old = before;
+    }
+    roles[column] = role;
+}
+
+/// The column of a name. Capitals matter only where two names differ by them alone.
+pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
+    let exact = names.iter().position(|own| *own == name);
+    let like = || names.iter().position(|own| own.eq_ignore_ascii_case(name));
+    exact.or_else(like).ok_or_else(|| {
+        Error::parameter(format!(
+            "no column \"{name}\"; the columns are: {}",
+            some(names)
+        ))
+    })
 }
 
 /// Says which columns of a table were taken for what, and warns of those left out that
@@ -94,6 +142,7 @@ pub(crate) fn tell(names: &[&str], roles: &[Role], options: &ReadOptions, monito
         (Role::Label, "labels are column"),
         (Role::Split, "the split is column"),
         (Role::Index, "left out, as numbers of rows:"),
+        (Role::Dropped, "left out as asked for:"),
     ] {
         if !of(role).is_empty() {
             said = format!("{said}; {what} {}", some(&of(role)));
@@ -189,6 +238,8 @@ pub(crate) struct Parts {
     pub(crate) split: Option<Vec<Part>>,
     /// Names of the columns of the view `features`, where it comes from a table.
     pub(crate) columns: Vec<String>,
+    /// How the table was read.
+    pub(crate) layout: Option<Layout>,
 }
 
 /// The largest feature: beyond it, sums and differences of few features leave the range of
@@ -208,7 +259,19 @@ pub(crate) fn check_size(name: &str, rows: usize, columns: usize) -> Result<()> 
 
 /// Fails where a value is not finite, or too large to compute with.
 pub(crate) fn check_values(name: &str, matrix: ArrayView2<f32>) -> Result<()> {
-    likewise::matrix::check_finite(matrix, &format!("view {name}"))?;
+    likewise::matrix::check_finite(matrix, &format!("view {name}")).map_err(|e| {
+        let infinite = matrix
+            .iter()
+            .find(|v| !v.is_finite())
+            .is_some_and(|v| v.is_infinite());
+        let e = Error::from(e);
+        if infinite {
+            let more = "numbers that are too large for a 32-bit float (more than 3.4e38) are read \
+                        as infinite, too";
+            return Error::new(e.kind(), format!("{e}; {more}"));
+        }
+        e
+    })?;
     let (columns, values) = (matrix.ncols(), matrix.to_slice().unwrap_or_default());
     match values.iter().position(|v| v.abs() > LARGEST) {
         None => Ok(()),
@@ -367,7 +430,7 @@ impl Array {
             }
             Role::Label => "take whole numbers, or words as with .astype(str)",
             Role::Id | Role::Split | Role::Classes => "take words, as with .astype(str)",
-            Role::Category | Role::Index | Role::Feature => return Ok(()),
+            Role::Category | Role::Index | Role::Dropped | Role::Feature => return Ok(()),
         };
         Err(Error::value(format!(
             "array {} ({}) is not a list of numbers or words, though its name says {}; \
@@ -385,7 +448,7 @@ impl Array {
 }
 
 /// Arrays that are left out and named one by one; more are counted.
-const NOTED: usize = 20;
+const NOTED: usize = 5;
 
 /// How the arrays of a file make up a collection. Arrays are named by their position.
 #[derive(Debug, Default, PartialEq)]
@@ -482,7 +545,9 @@ impl Plan {
             *with_rows.entry(rows).or_default() += 1;
         }
         let asked = options.view.as_deref().and_then(|name| {
-            let asked = features.iter().find(|f| arrays[f.0].name == name)?;
+            let mut exact = features.iter().filter(|f| arrays[f.0].name == name);
+            let mut wanted = features.iter().filter(|f| options.wants(&arrays[f.0].name));
+            let asked = exact.next().or_else(|| wanted.next())?;
             Some(asked.1)
         });
         // A list named like a category may be something else; the labels may not.
@@ -500,14 +565,19 @@ impl Plan {
         let rows = asked.or(listed).or(frequent).unwrap_or(0);
         let labels = labels.or_else(|| category(rows));
         let others = || features.iter().filter(|f| f.1 != rows);
+        // Who asks for a view leaves the others out.
+        let say = |text: String| match asked {
+            Some(_) => monitor.note(text),
+            None => monitor.warn(text),
+        };
         for &(i, r, c) in others().take(NOTED) {
-            monitor.note(format!(
-                "array {} ({r} x {c}) is left out: the items are {rows}",
+            say(format!(
+                "array {} ({r} x {c}) is left out: it has {r} rows, but the items are {rows}",
                 arrays[i].name
             ));
         }
         if let more @ 1.. = others().count().saturating_sub(NOTED) {
-            monitor.note(format!("{more} more arrays are left out"));
+            say(format!("{more} more arrays are left out"));
         }
         if let Some(i) = labels
             && let Some(len) = arrays[i].list
@@ -750,7 +820,7 @@ mod tests {
     #[test]
     fn names_say_what_columns_are() {
         use Role::{Category, Feature, Id, Index, Label, Split};
-        let roles = |names: &[&str]| Role::of_columns(names).unwrap();
+        let roles = |names: &[&str]| Role::of_columns(names, &TableOptions::default()).unwrap();
         assert_eq!(roles(&["", "a", "Split"]), [Id, Feature, Split]);
         assert_eq!(roles(&["", "id", "a"]), [Index, Id, Feature]);
         let frame = ["Unnamed: 0", "index", "IDX", "__index_level_0__", "a"];
@@ -762,7 +832,7 @@ mod tests {
             [Category, Label, Category]
         );
         assert_eq!(roles(&["classify", "index of x"]), [Feature, Feature]);
-        assert!(Role::of_columns(&["id", "ids"]).is_err());
+        assert!(Role::of_columns(&["id", "ids"], &TableOptions::default()).is_err());
     }
 
     #[test]
@@ -832,14 +902,10 @@ mod tests {
     fn many_arrays_cost_no_more_than_their_number() {
         const N: usize = 100_000;
         let arrays: Vec<Array> = (0..N).map(|i| array(&format!("a{i}"), &[i, 2])).collect();
-        let noted = std::sync::Arc::new(std::sync::Mutex::new(0));
-        let counter = noted.clone();
-        let monitor = Monitor::new(move |event| {
-            *counter.lock().unwrap() += usize::from(matches!(event, likewise::Event::Note(_)));
-        });
+        let (monitor, heard) = crate::read::listening();
         let found = Plan::new(&arrays, &ReadOptions::default(), &monitor).unwrap();
         assert_eq!((found.rows, found.views.len()), (N - 1, 1));
-        assert_eq!(*noted.lock().unwrap(), NOTED + 1);
+        assert_eq!(heard.lock().unwrap().len(), NOTED + 1);
         let half = (0..N / 2).map(|i| array(&format!("a{i}_train"), &[2, 1]));
         let other = (0..N / 2).map(|i| array(&format!("a{i}_test"), &[3, 1]));
         let found = plan(&half.chain(other).collect::<Vec<_>>()).unwrap();

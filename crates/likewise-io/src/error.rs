@@ -130,6 +130,13 @@ impl From<io::Error> for Error {
                 ErrorKind::Io,
                 format!("{e}; make room, or write to another place"),
             ),
+            io::ErrorKind::PermissionDenied => Self::new(
+                ErrorKind::Io,
+                format!(
+                    "{e}; change the rights of the file and its folder (ls -ld shows them), or name \
+                     another place"
+                ),
+            ),
             io::ErrorKind::OutOfMemory => Self::new(ErrorKind::Memory, e.to_string()),
             _ => Self::new(ErrorKind::Io, e.to_string()),
         }
@@ -184,5 +191,20 @@ impl From<csv::Error> for Error {
                 other => Self::format(format!("not a usable csv file ({other:?})")),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_rights_forbid_comes_with_advice() {
+        let e = Error::from(io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(e.kind(), ErrorKind::Io);
+        assert!(
+            e.to_string()
+                .contains("permission denied; change the rights")
+        );
     }
 }

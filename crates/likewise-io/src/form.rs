@@ -10,7 +10,7 @@ use likewise::Monitor;
 use crate::assemble::{Parts, Shape};
 use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::{Error, Result, csv, idx, npy, npz, parquet, safetensors};
+use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, safetensors, xlsx};
 
 /// What reads a form.
 struct Reader {
@@ -56,12 +56,16 @@ forms! {
         npz::read, npz::shape;
     Csv ["csv"] "Comma-separated text.",
         |input, options, monitor| csv::read(input, b',', options, monitor),
-        |input, _| csv::shape(input, b',');
+        |input, options| csv::shape(input, b',', options);
     Tsv ["tsv"] "Tab-separated text.",
         |input, options, monitor| csv::read(input, b'\t', options, monitor),
-        |input, _| csv::shape(input, b'\t');
+        |input, options| csv::shape(input, b'\t', options);
     Parquet ["parquet"] "A Parquet table.",
         parquet::read, parquet::shape;
+    Xlsx ["xlsx", "xlsm"] "A spreadsheet of Excel: its first sheet that holds a table.",
+        xlsx::read, xlsx::shape;
+    Jsonl ["jsonl", "ndjson"] "One JSON object a line.",
+        jsonl::read, jsonl::shape;
     Safetensors ["safetensors"] "Tensors in the safetensors format.",
         safetensors::read, safetensors::shape;
     // Told by more than the ending: see `idx::is_name`.
@@ -120,6 +124,14 @@ impl Form {
             }
             _ => format!("not a known form of data; supported are {supported}"),
         }))
+    }
+
+    /// Whether the columns of such a file have names and may hold anything.
+    pub(crate) fn is_table(self) -> bool {
+        matches!(
+            self,
+            Self::Csv | Self::Tsv | Self::Xlsx | Self::Jsonl | Self::Parquet
+        )
     }
 
     pub(crate) fn read(

@@ -1,19 +1,20 @@
 //! Labels in a file of their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use likewise::{Labels, Monitor};
 
-use crate::assemble::{Role, parse_labels};
-use crate::budget::Budget;
+use crate::assemble::parse_labels;
 use crate::form::Form;
 use crate::input::Input;
-use crate::{Error, Result, csv, idx, npy, npz, parquet};
+use crate::options::{ReadOptions, TableOptions};
+use crate::table::labels_of;
+use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, xlsx};
 
 /// Reads the labels of the items with these ids.
 ///
-/// A table (`.csv`, `.tsv`, `.parquet`) with columns `id` and `label` (or `labels`, `y`,
+/// A table (`.csv`, `.tsv`, `.xlsx`, `.jsonl`, `.parquet`) with columns `id` and `label` (or `labels`, `y`,
 /// `target`, else `class` or `category`) is matched by id: items that it does not name are
 /// unknown. Without an `id`
 /// column, and for `.npy`, `.npz` and idx files, there must be one label an item, in order.
@@ -42,47 +43,82 @@ pub fn read_labels_with(
     ids: &[String],
     monitor: &Monitor,
 ) -> Result<Labels> {
+    read_labels_as(path, ids, &TableOptions::default(), monitor)
+}
+
+/// As [`read_labels_with`], from the columns that are `asked` for.
+pub fn read_labels_as(
+    path: impl AsRef<Path>,
+    ids: &[String],
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<Labels> {
     let path = path.as_ref();
     let read = || {
         let input = Input::open(path)?;
-        labels(Form::parse(path)?, input, ids, monitor)
+        let labels = labels(Form::parse(path)?, input, ids, asked, monitor)?;
+        remark_on_ids(&labels, monitor);
+        Ok(labels)
     };
-    read().map_err(|e| e.within(path.display()))
+    read().map_err(|e: Error| e.within(path.display()))
+}
+
+/// Fewer items prove nothing.
+const LEAST: usize = 5;
+
+/// Warns where every item has a class of its own, as where ids are taken for labels.
+pub(crate) fn remark_on_ids(labels: &Labels, monitor: &Monitor) {
+    let n = labels.len();
+    if n >= LEAST && labels.n_known() == n && labels.n_classes() == n {
+        monitor.warn(format!(
+            "every one of the {n} items has a label of its own, so no two are of one class: these \
+             look like ids, not labels; give labels that items share"
+        ));
+    }
 }
 
 /// Reads labels from bytes in memory; as [`read_labels`], but messages do not name a file.
 pub fn read_labels_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Labels> {
-    labels(form, Input::memory(bytes), ids, &Monitor::silent())
+    let asked = TableOptions::default();
+    labels(form, Input::memory(bytes), ids, &asked, &Monitor::silent())
 }
 
-fn labels(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<Labels> {
-    let (named, words, lines) = match form {
-        Form::Csv | Form::Tsv => {
-            let delimiter = if form == Form::Csv { b',' } else { b'\t' };
-            let table = csv::read_labels(input, delimiter, monitor)?;
-            (table.ids, table.labels, Some(table.lines))
+fn labels(
+    form: Form,
+    input: Input,
+    ids: &[String],
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<Labels> {
+    let table = match form {
+        Form::Csv => csv::read_labels(input, b',', asked, monitor)?,
+        Form::Tsv => csv::read_labels(input, b'\t', asked, monitor)?,
+        Form::Xlsx => {
+            let mut sheet = xlsx::Sheet::open(input, &ReadOptions::default())?;
+            labels_of(&mut sheet, asked, monitor)?
         }
-        Form::Parquet => {
-            let mut budget = Budget::new(None);
-            let table = parquet::Table::open(input, &budget)?;
-            let words = table.role_words(Role::Label, &mut budget)?.ok_or_else(|| {
-                Error::format(
-                    "no column named label, labels, y, target, class or category; add one",
-                )
-            })?;
-            (table.role_words(Role::Id, &mut budget)?, words, None)
+        Form::Jsonl => {
+            let mut objects = jsonl::Objects::open(&input, &ReadOptions::default())?;
+            labels_of(&mut objects, asked, monitor)?
         }
+        Form::Parquet => parquet::read_labels(input, asked)?,
         other => {
             let labels = plain_labels(other, input, monitor)?;
             check_len(labels.len(), ids.len())?;
             return Ok(labels);
         }
     };
+    let (words, lines) = (table.labels, table.lines);
+    let named = table.ids.filter(|named| {
+        // Names of files may be of something else than the items.
+        let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        !table.by_file || named.iter().any(|id| all.contains(id.as_str()))
+    });
     let Some(named) = named else {
         check_len(words.len(), ids.len())?;
         return Ok(parse_labels(&words, monitor));
     };
-    let place = |row: usize| match lines.as_ref().and_then(|l| l.get(row)) {
+    let place = |row: usize| match lines.get(row) {
         Some(line) => format!("line {line}"),
         None => format!("row {row}"),
     };
@@ -97,7 +133,7 @@ fn plain_labels(form: Form, input: Input, monitor: &Monitor) -> Result<Labels> {
         Form::Idx => idx::read_labels(input, false),
         Form::IdxGz => idx::read_labels(input, true),
         _ => Err(Error::parameter(
-            "labels are read from .csv, .tsv, .parquet, .npy, .npz and idx files",
+            "labels are read from .csv, .tsv, .xlsx, .jsonl, .parquet, .npy, .npz and idx files",
         )),
     }
 }

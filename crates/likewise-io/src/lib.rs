@@ -2,7 +2,7 @@
 //! writes graphs, beliefs and tables that Python's public libraries read.
 //!
 //! [`read`] turns one path into a [`likewise::Collection`]: numpy's `.npy` and `.npz`,
-//! `.csv`, `.tsv`, `.parquet`, `.safetensors`, and the idx files of MNIST. Images are read
+//! `.csv`, `.tsv`, `.parquet`, `.xlsx`, `.jsonl`, `.safetensors`, and the idx files of MNIST. Images are read
 //! by `likewise-image`. Everything is written atomically: a file is complete
 //! or not there. Messages name the file, the place in it, and what to do.
 //!
@@ -14,6 +14,7 @@
 pub mod arrays;
 pub mod atomic;
 pub mod beliefs;
+pub mod embeddings;
 pub mod graph;
 pub mod items;
 pub mod memory;
@@ -29,7 +30,10 @@ mod error;
 mod form;
 mod idx;
 mod input;
+mod jsonl;
 mod labels;
+mod layout;
+mod lines;
 mod mapped;
 mod npy;
 mod npz;
@@ -38,14 +42,19 @@ mod options;
 mod parquet;
 mod read;
 mod safetensors;
+mod table;
+mod words;
+mod xlsx;
 
 pub use assemble::Shape;
 pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
 pub use form::Form;
 pub use input::{open, read_file, read_text};
-pub use labels::{read_labels, read_labels_bytes, read_labels_with};
+pub use labels::{read_labels, read_labels_as, read_labels_bytes, read_labels_with};
+pub use layout::{Column, DateOrder, Decimal, Layout, Missing, Taken};
+pub use lines::write_lines;
 pub use mapped::Mapped;
 pub use npy::write_npy;
-pub use options::ReadOptions;
-pub use read::{inspect, is_idx_folder, read, read_bytes, read_matrix};
+pub use options::{ReadOptions, TableOptions};
+pub use read::{inspect, is_idx_folder, read, read_bytes, read_matrix, read_with_layout};

@@ -6,29 +6,46 @@
 //! vectors of numbers (text, dates, records) are left out with a warning. Reads files
 //! compressed with snappy, zstd, gzip, brotli or lz4, or not at all; text must be PLAIN or in a dictionary.
 
+mod cells;
 mod column;
 mod page;
+mod read;
 mod vectors;
 mod write;
 
-use likewise::Monitor;
+use std::cell::Cell;
+
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
-use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::assemble::Role;
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
 use crate::number::{Progress, interleave, push, reserve};
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, TableOptions};
 use crate::{Error, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};
+pub(crate) use read::{read, read_labels, shape};
 use vectors::Vectors;
 pub(crate) use write::{Column, write};
 
 /// Columns written into a matrix at once: one cache line of a row.
 const BLOCK: usize = 16;
+
+/// Beside embeddings, what a run believes of the items is no feature of theirs.
+fn believed(leaves: &mut [Leaf]) {
+    let is = |name| move |leaf: &Leaf| !leaf.list && leaf.name == name;
+    if !leaves.iter().any(|leaf| leaf.list) || !leaves.iter().any(is("pseudo_label")) {
+        return;
+    }
+    for leaf in leaves {
+        if is("pseudo_label")(leaf) || is("confidence")(leaf) {
+            leaf.role = Role::Dropped;
+        }
+    }
+}
 
 /// An open table.
 pub(crate) struct Table {
@@ -39,6 +56,8 @@ pub(crate) struct Table {
     rows: usize,
     /// What decoding a piece of a column may take.
     budget: Budget,
+    /// Whether the last number that was read is missing.
+    lacks: Cell<bool>,
 }
 
 impl Table {
@@ -76,10 +95,11 @@ impl Table {
         });
         let single = || leaves.iter().filter(|leaf: &&Leaf| !leaf.list);
         let names: Vec<&str> = single().map(|leaf| leaf.name.as_str()).collect();
-        let roles = Role::of_columns(&names)?;
+        let roles = Role::of_columns(&names, &TableOptions::default())?;
         for (leaf, role) in leaves.iter_mut().filter(|leaf| !leaf.list).zip(roles) {
             leaf.role = role;
         }
+        believed(&mut leaves);
         let rows = (0..reader.num_row_groups()).try_fold(0_usize, |sum, i| {
             let rows = reader.metadata().row_group(i).num_rows();
             sum.checked_add(usize::try_from(rows).ok()?)
@@ -91,7 +111,29 @@ impl Table {
             others,
             rows,
             budget: budget.again(),
+            lacks: Cell::new(false),
         })
+    }
+
+    /// Gives the columns the meaning that is asked for, and forgets those that are not wanted.
+    fn assign(&mut self, asked: &TableOptions) -> Result<()> {
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let mut asked = asked.clone();
+        asked.drop.retain(|name| !self.others.contains(name));
+        let unwanted = &asked.drop;
+        self.others.retain(|name| !unwanted.contains(name));
+        let names: Vec<&str> = self.leaves.iter().map(|leaf| leaf.name.as_str()).collect();
+        let roles = Role::of_columns(&names, &asked)?;
+        for (leaf, role) in self.leaves.iter_mut().zip(roles) {
+            leaf.role = role;
+        }
+        if asked.columns.is_empty() {
+            believed(&mut self.leaves);
+        }
+        self.leaves.retain(|leaf| leaf.role != Role::Dropped);
+        Ok(())
     }
 
     fn groups(&self) -> impl Iterator<Item = Result<Box<dyn RowGroupReader + '_>>> {
@@ -113,7 +155,7 @@ impl Table {
 
     /// The columns of single numbers that make up the view `features`.
     fn scalars(&self) -> Vec<&Leaf> {
-        let number = |l: &&Leaf| !l.list && !l.text && l.role == Role::Feature;
+        let number = |l: &&Leaf| !l.list && !l.is_text() && l.role == Role::Feature;
         self.leaves.iter().filter(number).collect()
     }
 
@@ -187,7 +229,7 @@ impl Table {
         let leaf = self
             .leaves
             .iter()
-            .find(|l| l.name == name && !l.list && !l.text);
+            .find(|l| l.name == name && !l.list && !l.is_text());
         let leaf = leaf.ok_or_else(|| Error::format(format!("no column \"{name}\" of numbers")))?;
         budget.values(self.rows, 8)?;
         let mut out = Vec::new();
@@ -235,6 +277,7 @@ impl Table {
         let columns = leaves.len();
         let mut out: Vec<f32> = Vec::new();
         let mut block: Vec<f32> = Vec::new();
+        self.lacks.set(false);
         for group in self.groups() {
             let group = group?;
             let rows = group.metadata().num_rows() as usize;
@@ -246,6 +289,8 @@ impl Table {
                     let begin = j * rows;
                     numbers(column, leaf, most(&*group), |_, slot| {
                         let row = before / columns + block.len() - begin;
+                        self.lacks
+                            .set(!matches!(slot, Slot::Value(v) if !v.is_nan()));
                         push(&mut block, finite(slot, row, &leaf.name)?)
                     })?;
                     if block.len() != begin + rows {
@@ -384,93 +429,4 @@ fn finite(slot: Slot<f32>, row: usize, name: &str) -> Result<f32> {
     Err(Error::value(format!(
         "row {row}, column \"{name}\" is {what}; remove or fill such values"
     )))
-}
-
-pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
-    let table = Table::open(input, &Budget::new(options.max_memory))?;
-    table.check_lists(options)?;
-    options.choose(&table.view_names())?;
-    let mut shape = Shape {
-        items: table.rows,
-        views: Vec::new(),
-        bytes_on_disk: 0,
-    };
-    let scalars = table.scalars().len();
-    if scalars > 0 && options.wants("features") {
-        shape.views.push(("features".to_owned(), scalars));
-    }
-    for leaf in table.vectors() {
-        if options.wants(&leaf.name) {
-            shape
-                .views
-                .push((leaf.name.clone(), table.dimension(leaf)?));
-        }
-    }
-    Ok(shape)
-}
-
-pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
-    let mut budget = Budget::new(options.max_memory);
-    let table = Table::open(input, &budget)?;
-    table.check_lists(options)?;
-    let names = table.view_names();
-    if names.is_empty() {
-        return Err(Error::value(
-            "no columns of numbers or of vectors of numbers; there is nothing to compare items by",
-        ));
-    }
-    options.choose(&names)?;
-    let text = |l: &&Leaf| l.text && l.role == Role::Feature;
-    let text = table.leaves.iter().filter(text).map(|l| &l.name);
-    for name in table.others.iter().chain(text) {
-        monitor.warn(format!(
-            "column \"{name}\" is left out: it holds neither numbers nor vectors of numbers"
-        ));
-    }
-    budget.items(table.rows)?;
-    let mut progress = Progress::new(monitor);
-    let mut parts = Parts::default();
-    let scalars = table.scalars();
-    if !scalars.is_empty() && options.wants("features") {
-        budget.matrix(table.rows, scalars.len())?;
-        // Beside it one block of columns is held.
-        budget.check(4 * (table.largest_group() as u64) * scalars.len().min(BLOCK) as u64)?;
-        let values = table.read_scalars(&scalars, &mut progress)?;
-        parts.add_view("features", table.rows, scalars.len(), values)?;
-        parts.columns = scalars.iter().map(|l| l.name.clone()).collect();
-    }
-    for leaf in table.vectors() {
-        if !options.wants(&leaf.name) {
-            continue;
-        }
-        let mut vectors = table.read_vectors(leaf, &mut budget, &mut progress)?;
-        let dimension = vectors.dimension.ok_or_else(|| no_vectors(&leaf.name))?;
-        vectors.values.shrink_to_fit();
-        parts.add_view(&leaf.name, table.rows, dimension, vectors.values)?;
-        if let Some(view) = parts.views.last_mut()
-            && vectors.present.contains(&false)
-        {
-            view.present = Some(vectors.present);
-        }
-    }
-    // Text that is no feature was warned of above.
-    let told = |l: &&Leaf| !l.list && (!l.text || l.role != Role::Feature);
-    let told = table.leaves.iter().filter(told);
-    let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
-    tell(&names, &roles, options, monitor);
-    parts.ids = table.role_words(Role::Id, &mut budget)?;
-    if table
-        .leaf(Role::Id)
-        .is_some_and(|leaf| leaf.name.trim().is_empty())
-    {
-        parts.ids = parts.ids.and_then(|ids| unnamed_ids(ids, monitor));
-    }
-    if options.labels.is_none() {
-        let words = table.role_words(Role::Label, &mut budget)?;
-        parts.labels = words.map(|words| parse_labels(&words, monitor));
-    }
-    if let Some(words) = table.role_words(Role::Split, &mut budget)? {
-        parts.set_split(&words)?;
-    }
-    Ok(parts)
 }

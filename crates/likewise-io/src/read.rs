@@ -8,13 +8,15 @@ use ndarray::Array2;
 use crate::assemble::{Parts, Shape};
 use crate::form::{Form, supported};
 use crate::input::Input;
-use crate::options::ReadOptions;
+use crate::layout::Layout;
+use crate::options::{ALL, ReadOptions, TableOptions};
 use crate::{Error, ErrorKind, Result, columns, idx, labels};
 
 fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
     if path.is_dir() {
         check_folder(path)?;
+        check_settings(None, options)?;
         let bytes = idx::folder_shape(path)?.memory();
         monitor.start(format!("read {name}"), bytes);
         return idx::read_folder(path, options, monitor);
@@ -22,6 +24,7 @@ fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Pa
     // A missing file is a better message than an unknown ending.
     std::fs::metadata(path)?;
     let form = Form::parse(path)?;
+    check_settings(Some(form), options)?;
     let input = Input::open(path)?;
     monitor.start(format!("read {name}"), input.len);
     let mut parts = form.read(input, options, monitor)?;
@@ -29,6 +32,28 @@ fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Pa
         idx::add_labels_beside(path, &mut parts)?;
     }
     Ok(parts)
+}
+
+/// Fails on settings of tables that have no effect on this form. Those of a table of labels beside
+/// the data are not among them any more.
+fn check_settings(form: Option<Form>, options: &ReadOptions) -> Result<()> {
+    if form.is_some_and(Form::is_table) {
+        return Ok(());
+    }
+    options.table.refuse(&ALL, "data that are no table")
+}
+
+/// The settings of the data, and those of the table of labels beside them.
+fn divided(form: Option<Form>, options: &ReadOptions) -> (ReadOptions, TableOptions) {
+    let mut own = options.clone();
+    let mut beside = TableOptions::default();
+    if options.labels.is_some() {
+        beside.label_column = own.table.label_column.take();
+        if !form.is_some_and(Form::is_table) {
+            beside.id_column = own.table.id_column.take();
+        }
+    }
+    (own, beside)
 }
 
 /// Whether a folder holds idx files with the names of MNIST, so that [`read`] reads it.
@@ -91,14 +116,40 @@ pub fn read(
     options: &ReadOptions,
     monitor: &Monitor,
 ) -> Result<Collection> {
+    Ok(read_with_layout(path, options, monitor)?.0)
+}
+
+/// As [`read`]; also how a table was read, with which others can be read in the same way
+/// ([`ReadOptions::layout`]).
+///
+/// ```
+/// use likewise::Monitor;
+/// use likewise_io::{ReadOptions, read_with_layout};
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("shirts.csv");
+/// std::fs::write(&path, "size;price;note\nS;9,5;a\nL;;b\nS;7,5;c\nL;8;d\nS;6;e\nL;5;f\n")?;
+/// let (shirts, layout) = read_with_layout(&path, &ReadOptions::default(), &Monitor::silent())?;
+/// assert_eq!(layout.unwrap().features(), ["size = L", "size = S", "price"]);
+/// assert_eq!(shirts.view(None)?.matrix.dim(), (6, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_with_layout(
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+    monitor: &Monitor,
+) -> Result<(Collection, Option<Layout>)> {
     let path = path.as_ref();
     let within = |e: Error| e.within(path.display());
-    let mut parts = load_path(path, options, monitor).map_err(within)?;
+    let (own, beside) = divided(Form::parse(path).ok(), options);
+    let mut parts = load_path(path, &own, monitor).map_err(within)?;
     let columns = std::mem::take(&mut parts.columns);
+    let layout = parts.layout.take();
     let mut collection = parts.into_collection().map_err(within)?;
     if let Some(file) = &options.labels {
-        let labels = labels::read_labels_with(file, collection.ids(), monitor)?;
+        let labels = labels::read_labels_as(file, collection.ids(), &beside, monitor)?;
         collection.labels = Some(labels);
+    } else if let Some(labels) = &collection.labels {
+        labels::remark_on_ids(labels, monitor);
     }
     if let Some(view) = collection.views().iter().find(|v| v.name == "features")
         && view.matrix.ncols() == columns.len()
@@ -107,7 +158,7 @@ pub fn read(
         columns::check(&columns, view.matrix.view(), labels, monitor);
     }
     monitor.end();
-    Ok(collection)
+    Ok((collection, layout))
 }
 
 /// Reads a collection from bytes in memory, for tests and for data that come from elsewhere.
@@ -139,13 +190,16 @@ pub fn inspect(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Shape> {
 }
 
 fn shape(path: &Path, options: &ReadOptions) -> Result<Shape> {
+    let options = &divided(Form::parse(path).ok(), options).0;
     if path.is_dir() {
         check_folder(path)?;
+        check_settings(None, options)?;
         let shape = idx::folder_shape(path)?;
         return check_shape(shape, options);
     }
     std::fs::metadata(path)?;
     let form = Form::parse(path)?;
+    check_settings(Some(form), options)?;
     let input = Input::open(path)?;
     let bytes_on_disk = input.len;
     let shape = check_shape(form.shape(input, options)?, options)?;

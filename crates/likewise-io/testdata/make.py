@@ -95,3 +95,26 @@ save_file({"a": X.astype("f4"), "label": np.array([0, 1, np.nan, 1, 0], "f4")}, 
 frame = {"f": pa.array(X[:, 0]), "class": ["rose", "fern", None, "fern", "rose"],
          "__index_level_0__": pa.array([4, 2, 0, 1, 3]), "g": pa.array(X[:, 1])}
 pq.write_table(pa.table(frame), "frame.parquet", compression="none")
+
+# A spreadsheet as people keep it: a title, names below it, dates, truth values, an error, a gap, a
+# note at the side, a second sheet, and a hidden one before them.
+import datetime
+import openpyxl
+
+book = openpyxl.Workbook()
+book.active.title = "Secret"
+book.active.append(["hidden"])
+book.active.sheet_state = "hidden"
+sheet = book.create_sheet("Stock")
+sheet.append(["Stock of May"])
+sheet.append([])
+sheet.append(["id", "price", "colour", "since", "new", "label"])
+for i, (price, colour) in enumerate([(1.5, "red"), (2, "blue"), (None, "red"), (4, "blue"), (3.5, "red"), ("#N/A", "blue")]):
+    day = datetime.date(2024, 1, 30) + datetime.timedelta(days=i)
+    sheet.append([f"ü{i}", price, colour, day, i % 2 == 0, ["a & b", "c"][i % 2]])
+for row in sheet.iter_rows(min_row=4, min_col=4, max_col=4):
+    row[0].number_format = "dd.mm.yyyy"
+sheet["I5"] = "checked by me"
+book.create_sheet("Notes")
+book.active = 1
+book.save("stock.xlsx")

@@ -9,7 +9,7 @@ use likewise_io::{ErrorKind, Form, ReadOptions, read_bytes};
 use proptest::prelude::*;
 
 /// Small valid files of every form.
-const VALID: [(&str, Form); 18] = [
+const VALID: [(&str, Form); 19] = [
     ("x_le_f8.npy", Form::Npy),
     ("x_fortran.npy", Form::Npy),
     ("labels_U.npy", Form::Npy),
@@ -25,6 +25,7 @@ const VALID: [(&str, Form); 18] = [
     ("parts_some.npz", Form::Npz),
     ("frame.parquet", Form::Parquet),
     ("float.safetensors", Form::Safetensors),
+    ("stock.xlsx", Form::Xlsx),
     ("pixels.idx", Form::Idx),
     ("mnist/train-images-idx3-ubyte.gz", Form::IdxGz),
     ("mnist/train-labels-idx1-ubyte.gz", Form::IdxGz),
@@ -127,10 +128,15 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_text(text in "[0-9a-z,\t\"\n .-]{0,200}") {
+    fn arbitrary_text(text in "[0-9a-z,;\t\"\n .%-]{0,200}") {
         for form in [Form::Csv, Form::Tsv] {
             read_all(form, text.as_bytes());
         }
+    }
+
+    #[test]
+    fn arbitrary_objects(text in "(\\{\"[a-c]\": [\\[\\]0-9a-z\",{} .-]{0,20}\\}?\n){0,8}") {
+        read_all(Form::Jsonl, text.as_bytes());
     }
 
     #[test]

@@ -124,7 +124,9 @@ impl Estimate {
             q
         };
         // The products run at two thirds of the speed of a graph; then each similarity is counted.
-        let search = self.stage(4.0 * g * d + 64e6, asked * g * (3.0 * d + 150.0));
+        // Similarities come in blocks, of which small sets do not fill one.
+        let blocks = (16.0 * asked * g).min(64e6);
+        let search = self.stage(4.0 * g * d + blocks, asked * g * (3.0 * d + 150.0));
         if nmi {
             search.clustering(g, d, c)
         } else {
@@ -202,6 +204,14 @@ mod tests {
         assert!(many.0 > 100.0 * few.0);
         // The scores alone: 20,000 x 8671 numbers of 8 bytes.
         assert!(few.1 < 200 << 20 && many.1 > 1323 << 20, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn few_items_need_little_beside_the_program() {
+        let few = Estimate::new().evaluation(28.0, 28.0, 4.0, 2.0, true);
+        assert!(few.memory() < BASE + (1 << 20), "{few:?}");
+        let many = Estimate::new().evaluation(1e4, 1e4, 4.0, 2.0, true);
+        assert!(many.memory() > BASE + 64_000_000, "{many:?}");
     }
 
     #[test]

@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Instant;
 
 use likewise::error::Hint;
 use likewise::tuple::Tuples;
 use likewise::{Collection, Label, Monitor, Part, View};
+use likewise_io::Layout;
 use likewise_nn::net::Weights;
 use likewise_nn::train::TrainConfig;
 
 use crate::card;
-use crate::environment::Environment;
+use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
 use crate::recipe::{Recipe, most_neighbors};
-use crate::report::{self, Rows, Thumbnails};
+use crate::report::{self, About, Rows, Thumbnails};
 use crate::run_folder::{
     Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
 };
@@ -39,6 +41,8 @@ pub struct Job {
     pub digest: String,
     /// What was taken of them, and how: the same files read in another way are other data.
     pub read_as: String,
+    /// How the columns of the table became features, where the data were one.
+    pub table: Option<Layout>,
     /// Pairs or triplets that are given, by the places of their items.
     pub tuples: Option<Tuples>,
     /// The recipes that this one was chosen from, if it was.
@@ -114,6 +118,7 @@ impl Job {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             view: view.name.clone(),
             dimensions: view.matrix.ncols(),
+            table: self.table.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),
         }
@@ -140,12 +145,18 @@ impl Job {
             self.protocol.seed,
             at.monitor,
         )?;
+        let name = Path::new(&self.data).file_name();
+        let name = name.map_or_else(|| self.data.clone(), |name| name.display().to_string());
         let page = report::html(
             study,
             collection,
             view.matrix.view(),
             thumbnails,
-            &self.command.join(" "),
+            About {
+                data: &name,
+                date: &today(),
+                command: &self.command.join(" "),
+            },
             second,
         )?;
         work.write("report.html", page.as_bytes())?;
@@ -164,6 +175,7 @@ impl Job {
                 data: self.data.clone(),
                 data_sha256: self.digest.clone(),
                 items: collection.len(),
+                added: 0,
                 seconds: self.seconds.clone(),
                 stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),
@@ -229,6 +241,12 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Fails on gates of which the split that was asked for cannot measure the metric: what is
+    /// known before the data are.
+    pub fn check_gates(&self, gates: &[Gate]) -> Result<()> {
+        self.split.map_or(Ok(()), |split| measurable(split, gates))
+    }
+
     /// How the study of these data goes.
     ///
     /// Labels are set aside for a test only where that is asked for, or where most items are
@@ -262,16 +280,7 @@ impl Asked {
                  labels, and nothing to draw",
             ));
         }
-        if split == SplitKind::Folds {
-            let cannot = |gate: &&Gate| gate.metric() != "r_precision";
-            if let Some(gate) = gates.iter().find(cannot) {
-                return Err(usage(format!(
-                    "gate {}: with a handful of labels only r_precision can be measured; for \
-                     others choose the split item",
-                    gate.metric()
-                )));
-            }
-        }
+        measurable(split, gates)?;
         Ok(Protocol {
             split,
             labels_per_class,
@@ -280,6 +289,19 @@ impl Asked {
             refit,
             ..Protocol::default()
         })
+    }
+}
+
+/// Fails on gates that a split cannot answer.
+fn measurable(split: SplitKind, gates: &[Gate]) -> Result<()> {
+    let cannot = |gate: &&Gate| split == SplitKind::Folds && gate.metric() != "r_precision";
+    match gates.iter().find(cannot) {
+        None => Ok(()),
+        Some(gate) => Err(usage(format!(
+            "gate {}: with a handful of labels only r_precision can be measured; for others \
+             choose the split item",
+            gate.metric()
+        ))),
     }
 }
 
@@ -323,7 +345,7 @@ pub fn estimate(
         TrainConfig::default,
         |gradient| gradient.train.clone(),
     );
-    let batches = (n / train.batch as f64).min(match train.steps {
+    let batches = (n / train.batch as f64).ceil().min(match train.steps {
         0 => f64::INFINITY,
         steps => steps as f64,
     });

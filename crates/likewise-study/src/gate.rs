@@ -40,9 +40,15 @@ impl FromStr for Gate {
             ));
         }
         let least = least.parse::<f64>().ok().filter(|v| v.is_finite());
+        let least = least.ok_or(rule)?;
+        if !metric.starts_with("loss@") && !(0.0..=1.0).contains(&least) {
+            return Err(format!(
+                "{metric} is between 0 and 1; {least} is missed always or never"
+            ));
+        }
         Ok(Self {
             metric: metric.to_owned(),
-            least: least.ok_or(rule)?,
+            least,
         })
     }
 }
@@ -80,9 +86,13 @@ impl Gate {
         )))
     }
 
-    /// Fails if the metric is below the gate ([`ErrorKind::Quality`]), or if there is none such.
+    /// Fails if the metric is below the gate, or was not measured ([`ErrorKind::Quality`]).
     pub fn check(&self, summary: &Summary, losses: &Losses) -> Result<()> {
-        let value = self.value(summary, losses)?;
+        let missed = |e: Error| {
+            let message = format!("quality gate missed: {e}");
+            Error::new(ErrorKind::Quality, message)
+        };
+        let value = self.value(summary, losses).map_err(missed)?;
         if value < self.least {
             return Err(Error::new(
                 ErrorKind::Quality,
@@ -112,10 +122,28 @@ impl Gate {
             },
         };
         value.ok_or_else(|| {
+            let mut there: Vec<String> = (summary.recall.keys().map(|k| format!("recall@{k}")))
+                .chain(summary.precision.keys().map(|k| format!("precision@{k}")))
+                .collect();
+            let others = [
+                summary.map,
+                summary.map_at_r,
+                summary.r_precision,
+                summary.nmi,
+            ];
+            let others = METRICS
+                .iter()
+                .zip(others)
+                .filter(|(_, value)| value.is_some());
+            there.extend(others.map(|(name, _)| (*name).to_owned()));
+            there.extend(losses.keys().map(|name| format!("loss@{name}")));
+            if there.is_empty() {
+                there.push("no metric at all, for want of labels to test on".into());
+            }
             usage(format!(
-                "gate {}: no such metric was measured; there are recall@K, precision@K, {}",
+                "gate {}: this could not be measured here; measured were {}",
                 self.metric,
-                METRICS.join(", ")
+                there.join(", ")
             ))
         })
     }
@@ -146,6 +174,25 @@ mod tests {
         assert!(gate("loss@triplet=0.4").is_ok());
         assert!(gate("loss@angular=0.4").is_err());
         assert!("map".parse::<Gate>().is_err());
+        let unmeasured = "nmi=0.3".parse::<Gate>().unwrap();
+        let e = unmeasured.check(&summary, &losses).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Quality);
+        let said = e.to_string();
+        assert!(
+            said.contains("gate nmi: this could not be measured"),
+            "{said}"
+        );
+        assert!(said.ends_with("recall@1, map, loss@triplet"), "{said}");
+    }
+
+    #[test]
+    fn gates_that_no_result_could_miss_or_reach_are_refused() {
+        for wrong in ["r_precision=1.5", "recall@1=-0.1", "map=1e9"] {
+            let said = wrong.parse::<Gate>().unwrap_err();
+            assert!(said.contains("between 0 and 1"), "{said}");
+        }
+        assert!("loss@triplet=3.5".parse::<Gate>().is_ok());
+        assert!("recall@1=1".parse::<Gate>().is_ok() && "map=0".parse::<Gate>().is_ok());
     }
 
     #[test]

@@ -10,13 +10,16 @@
 //! [`experiment`] compares many recipes. Nothing here prints, and nothing knows of a command
 //! line: errors have a kind and a [hint](likewise::error::Hint) that others put in words.
 
+pub mod add;
 mod card;
+pub mod duplicates;
 pub mod environment;
 pub mod estimate;
 pub mod experiment;
 pub mod fit;
 pub mod gate;
 pub mod graph;
+pub mod labels;
 pub mod mine;
 pub mod plain;
 pub mod query;
@@ -27,6 +30,7 @@ pub mod size;
 pub mod source;
 pub mod stages;
 pub mod study;
+pub mod suspects;
 pub mod table;
 pub mod text;
 pub mod topic;

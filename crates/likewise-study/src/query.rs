@@ -1,5 +1,8 @@
 //! Asking a run: embeddings of new data, and the nearest items of a query.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use likewise::index::Hit;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
@@ -10,12 +13,9 @@ use serde::Serialize;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{IndexFolder, OUTSIDE, RunFolder, rows_of};
 use crate::source::{self, ReadAs, Source, Trained};
 use crate::{Result, failed, usage};
-
-/// How the files of a run call items that are known to be none of the classes.
-const OUTSIDE: &str = "outside";
 
 /// Bytes of one item among the answers, with its words.
 const ANSWER: f64 = 200.0;
@@ -52,7 +52,7 @@ pub enum Query {
     /// An item of the run, by its id; it is left out of the answer.
     Id(String),
     /// Every item of these data.
-    Data(Source),
+    Data(Box<Source>),
 }
 
 /// The `k` items of a run that are nearest to each query; a few queries compare with every
@@ -67,30 +67,7 @@ pub fn search(
     exact: bool,
     at: &Environment,
 ) -> Result<Vec<Answer>> {
-    if k == 0 {
-        return Err(likewise::Error::parameter("k", 0, "must be at least 1"));
-    }
-    let kind = run.index_kind()?;
-    let embeddings = Source::open(&run.file("embeddings.npy"), ReadAs::default())?;
-    let shape = embeddings.shape(at)?;
-    let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
-    // Ids and beliefs of all items are read whole, and small embeddings.
-    let held = likewise_io::Mapped::memory(shape.items, shape.views[0].1) as f64;
-    let needed = Estimate::new().resident(200.0 * n + held);
-    let needed = match query {
-        Query::Id(_) => needed,
-        Query::Data(source) => {
-            let asks = DataShape::of(source, at)?;
-            // What the queries are made of goes; they and their answers stay.
-            let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
-            let answers = ANSWER * (k as f64).min(n);
-            needed
-                .resident(asks.items * (4.0 * d + answers))
-                .stage(features + asks.making, 0.0)
-                .search(kind, n, d)
-        }
-    };
-    needed.check(at.max_memory)?;
+    estimate_of_search(run, query, k, at)?.check(at.max_memory)?;
     let items = run.items()?;
     let (names, queries, own) = queries(run, query, &items, at)?;
     let wanted = asked(k, items.len(), own);
@@ -102,19 +79,135 @@ pub fn search(
     Ok(answers.collect())
 }
 
+/// The `k` items of an index of given embeddings that are nearest to each query, whose rows are
+/// compared as they are.
+///
+/// Fails for `k` of 0, an id that the index does not have, data of another number of columns, and
+/// where the index is damaged.
+pub fn search_index(
+    index: &IndexFolder,
+    query: &Query,
+    k: usize,
+    exact: bool,
+    at: &Environment,
+) -> Result<Vec<Answer>> {
+    estimate_of_index(index, query, k, at)?.check(at.max_memory)?;
+    let items = index.items()?;
+    let (names, queries, own) = match query {
+        Query::Id(id) => {
+            let row = row_of(id, &items, "index")?;
+            (vec![id.clone()], index.embedding(row)?, Some(row))
+        }
+        Query::Data(source) => {
+            let view = source.read_as().view.as_deref();
+            let (collection, name) = source::with_view(source.load(at)?, view, at.monitor)?;
+            let x = &collection.view(Some(&name))?.matrix;
+            let columns = dimensions(&index.embeddings(), at)?.1;
+            if x.ncols() != columns {
+                return Err(failed(format!(
+                    "{}: view {name} has {} columns, the embeddings of the index {columns}; embed \
+                     these items by the same model first",
+                    source.path().display(),
+                    x.ncols()
+                )));
+            }
+            (collection.ids().to_vec(), x.clone(), None)
+        }
+    };
+    let wanted = asked(k, items.len(), own);
+    let hits = index.search(queries.view(), wanted, items.len(), exact, at.monitor)?;
+    let answers = names.into_iter().zip(hits).map(|(query, hits)| Answer {
+        query,
+        hits: found(&hits, &items, own, k),
+    });
+    Ok(answers.collect())
+}
+
+/// What [`search_index`] will cost.
+pub fn estimate_of_index(
+    index: &IndexFolder,
+    query: &Query,
+    k: usize,
+    at: &Environment,
+) -> Result<Estimate> {
+    if k == 0 {
+        return Err(likewise::Error::parameter("k", 0, "must be at least 1"));
+    }
+    let (items, columns) = dimensions(&index.embeddings(), at)?;
+    let (n, d) = (items as f64, columns as f64);
+    let needed =
+        Estimate::new().resident(200.0 * n + likewise_io::Mapped::memory(items, columns) as f64);
+    Ok(match query {
+        Query::Id(_) => needed,
+        Query::Data(source) => {
+            let asks = DataShape::of(source, at)?;
+            let answers = ANSWER * (k as f64).min(n);
+            needed
+                .resident(asks.items * (4.0 * d + answers))
+                .stage(4.0 * asks.items * asks.all_columns + asks.making, 0.0)
+                .search(index.kind()?, n, d)
+        }
+    })
+}
+
+/// Rows and columns of a matrix in its file.
+fn dimensions(path: &Path, at: &Environment) -> Result<(usize, usize)> {
+    let shape = Source::open(path, ReadAs::default())?.shape(at)?;
+    Ok((shape.items, shape.views[0].1))
+}
+
+fn row_of(id: &str, items: &[ItemRow], place: &str) -> Result<usize> {
+    (items.iter().position(|item| item.id == *id))
+        .ok_or_else(|| failed(format!("the {place} has no item with id \"{id}\"")))
+}
+
+/// What [`search`] will cost, beside what makes the features of images that ask.
+///
+/// Fails for `k` of 0, and where the run or the data cannot be read.
+pub fn estimate_of_search(
+    run: &RunFolder,
+    query: &Query,
+    k: usize,
+    at: &Environment,
+) -> Result<Estimate> {
+    if k == 0 {
+        return Err(likewise::Error::parameter("k", 0, "must be at least 1"));
+    }
+    let kind = run.index_kind()?;
+    let embeddings = Source::open(&run.file("embeddings.npy"), ReadAs::default())?;
+    let shape = embeddings.shape(at)?;
+    let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
+    // Ids and beliefs of all items are read whole, and small embeddings.
+    let held = likewise_io::Mapped::memory(shape.items, shape.views[0].1) as f64;
+    let needed = Estimate::new().resident(200.0 * n + held);
+    Ok(match query {
+        Query::Id(_) => needed,
+        Query::Data(source) => {
+            let source = &source.as_fitted(run.config()?.table.as_ref())?;
+            let asks = DataShape::of(source, at)?;
+            // What the queries are made of goes; they and their answers stay.
+            let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
+            let answers = ANSWER * (k as f64).min(n);
+            needed
+                .resident(asks.items * (4.0 * d + answers))
+                .stage(features + asks.making, 0.0)
+                .search(kind, n, d)
+        }
+    })
+}
+
 /// Names and embeddings of the queries, and the row of the item that asks, if one does.
 type Queries = (Vec<String>, Array2<f32>, Option<usize>);
 
 fn queries(run: &RunFolder, query: &Query, items: &[ItemRow], at: &Environment) -> Result<Queries> {
     match query {
         Query::Id(id) => {
-            let row = (items.iter().position(|item| item.id == *id))
-                .ok_or_else(|| failed(format!("the run has no item with id \"{id}\"")))?;
+            let row = row_of(id, items, "run")?;
             Ok((vec![id.clone()], run.embedding(row)?, Some(row)))
         }
         Query::Data(source) => {
-            let (ids, embedded) = embedded(run, source, at)?;
-            Ok((ids, embedded, None))
+            let embedded = embedded(run, source, at)?;
+            Ok((embedded.ids(), embedded.rows, None))
         }
     }
 }
@@ -145,25 +238,67 @@ fn found(hits: &[Hit], items: &[ItemRow], own: Option<usize>, k: usize) -> Vec<F
         .collect()
 }
 
-/// Ids of some data, and their embeddings by the model of a run.
+/// Items of some data, and their embeddings by the model of a run.
+#[derive(Debug)]
+pub struct Embedded {
+    /// Ids, and labels where the data have some.
+    pub items: Vec<ItemRow>,
+    /// One row an item.
+    pub rows: Array2<f32>,
+}
+
+impl Embedded {
+    fn ids(&self) -> Vec<String> {
+        self.items.iter().map(|item| item.id.clone()).collect()
+    }
+
+    /// Adds what a run knows of its own items: of those with the id and the embedding of one.
+    /// Rows of other data may have the same numbers for ids.
+    ///
+    /// Fails where the run is damaged.
+    pub fn with_known(mut self, run: &RunFolder) -> Result<Self> {
+        let own = run.items()?;
+        let places: HashMap<&str, usize> = own
+            .iter()
+            .enumerate()
+            .map(|(i, item)| (item.id.as_str(), i))
+            .collect();
+        if !self
+            .items
+            .iter()
+            .any(|item| places.contains_key(item.id.as_str()))
+        {
+            return Ok(self);
+        }
+        let fitted = run.embeddings()?;
+        for (item, row) in self.items.iter_mut().zip(self.rows.rows()) {
+            let Some(&place) = places.get(item.id.as_str()) else {
+                continue;
+            };
+            let Some(same) = (place < fitted.nrows()).then(|| fitted.row(place)) else {
+                continue;
+            };
+            if same.iter().zip(row).all(|(a, b)| (a - b).abs() < SAME) {
+                let known = &own[place];
+                item.label = item.label.take().or_else(|| known.label.clone());
+                item.pseudo_label.clone_from(&known.pseudo_label);
+                item.confidence = known.confidence;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Largest difference of two embeddings of the same item, made in blocks of other sizes.
+const SAME: f32 = 1e-3;
+
+/// Some data, embedded by the model of a run.
 ///
 /// Fails on data of another kind than the run was fitted on.
-pub fn embedded(
-    run: &RunFolder,
-    source: &Source,
-    at: &Environment,
-) -> Result<(Vec<String>, Array2<f32>)> {
+pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Embedded> {
     let (model, config) = (run.model()?, run.config()?);
-    let shape = DataShape::of(source, at)?;
-    let needed = match &model {
-        Model::Network(network) if source.is_images() => {
-            let held = network.config.memory_to_embed() as f64;
-            Estimate::new().stage(shape.decoding + held, 0.0)
-        }
-        _ => shape.read(),
-    };
-    let rows = 4.0 * shape.items * model.output_dim() as f64;
-    needed.resident(rows).check(at.max_memory)?;
+    let source = &source.as_fitted(config.table.as_ref())?;
+    needed(&model, source, at)?.check(at.max_memory)?;
     let place = source.path().display();
     if let (Model::Network(network), true) = (&model, source.is_images()) {
         return of_images(network, source, at).map_err(|e| e.within(place));
@@ -173,20 +308,51 @@ pub fn embedded(
     let view = source.read_as().view.as_deref();
     let (collection, name) = source::with_view(collection, view, at.monitor)?;
     let rows = model.embed(collection.view(Some(&name))?.matrix.view(), at.device);
-    let rows = rows.map_err(|e| e.within(place))?;
-    Ok((collection.ids().to_vec(), rows))
+    Ok(Embedded {
+        items: rows_of(&collection),
+        rows: rows.map_err(|e| e.within(place))?,
+    })
+}
+
+/// What [`embedded`] will cost.
+pub fn estimate_of_embedding(
+    run: &RunFolder,
+    source: &Source,
+    at: &Environment,
+) -> Result<Estimate> {
+    needed(&run.model()?, source, at)
+}
+
+fn needed(model: &Model, source: &Source, at: &Environment) -> Result<Estimate> {
+    let shape = DataShape::of(source, at)?;
+    let needed = match model {
+        Model::Network(network) if source.is_images() => {
+            let held = network.config.memory_to_embed() as f64;
+            Estimate::new().stage(shape.decoding + held, 0.0)
+        }
+        // A map, or the two of a residual head.
+        _ => {
+            let products = 8.0 * shape.items * shape.columns * model.output_dim() as f64;
+            shape.read().stage(0.0, products)
+        }
+    };
+    let rows = 4.0 * shape.items * model.output_dim() as f64;
+    Ok(needed.resident(rows))
 }
 
 /// A network that was trained reads the images themselves.
-fn of_images(
-    network: &Deep,
-    source: &Source,
-    at: &Environment,
-) -> Result<(Vec<String>, Array2<f32>)> {
+fn of_images(network: &Deep, source: &Source, at: &Environment) -> Result<Embedded> {
     let (images, ids) = Trained::open(source.path(), &network.config, at.max_memory)?;
     let all: Vec<usize> = (0..ids.len()).collect();
     let rows = network.embed_images(&images, &all, at.device, at.monitor)?;
-    Ok((ids, rows))
+    let items = ids.into_iter().map(|id| ItemRow {
+        id,
+        ..ItemRow::default()
+    });
+    Ok(Embedded {
+        items: items.collect(),
+        rows,
+    })
 }
 
 /// The data with the view to use: the one asked for; else the run's, where the data have

@@ -12,6 +12,7 @@ mod rounds;
 mod start;
 mod written;
 
+use likewise::propagate::Method;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +135,16 @@ impl Recipe {
 
     /// Settings that change nothing beside the others, and why.
     pub(crate) fn idle_settings(&self) -> Vec<(&'static str, &'static str)> {
+        let mut idle = self.idle_of_learner();
+        if let Some(Method::Manifold(_)) = self.pseudo_labels.propagation().map(|p| &p.spread) {
+            let why = "the one-sided neighbours are the negative edges, so none are searched for";
+            idle.push(("pseudo_labels.spread.lambda", why));
+            idle.push(("pseudo_labels.spread.scale", why));
+        }
+        idle
+    }
+
+    fn idle_of_learner(&self) -> Vec<(&'static str, &'static str)> {
         let Some(gradient) = self.learner.gradient() else {
             let why = "the learner is fitted in one go";
             let stands = self.pseudo_labels.stands_still();
@@ -298,7 +309,7 @@ mod tests {
         assert!(said("learner.loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
         assert!(said(few).contains("learner.sampler.per_class = 1"));
-        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, logistic, rca"));
+        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, lda, logistic, rca"));
     }
 
     #[test]
@@ -502,6 +513,12 @@ mod tests {
                 .unwrap();
             assert_eq!((same, passed.len()), (Recipe::affinity_triplet(), 1));
         }
+        let spread = "pseudo_labels.spread = { method = 'manifold', lambda = 3 }";
+        let said = Recipe::from_toml(spread).unwrap_err().to_string();
+        assert!(
+            said.starts_with("pseudo_labels.spread.lambda: has no effect"),
+            "{said}"
+        );
         let moved = "learner.train.learning_rate = 0.1";
         assert!(Recipe::from_toml(&format!("{lone}{network}{moved}")).is_ok());
         let proxies = "learner.loss = { name = 'proxy-anchor' }\nlearner.train.proxy_factor = 2";

@@ -11,8 +11,10 @@ mod fitted;
 mod gallery;
 mod ground;
 mod map;
+mod sure;
 mod table;
 mod thumbnail;
+pub(crate) mod tiles;
 mod training;
 
 use likewise::eval::split;
@@ -31,10 +33,30 @@ const STYLE: &str = include_str!("report/style.css");
 /// The page may use its own style and its own pictures, nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
+/// What a page is about, where many lie in many tabs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About<'a> {
+    /// The data, in a word; may be empty.
+    pub data: &'a str,
+    /// The day; may be empty.
+    pub date: &'a str,
+    /// The command that made it; may be empty.
+    pub command: &'a str,
+}
+
+impl About<'_> {
+    fn title(&self, recipe: &str) -> String {
+        match self.data {
+            "" => format!("Likewise: {recipe}"),
+            data => format!("{data}: {recipe} · Likewise"),
+        }
+    }
+}
+
 /// The page of `study`, complete and the same for the same input.
 ///
 /// `collection` and `features` (one row an item) are those of the plan; `thumbnails` are
-/// shown instead of ids; `command` stands in the footer; `second` are results under another
+/// shown instead of ids; `about` stands in title and footer; `second` are results under another
 /// split, shown as a second table with its verdict.
 ///
 /// Fails if the sizes of study, collection, features and thumbnails differ, and on NaN.
@@ -47,7 +69,7 @@ pub fn html<'a>(
     collection: &'a Collection,
     features: ArrayView2<f32>,
     thumbnails: Option<Thumbnails<'a>>,
-    command: &str,
+    about: About,
     second: Option<&Results>,
 ) -> Result<String> {
     let results = &study.results;
@@ -93,6 +115,9 @@ pub fn html<'a>(
     } else {
         vec![]
     };
+    let beliefs = study.beliefs.confidence.iter().zip(&believed);
+    let surest = beliefs.filter(|(_, believed)| **believed);
+    let surest = surest.fold(0.0, |most, (&sure, _)| f32::max(most, sure));
     let mut tested = [queries.as_slice(), gallery.as_slice()].concat();
     tested.sort_unstable();
     tested.dedup();
@@ -102,12 +127,13 @@ pub fn html<'a>(
         collection,
         labels,
         believed,
+        surest,
         features,
         queries,
         gallery,
         tested,
     };
-    Ok(page(&ground, pictures.as_ref(), command, second)?.into_string())
+    Ok(page(&ground, pictures.as_ref(), about, second)?.into_string())
 }
 
 /// The labels, and the class that spread to every other item.
@@ -120,7 +146,7 @@ fn spread_labels(study: &Study) -> Result<Labels> {
 fn page(
     ground: &Ground,
     pictures: Option<&Pictures>,
-    command: &str,
+    about: About,
     second: Option<&Results>,
 ) -> Result<Markup> {
     let results = ground.results;
@@ -132,13 +158,16 @@ fn page(
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { "Likewise: " (results.recipe) }
+                title { (about.title(&results.recipe)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 main {
                     header {
-                        h1 { "Likewise: " (results.recipe) }
+                        h1 { (about.title(&results.recipe)) }
+                        @if !about.date.is_empty() {
+                            p.note { (about.date) ", " (ground.collection.len()) " items" }
+                        }
                         (verdict(results))
                     }
                     (section("results", "Results", &html! {
@@ -158,11 +187,14 @@ fn page(
                     (section("training", "Training", &training::curves(results)?))
                     (section("pseudo-labels", "Pseudo-labels", &calibration::histogram(&results.calibration)?))
                     (section("map", "Map", &map::maps(ground)?))
+                    @if !ground.believed.is_empty() {
+                        (section("beliefs", "Beliefs", &sure::ends(ground, pictures)?))
+                    }
                     (section("neighbours", "Nearest neighbours", &gallery::neighbours(ground, pictures)?))
                     (section("collapse", "Collapse meter", &collapse::meter(results)))
                 }
                 footer {
-                    @if !command.is_empty() { p { code { (command) } } }
+                    @if !about.command.is_empty() { p { code { (about.command) } } }
                     p { "likewise " (env!("CARGO_PKG_VERSION")) }
                 }
             }
@@ -372,6 +404,14 @@ mod tests {
         (study, collection)
     }
 
+    fn about(command: &str) -> About<'_> {
+        About {
+            data: "x.npz",
+            date: "2026-01-31",
+            command,
+        }
+    }
+
     fn render(study: &Study, collection: &Collection) -> String {
         let features = collection.views()[0].matrix.view();
         html(
@@ -379,7 +419,7 @@ mod tests {
             collection,
             features,
             None,
-            "likewise fit x.npz",
+            about("likewise fit x.npz"),
             None,
         )
         .unwrap()
@@ -427,6 +467,8 @@ mod tests {
             "12 tested items",
             "2.0 of 3",
             "likewise fit x.npz",
+            "<title>x.npz: mixed-lp · Likewise</title>",
+            "2026-01-31, 24 items",
             env!("CARGO_PKG_VERSION"),
         ] {
             assert!(page.contains(text), "{text}");
@@ -447,10 +489,25 @@ mod tests {
         study.results.leaks[0].examples[0].0 = evil.into();
         let features = collection.views()[0].matrix.view();
         let second = study.results.clone();
-        let page = html(&study, &collection, features, None, evil, Some(&second)).unwrap();
+        let page = html(
+            &study,
+            &collection,
+            features,
+            None,
+            about(evil),
+            Some(&second),
+        )
+        .unwrap();
         assert!(!page.contains("<script") && !page.contains("\" onload=\"x"));
         assert_eq!(page.matches("</style>").count(), 1);
-        assert_eq!(page.matches("</title>").count(), 1);
+        assert_eq!(
+            page.split("<body>")
+                .next()
+                .unwrap()
+                .matches("</title>")
+                .count(),
+            1
+        );
         assert!(!page.contains("<img"));
         assert!(page.contains("&lt;script&gt;alert('&quot;&amp;')&lt;/script&gt;"));
         assert!(balanced(&page));
@@ -484,7 +541,7 @@ mod tests {
             height: 2,
         };
         let thumbnails = Some(Thumbnails::Rows(rows));
-        let page = html(&study, &collection, features, thumbnails, "", None).unwrap();
+        let page = html(&study, &collection, features, thumbnails, about(""), None).unwrap();
         assert_eq!(
             page.matches("<img class=\"coarse\" src=\"data:image/png;base64,")
                 .count(),
@@ -493,7 +550,7 @@ mod tests {
         assert_eq!(page.matches("<img").count(), 6 * 17);
         assert!(balanced(&page));
         let wrong = Some(Thumbnails::Rows(Rows { width: 4, ..rows }));
-        assert!(html(&study, &collection, features, wrong, "", None).is_err());
+        assert!(html(&study, &collection, features, wrong, about(""), None).is_err());
     }
 
     #[test]
@@ -571,6 +628,9 @@ mod tests {
             convergence: Convergence::default(),
         };
         let page = render(&study, &collection);
+        // Who is labeled has a ring, and both ends of what is believed are shown.
+        assert_eq!(page.matches("class=\"ring\"").count(), 2 * 6);
+        assert!(page.contains("surest") && page.contains("spread to 8 items"));
         assert!(balanced(&page) && page.contains("24 items.") && page.contains("R-precision"));
         assert!(page.contains("Of 6 queries,") && page.contains("b?"));
         // Signs stand at labeled answers only: items 0 to 5.
@@ -613,13 +673,23 @@ mod tests {
     fn data_of_another_study_are_refused() {
         let (study, collection) = case(["a", "b", "c"]);
         let features = collection.views()[0].matrix.slice(ndarray::s![..3, ..]);
-        let error = html(&study, &collection, features, None, "", None).unwrap_err();
+        let error = html(&study, &collection, features, None, about(""), None).unwrap_err();
         assert!(
             error
                 .to_string()
                 .contains("3 rows of features for 24 items")
         );
         let few = collection.select(&[0, 1]);
-        assert!(html(&study, &few, few.views()[0].matrix.view(), None, "", None).is_err());
+        assert!(
+            html(
+                &study,
+                &few,
+                few.views()[0].matrix.view(),
+                None,
+                about(""),
+                None
+            )
+            .is_err()
+        );
     }
 }

@@ -1,76 +1,62 @@
 //! A run is a folder: what `fit` leaves and the other verbs read.
 
+mod amend;
 mod exchange;
+mod gallery;
+mod index;
+mod index_folder;
 pub(crate) mod lock;
+mod output;
 mod parts;
 mod record;
 mod save;
 mod work;
 
-use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use likewise::error::Hint;
-use likewise::index::{
-    Flat, Hit, Hnsw, HnswOptions, Index, Kind as IndexKind, measured_recall, nearest,
-};
-use likewise::{Monitor, distance::Metric, seed};
-use likewise_io::atomic;
+use likewise::index::{Hit, Kind as IndexKind};
+use likewise::{Collection, Label, Monitor};
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2, Axis};
-use rand::seq::index::sample;
-use serde::{Deserialize, Serialize};
 
+pub(crate) use self::amend::Amendment;
 pub use self::exchange::begun;
 use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
+use self::gallery::Gallery;
+pub use self::index::{IndexCard, suitable, write_index};
+pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
+pub use self::output::{check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CONFIG, EMBEDDINGS, RECORD};
 pub use self::record::{Config, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
 use crate::study::Results;
-use crate::{Result, failed, no_json, usage};
+use crate::{Result, failed};
 
-/// `index/index.json`: what the index is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IndexCard {
-    /// `flat` or `hnsw`.
-    pub kind: String,
-    /// Indexed items.
-    pub items: usize,
-    /// Length of an embedding.
-    pub dimensions: usize,
-    /// Neighbours at which recall was measured.
-    pub k: usize,
-    /// Share of the true neighbours that it finds.
-    pub recall: f64,
-    /// Candidates that a search looks at (ef), chosen for a recall of .99; none for `flat`.
-    #[serde(default)]
-    pub effort: Option<usize>,
-    /// Digest of the index file; none for `flat`, which has no file.
-    pub sha256: Option<String>,
-    /// Digest of the index file that stood here before, where another takes its place: a writer
-    /// that is killed in between leaves it, and it is ours all the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced: Option<String>,
-    /// What tells the embeddings that it was built of from others; none outside of a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub embeddings: Option<String>,
+/// How the files of a run call items that are known to be none of the classes.
+pub(crate) const OUTSIDE: &str = "outside";
+
+/// Ids and labels of the items of some data.
+pub fn rows_of(collection: &Collection) -> Vec<ItemRow> {
+    let name = |item: usize| {
+        let labels = collection.labels.as_ref()?;
+        match labels[item] {
+            Label::Known(class) => Some(labels.classes()[class as usize].clone()),
+            Label::Outside => Some(OUTSIDE.to_owned()),
+            Label::Unknown => None,
+        }
+    };
+    let rows = (collection.ids().iter().enumerate()).map(|(item, id)| ItemRow {
+        id: id.clone(),
+        label: name(item),
+        ..ItemRow::default()
+    });
+    rows.collect()
 }
-
-/// From this many items on, `fit` builds an approximate index. Below, comparing with every
-/// item takes about ten milliseconds a query, and nothing need be built nor read.
-const APPROXIMATE_FROM: usize = 200_000;
-/// Share of the true neighbours that an approximate index should find.
-const RECALL: f64 = 0.99;
-/// Most queries that are compared with every item rather than asked of an index that must be
-/// read first.
-const FEW_QUERIES: usize = 16;
-
-const HNSW_FILE: &str = "hnsw.usearch";
 
 /// How often a run may be replaced while it is read.
 const EXCHANGES: usize = 20;
@@ -235,73 +221,21 @@ impl RunFolder {
         exact: bool,
         monitor: &Monitor,
     ) -> Result<Vec<Vec<Hit>>> {
-        let card = self.index_card()?;
-        let check = |held: usize| {
-            if held == items {
-                return Ok(());
-            }
-            let message = format!(
-                "{}: the index holds {held} items, the run {items}",
-                self.root.display(),
-            );
-            Err(failed(message).hint(Hint::Index))
-        };
-        check(card.as_ref().map_or(items, |card| card.items))?;
-        let own = self.parts.get(EMBEDDINGS);
-        if let (Some(card), Some(own)) = (&card, own)
-            && card.embeddings.as_ref() != Some(own)
-        {
-            let message = format!("{}: the index is of other embeddings", self.root.display());
-            return Err(failed(message).hint(Hint::Index));
-        }
-        if queries.nrows() <= FEW_QUERIES
-            && let Some(mapped) = self.mapped()?
-        {
-            check(mapped.view().nrows())?;
-            return nearest(mapped.view(), queries, k, monitor);
-        }
-        let index = self.index(card.as_ref().filter(|_| !exact))?;
-        check(index.len())?;
-        index.search(queries, k, monitor)
+        self.gallery()?.search(queries, k, items, exact, monitor)
+    }
+
+    fn gallery(&self) -> Result<Gallery> {
+        Ok(Gallery {
+            root: self.root.clone(),
+            embeddings: self.part(EMBEDDINGS)?,
+            index: self.file("index"),
+            own: self.parts.get(EMBEDDINGS).cloned(),
+        })
     }
 
     /// What is asked for the nearest of many queries.
     pub fn index_kind(&self) -> Result<IndexKind> {
-        let card = self.index_card()?;
-        let hnsw = card.is_some_and(|card| card.kind == "hnsw");
-        Ok(if hnsw {
-            IndexKind::Hnsw
-        } else {
-            IndexKind::Flat
-        })
-    }
-
-    fn index_card(&self) -> Result<Option<IndexCard>> {
-        if self.file("index/index.json").exists() {
-            Ok(Some(self.read_json("index/index.json")?))
-        } else {
-            Ok(None)
-        }
-    }
-
-    /// The index that this card describes, checked byte for byte; the exact one without.
-    fn index(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index>> {
-        match card {
-            Some(card) if card.kind == "hnsw" => {
-                let path = self.file("index").join(HNSW_FILE);
-                if Some(likewise_io::digest(&path)?) != card.sha256 {
-                    let message =
-                        format!("{}: not the file that index.json describes", path.display());
-                    return Err(failed(message).hint(Hint::Index));
-                }
-                let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
-                Ok(Box::new(Hnsw::from_bytes(&bytes)?))
-            }
-            _ => Ok(Box::new(Flat::new(
-                self.embeddings()?.view(),
-                Metric::Cosine,
-            )?)),
-        }
+        self.gallery()?.kind()
     }
 }
 
@@ -323,168 +257,6 @@ fn record(root: &Path) -> Result<Record> {
     }
     let bytes = likewise_io::read_file(&path, crate::text::MOST)?;
     serde_json::from_slice(&bytes).map_err(|e| failed(format!("{}: broken: {e}", path.display())))
-}
-
-/// Whether both are the same folder.
-pub fn is_same(a: &Path, b: &Path) -> bool {
-    let whole = |path: &Path| {
-        let here = path.as_os_str().is_empty();
-        std::fs::canonicalize(if here { Path::new(".") } else { path }).ok()
-    };
-    whole(a).is_some() && whole(a) == whole(b)
-}
-
-/// Refuses an output that is one of the inputs, which would be gone, or a part of a run.
-pub fn check_output(out: Option<&Path>, inputs: &[Option<&Path>]) -> Result<()> {
-    let Some(out) = out else { return Ok(()) };
-    if is_part(out) {
-        return Err(usage(format!(
-            "{}: this belongs to the run in its folder; name another file",
-            out.display()
-        )));
-    }
-    for input in inputs.iter().flatten() {
-        if atomic::same_file(out, input) {
-            return Err(usage(format!(
-                "{}: this is read, so it cannot be written too; name another file",
-                out.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether this is a file of a run, or of its index.
-pub fn is_part(path: &Path) -> bool {
-    let within = |folder: Option<&Path>| {
-        folder.is_some_and(|folder| {
-            let here = folder.as_os_str().is_empty();
-            RunFolder::is_meant(if here { Path::new(".") } else { folder })
-        })
-    };
-    let name = path.file_name().unwrap_or_default();
-    let own = [
-        CONFIG,
-        RECORD,
-        EMBEDDINGS,
-        "model.safetensors",
-        "items.parquet",
-        "beliefs.npz",
-        "metrics.json",
-        "report.html",
-        "README.md",
-    ];
-    let folder = path.parent();
-    let of_index = folder.is_some_and(|folder| {
-        folder.file_name() == Some(OsStr::new("index")) && within(folder.parent())
-    });
-    of_index || own.iter().any(|own| name == *own) && within(folder)
-}
-
-/// The kind of index that suits a collection of this size.
-pub fn suitable(items: usize) -> IndexKind {
-    if items >= APPROXIMATE_FROM {
-        IndexKind::Hnsw
-    } else {
-        IndexKind::Flat
-    }
-}
-
-/// Builds an index, measures its recall and writes both into `folder`; `of_run` is the file of
-/// the embeddings, where they belong to a run.
-pub fn write_index(
-    folder: &Path,
-    (embeddings, of_run): (ArrayView2<f32>, Option<&Path>),
-    kind: IndexKind,
-    k: usize,
-    seed: u64,
-    monitor: &Monitor,
-) -> Result<IndexCard> {
-    // Before the work, which takes a while.
-    old_index(folder)?;
-    atomic::make_folder(folder)?;
-    let n = embeddings.nrows();
-    let mut card = IndexCard {
-        kind: "flat".into(),
-        items: n,
-        dimensions: embeddings.ncols(),
-        k,
-        recall: 1.0,
-        effort: None,
-        sha256: None,
-        replaced: None,
-        embeddings: of_run.map(parts::mark).transpose()?,
-    };
-    let mut bytes = Vec::new();
-    if kind == IndexKind::Hnsw {
-        let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
-        let mut rng = seed::stream(seed, "recall sample");
-        let mut asked = sample(&mut rng, n, n.min(1000)).into_vec();
-        asked.sort_unstable();
-        // Some choose the effort of a search, the others measure the recall.
-        let every_other =
-            |first: usize| -> Vec<usize> { asked.iter().copied().skip(first).step_by(2).collect() };
-        let (choose, measure) = (every_other(usize::from(n > 1)), every_other(0));
-        let exact = Flat::new(embeddings, Metric::Cosine)?;
-        let queries = embeddings.select(Axis(0), &choose);
-        // A little more than is asked for: another sample may do worse.
-        let wanted = RECALL + (1.0 - RECALL) / 4.0;
-        index.tune(&exact, queries.view(), k, wanted, monitor)?;
-        card.effort = Some(index.search_effort());
-        let queries = embeddings.select(Axis(0), &measure);
-        card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
-        card.kind = "hnsw".into();
-        // The bytes are as much once more.
-        drop(exact);
-        bytes = index.to_bytes()?;
-        let digest = likewise_io::digest_parts(std::iter::once(bytes.as_slice()));
-        card.sha256 = Some(digest);
-    }
-    card.replaced = old_index(folder)?.filter(|old| card.sha256.as_ref() != Some(old));
-    let mut json = serde_json::to_string_pretty(&card).map_err(no_json)?;
-    json.push('\n');
-    // First the card: it knows the old file and the new one, so that either is known for ours.
-    atomic::write(folder.join("index.json"), |file| {
-        Ok(file.write_all(json.as_bytes())?)
-    })?;
-    let path = folder.join(HNSW_FILE);
-    if card.sha256.is_some() {
-        atomic::write(path, |file| Ok(file.write_all(&bytes)?))?;
-    } else if card.replaced.is_some() {
-        // Where it stays it is not read.
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(card)
-}
-
-/// Digest of the index file that stands in `folder`, if one does.
-///
-/// Fails where a file of such a name is not one that we wrote: it would be lost.
-fn old_index(folder: &Path) -> Result<Option<String>> {
-    let (card, path) = (folder.join("index.json"), folder.join(HNSW_FILE));
-    let foreign = |path: &Path| {
-        usage(format!(
-            "{}: not of an index of ours, and would be replaced; move it elsewhere, or name \
-             another folder",
-            path.display()
-        ))
-    };
-    let known = if card.exists() {
-        let text = likewise_io::read_file(&card, crate::text::MOST)?;
-        let card: IndexCard = serde_json::from_slice(&text).map_err(|_| foreign(&card))?;
-        [card.sha256, card.replaced]
-    } else {
-        [None, None]
-    };
-    // Also a link that leads nowhere.
-    if path.symlink_metadata().is_err() {
-        return Ok(None);
-    }
-    let digest = likewise_io::digest(&path)?;
-    if !known.iter().flatten().any(|known| *known == digest) {
-        return Err(foreign(&path));
-    }
-    Ok(Some(digest))
 }
 
 /// Most memory that this process has held, where the system tells.

@@ -6,11 +6,12 @@ mod photos;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use likewise::error::Hint;
 use likewise::{Collection, ErrorKind, Labels, Monitor, Part};
 use likewise_image::ImageFolder;
-use likewise_io::{ReadOptions, Shape};
+use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
 
 pub(crate) use self::archive::folder;
@@ -35,6 +36,10 @@ pub struct ReadAs {
     pub squeeze: bool,
     /// Whether images that cannot be read are left out with a warning.
     pub skip_bad: bool,
+    /// What the columns of a table mean, where they do not say so themselves.
+    pub table: TableOptions,
+    /// How another table was read: this one is read in the same way.
+    pub layout: Option<Arc<Layout>>,
 }
 
 /// A path and what is there.
@@ -77,10 +82,40 @@ impl Source {
                 format!("{what} goes with images, and {shown} is none, nor a folder of them");
             return Err(Error::new(ErrorKind::Parameter, message));
         }
+        if images {
+            // With a table of labels beside the images, these are columns of that.
+            let mut table = read.table.clone();
+            if read.labels.is_some() {
+                (table.id_column, table.label_column) = (None, None);
+            } else if path.is_dir() {
+                // A table of labels may lie in the folder.
+                table.label_column = None;
+            }
+            table.check_none("images")?;
+        }
         Ok(Self {
             path: path.to_owned(),
             read,
             images,
+        })
+    }
+
+    /// The same data, read as the fitted ones were, where these were a table.
+    ///
+    /// Fails on settings that the fitted table has decided.
+    pub fn as_fitted(&self, layout: Option<&Layout>) -> Result<Self> {
+        let Some(layout) = layout else {
+            return Ok(self.clone());
+        };
+        self.read.table.check_fitted()?;
+        let layout = Some(Arc::new(layout.clone()));
+        let read = ReadAs {
+            layout,
+            ..self.read.clone()
+        };
+        Ok(Self {
+            read,
+            ..self.clone()
         })
     }
 
@@ -119,7 +154,11 @@ impl Source {
     /// The same, and what making the features holds for a while.
     pub(crate) fn shape_and_making(&self, at: &Environment) -> Result<(Shape, Making)> {
         if !self.images {
-            let shape = likewise_io::inspect(&self.path, &self.options(at))?;
+            let mut shape = likewise_io::inspect(&self.path, &self.options(at))?;
+            if let Some(name) = self.several(|name| shape.views.iter().any(|view| view.0 == name)) {
+                let columns = shape.views.iter().map(|view| view.1).sum();
+                shape.views = vec![(name.to_owned(), columns)];
+            }
             return Ok((shape, Making::default()));
         }
         let folder = self.open_folder(None)?;
@@ -144,16 +183,33 @@ impl Source {
     /// The items, with the features of images where these are the data. Warns of what could
     /// not be used.
     pub fn load(&self, at: &Environment) -> Result<Collection> {
+        Ok(self.load_with_layout(at)?.0)
+    }
+
+    /// The same, and how they were read where they are a table.
+    pub fn load_with_layout(&self, at: &Environment) -> Result<(Collection, Option<Layout>)> {
         if self.images {
             let folder = self.open_folder(self.read.labels.as_deref())?;
             let (collection, _) = self.features(&folder, self.square(), at)?;
-            return Ok(collection);
+            return Ok((collection, None));
         }
-        let options = ReadOptions {
-            labels: self.read.labels.clone(),
-            ..self.options(at)
-        };
-        Ok(likewise_io::read(&self.path, &options, at.monitor)?)
+        let options = self.options(at);
+        let (collection, layout) = likewise_io::read_with_layout(&self.path, &options, at.monitor)?;
+        Ok(
+            match self.several(|name| collection.view(Some(name)).is_ok()) {
+                Some(name) => (
+                    collection.joined(&name.split('+').collect::<Vec<_>>())?,
+                    layout,
+                ),
+                None => (collection, layout),
+            },
+        )
+    }
+
+    /// The names of several views with `+` between, where that is no view's own name.
+    fn several(&self, is_view: impl Fn(&str) -> bool) -> Option<&str> {
+        let name = self.read.view.as_deref()?;
+        (name.contains('+') && !is_view(name)).then_some(name)
     }
 
     /// The items, and the images themselves as the network of `config` reads them.
@@ -227,7 +283,13 @@ impl Source {
     }
 
     fn open_folder(&self, labels: Option<&Path>) -> Result<ImageFolder> {
-        ImageFolder::open_with(&self.path, labels, self.read.skip_bad).map_err(images::of_image)
+        let (skip, asked) = (self.read.skip_bad, &self.read.table);
+        ImageFolder::open_as(&self.path, labels, skip, asked).map_err(|e| match e.kind() {
+            likewise_image::ErrorKind::Format if !skip && self.path.is_dir() => {
+                images::of_image(e).hint(Hint::SkipBadImages)
+            }
+            _ => images::of_image(e),
+        })
     }
 
     fn square(&self) -> Square {
@@ -239,9 +301,11 @@ impl Source {
 
     fn options(&self, at: &Environment) -> ReadOptions {
         ReadOptions {
-            labels: None,
+            labels: self.read.labels.clone(),
             view: self.read.view.clone(),
             max_memory: at.max_memory,
+            table: self.read.table.clone(),
+            layout: self.read.layout.clone(),
         }
     }
 
@@ -252,12 +316,15 @@ impl Source {
         square: Square,
         at: &Environment,
     ) -> Result<(Collection, Vec<usize>)> {
-        let (others, hidden) = (folder.others(), folder.hidden());
-        if others + hidden > 0 {
+        if folder.hidden() > 0 {
             at.monitor.note(format!(
-                "{}: {others} files that are no images and {hidden} hidden ones are left out",
-                self.path.display()
+                "{}: {} hidden files are left out",
+                self.path.display(),
+                folder.hidden()
             ));
+        }
+        for told in folder.told() {
+            at.monitor.remark(told);
         }
         for remark in folder.remarks() {
             at.monitor.warn(remark);

@@ -3,6 +3,7 @@
 mod auto;
 mod believe;
 mod bench;
+mod centred;
 mod choose;
 mod draw;
 mod draw_log;

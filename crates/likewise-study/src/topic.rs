@@ -1,6 +1,8 @@
 //! What there is to explain: the doc comment of each method, as it stands in its source, and
 //! recipes with their settings.
 
+mod words;
+
 use likewise::error::Hint;
 use likewise::learn::Closed;
 use likewise::propagate::Method;
@@ -8,6 +10,7 @@ use likewise_nn::loss::Loss;
 
 use crate::recipe::Recipe;
 use crate::{Error, Result, failed, usage};
+use words::WORDS;
 
 #[derive(Clone, Copy)]
 struct Topic {
@@ -63,6 +66,8 @@ topics! {
     "diagnosis", "whether propagation helps, asked of the labels", "likewise/src/advise/diagnosis.rs";
     "balance", "classes of the pseudo-labels", "likewise/src/advise/balance.rs";
     "oracle", "a propagation against the truth", "likewise/src/advise/oracle.rs";
+    "suspects", "labels that are likely wrong", "likewise/src/advise/suspects.rs";
+    "duplicates", "items that stand more than once", "likewise-study/src/duplicates.rs";
     "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
     "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
     "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
@@ -119,6 +124,24 @@ pub struct Explained {
     pub text: String,
 }
 
+/// The name of a word as tables spell it: `MAP@R`, `R@8`.
+fn spelled(name: &str) -> String {
+    let name = name.to_lowercase().replace('_', "-").replace('@', "-at-");
+    let of_rank = |metric: &str| {
+        let rank = name
+            .strip_prefix(metric)
+            .and_then(|k| k.parse::<usize>().ok());
+        rank.is_some()
+    };
+    if of_rank("r-at-") || of_rank("recall-at-") {
+        return "r-at-k".into();
+    }
+    if of_rank("p-at-") || of_rank("precision-at-") {
+        return "p-at-k".into();
+    }
+    name
+}
+
 /// Names of all topics and recipes, and what they are in a few words.
 pub fn names() -> Vec<(&'static str, String)> {
     let topics = topics();
@@ -126,11 +149,20 @@ pub fn names() -> Vec<(&'static str, String)> {
     let recipes = RECIPES.iter().filter(own);
     let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
     let named = topics.iter().map(|topic| (topic.name, topic.in_words()));
-    named.chain(recipes).collect()
+    let words = WORDS.iter().map(|word| (word.0, word.1.to_owned()));
+    named.chain(recipes).chain(words).collect()
 }
 
 /// Explains a method or a recipe. Fails on an unknown name, with those that are near.
 pub fn explain(name: &str) -> Result<Explained> {
+    let spelled = spelled(name);
+    if let Some(&(word, what, text)) = WORDS.iter().find(|word| word.0 == spelled) {
+        return Ok(Explained {
+            name: word.to_owned(),
+            what: what.to_owned(),
+            text: text.to_owned(),
+        });
+    }
     let topic = topics().into_iter().find(|topic| topic.name == name);
     let recipe = Recipe::named(name).ok();
     let (Some(what), text) = (what(name, topic), text(topic, recipe.as_ref())?) else {
@@ -144,12 +176,22 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 7] = [
+const RECIPES: [(&str, &str, &str); 9] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
+    (
+        "mixed-lp-centred",
+        "the recipe where nothing can be measured",
+        "mixed_lp_centred",
+    ),
     (
         "probabilities",
         "the recipe of class probabilities beside the features",
         "probabilities",
+    ),
+    (
+        "mixed-lda",
+        "the recipe of linear discriminants",
+        "mixed_lda",
     ),
     (
         "mixed-lp-paper",
@@ -283,8 +325,10 @@ fn nearest(name: &str) -> Vec<&'static str> {
     let topics = topics.map(|topic| (topic.name, topic.in_words()));
     let recipes = RECIPES.iter();
     let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
+    let words = WORDS.iter().map(|word| (word.0, word.1.to_owned()));
     let mut found: Vec<(usize, &'static str)> = topics
         .chain(recipes)
+        .chain(words)
         .filter_map(|(name, what)| {
             let letters = distance(&wanted, name);
             let words = plain(&what);
@@ -406,6 +450,28 @@ mod tests {
     }
 
     #[test]
+    fn words_are_explained_as_tables_spell_them() {
+        for (asked, name) in [
+            ("MAP@R", "map-at-r"),
+            ("R@8", "r-at-k"),
+            ("recall@1", "r-at-k"),
+            ("zero-shot", "zero-shot"),
+            ("auto", "auto"),
+        ] {
+            assert_eq!(explain(asked).unwrap().name, name);
+        }
+        let topics = topics();
+        for (name, what, text) in words::WORDS {
+            assert!(
+                topics.iter().all(|topic| topic.name != name),
+                "{name}: twice"
+            );
+            assert!(what.starts_with("word: ") && text.len() > 100, "{name}");
+        }
+        assert!(nearest("map").contains(&"map-at-r"));
+    }
+
+    #[test]
     fn every_recipe_is_explained_by_its_own_words_and_settings() {
         let mut seen = Vec::new();
         for name in Recipe::names() {
@@ -437,7 +503,7 @@ mod tests {
     fn a_wrong_name_is_answered_with_the_nearest() {
         assert_eq!(nearest("mixd-lp")[0], "mixed-lp");
         assert!(nearest("triplets").contains(&"triplet"));
-        assert_eq!(nearest("MAP@R"), ["ranking"]);
+        assert_eq!(nearest("MAP@R"), ["map-at-r", "ranking"]);
         assert!(nearest("zero-shot").contains(&"split"));
         assert!(nearest("proxy").contains(&"proxy-anchor"));
         assert!(nearest("qqqqqqqq").is_empty());

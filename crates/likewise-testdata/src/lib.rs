@@ -4,6 +4,8 @@
 //! the folder that `LIKEWISE_DATA` names, else in `../shared/data` beside the repository.
 //! A test whose set is absent says so and passes.
 
+pub mod sheet;
+
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

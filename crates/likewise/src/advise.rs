@@ -5,6 +5,7 @@
 //! | does propagation help on these labels? | [`diagnosis`] |
 //! | do pseudo-labels pile up on a class? | [`balance`] |
 //! | how often is a confidence of .8 right? | [`temperature`] |
+//! | which labels are likely wrong? | [`suspects`] |
 //! | what is a propagation worth, given the truth? | [`oracle`] |
 //!
 //! All but [`oracle`] need no truth beyond the given labels.
@@ -12,4 +13,5 @@
 pub mod balance;
 pub mod diagnosis;
 pub mod oracle;
+pub mod suspects;
 pub mod temperature;

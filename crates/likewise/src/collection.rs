@@ -1,9 +1,10 @@
 //! A collection: items with views, labels and a split.
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Hint;
+use crate::matrix::l2_normalize;
 use crate::{Error, ErrorKind, Labels, Result};
 
 /// The part of a split that an item belongs to.
@@ -135,6 +136,55 @@ impl Collection {
     pub fn into_view(mut self, name: Option<&str>) -> Result<View> {
         let at = self.find(name)?;
         Ok(self.views.swap_remove(at))
+    }
+
+    /// The same items with one view in the place of all: several views side by side, each of rows
+    /// of length one over the root of their number, so that the cosine of joined rows is the
+    /// mean of the cosines in the views. Named by their names with `+` between.
+    ///
+    /// An item that lacks one of them lacks the joined one. Fails on an unknown name, on one that
+    /// stands twice, and on fewer than two.
+    ///
+    /// ```
+    /// use likewise::{Collection, View};
+    /// let view = |name: &str, matrix| View { name: name.into(), matrix, present: None };
+    /// let shape = view("shape", ndarray::array![[3.0, 4.0]]);
+    /// let colour = view("colour", ndarray::array![[2.0]]);
+    /// let items = Collection::new(vec!["a".into()], vec![shape, colour])?;
+    /// let joined = items.joined(&["shape", "colour"])?;
+    /// let row = &joined.view(Some("shape+colour"))?.matrix;
+    /// assert!((row[[0, 1]] - 0.8 / 2_f32.sqrt()).abs() < 1e-6);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn joined(mut self, names: &[&str]) -> Result<Self> {
+        let twice = |(place, name): (usize, &&str)| names[..place].contains(name);
+        if names.len() < 2 || names.iter().enumerate().any(twice) {
+            let rule = "names two views or more, each once";
+            return Err(Error::parameter("view", names.join("+"), rule));
+        }
+        let views: Vec<&View> = (names.iter())
+            .map(|name| self.view(Some(name)))
+            .collect::<Result<_>>()?;
+        let share = (views.len() as f32).sqrt().recip();
+        let parts: Vec<Array2<f32>> = (views.iter())
+            .map(|view| l2_normalize(view.matrix.clone()) * share)
+            .collect();
+        let parts: Vec<_> = parts.iter().map(|part| part.view()).collect();
+        let matrix = ndarray::concatenate(Axis(1), &parts)
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("views side by side: {e}")))?;
+        let has = |item: usize| {
+            let mut present = views.iter().filter_map(|view| view.present.as_deref());
+            present.all(|present| present[item])
+        };
+        let some_lack = views.iter().any(|view| view.present.is_some());
+        let present = some_lack.then(|| (0..self.ids.len()).map(has).collect());
+        let name = names.join("+");
+        self.views = vec![View {
+            name,
+            matrix,
+            present,
+        }];
+        Ok(self)
     }
 
     fn find(&self, name: Option<&str>) -> Result<usize> {

@@ -25,6 +25,8 @@ pub enum Event {
     End,
     /// Something the user should know, though the work goes on.
     Warning(String),
+    /// How something was understood, which the user may want otherwise.
+    Remark(String),
     /// A remark for those who asked for more detail.
     Note(String),
     /// Numbers that were measured on the way, by name: the loss of a step.
@@ -114,6 +116,11 @@ impl Monitor {
     /// Passes a warning on.
     pub fn warn(&self, message: impl Into<String>) {
         (self.receiver)(&Event::Warning(message.into()));
+    }
+
+    /// Passes on how something was understood.
+    pub fn remark(&self, message: impl Into<String>) {
+        (self.receiver)(&Event::Remark(message.into()));
     }
 
     /// Passes measured numbers on.

@@ -1,12 +1,14 @@
 //! Linear maps: learned on features as they are.
 
 pub mod affine;
+pub mod lda;
 pub mod logistic;
 pub mod rca;
 pub mod stiefel;
 pub mod whitening;
 
 pub use affine::Affine;
+pub use lda::Lda;
 pub use logistic::Logistic;
 pub use rca::Rca;
 pub use stiefel::{Geometry, Minimum, Objective, Stiefel};

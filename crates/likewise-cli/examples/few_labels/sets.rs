@@ -71,26 +71,21 @@ pub(crate) fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)
     )))
 }
 
-/// A fit of all labels that the collection shows, by the default recipe.
+/// A fit of all labels that the collection shows, by the recipe that they choose, as `fit` does.
 pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
-    let recipe = Recipe::default();
     let protocol = Protocol {
         split: SplitKind::Folds,
         seed,
         ..Protocol::default()
     };
-    let plan = Plan {
-        tuples: None,
-        collection,
-        features: collection.views()[0].matrix.view(),
-        images: None,
-        recipe: &recipe,
-        protocol: &protocol,
-        pretrained: None,
-        checkpoints: None,
-        events: None,
-        data_digest: String::new(),
-        device: likewise_nn::device("cpu")?,
-    };
+    let fitting = |recipe: Recipe| recipe.fitting(collection.len());
+    let usual = fitting(Recipe::mixed_lp_centred());
+    let unseen = fitting(Recipe::mixed_rca());
+    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(fitting).collect();
+    let features = collection.views()[0].matrix.view();
+    let device = likewise_nn::device("cpu")?;
+    let plan = Plan::of(collection, features, &usual, &protocol, device.clone());
+    let chosen = plan.choose_recipe(&candidates, [&usual, &unseen], &Monitor::silent())?;
+    let plan = Plan::of(collection, features, &chosen.recipe, &protocol, device);
     Ok(plan.run(&Monitor::silent())?)
 }

@@ -12,7 +12,7 @@ use likewise_study::table::aligned;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-use crate::args::Doctor;
+use crate::args::{Doctor, joined};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -49,14 +49,16 @@ struct ViewCard {
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     let source = args.data.source()?;
     let shape = DataShape::of(&source, &at.env)?;
-    shape
-        .read()
-        .graph(shape.items, shape.columns, args.k as f64)
-        .check(at.env.max_memory)?;
+    let k = args.k as f64;
+    let estimate = shape.read().graph(shape.items, shape.columns, k);
+    if args.dry_run {
+        return at.print(estimate);
+    }
+    estimate.check(at.env.max_memory)?;
     let collection = source.load(&at.env)?;
     let mut warnings = Vec::new();
-    let names: Vec<String> = match &args.data.view {
-        Some(name) => vec![name.clone()],
+    let names: Vec<String> = match joined(&args.data.view) {
+        Some(name) => vec![name],
         None => collection.views().iter().map(|v| v.name.clone()).collect(),
     };
     let mut views = Vec::new();

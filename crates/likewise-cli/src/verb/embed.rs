@@ -1,7 +1,7 @@
 //! `likewise embed`
 
 use likewise_study::query;
-use likewise_study::run_folder::{RunFolder, check_output};
+use likewise_study::run_folder::{RunFolder, check_output, ending_of};
 use serde::Serialize;
 
 use crate::args::Embed;
@@ -16,23 +16,38 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
-    check_output(Some(&args.out), &[Some(args.data.path())])?;
-    let ending = args.out.extension().and_then(|e| e.to_str());
-    if ending.is_some_and(|e| ["csv", "tsv", "parquet", "npz", "json"].contains(&e)) {
-        return Err(Failure::usage(format!(
-            "{}: embeddings are written as NumPy; name a file that ends in .npy",
-            args.out.display()
-        )));
-    }
-    output::beside(Some(&args.out));
+    let out = args.out.as_deref();
+    check_output(out, &[Some(args.data.path())])?;
+    let ending = out.map(|out| ending_of(out, "embeddings are written", &["npy", "parquet"]));
+    let ending = ending.transpose()?;
+    output::beside(out);
     let source = args.data.source()?;
-    let (_, embeddings) =
-        RunFolder::read_by(&args.run, |run| query::embedded(run, &source, &at.env))?;
-    likewise_io::write_npy(&args.out, embeddings.view())?;
+    if args.dry_run {
+        let estimate = RunFolder::read_by(&args.run, |run| {
+            query::estimate_of_embedding(run, &source, &at.env)
+        })?;
+        return at.print(estimate);
+    }
+    let tells = ending == Some("parquet");
+    let embedded = RunFolder::read_by(&args.run, |run| {
+        let embedded = query::embedded(run, &source, &at.env)?;
+        if tells {
+            embedded.with_known(run)
+        } else {
+            Ok(embedded)
+        }
+    })?;
     let answer = Answer {
-        items: embeddings.nrows(),
-        dimensions: embeddings.ncols(),
+        items: embedded.rows.nrows(),
+        dimensions: embedded.rows.ncols(),
     };
+    match out {
+        Some(out) if tells => {
+            likewise_io::embeddings::write(out, &embedded.items, embedded.rows)?;
+        }
+        Some(out) => likewise_io::write_npy(out, embedded.rows.view())?,
+        None => {}
+    }
     if at.common.json {
         return output::json(&answer);
     }

@@ -20,7 +20,7 @@ use likewise_study::table;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::Serialize;
 
-use crate::args::{Eval, MetricName};
+use crate::args::{Eval, MetricName, joined, read_as};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -185,7 +185,7 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
     let given = [
         ("--labels", args.labels.is_some()),
         ("--gallery", args.gallery.is_some()),
-        ("--view", args.view.is_some()),
+        ("--view", !args.view.is_empty()),
         ("--loss", !args.loss.is_empty()),
         ("--metric", args.metric != MetricName::Cosine),
         ("--no-nmi", args.no_nmi),
@@ -226,17 +226,19 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 
 /// One side of the evaluation.
 fn source(path: &Path, labels: Option<&Path>, args: &Eval) -> Result<Source, Failure> {
-    let read = args.images.read_as(labels, args.view.as_deref());
+    let read = read_as(labels, &args.view, &args.table, &args.images);
     Ok(Source::open(path, read)?)
 }
 
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
-    let shape = |path: &Path| -> Result<DataShape, Failure> {
-        Ok(DataShape::of(&source(path, None, args)?, &at.env)?)
+    let shape = |path: &Path, labels: Option<&Path>| -> Result<DataShape, Failure> {
+        Ok(DataShape::of(&source(path, labels, args)?, &at.env)?)
     };
-    let asked = shape(args.source.as_path())?;
+    let asked = shape(args.source.as_path(), args.labels.as_deref())?;
     let (queries, d) = (asked.items, asked.columns);
-    let searched = args.gallery.as_deref().map(shape).transpose()?;
+    let gallery = args.gallery.as_deref();
+    let searched = gallery.map(|path| shape(path, args.gallery_labels.as_deref()));
+    let searched = searched.transpose()?;
     let gallery = searched.map_or(0.0, |shape| shape.items);
     let making = searched.map_or(0.0, |shape| shape.making);
     let searched = if gallery > 0.0 { gallery } else { queries };
@@ -305,7 +307,8 @@ impl Side {
         at: &Context,
     ) -> Result<Self, Failure> {
         let collection = source(path, labels, args)?.load(&at.env)?;
-        let view = args.view.as_deref();
+        let view = joined(&args.view);
+        let view = view.as_deref();
         let (collection, name) = with_view(collection, view, at.env.monitor)?;
         let ids = collection.ids();
         let numbered = ids

@@ -6,33 +6,46 @@ use std::time::Instant;
 
 use likewise::tuple::Tuples;
 use likewise::{Collection, Labels, Monitor, View};
-use likewise_io::tuples;
+use likewise_io::{Layout, tuples};
+use likewise_nn::net::Weights;
 use likewise_study::Recipe;
 use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{IndexCard, Rights, Work, check_output, is_same};
-use likewise_study::source::with_view;
+use likewise_study::source::{Source, Trained, with_view};
 use likewise_study::study::{Choice, Plan, Protocol, Results, TupleKind};
-use likewise_study::{plain, table};
+use likewise_study::{labels, plain, table};
 
-use crate::args::Fit;
+use super::refit::{Again, again};
+use crate::args::{Fit, joined};
 use crate::config;
 use crate::context::{Context, command};
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
+    match again(args)? {
+        Some(again) => fit(&again.args, Some(&again), at),
+        None => fit(args, None, at),
+    }
+}
+
+fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     for gate in &args.gate {
         gate.measured(&Protocol::default().ks, true, &[])?;
     }
     let source = args.data.source()?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = args.asked(at.common.seed);
-    let mut recipe = recipe(args, at)?;
+    asked.check_gates(&args.gate)?;
+    let mut recipe = match again {
+        Some(again) => again.config.recipe.clone(),
+        None => recipe(args, shape.columns as usize, at)?,
+    };
     let given = given(args, &recipe)?;
-    if args.k.is_none() {
+    if args.k.is_none() && again.is_none() {
         limit_neighbors(&mut recipe, shape.items, at.env.monitor);
     }
     if args.dry_run {
@@ -44,6 +57,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let Some(out) = &args.out else {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
+    check_output(Some(out), &[])?;
     let clock = Instant::now();
     let rights = Rights {
         resume: args.resume,
@@ -51,24 +65,25 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     };
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
     let work = Work::begin(out, rights)?;
+    tell_of_resume(args, &work, out, at);
     let path = source.path();
     if path.parent().is_some_and(|folder| is_same(folder, out)) {
         check_output(Some(path), &[])?;
     }
-    let (collection, trained, pretrained) = match recipe.encoder() {
-        Some(config) if source.is_images() => {
-            let weights = source.pretrained(config)?;
-            let (collection, trained) = source.load_trained(config, &at.env)?;
-            (collection, Some(trained), weights)
-        }
-        _ => (source.load(&at.env)?, None, None),
-    };
+    let Loaded {
+        mut collection,
+        layout,
+        trained,
+        pretrained,
+    } = load(&source, &recipe, at)?;
+    let digest = digest(&source, args, again, &mut collection, at)?;
     let ids = given.is_some().then(|| collection.ids().to_vec());
-    let wanted = args.data.view.as_deref();
+    let wanted = joined(&args.data.view);
+    let wanted = wanted.as_deref();
     let (collection, name) = with_view(collection, wanted, at.env.monitor)?;
     let view = collection.view(Some(&name))?;
     let mut tried = vec![];
-    if args.recipe == AUTO {
+    if again.is_none() && chooses(args, at)? {
         let protocol = asked.protocol(&collection, &args.gate)?;
         let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
@@ -77,27 +92,27 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, &asked, Some(classes)).check(may)?;
     let images = &args.data.images;
-    let (tuples, digest) = match (&given, ids) {
-        (Some(given), Some(ids)) => (
-            Some(given.read(&ids, collection.ids(), at.env.monitor)?),
-            format!("; {}", given.digest()?),
-        ),
-        _ => (None, String::new()),
-    };
+    let (tuples, of_tuples) = read_tuples(given.as_ref(), ids, &collection, at)?;
     let mut job = Job {
         recipe,
-        protocol: asked.protocol(&collection, &args.gate)?,
+        protocol: match again {
+            Some(again) => again.config.protocol.clone(),
+            None => asked.protocol(&collection, &args.gate)?,
+        },
         data: path.display().to_string(),
-        digest: source.digest()?,
+        digest,
         read_as: format!(
-            "view {name}; side {:?}; squeeze {}{digest}",
-            images.side, images.squeeze
+            "view {name}; side {:?}; squeeze {}{of_tuples}{}",
+            images.side,
+            images.squeeze,
+            args.data.table.record()
         ),
+        table: layout,
         tuples,
         tried,
         trained,
         pretrained,
-        command: command(),
+        command: again.map_or_else(command, |again| again.command.clone()),
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
     if let Some(run) = work.finished() {
@@ -107,16 +122,11 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
                 out.display()
             )));
         }
-        at.env
-            .monitor
-            .note("the run is finished; nothing is left to do");
         return show(&run.metrics()?, args, at);
     }
     let photos = source.photos();
-    let thumbnails = match &photos {
-        Some(photos) => Some(Thumbnails::Photos(photos)),
-        None => pictures(view),
-    };
+    let photos = photos.as_ref().map(Thumbnails::Photos);
+    let thumbnails = photos.or_else(|| pictures(view));
     let (study, card) = job.run(&collection, view, work, thumbnails, None, &at.env)?;
     tell(&study.results, &card, out, at)?;
     if !at.common.quiet {
@@ -126,8 +136,118 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     gates(args, &study.results)
 }
 
+/// The tuples that were given, if any, and what tells their file from others.
+fn read_tuples(
+    given: Option<&Given>,
+    ids: Option<Vec<String>>,
+    collection: &Collection,
+    at: &Context,
+) -> Result<(Option<Tuples>, String), Failure> {
+    let (Some(given), Some(ids)) = (given, ids) else {
+        return Ok((None, String::new()));
+    };
+    let tuples = given.read(&ids, collection.ids(), at.env.monitor)?;
+    Ok((Some(tuples), format!("; {}", given.digest()?)))
+}
+
+/// The data as a fit needs them.
+struct Loaded {
+    collection: Collection,
+    layout: Option<Layout>,
+    trained: Option<Trained>,
+    pretrained: Option<Weights>,
+}
+
+fn load(source: &Source, recipe: &Recipe, at: &Context) -> Result<Loaded, Failure> {
+    let (collection, layout, trained, pretrained) = match recipe.encoder() {
+        Some(config) if source.is_images() => {
+            let weights = source.pretrained(config)?;
+            let (collection, trained) = source.load_trained(config, &at.env)?;
+            (collection, None, Some(trained), weights)
+        }
+        _ => {
+            let (collection, layout) = source.load_with_layout(&at.env)?;
+            (collection, layout, None, None)
+        }
+    };
+    Ok(Loaded {
+        collection,
+        layout,
+        trained,
+        pretrained,
+    })
+}
+
+/// Joins the labels that are added to those of the data; what tells the data from others then.
+fn digest(
+    source: &Source,
+    args: &Fit,
+    again: Option<&Again>,
+    collection: &mut Collection,
+    at: &Context,
+) -> Result<String, Failure> {
+    let digest = source.digest()?;
+    if args.add_labels.is_empty() {
+        return Ok(digest);
+    }
+    let own = again.map(|again| again.items.as_slice());
+    let joined = labels::join(collection, own, &args.add_labels, at.env.monitor)?;
+    if again.is_some_and(|again| again.data.split(';').next() != Some(digest.as_str())) {
+        at.env.monitor.warn(format!(
+            "{}: these data have changed since the run was made of them",
+            source.path().display()
+        ));
+    }
+    if joined.missing > 0 {
+        at.env.monitor.warn(format!(
+            "{} items of the run are not in its data and are left out; `likewise add` adds them \
+             again",
+            joined.missing
+        ));
+    }
+    if !at.common.quiet {
+        let said = format!(
+            "{} items are newly labeled, {} change",
+            joined.new, joined.changed
+        );
+        eprintln!("{}", plain::message(&said));
+    }
+    Ok(format!("{digest}; labels {}", labels::digest(collection)))
+}
+
+/// Says where there is nothing to go on with.
+fn tell_of_resume(args: &Fit, work: &Work, out: &Path, at: &Context) {
+    if !args.resume || work.resumes() || at.common.quiet {
+        return;
+    }
+    let what = match work.finished() {
+        Some(_) => "the run is finished, there is nothing to resume",
+        None => "there is no interrupted fit to resume; this one begins anew",
+    };
+    let said = format!("{}: {what}", out.display());
+    eprintln!("{}", plain::message(&said));
+}
+
 /// The recipe that is chosen by the labels at hand.
 const AUTO: &str = "auto";
+
+/// Whether the labels at hand choose the recipe.
+fn chooses(args: &Fit, at: &Context) -> Result<bool, Failure> {
+    let has_table = match &at.common.config {
+        Some(path) => config::read(path)?.contains_key("recipe"),
+        None => false,
+    };
+    let has_tuples = args.pairs.is_some() || args.triplets.is_some();
+    let own = has_table || args.epochs.is_some();
+    match args.recipe.as_deref() {
+        None => Ok(!own && !has_tuples),
+        Some(AUTO) if own || has_tuples => Err(Failure::usage(
+            "--recipe auto: recipes that are compared keep their own settings and learn from \
+             labels; name one of them to set epochs or a [recipe] table, or to give tuples",
+        )),
+        Some(name) => Ok(name == AUTO),
+    }
+}
 
 /// What `auto` chooses; `usual` where there is nothing to choose by.
 fn chosen(
@@ -138,12 +258,23 @@ fn chosen(
     protocol: &Protocol,
     at: &Context,
 ) -> Result<Choice, Failure> {
+    // Recipes are compared on a part of the items, and with no more neighbours than suit it.
+    if let Some(k) = args.k.filter(|k| !(1..collection.len()).contains(k)) {
+        let most = collection.len().saturating_sub(1);
+        let rule = format!("k = {k} must be from 1 to {most}, the number of other items");
+        return Err(Failure::usage(rule));
+    }
     let neighbors = |mut recipe: Recipe| -> Recipe {
-        if let (Some(k), true) = (args.k, recipe.pseudo_labels.on().is_some()) {
-            // It asks for neighbours, so that they can be set.
-            let _ = recipe.set_neighbors(k);
+        match args.k {
+            None => recipe.fitting(collection.len()),
+            Some(k) => {
+                if recipe.pseudo_labels.on().is_some() {
+                    // It asks for neighbours, so that they can be set.
+                    let _ = recipe.set_neighbors(k);
+                }
+                recipe
+            }
         }
-        recipe.fitting(collection.len())
     };
     let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
     let unseen = neighbors(Recipe::mixed_rca());
@@ -252,33 +383,29 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 }
 
 /// The recipe by name or file, with the choices of the config file's `[recipe]` table.
-fn recipe(args: &Fit, at: &Context) -> Result<Recipe, Failure> {
-    let path = Path::new(&args.recipe);
-    if args.recipe == AUTO {
-        let own = args.epochs.is_some()
-            || match &at.common.config {
-                Some(path) => config::read(path)?.contains_key("recipe"),
-                None => false,
-            };
-        if own {
-            return Err(Failure::usage(
-                "--recipe auto: recipes that are compared keep their own settings; name one of \
-                 them to set epochs or a [recipe] table",
-            ));
+/// Fails on a file that asks for more directions than there are `columns`.
+fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
+    let mut recipe = match &args.recipe {
+        // Where nothing can be chosen by.
+        _ if chooses(args, at)? => Recipe::mixed_lp_centred(),
+        None => Recipe::default(),
+        Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
+            let path = Path::new(name);
+            let recipe = Recipe::read(path)?;
+            let fits = recipe.check_rank(&config::read(path)?, columns);
+            fits.map_err(|e| e.within(path.display()))?;
+            recipe
         }
-    }
-    let mut recipe = if args.recipe == AUTO {
-        Recipe::default()
-    } else if path.extension().is_some_and(|e| e == "toml") {
-        Recipe::read(path)?
-    } else {
-        Recipe::named(&args.recipe)?
+        Some(name) => Recipe::named(name)?,
     };
     if let Some(path) = &at.common.config
         && let Some(toml::Value::Table(own)) = config::read(path)?.get("recipe")
     {
-        let broken = |e| Failure::usage(format!("{}: [recipe]: {e}", path.display()));
+        let place = format!("{}: [recipe]", path.display());
+        let broken = |e| Failure::usage(format!("{place}: {e}"));
         recipe = recipe.with(own.clone()).map_err(broken)?;
+        let fits = recipe.check_rank(own, columns);
+        fits.map_err(|e| e.within(&place))?;
     }
     if let Some(epochs) = args.epochs {
         recipe.set_epochs(epochs)?;

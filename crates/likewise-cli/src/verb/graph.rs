@@ -6,11 +6,11 @@ use likewise::graph::Report;
 use likewise::neighbor::Precision;
 use likewise_study::estimate::Estimate;
 use likewise_study::graph::{Built, DataShape, Searched};
-use likewise_study::run_folder::check_output;
+use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source::with_view;
 use serde::Serialize;
 
-use crate::args::Graph;
+use crate::args::{Graph, joined};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     args.flags.check()?;
     let inputs = [Some(args.data.path()), args.data.labels.as_deref()];
     check_output(args.out.as_deref(), &inputs)?;
+    check_ending(args.out.as_deref(), "graphs are written", "npz")?;
     output::beside(args.out.as_deref());
     let source = args.data.source()?;
     let settings = args.flags.settings(at.common.seed);
@@ -55,7 +56,8 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
         let built = settings.build(mapped.view(), at.env.monitor);
         built.map_err(|e| e.within(args.data.path().display()))?
     } else {
-        let view = args.data.view.as_deref();
+        let view = joined(&args.data.view);
+        let view = view.as_deref();
         let (collection, name) = with_view(source.load(&at.env)?, view, at.env.monitor)?;
         let x = collection.view(Some(&name))?.matrix.view();
         settings.build(x, at.env.monitor)?

@@ -1,7 +1,7 @@
 //! `likewise index`
 
 use likewise_study::estimate::Estimate;
-use likewise_study::run_folder::{RunFolder, check_output, write_index};
+use likewise_study::run_folder::{IndexFolder, RunFolder, check_output, rows_of, write_index};
 use likewise_study::source::{ReadAs, Source};
 
 use crate::args::Index;
@@ -16,15 +16,20 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     // Who writes elsewhere only reads here.
     let (run, _lock) = match (args.source.is_dir(), &args.out) {
         (false, _) => (None, None),
-        (true, Some(_)) => (Some(RunFolder::open(&args.source)?), None),
-        (true, None) => {
+        (true, out) if out.is_some() || args.dry_run => {
+            (Some(RunFolder::open(&args.source)?), None)
+        }
+        (true, _) => {
             let (run, lock) = RunFolder::hold(&args.source)?;
             (Some(run), Some(lock))
         }
     };
     let run = run.as_ref();
     if let Some(out) = &args.out {
-        check_output(Some(&out.join("index.json")), &[])?;
+        for name in ["index.json", "embeddings.npy", "items.parquet"] {
+            check_output(Some(&out.join(name)), &[Some(&args.source)])?;
+        }
+        IndexFolder::check(out)?;
         if RunFolder::is_meant(out) {
             return Err(Failure::usage(format!(
                 "{}: a run has its index in a folder of its own; name another folder",
@@ -36,30 +41,41 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
         Some(run) => run.file("embeddings.npy"),
         None => args.source.clone(),
     };
-    let shape = Source::open(&source, ReadAs::default())?.shape(&at.env)?;
+    let source = Source::open(&source, ReadAs::default())?;
+    let shape = source.shape(&at.env)?;
     let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
     let k = neighbors(args.k, shape.items)?;
     // The answers of the queries that recall is measured on.
     let needed = Estimate::new().resident(4.0 * n * d + 32.0 * 1000.0 * k as f64);
     let kind = args.kind.into();
-    needed.index(kind, n, d).check(at.env.max_memory)?;
-    let embeddings = match run {
-        Some(run) => run.embeddings()?,
-        None => likewise_io::read_matrix(&args.source, None)?,
+    let needed = needed.index(kind, n, d);
+    if args.dry_run {
+        return at.print(needed);
+    }
+    needed.check(at.env.max_memory)?;
+    let (seed, monitor) = (at.common.seed, at.env.monitor);
+    let card = match (run, &args.out) {
+        (Some(run), None) => {
+            let of_run = run.file("embeddings.npy");
+            let embeddings = run.embeddings()?;
+            let rows = (embeddings.view(), Some(of_run.as_path()));
+            write_index(&run.file("index"), rows, kind, k, seed, monitor)?
+        }
+        (Some(run), Some(out)) => {
+            let items = run.items()?;
+            let rows = run.embeddings()?;
+            IndexFolder::write(out, &items, rows.view(), kind, k, seed, monitor)?
+        }
+        (None, Some(out)) => {
+            let collection = source.load(&at.env)?;
+            let items = rows_of(&collection);
+            let x = collection.into_view(None)?.matrix;
+            IndexFolder::write(out, &items, x.view(), kind, k, seed, monitor)?
+        }
+        (None, None) => {
+            return Err(Failure::usage("name a folder for the index with --out"));
+        }
     };
-    let file = run.map(|run| run.file("embeddings.npy"));
-    let out = run.map(|run| run.file("index"));
-    let Some(out) = args.out.clone().or(out) else {
-        return Err(Failure::usage("name a folder for the index with --out"));
-    };
-    let card = write_index(
-        &out,
-        (embeddings.view(), file.as_deref()),
-        kind,
-        k,
-        at.common.seed,
-        at.env.monitor,
-    )?;
     if at.common.json {
         return output::json(&card);
     }

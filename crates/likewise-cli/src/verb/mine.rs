@@ -12,7 +12,7 @@ use likewise_study::mine::{From, Job, Kind, PER_ITEM};
 use likewise_study::run_folder::check_output;
 use serde::Serialize;
 
-use crate::args::{Mine, TupleKind};
+use crate::args::{Mine, TupleKind, joined};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -52,7 +52,11 @@ pub(crate) fn run(args: &Mine, at: &Context) -> Result<(), Failure> {
     estimate.check(at.env.max_memory)?;
     let start = Instant::now();
     let collection = source.load(&at.env)?;
-    let tuples = job.run(&collection, args.data.view.as_deref(), at.env.monitor)?;
+    let tuples = job.run(
+        &collection,
+        joined(&args.data.view).as_deref(),
+        at.env.monitor,
+    )?;
     if let Some(out) = &args.out {
         match &tuples {
             Tuples::Pairs(pairs) => write_pairs(out, pairs, collection.ids())?,

@@ -14,11 +14,11 @@ use likewise::propagate::{Ability, Given, Method, NegativeEdges, Propagate as _,
 use likewise::{Beliefs, Collection, Labels};
 use likewise_study::estimate::Estimate;
 use likewise_study::graph::{DataShape, Searched};
-use likewise_study::run_folder::check_output;
+use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source;
 use serde::Serialize;
 
-use crate::args::{Propagate, SymmetrizeName};
+use crate::args::{Propagate, SymmetrizeName, joined};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -188,6 +188,11 @@ fn check_files(args: &Propagate, method: &Method) -> Result<(), Failure> {
         check_output(out.as_deref(), &inputs)?;
         output::beside(out.as_deref());
     }
+    check_ending(
+        args.negatives.as_deref(),
+        "negative edges are written",
+        "npz",
+    )?;
     if args.out.is_some() && args.out == args.negatives {
         return Err(Failure::usage(
             "--out and --negatives name one file; give each its own",
@@ -248,7 +253,8 @@ impl Nodes {
         at: &Context,
     ) -> Result<Self, Failure> {
         let Some(path) = &args.graph else {
-            let view = args.data.view.as_deref();
+            let view = joined(&args.data.view);
+            let view = view.as_deref();
             let (collection, name) = source::with_view(collection, view, at.env.monitor)?;
             let x = collection.view(Some(&name))?.matrix.view();
             let mut flags = args.flags;
@@ -290,7 +296,7 @@ fn diagnose(
     at: &Context,
 ) -> Result<Diagnosis, Failure> {
     let mut diagnose = Diagnose::new().seed(at.common.seed);
-    if let Ok(view) = collection.view(args.data.view.as_deref())
+    if let Ok(view) = collection.view(joined(&args.data.view).as_deref())
         && view.present.is_none()
     {
         diagnose = diagnose.features(view.matrix.view());

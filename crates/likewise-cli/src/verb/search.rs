@@ -2,27 +2,55 @@
 
 use likewise_study::plain;
 use likewise_study::query::{self, Answer, Query};
-use likewise_study::run_folder::RunFolder;
+use likewise_study::run_folder::{IndexFolder, RunFolder};
 use likewise_study::source::Source;
 use likewise_study::table::aligned;
 
-use crate::args::Search;
+use crate::args::{Search, read_as};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
     let query = match (&args.id, &args.query) {
-        (Some(id), _) => Query::Id(id.clone()),
+        (Some(id), _) => {
+            let view = (!args.view.is_empty()).then_some("--view");
+            if let Some(flag) = view.or(args.images.first()) {
+                return Err(Failure::usage(format!(
+                    "{flag} has no effect with --id: the item of the run is embedded already; \
+                     leave it out, or ask with --query FILE"
+                )));
+            }
+            args.table.options().check_none("an id")?;
+            Query::Id(id.clone())
+        }
         (None, Some(path)) => {
-            let read = args.images.read_as(None, args.view.as_deref());
-            Query::Data(Source::open(path, read)?)
+            let read = read_as(None, &args.view, &args.table, &args.images);
+            Query::Data(Box::new(Source::open(path, read)?))
         }
         (None, None) => return Err(Failure::usage("ask with --query FILE or --id ID")),
     };
+    if IndexFolder::is_one(&args.run) {
+        let index = IndexFolder::open(&args.run)?;
+        if args.dry_run {
+            return at.print(query::estimate_of_index(&index, &query, args.k, &at.env)?);
+        }
+        let answers = query::search_index(&index, &query, args.k, args.exact, &at.env)?;
+        return tell(&answers, at);
+    }
+    if args.dry_run {
+        let estimate = RunFolder::read_by(&args.run, |run| {
+            query::estimate_of_search(run, &query, args.k, &at.env)
+        })?;
+        return at.print(estimate);
+    }
     let answers = RunFolder::read_by(&args.run, |run| {
         query::search(run, &query, args.k, args.exact, &at.env)
     })?;
+    tell(&answers, at)
+}
+
+fn tell(answers: &[Answer], at: &Context) -> Result<(), Failure> {
     if at.common.json {
         return output::json(&answers);
     }

@@ -22,7 +22,7 @@ fn scene() -> tempfile::TempDir {
 #[test]
 fn a_gate_decides_although_nobody_reads_the_output() {
     let folder = scene();
-    for (gate, code) in [("recall@1=1.1", 3), ("recall@1=0", 0)] {
+    for (gate, code) in [("recall@1=1", 3), ("recall@1=0", 0)] {
         let arguments = [
             "eval", "x.npy", "--labels", "l.csv", "--no-nmi", "--gate", gate,
         ];
@@ -66,4 +66,21 @@ fn gates_without_an_answer_are_refused_before_any_work() {
         );
     }
     assert!(!folder.path().join("run").exists());
+}
+
+#[test]
+fn a_missed_gate_has_its_own_exit_code() {
+    let folder = scene();
+    let fit = [
+        "fit", "x.npy", "--labels", "l.csv", "-k", "4", "--epochs", "1", "-o", "run",
+    ];
+    for arguments in [
+        &[&fit[..], &["--gate", "map=1"]].concat()[..],
+        &["eval", "run", "--gate", "map=1"],
+    ] {
+        let output = command(folder.path(), arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("map is 0."), "{said}");
+    }
 }

@@ -289,3 +289,15 @@ fn what_cannot_be_is_refused() {
         );
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn links_to_nothing_are_named() {
+    let scene = scene();
+    let link = scene.path().join("photos/red/lost.png");
+    std::os::unix::fs::symlink("no/such.png", link).unwrap();
+    let (code, said) = said(scene.path(), &["doctor", "photos"]);
+    assert_eq!(code, Some(0), "{said}");
+    let what = "1 links to files that are not there (first: \"red/lost.png\")";
+    assert!(said.contains(what), "{said}");
+}

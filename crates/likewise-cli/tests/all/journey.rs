@@ -610,9 +610,12 @@ fn help_completions_man_and_explanations_exist() {
     for verb in [
         "demo",
         "doctor",
+        "duplicates",
+        "suspects",
         "graph",
         "propagate",
         "fit",
+        "add",
         "embed",
         "index",
         "search",

@@ -1,6 +1,7 @@
 //! The program as its users run it.
 
 mod bad_input;
+mod daily;
 mod gates;
 mod images;
 mod journey;
@@ -9,3 +10,6 @@ mod pages;
 mod program;
 mod reproduce;
 mod run_folder;
+mod settings;
+mod tables;
+mod views;

@@ -2,7 +2,8 @@
 
 use likewise::Monitor;
 
-use super::{Table, borrowed, not_utf8};
+use super::dialect::Dialect;
+use super::lines::{Table, borrowed, word};
 use crate::Result;
 use crate::input::Input;
 use crate::number::Progress;
@@ -19,16 +20,13 @@ pub(crate) fn read_rows(
     choose: impl FnOnce(&[&str]) -> Result<Vec<usize>>,
     mut each: impl FnMut(u64, &[&str]) -> Result<()>,
 ) -> Result<()> {
-    let mut table = Table::open(input.stream(), delimiter)?;
+    let dialect = Dialect::of(&input, delimiter, None)?;
+    let mut table = Table::open(&input, dialect)?;
     let chosen = choose(&borrowed(&table.names))?;
     let mut progress = Progress::new(monitor);
     let (mut seen, mut reported) = (0, 0);
     table.each(|record, line| {
-        let text = |&column: &usize| {
-            let field = record.get(column).unwrap_or_default();
-            let text = std::str::from_utf8(field).map_err(|_| not_utf8(line))?;
-            Ok(text.trim())
-        };
+        let text = |&column: &usize| word(record.get(column).unwrap_or_default(), line);
         each(line, &chosen.iter().map(text).collect::<Result<Vec<_>>>()?)?;
         seen = record.position().map_or(seen, csv::Position::byte);
         if seen - reported > REPORT {

@@ -19,6 +19,17 @@ use crate::{Error, Result};
 /// Records decoded at once.
 const BATCH: usize = 4096;
 
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    Text,
+    /// Truth values.
+    Flags,
+    Numbers {
+        unsigned: bool,
+    },
+}
+
 /// A column that can be read.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
@@ -26,9 +37,7 @@ pub(super) struct Leaf {
     pub(super) name: String,
     /// What its name says, among the columns of the table.
     pub(super) role: Role,
-    /// Text, as opposed to numbers.
-    pub(super) text: bool,
-    unsigned: bool,
+    pub(super) holds: Holds,
     /// A vector per item, as opposed to one value.
     pub(super) list: bool,
     /// Definition levels: of a value, and of an element that may be null.
@@ -37,6 +46,14 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
+    pub(super) fn is_text(&self) -> bool {
+        self.holds == Holds::Text
+    }
+
+    fn is_unsigned(&self) -> bool {
+        self.holds == Holds::Numbers { unsigned: true }
+    }
+
     pub(super) fn of(column: &ColumnDescriptor, index: usize, root: &Type) -> Option<Self> {
         use ConvertedType as C;
         let logical = column.logical_type_ref();
@@ -65,8 +82,11 @@ impl Leaf {
             index,
             name: root.name().to_owned(),
             role: Role::Feature,
-            text,
-            unsigned,
+            holds: match column.physical_type() {
+                Physical::BOOLEAN => Holds::Flags,
+                _ if text => Holds::Text,
+                _ => Holds::Numbers { unsigned },
+            },
             list,
             value: column.max_def_level(),
             element: column.repeated_ancestor_def_level(),
@@ -155,11 +175,11 @@ pub(super) fn numbers(
     let (n, each, read) = (records, &mut each, &*column.read);
     guarded(|| match column.reader {
         C::BoolColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(f32::from(u8::from(v))), each),
-        C::Int32ColumnReader(r) if leaf.unsigned => {
+        C::Int32ColumnReader(r) if leaf.is_unsigned() => {
             visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
         C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
-        C::Int64ColumnReader(r) if leaf.unsigned => {
+        C::Int64ColumnReader(r) if leaf.is_unsigned() => {
             visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
         C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
@@ -184,7 +204,7 @@ pub(super) fn words(
     let (n, each, read) = (records, &mut each, &*column.read);
     guarded(|| match column.reader {
         C::BoolColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(u8::from(v).to_string()), each),
-        C::Int32ColumnReader(r) if leaf.unsigned => visit(
+        C::Int32ColumnReader(r) if leaf.is_unsigned() => visit(
             (r, read),
             leaf,
             n,
@@ -192,7 +212,7 @@ pub(super) fn words(
             each,
         ),
         C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
-        C::Int64ColumnReader(r) if leaf.unsigned => visit(
+        C::Int64ColumnReader(r) if leaf.is_unsigned() => visit(
             (r, read),
             leaf,
             n,

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
+use ndarray::{Array2, Axis};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type as stored;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -24,11 +25,17 @@ pub(crate) enum Column {
     Int(Vec<i32>),
     /// Yes or no.
     Bool(Vec<bool>),
+    /// One vector of 32-bit floats each.
+    Vectors(Array2<f32>),
 }
+
+/// Numbers of vectors that are written at once.
+const BLOCK: usize = 1 << 20;
 
 impl Column {
     fn schema(&self, name: &str) -> Result<Type> {
         let (physical, repetition) = match self {
+            Column::Vectors(_) => return vectors(name),
             Column::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL),
             Column::Float(_) => (Physical::FLOAT, Repetition::OPTIONAL),
             Column::Double(_) => (Physical::DOUBLE, Repetition::REQUIRED),
@@ -41,6 +48,22 @@ impl Column {
             .with_logical_type(text.then_some(LogicalType::String))
             .build()?)
     }
+}
+
+/// A list that is always there, of numbers that are.
+fn vectors(name: &str) -> Result<Type> {
+    let element = Type::primitive_type_builder("element", Physical::FLOAT)
+        .with_repetition(Repetition::REQUIRED)
+        .build()?;
+    let list = Type::group_type_builder("list")
+        .with_repetition(Repetition::REPEATED)
+        .with_fields(vec![Arc::new(element)])
+        .build()?;
+    Ok(Type::group_type_builder(name)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(Some(LogicalType::List))
+        .with_fields(vec![Arc::new(list)])
+        .build()?)
 }
 
 /// Definition levels (1 = there is a value) and values of a column with gaps.
@@ -87,6 +110,21 @@ pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) ->
             Column::Int(values) => {
                 out.typed::<stored::Int32Type>()
                     .write_batch(values, None, None)?;
+            }
+            Column::Vectors(rows) => {
+                let block = (BLOCK / rows.ncols().max(1)).max(1);
+                for part in rows.axis_chunks_iter(Axis(0), block) {
+                    let values: Vec<f32> = part.iter().copied().collect();
+                    let there = vec![1; values.len()];
+                    // 0 begins a vector, 1 goes on with it.
+                    let goes_on = (0..values.len()).map(|i| i16::from(i % rows.ncols() > 0));
+                    let goes_on: Vec<i16> = goes_on.collect();
+                    out.typed::<stored::FloatType>().write_batch(
+                        &values,
+                        Some(&there),
+                        Some(&goes_on),
+                    )?;
+                }
             }
             Column::Bool(values) => {
                 out.typed::<stored::BoolType>()

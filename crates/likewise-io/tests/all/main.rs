@@ -6,3 +6,4 @@ mod golden;
 mod real;
 #[cfg(unix)]
 mod special;
+mod tables;

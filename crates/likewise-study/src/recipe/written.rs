@@ -7,7 +7,7 @@ use likewise::propagate::Method;
 use likewise_nn::net::EmbeddingConfig;
 
 use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
 const MOST_TEXT: u64 = 16 << 20;
@@ -26,12 +26,13 @@ impl Recipe {
     /// loss = { name = "contextual" }
     /// ```
     ///
-    /// Fails on a file that cannot be read, and on unknown or wrong fields.
+    /// Fails on a file that cannot be read, and on unknown or wrong fields
+    /// ([`ErrorKind::Parameter`]).
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = likewise_io::read_text(path, MOST_TEXT)
             .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")).placed())?;
-        let mut recipe = Self::from_toml(&text).map_err(|e| e.within(shown))?;
+        let mut recipe = Self::from_toml(&text).map_err(|e| of_settings(e).within(shown))?;
         // What differs from a preset must not go by its name in a report.
         if let (false, Some(stem)) = (named(&text), path.file_stem()) {
             recipe.name = stem.to_string_lossy().into_owned();
@@ -173,6 +174,20 @@ impl Recipe {
         }
     }
 
+    /// Fails where `fields`, which were merged into this recipe, ask for more directions of the start than
+    /// the data have `columns`. A recipe that is written down whole says the usual number of them.
+    pub fn check_rank(&self, fields: &toml::Table, columns: usize) -> Result<()> {
+        let rank = self.start.rank;
+        if rank <= columns || !holds(fields, "start.rank") || is_whole(fields, &self.as_table()?) {
+            return Ok(());
+        }
+        let rule = format!(
+            "must be at most {columns}, the number of columns of the features; leave it out to keep \
+             them all"
+        );
+        Err(Error::parameter("start.rank", rank, &rule))
+    }
+
     /// The first of these fields that changes nothing, and why.
     fn idle_among(&self, fields: &toml::Table) -> Option<(&'static str, &'static str)> {
         let mut idle = self.idle_settings().into_iter();
@@ -198,6 +213,18 @@ fn is_whole(table: &toml::Table, recipe: &toml::Table) -> bool {
             (Some(toml::Value::Table(said)), toml::Value::Table(all)) => is_whole(said, all),
             (said, _) => said.is_some(),
         })
+}
+
+/// What is wrong in a recipe is wrong in the settings, whatever found it.
+fn of_settings(e: Error) -> Error {
+    if e.kind() != ErrorKind::Data {
+        return e;
+    }
+    let same = Error::new(ErrorKind::Parameter, e.to_string());
+    match e.what_to_do() {
+        Some(hint) => same.hint(hint),
+        None => same,
+    }
 }
 
 fn wrong<E: std::fmt::Display>(e: &E) -> Error {

@@ -170,41 +170,68 @@ pub(super) fn bars(title: &str, bars: &[Bar], diagonal: bool) -> Result<Markup> 
     })
 }
 
-/// Points of a plane, both directions on one scale, each with the sign of its class.
-pub(super) fn map(title: &str, points: &[([f32; 2], usize)]) -> Result<Markup> {
+/// A point of a map.
+pub(super) struct Point {
+    /// Where it lies.
+    pub(super) at: [f32; 2],
+    /// Whose sign it has.
+    pub(super) class: usize,
+    /// How strong it is drawn, 0 to 1.
+    pub(super) sure: f32,
+    /// Whether a ring stands around it.
+    pub(super) ringed: bool,
+    /// What is said where the pointer rests on it.
+    pub(super) title: String,
+}
+
+/// Points of a plane, both directions on one scale, each with the sign of its class. Ringed
+/// ones lie above the others.
+pub(super) fn map(title: &str, points: &[Point]) -> Markup {
     let [x, y] = [0, 1].map(|axis| {
-        let along = points.iter().map(|(at, _)| f64::from(at[axis]));
+        let along = points.iter().map(|point| f64::from(point.at[axis]));
         along.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
         })
     });
     let reach = (x.1 - x.0).max(y.1 - y.0).max(1e-9) * 0.52;
-    let around = |(low, high): (f64, f64)| {
+    let edge = f64::from(EDGE);
+    let place = |v: f32, (low, high): (f64, f64)| {
         let middle = f64::midpoint(low, high);
-        middle - reach..middle + reach
+        (f64::from(v) - middle) / (2.0 * reach) * edge + edge / 2.0
     };
-    svg(title, (EDGE, EDGE), |area| {
-        let mut chart = ChartBuilder::on(area).build_cartesian_2d(around(x), around(y))?;
-        for &([x, y], class) in points {
-            let at = (f64::from(x), f64::from(y));
-            let style = COLOURS[class % COLOURS.len()].mix(0.8).filled();
-            match shape(class) {
-                0 => chart.draw_series([Circle::new(at, 6, style)])?,
-                1 => chart.draw_series([TriangleMarker::new(at, 8, style)])?,
-                _ => {
-                    let square = Rectangle::new([(-5, -5), (6, 6)], style);
-                    chart.draw_series([EmptyElement::at(at) + square])?
+    let (ringed, plain): (Vec<&Point>, Vec<&Point>) = points.iter().partition(|p| p.ringed);
+    html! {
+        svg.chart viewBox={ "0 0 " (EDGE) " " (EDGE) } role="img" aria-label=(title) {
+            @for point in plain.into_iter().chain(ringed) {
+                @let (cx, cy) = (place(point.at[0], x), edge - place(point.at[1], y));
+                @let fill = colour(point.class);
+                @let opacity = format!("{:.2}", 0.25 + 0.55 * point.sure.clamp(0.0, 1.0));
+                g {
+                    title { (point.title) }
+                    @if point.ringed {
+                        circle.ring cx={ (format!("{cx:.0}")) } cy={ (format!("{cy:.0}")) } r="12" {}
+                    }
+                    @match shape(point.class) {
+                        0 => { circle cx=(format!("{cx:.0}")) cy=(format!("{cy:.0}")) r="6" fill=(fill) opacity=(opacity) {} }
+                        1 => {
+                            polygon points=(format!("{cx:.0},{:.0} {:.0},{:.0} {:.0},{:.0}", cy - 7.0, cx + 7.0, cy + 5.0, cx - 7.0, cy + 5.0)) fill=(fill) opacity=(opacity) {}
+                        }
+                        _ => { rect x=(format!("{:.0}", cx - 5.0)) y=(format!("{:.0}", cy - 5.0)) width="11" height="11" fill=(fill) opacity=(opacity) {} }
+                    }
                 }
-            };
+            }
         }
-        Ok(())
-    })
+    }
+}
+
+fn colour(class: usize) -> String {
+    let RGBColor(r, g, b) = COLOURS[class % COLOURS.len()];
+    format!("#{r:02X}{g:02X}{b:02X}")
 }
 
 /// The sign of a class, for the legend of a map.
 pub(super) fn sign(class: usize) -> Markup {
-    let RGBColor(r, g, b) = COLOURS[class % COLOURS.len()];
-    let colour = format!("#{r:02X}{g:02X}{b:02X}");
+    let colour = colour(class);
     html! {
         svg.sign viewBox="0 0 12 12" aria-hidden="true" {
             @match shape(class) {
@@ -306,13 +333,24 @@ mod tests {
 
     #[test]
     fn every_point_is_drawn_and_signs_differ() {
-        let points: Vec<([f32; 2], usize)> = (0..40).map(|i| ([i as f32, 1.0], i)).collect();
-        let svg = map("x", &points).unwrap().into_string();
+        let point = |i: usize| Point {
+            at: [i as f32, 1.0],
+            class: i,
+            sure: 1.0,
+            ringed: i == 3,
+            title: format!("<{i}>"),
+        };
+        let points: Vec<Point> = (0..40).map(point).collect();
+        let svg = map("x", &points).into_string();
         let count = |tag: &str| svg.matches(tag).count();
-        assert_eq!(count("<circle") + count("<polygon") + count("<rect"), 40);
+        assert_eq!(count("<circle") + count("<polygon") + count("<rect"), 41);
+        assert_eq!(
+            (count("<circle class=\"ring\""), count("<title>&lt;")),
+            (1, 40)
+        );
         let signs: std::collections::BTreeSet<String> =
             (0..SIGNS).map(|class| sign(class).into_string()).collect();
         assert_eq!(signs.len(), SIGNS);
-        assert!(map("x", &[([0.0, 0.0], 0)]).is_ok());
+        assert!(!map("x", &[point(0)]).into_string().contains("NaN"));
     }
 }

@@ -148,6 +148,12 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
         Ordering::Less => format!("worse in the embedding: {learned} right instead of {raw}"),
         Ordering::Equal => format!("no change: {learned} right in both"),
     };
+    // Who has two others of its class cannot have more than two right answers.
+    let others = ground
+        .gallery
+        .iter()
+        .filter(|&&item| item != asked.query && ground.same_class(asked.query, item));
+    let possible = others.take(ANSWERS).count();
     let spaces = [
         (Row::Raw.title(), &asked.raw, raw),
         (ground.results.recipe.as_str(), &asked.learned, learned),
@@ -160,7 +166,7 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
             tiles.push(tile(ground, pictures, item, right)?);
         }
         rows.push(html! {
-            h4 { (title) " " span.count { (right) " of " (items.len()) " right" } }
+            h4 { (title) " " span.count { (right) " of " (possible) " possible" } }
             ul.tiles { @for tile in &tiles { (tile) } }
         });
     }
@@ -179,7 +185,7 @@ fn card(ground: &Ground, pictures: Option<&Pictures>, asked: &Asked) -> Result<M
 }
 
 /// An item: its picture or id, a frame, a sign and its class.
-fn tile(
+pub(super) fn tile(
     ground: &Ground,
     pictures: Option<&Pictures>,
     item: usize,
@@ -208,7 +214,7 @@ fn tile(
 }
 
 /// The end of a long id: paths differ there.
-fn tail(id: &str) -> String {
+pub(super) fn tail(id: &str) -> String {
     let length = id.chars().count();
     if length <= ID_LENGTH {
         return id.to_owned();

@@ -15,6 +15,8 @@ pub(super) struct Ground<'a> {
     pub(super) labels: &'a Labels,
     /// Whose class is only believed; empty where nobody's is.
     pub(super) believed: Vec<bool>,
+    /// The highest confidence of those.
+    pub(super) surest: f32,
     pub(super) features: ArrayView2<'a, f32>,
     /// Items of known class that ask, that are searched, and both together, ascending.
     pub(super) queries: Vec<usize>,
@@ -35,6 +37,25 @@ impl Ground<'_> {
 
     pub(super) fn is_believed(&self, item: usize) -> bool {
         self.believed.get(item).is_some_and(|believed| *believed)
+    }
+
+    /// How sure the class of an item is that was only believed, 0 to 1 of the surest.
+    pub(super) fn sure(&self, item: usize) -> Option<f32> {
+        if !self.is_believed(item) {
+            return None;
+        }
+        let confidence = self.study.beliefs.confidence.get(item)?;
+        (self.surest > 0.0).then(|| confidence / self.surest)
+    }
+
+    /// An item in words: its id, its class, and whether that is only believed.
+    pub(super) fn told(&self, item: usize) -> String {
+        let (id, class) = (&self.collection.ids()[item], self.class_name(item));
+        match (class, self.is_believed(item)) {
+            ("", _) => id.clone(),
+            (class, true) => format!("{id} · {class}? (believed)"),
+            (class, false) => format!("{id} · {class}"),
+        }
     }
 
     pub(super) fn class_name(&self, item: usize) -> &str {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use ndarray::{Array2, ArrayView2};
 use rand::seq::SliceRandom;
 
-use super::chart::{self, SIGNS};
+use super::chart::{self, Point, SIGNS};
 use super::ground::{Ground, percent};
 use crate::Result;
 
@@ -37,27 +37,35 @@ pub(super) fn maps(ground: &Ground) -> Result<Markup> {
                 ". None is labeled. "
             } @else {
                 ". The signs are those of the labels and, for items without one, of the class \
-                that spread to them; the embedding has learned from both. "
+                that spread to them, paler where that is less sure; labeled items have a ring. The \
+                embedding has learned from both. "
             }
-            "Classes that lie apart here are apart; classes that \
+            "Rest the pointer on a point to see what it is. Classes that lie apart here are apart; classes that \
             overlap may still be apart in the directions that a map leaves out."
         }
         div.charts {
-            (map("Raw features", ground.features, &items, ground.labels)?)
-            (map("Embedding", ground.embeddings(), &items, ground.labels)?)
+            (map("Raw features", ground.features, &items, ground)?)
+            (map("Embedding", ground.embeddings(), &items, ground)?)
         }
         (legend(&items, ground.labels))
     })
 }
 
-fn map(title: &str, rows: ArrayView2<f32>, items: &[usize], labels: &Labels) -> Result<Markup> {
+fn map(title: &str, rows: ArrayView2<f32>, items: &[usize], ground: &Ground) -> Result<Markup> {
     let (plane, share) = plane(matrix::select_rows(rows, items))?;
-    let class = |item: usize| labels[item].class().map_or(0, |c| c as usize);
-    let points: Vec<([f32; 2], usize)> = plane
+    let class = |item: usize| ground.labels[item].class().map_or(0, |c| c as usize);
+    let points: Vec<Point> = plane
         .into_iter()
-        .zip(items.iter().map(|&i| class(i)))
+        .zip(items)
+        .map(|(at, &item)| Point {
+            at,
+            class: class(item),
+            sure: ground.sure(item).unwrap_or(1.0),
+            ringed: !ground.believed.is_empty() && !ground.is_believed(item),
+            title: ground.told(item),
+        })
         .collect();
-    let svg = chart::map(&format!("{title}: map of the tested items"), &points)?;
+    let svg = chart::map(&format!("{title}: map of the items"), &points);
     Ok(html! {
         figure.panel {
             figcaption { b { (title) } " " (percent(share)) " of the variance" }

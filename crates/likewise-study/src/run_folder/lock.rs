@@ -21,7 +21,13 @@ impl Lock {
     /// Fails at once where another process holds the folder.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
         let path = folder.join(NAME);
-        let cannot = |e: std::io::Error| failed(format!("{}: {e}", path.display()));
+        let cannot = |e: std::io::Error| {
+            failed(
+                likewise_io::Error::from(e)
+                    .within(path.display())
+                    .to_string(),
+            )
+        };
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use likewise_io::Layout;
 use serde::{Deserialize, Serialize};
 
 use super::parts::Parts;
@@ -22,6 +23,9 @@ pub struct Config {
     pub view: String,
     /// Columns of that view.
     pub dimensions: usize,
+    /// How the columns of the table became features, where the data were one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Layout>,
     /// The recipe.
     pub recipe: Recipe,
     /// The protocol.
@@ -43,6 +47,9 @@ pub struct Record {
     pub data_sha256: String,
     /// Items of the run.
     pub items: usize,
+    /// How many of them, the last ones, were added since it was fitted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub added: usize,
     /// Seconds by step: reading, the study, writing.
     pub seconds: BTreeMap<String, f64>,
     /// The same time by stage of the work.
@@ -58,6 +65,11 @@ pub struct Record {
     /// What tells the files of this run from those of another.
     #[serde(default)]
     pub parts: Parts,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "for serde")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// What tells the data of a run from others.

@@ -55,7 +55,6 @@ impl Work {
     /// another process works in it; nothing is touched then.
     pub fn begin(path: &Path, rights: Rights) -> Result<Self> {
         let shown = path.display();
-        let cannot = |e: std::io::Error| failed(format!("{shown}: {e}"));
         let made = !path.exists();
         if !made {
             check(path)?;
@@ -89,16 +88,21 @@ impl Work {
         }
         work.over = false;
         work.resumes = kept && rights.resume;
-        if !work.resumes {
-            remove(&work.root.join(UNFINISHED))?;
-            remove(&work.checkpoints())?;
-        }
-        let made = std::fs::create_dir_all(work.checkpoints())
-            .and_then(|()| std::fs::create_dir_all(work.root.join(UNFINISHED)));
-        made.map_err(cannot)?;
+        work.make_places()?;
         sweep(&work.root.join(UNFINISHED));
         sweep(&work.root.join(UNFINISHED).join("index"));
         Ok(work)
+    }
+
+    fn make_places(&self) -> Result<()> {
+        let made = std::fs::create_dir_all(self.checkpoints())
+            .and_then(|()| std::fs::create_dir_all(self.root.join(UNFINISHED)));
+        made.map_err(|e| cannot(&self.root, e))
+    }
+
+    /// Whether there is an interrupted fit to go on with.
+    pub fn resumes(&self) -> bool {
+        self.resumes
     }
 
     /// The finished run that stands in the folder where there is nothing to go on with.
@@ -106,7 +110,8 @@ impl Work {
         self.finished.as_ref()
     }
 
-    /// Notes what the run will be of: its settings, and what tells its data from others.
+    /// Notes what the run will be of: its settings, and what tells its data from others. An
+    /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///
     /// Fails where the fit that is gone on with was of something else.
     pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
@@ -116,6 +121,11 @@ impl Work {
                 self.root.display()
             );
             return Err(usage(message).hint(Hint::SameOrOverwrite));
+        }
+        if !self.resumes {
+            remove(&self.root.join(UNFINISHED))?;
+            remove(&self.checkpoints())?;
+            self.make_places()?;
         }
         self.write_json(ORIGIN, origin)?;
         self.write_json(CONFIG, config)
@@ -157,9 +167,8 @@ impl Work {
 
     /// Puts the new run, all of whose files are written, in the place of the old one.
     pub fn finish(mut self) -> Result<()> {
-        let cannot = |e: std::io::Error| failed(format!("{}: {e}", self.root.display()));
         // Without any, those of an older run go.
-        std::fs::create_dir_all(self.events()).map_err(cannot)?;
+        std::fs::create_dir_all(self.events()).map_err(|e| cannot(&self.root, e))?;
         // Whatever happens from here on, nothing that was made is taken away.
         self.over = true;
         let unfinished = self.root.join(UNFINISHED);
@@ -213,6 +222,15 @@ impl Drop for Work {
     }
 }
 
+/// What the system refused at a path, and what to do about it.
+fn cannot(path: &Path, e: std::io::Error) -> crate::Error {
+    failed(
+        likewise_io::Error::from(e)
+            .within(path.display())
+            .to_string(),
+    )
+}
+
 /// Refuses a folder that holds anything but a run of ours or parts of one. Files of others
 /// beside a run are left alone.
 fn check(path: &Path) -> Result<()> {
@@ -226,7 +244,7 @@ fn check(path: &Path) -> Result<()> {
         return Ok(());
     }
     let entries = std::fs::read_dir(path);
-    let entries = entries.map_err(|e| failed(format!("{shown}: {e}")))?;
+    let entries = entries.map_err(|e| cannot(path, e))?;
     let own = [UNFINISHED, CHECKPOINTS, lock::NAME];
     for entry in entries.flatten() {
         let name = entry.file_name();

@@ -16,7 +16,7 @@ use crate::recipe::{Keep, Learner};
 use crate::{Error, ErrorKind, Result};
 
 /// Most columns of features for which a matrix of `columns x columns` is kept.
-const MOST_COLUMNS: usize = 4096;
+pub(super) const MOST_COLUMNS: usize = 4096;
 
 /// A model and how it was chosen.
 pub(super) struct Chosen {

@@ -8,6 +8,7 @@ use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::kmeans::KMeans;
 use likewise::eval::summary::{Difference, Summary};
 use likewise::{Beliefs, Label, Labels, Monitor, Part, matrix, seed};
+use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
@@ -161,6 +162,11 @@ impl Ground<'_> {
             add(Row::Raw, ask(raw.view(), kept)?);
         }
         drop(raw);
+        let centred = self.centred().rows(&self.tested);
+        for kept in &rounds {
+            add(Row::Centred, ask(centred.view(), kept)?);
+        }
+        drop(centred);
         let whitened = self.whitened_rows()?;
         for kept in &rounds {
             add(Row::Whitened, ask(whitened.view(), kept)?);
@@ -209,20 +215,22 @@ impl Ground<'_> {
         )
     }
 
-    /// What stands in place of a model that did harm: the better of the starts without labels.
+    /// What stands in place of a model that did harm: the best of the starts without labels.
     fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
+        let best = rows.best_start();
+        let plain = || -> Result<Model> { Ok(self.basis(self.plain_start()?)?.model().into()) };
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
             Some(raw)
-                if rows.best_start() == Some(Row::Raw)
-                    && self.recipe.start.reading().keeps_directions() =>
+                if best == Some(Row::Raw) && self.recipe.start.reading().keeps_directions() =>
             {
                 (raw, Delivered::RawFeatures)
             }
-            _ => {
-                let start = self.basis(self.plain_start()?)?;
-                (start.model().into(), Delivered::Start)
+            _ if best == Some(Row::Centred) => {
+                let centred = self.centred().model();
+                (centred.map_or_else(plain, Ok)?, Delivered::Start)
             }
+            _ => (plain()?, Delivered::Start),
         };
         Ok((self.kept_as(model, kept.beliefs, drawn)?, delivered))
     }

@@ -28,6 +28,8 @@ pub(super) struct Whiten {
     pub(super) standardize: bool,
     /// How features are read before.
     pub(super) reading: Reading,
+    /// Share of the mean that is taken off.
+    pub(super) center: f64,
 }
 
 /// What all draws of a study share.

@@ -138,10 +138,11 @@ impl Rows {
         }
     }
 
-    /// The better of the two starts without labels.
+    /// The best of the starts without labels.
     pub(super) fn best_start(&self) -> Option<Row> {
-        let starts = [Row::Raw, Row::Whitened].into_iter();
-        let valued = starts.filter_map(|row| Some((row, self.value(row)?)));
+        let valued = Row::STARTS
+            .into_iter()
+            .filter_map(|row| Some((row, self.value(row)?)));
         let best = valued.reduce(|best, next| if next.1 > best.1 { next } else { best });
         best.map(|(row, _)| row)
     }

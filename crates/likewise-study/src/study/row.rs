@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Row {
     /// What all labels of the training part give: what labels are worth.
     AllLabels,
+    /// The directions of the features, less most of their mean, without any label.
+    Centred,
     /// The same learner on the known labels alone.
     LabelsOnly,
     /// The features as they are.
@@ -22,12 +24,15 @@ pub enum Row {
 
 impl Row {
     /// The rows above the recipe in a table.
-    pub const BEFORE: [Self; 3] = [Self::Raw, Self::Whitened, Self::LabelsOnly];
+    pub const BEFORE: [Self; 4] = [Self::Raw, Self::Centred, Self::Whitened, Self::LabelsOnly];
+    /// The starts without labels: the best of them is what all claims are made against.
+    pub const STARTS: [Self; 3] = [Self::Raw, Self::Centred, Self::Whitened];
 
     /// How it is called in tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::AllLabels => "all labels (oracle)",
+            Self::Centred => "centred, no labels",
             Self::LabelsOnly => "labels only",
             Self::Raw => "raw features",
             Self::Recipe => "recipe",

@@ -78,6 +78,9 @@ impl<'p> Plan<'p> {
         let mut rows: BTreeMap<Row, Vec<Run>> = BTreeMap::new();
         let raw = matrix::l2_normalize(ground.tested.clone());
         rows.insert(Row::Raw, vec![self.ask(&ground, raw.view(), monitor)?]);
+        let centred = ground.centred().rows(&ground.tested);
+        let centred = self.ask(&ground, centred.view(), monitor)?;
+        rows.insert(Row::Centred, vec![centred]);
         rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
         let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);

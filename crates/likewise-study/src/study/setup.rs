@@ -1,6 +1,7 @@
 //! What the trainings of a draw start from: features, their whitening and the graph on it.
 
 use likewise::learn::Start;
+use likewise::linear::Affine;
 use likewise::linear::whitening::Spectrum;
 use likewise::matrix::Reading;
 use likewise::{Graph, Labels, Monitor, matrix};
@@ -91,32 +92,48 @@ impl Ground<'_> {
             eps: recipe.start.shrinkage.unwrap_or(PLAIN_SHRINKAGE),
             standardize: false,
             reading: recipe.start.reading(),
+            center: recipe.start.center,
         };
         let [_, standardized] = (self.analysed(plain.reading))
             .ok_or_else(|| Error::data("no directions of these features"))?;
         // The scale of a column is one over its standard deviation; constant ones have 1.
-        let variances = (standardized.scale.iter()).map(|s| {
+        let variances = standardized.scale.iter().map(|s| {
             if (s - 1.0).abs() < f64::EPSILON {
                 0.0
             } else {
                 s.powi(-2)
             }
         });
-        let (sum, most) = variances.fold((0.0, 0.0_f64), |(sum, most), v| (sum + v, most.max(v)));
-        let uneven = standardized.scale.len() > 2 && most > sum / 2.0;
+        let variances: Vec<f64> = variances.collect();
         Ok(Whiten {
-            standardize: recipe.start.standardize.unwrap_or(uneven),
+            standardize: recipe.start.standardize.unwrap_or(is_uneven(&variances)),
             ..plain
         })
     }
 
-    /// Unit rows of the tested items, whitened by a shrinkage that no label chooses: the
+    /// Unit rows of the tested items, whitened by a shrinkage that no label chooses: a
     /// baseline without labels.
     pub(super) fn whitened_rows(&self) -> Result<Array2<f32>> {
-        let start = self.plain_start()?;
+        let mut start = self.plain_start()?;
+        // Of a recipe that does not whiten, too.
+        if start.eps.is_infinite() {
+            start.eps = PLAIN_SHRINKAGE;
+        }
         let tested = self.recipe.start.reading().rows(self.tested.clone());
-        let mut whitened = self.spectrum(start)?.rotated(tested.view(), &[start.eps])?;
-        Ok(matrix::l2_normalize(whitened.remove(0)))
+        self.whitened(start, &tested)
+    }
+
+    /// Unit rows of features that are read already, whitened over all directions.
+    fn whitened(&self, start: Whiten, features: &Array2<f32>) -> Result<Array2<f32>> {
+        let spectrum = self.spectrum(start)?;
+        let mut rotated = if start.center < 1.0 {
+            // Less a part of the mean is less all of it, with the rest added before.
+            let rest = spectrum.mean.mapv(|m| (m * (1.0 - start.center)) as f32);
+            spectrum.rotated((features + &rest).view(), &[start.eps])?
+        } else {
+            spectrum.rotated(features.view(), &[start.eps])?
+        };
+        Ok(matrix::l2_normalize(rotated.remove(0)))
     }
 
     /// The whitening to start from: the plain one, unless the labels that may be seen put
@@ -143,9 +160,7 @@ impl Ground<'_> {
         let judge = Validation::within((0..rows.len()).collect(), &labels);
         let features = self.features(&rows);
         let scored = |start: Whiten| -> Result<Option<Vec<f64>>> {
-            let spectrum = self.spectrum(start)?;
-            let mut rotated = spectrum.rotated(features.view(), &[start.eps])?;
-            judge.precisions(&matrix::l2_normalize(rotated.remove(0)))
+            judge.precisions(&self.whitened(start, &features)?)
         };
         let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= enough) else {
             return Ok(plain);
@@ -180,10 +195,15 @@ impl Ground<'_> {
     /// The coordinates that learning starts from.
     pub(super) fn basis(&self, whiten: Whiten) -> Result<Start> {
         let (spectrum, rank) = (self.spectrum(whiten)?, self.rank());
+        let map = |eps: f64| -> Result<Affine> {
+            let mut map = spectrum.truncated(eps, rank)?;
+            map.mean *= whiten.center;
+            Ok(map)
+        };
         Ok(Start {
             reading: whiten.reading,
-            whitening: spectrum.truncated(whiten.eps, rank)?,
-            rotation: spectrum.truncated(f64::INFINITY, rank)?,
+            whitening: map(whiten.eps)?,
+            rotation: map(f64::INFINITY)?,
         })
     }
 
@@ -247,4 +267,11 @@ impl Ground<'_> {
             enough: ENOUGH,
         })
     }
+}
+
+/// Whether one of at least three columns alone varies more than all others together: columns of
+/// different units, of which the cosine would see nothing but that one.
+pub(super) fn is_uneven(variances: &[f64]) -> bool {
+    let most = variances.iter().copied().fold(0.0, f64::max);
+    variances.len() > 2 && most > variances.iter().sum::<f64>() / 2.0
 }

@@ -215,6 +215,7 @@ impl Verdict {
         let metric = title(&answer.metric);
         let than = match answer.against {
             Row::Raw => "the features as they are",
+            Row::Centred => "centred features",
             Row::Whitened => "whitened features",
             other => other.title(),
         };

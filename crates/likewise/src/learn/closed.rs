@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Fit, Need};
-use crate::linear::{Logistic, Rca};
+use crate::linear::{Lda, Logistic, Rca};
 use crate::model::Model;
 use crate::{Monitor, Result};
 
@@ -58,6 +58,8 @@ macro_rules! learners {
 }
 
 learners! {
+    "lda" Lda "../linear/lda.rs",
+        "Linear discriminant analysis: class probabilities of equal Gaussians, beside the features.";
     "logistic" Logistic "../linear/logistic.rs",
         "Class probabilities: their square roots beside the centred features.";
     "rca" Rca "../linear/rca.rs",

@@ -134,6 +134,26 @@ impl Method {
         check_nodes(self.name(), self.abilities(), n)
     }
 
+    /// Its parameters that change nothing, and why; of some only where the negative edges are
+    /// [given](Given::negatives).
+    pub fn idle(&self, given_negatives: bool) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Manifold(_) => (
+                &["lambda", "scale"],
+                "the one-sided neighbours are its negative edges, so none are searched for",
+            ),
+            Self::Mixed(_) if given_negatives => (
+                &["lambda", "scale"],
+                "the negative edges are given, so none are searched for",
+            ),
+            Self::Lpdr(_) if given_negatives => (
+                &["search"],
+                "the negative edges are given, so none are searched for",
+            ),
+            _ => (&[], ""),
+        }
+    }
+
     fn is_built(&self) -> Result<()> {
         match self {
             Self::Goldberg(_) => GoldbergExact::is_built(),

@@ -20,7 +20,15 @@ pub(crate) fn method(args: &Propagate) -> Result<Method, Failure> {
         _ if name == Method::default().name() => Method::default(),
         _ => Method::named(name)?,
     };
-    changed(&base, &changes(args)?)
+    let changes = changes(args)?;
+    let method = changed(&base, &changes)?;
+    let (idle, why) = method.idle(args.known_negatives.is_some());
+    if let Some(idle) = idle.iter().find(|idle| changes.contains_key(**idle)) {
+        return Err(Failure::usage(format!(
+            "--{idle} has no effect with --method {name}: {why}; leave it out"
+        )));
+    }
+    Ok(method)
 }
 
 /// The parameters that were given, by the names that recipes use.
@@ -56,7 +64,12 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
         };
         let value = value.trim();
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        changes.insert(name.trim().replace('-', "_"), value);
+        let name = name.trim().replace('-', "_");
+        if changes.insert(name.clone(), value).is_some() {
+            return Err(Failure::usage(format!(
+                "--set {set}: {name} is given twice; give it once"
+            )));
+        }
     }
     Ok(changes)
 }

@@ -1,0 +1,27 @@
+//! `likewise add`
+
+use likewise_study::add;
+use likewise_study::run_folder::RunFolder;
+
+use crate::args::Add;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn run(args: &Add, at: &Context) -> Result<(), Failure> {
+    let source = args.data.source()?;
+    if args.dry_run {
+        let estimate = RunFolder::read_by(&args.run, |run| add::estimate(run, &source, &at.env))?;
+        return at.print(estimate);
+    }
+    let prefix = args.prefix.as_deref().unwrap_or_default();
+    let added = add::add(&args.run, &source, prefix, &at.env)?;
+    if at.common.json {
+        return output::json(&added);
+    }
+    output::line(format!(
+        "{} items added, {} of them believed to be of a class by their neighbours; the run has {} \
+         items",
+        added.added, added.believed, added.items
+    ))
+}

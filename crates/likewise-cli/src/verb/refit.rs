@@ -1,0 +1,95 @@
+//! `likewise fit RUN --add-labels FILE`: the same fit with more labels.
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use likewise_io::items::ItemRow;
+use likewise_study::run_folder::{Config, RunFolder};
+
+use crate::args::{Cli, Fit, Table, Verb};
+use crate::config;
+use crate::failure::Failure;
+
+/// What a run was made with, to be made again.
+pub(super) struct Again {
+    /// The flags of the fit that made it, with those of this one.
+    pub(super) args: Fit,
+    /// What was chosen then.
+    pub(super) config: Config,
+    /// Its items, with all labels that are known.
+    pub(super) items: Vec<ItemRow>,
+    /// Digest of the data it was made of.
+    pub(super) data: String,
+    /// The command that does the same from the data alone.
+    pub(super) command: Vec<String>,
+}
+
+/// The run that stands in the place of the data; none where these are data, or no labels are added.
+pub(super) fn again(args: &Fit) -> Result<Option<Again>, Failure> {
+    let path = args.data.path();
+    if args.add_labels.is_empty() || !RunFolder::is_meant(path) {
+        return Ok(None);
+    }
+    if let Some(flag) = refused(args) {
+        return Err(Failure::usage(format!(
+            "{flag} has no effect with --add-labels and a run, which keeps its data, recipe and \
+             seed; leave it out, or fit the data anew"
+        )));
+    }
+    for file in &args.add_labels {
+        likewise_io::open(file)?;
+    }
+    let (config, record, items) =
+        RunFolder::read_by(path, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
+    let shown = path.display();
+    let line = record.arguments.iter().map(OsString::from);
+    let cli = Cli::try_parse_from(config::arguments(line)?.line);
+    let Ok(Verb::Fit(mut own)) = cli.map(|cli| cli.verb) else {
+        return Err(Failure::usage(format!(
+            "{shown}: this run was not made by `likewise fit`, so there are no data to fit again"
+        )));
+    };
+    if !own.data.path().exists() {
+        return Err(Failure::failed(format!(
+            "{}: the data of the run {shown} are not here; work in the folder in which it was \
+             fitted",
+            own.data.path().display()
+        )));
+    }
+    let mut command = record.arguments;
+    for file in &args.add_labels {
+        command.extend(["--add-labels".to_owned(), file.display().to_string()]);
+    }
+    own.out = Some(args.out.clone().unwrap_or_else(|| path.to_owned()));
+    own.overwrite = args.overwrite || args.out.is_none();
+    own.resume = args.resume;
+    own.dry_run = args.dry_run;
+    own.gate.clone_from(&args.gate);
+    own.add_labels.clone_from(&args.add_labels);
+    Ok(Some(Again {
+        args: own,
+        config,
+        items,
+        data: record.data_sha256,
+        command,
+    }))
+}
+
+/// A flag that was given and that the run has decided.
+fn refused(args: &Fit) -> Option<&'static str> {
+    let given = [
+        ("--labels", args.data.labels.is_some()),
+        ("--view", !args.data.view.is_empty()),
+        ("--recipe", args.recipe.is_some()),
+        ("--pairs", args.pairs.is_some()),
+        ("--triplets", args.triplets.is_some()),
+        ("--labels-per-class", args.labels_per_class.is_some()),
+        ("--split", args.split.is_some()),
+        ("--draws", args.draws.is_some()),
+        ("--epochs", args.epochs.is_some()),
+        ("-k", args.k.is_some()),
+        ("a flag of tables", args.data.table != Table::default()),
+    ];
+    let flag = given.into_iter().find(|(_, given)| *given);
+    flag.map(|(flag, _)| flag).or(args.data.images.first())
+}

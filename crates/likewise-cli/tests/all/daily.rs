@@ -1,0 +1,551 @@
+//! What is done day by day: copies, wrong labels, other programs, new labels and new items.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use likewise::{Collection, Label, Monitor};
+use likewise_io::ReadOptions;
+use serde_json::Value;
+
+use crate::program;
+
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.at().join(name)
+    }
+
+    fn text(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    #[track_caller]
+    fn good(&self, command: &str) -> String {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        program::succeeds(self.at(), &arguments)
+    }
+
+    #[track_caller]
+    fn json(&self, command: &str) -> Value {
+        serde_json::from_str(&self.good(&format!("{command} --json"))).unwrap()
+    }
+
+    /// The message of a command that fails with `code`.
+    #[track_caller]
+    fn bad(&self, command: &str, code: i32) -> String {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let output = program::likewise(self.at(), &arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command}: {said}");
+        assert!(said.starts_with("error: "), "{command}: {said}");
+        said
+    }
+}
+
+/// A view of the digits.
+fn digits(view: &str) -> Collection {
+    let options = ReadOptions {
+        view: Some(view.into()),
+        ..ReadOptions::default()
+    };
+    likewise_io::read(likewise_testdata::digits(), &options, &Monitor::silent()).unwrap()
+}
+
+/// Every `step`th digit as a table with ids `d0`, `d1` ..., and its class by `label`.
+fn table(x: &Collection, rows: &[usize], label: impl Fn(usize) -> String) -> String {
+    let matrix = x.view(None).unwrap().matrix.view();
+    let names: Vec<String> = (0..matrix.ncols()).map(|j| format!("x{j}")).collect();
+    let mut text = format!("id,label,{}\n", names.join(","));
+    for &row in rows {
+        let cells: Vec<String> = matrix.row(row).iter().map(ToString::to_string).collect();
+        let line = format!("d{row},{},{}\n", label(row), cells.join(","));
+        text.push_str(&line);
+    }
+    text
+}
+
+fn class(x: &Collection, row: usize) -> u32 {
+    match x.labels.as_ref().unwrap()[row] {
+        Label::Known(class) => class,
+        _ => unreachable!(),
+    }
+}
+
+#[test]
+fn duplicates_are_grouped_printed_and_written() {
+    let scene = Scene::new();
+    scene.text(
+        "x.csv",
+        "id,label,a,b,c\np,cat,1,0,0\nq,,0,1,0\nr,cat,1,0,0\ns,dog,0,0,1\nt,cow,0,1,0.01\nu,owl,0,1,0.02\n",
+    );
+    let found = scene.json("duplicates x.csv -o d.csv");
+    assert_eq!(found["items"], 6);
+    assert_eq!(
+        (&found["identical"], &found["near"]),
+        (&1.into(), &2.into())
+    );
+    assert_eq!(found["conflicting"], 1);
+    let ids = |group: usize| -> Vec<&str> {
+        let items = found["groups"][group]["items"].as_array().unwrap();
+        items
+            .iter()
+            .map(|item| item["id"].as_str().unwrap())
+            .collect()
+    };
+    assert_eq!((ids(0), ids(1)), (vec!["q", "t", "u"], vec!["p", "r"]));
+    let text = fs::read_to_string(scene.path("d.csv")).unwrap();
+    assert!(
+        text.starts_with("id,group,similarity,label\nq,1,0.9999"),
+        "{text}"
+    );
+    assert!(text.ends_with("p,2,1,cat\nr,2,1,cat\n"), "{text}");
+    let shown = scene.good("duplicates x.csv");
+    assert!(
+        shown.starts_with("3 of 6 items could go: 1 equal an earlier one"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("q, t, u") && shown.contains("! cow, owl"),
+        "{shown}"
+    );
+    assert!(
+        scene
+            .good("duplicates x.csv --threshold 1")
+            .contains("1 of 6 items could go")
+    );
+    scene.text("y.csv", "id,a,b\np,1,0\nq,0,1\n");
+    assert!(scene.good("duplicates y.csv").contains("no two of 2 items"));
+    // Bad input leaves nothing behind.
+    assert!(
+        scene
+            .bad("duplicates x.csv --threshold 2", 2)
+            .contains("--threshold")
+    );
+    assert!(
+        scene
+            .bad("duplicates x.csv -o d.txt", 2)
+            .contains(".csv or .html")
+    );
+    assert!(
+        scene
+            .bad("duplicates x.csv -o x.csv", 2)
+            .contains("this is read")
+    );
+    assert!(
+        scene
+            .bad("duplicates none.csv -o n.csv", 1)
+            .contains("none.csv")
+    );
+    assert!(!scene.path("d.txt").exists() && !scene.path("n.csv").exists());
+}
+
+fn picture(path: &Path, side: u32, colour: impl Fn(u32, u32) -> [u8; 3]) {
+    let mut encoder = png::Encoder::new(fs::File::create(path).unwrap(), side, side);
+    encoder.set_color(png::ColorType::Rgb);
+    let places = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
+    let pixels: Vec<u8> = places.flat_map(|(x, y)| colour(x, y)).collect();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&pixels).unwrap();
+}
+
+#[test]
+fn duplicates_of_images_are_a_page_with_pictures() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("photos")).unwrap();
+    let bars = |x: u32, _: u32| if x % 16 < 8 { [255, 0, 0] } else { [0, 0, 40] };
+    let rows = |_: u32, y: u32| if y % 16 < 8 { [0, 255, 0] } else { [60, 0, 0] };
+    picture(&scene.path("photos/a.png"), 64, bars);
+    picture(&scene.path("photos/b.png"), 128, |x, y| bars(x / 2, y / 2));
+    picture(&scene.path("photos/c.png"), 64, rows);
+    let found = scene.json("duplicates photos -o d.html");
+    assert_eq!(found["groups"].as_array().unwrap().len(), 1, "{found}");
+    let page = fs::read_to_string(scene.path("d.html")).unwrap();
+    assert_eq!(page.matches("src=\"data:image/png").count(), 2);
+    assert!(!page.contains("<script") && page.contains("a.png") && !page.contains("c.png"));
+}
+
+#[test]
+fn swapped_labels_are_found_by_the_other_labels() {
+    let scene = Scene::new();
+    let x = digits("fac");
+    // 5 % of the labels are of another class.
+    let rows: Vec<usize> = (0..2000).collect();
+    let swapped = |row: usize| row % 20 == 7;
+    let label = |row: usize| {
+        let class = class(&x, row);
+        (if swapped(row) {
+            (class + 1 + row as u32 / 20 % 9) % 10
+        } else {
+            class
+        })
+        .to_string()
+    };
+    scene.text("x.csv", &table(&x, &rows, label));
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    let found = scene.json("suspects run -o s.csv");
+    assert_eq!(found["checked"], 2000);
+    let suspects = found["suspects"].as_array().unwrap();
+    let row = |id: &Value| id.as_str().unwrap()[1..].parse::<usize>().unwrap();
+    let first = suspects.iter().take(100);
+    let right = first.clone().filter(|s| swapped(row(&s["id"]))).count();
+    let healed = first.filter(|s| {
+        let right = class(&x, row(&s["id"])).to_string();
+        s["suggested"] == right.as_str()
+    });
+    println!("of the first 100 of {}: {right} swapped", suspects.len());
+    assert!(right >= 90, "{right} of {}", suspects.len());
+    assert!(healed.count() >= 90);
+    let text = fs::read_to_string(scene.path("s.csv")).unwrap();
+    assert!(
+        text.starts_with("rank,id,label,suggested,sure\n1,d"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), suspects.len() + 1);
+    let shown = scene.good("suspects run -o s.html");
+    assert!(shown.contains("labels contradict the others"), "{shown}");
+    assert!(
+        scene
+            .bad("suspects run -o s.txt", 2)
+            .contains(".csv or .html")
+    );
+    assert!(scene.bad("suspects x.csv", 1).contains("not a run"));
+    assert!(
+        scene
+            .bad("suspects run -o run/items.parquet", 2)
+            .contains("belongs to the run")
+    );
+}
+
+#[test]
+fn right_labels_are_not_suspicious() {
+    let scene = Scene::new();
+    let mut text = "id,label,a,b\n".to_owned();
+    for i in 0..40 {
+        let turn = f64::from(i % 20) / 100.0;
+        let line = if i < 20 {
+            format!("i{i},left,1,{turn}\n")
+        } else {
+            format!("i{i},right,{turn},1\n")
+        };
+        text.push_str(&line);
+    }
+    scene.text("x.csv", &text);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    let shown = scene.good("suspects run");
+    assert!(
+        shown.starts_with("nothing suspicious: none of 40 labels"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_index_of_embeddings_is_searched_by_itself() {
+    let scene = Scene::new();
+    let x = digits("fac");
+    let matrix = x.view(None).unwrap().matrix.view();
+    let rows = |rows: std::ops::Range<usize>| matrix.slice(ndarray::s![rows, ..]);
+    likewise_io::write_npy(scene.path("emb.npy"), rows(0..300)).unwrap();
+    likewise_io::write_npy(scene.path("q.npy"), rows(290..330)).unwrap();
+    for kind in ["flat", "hnsw"] {
+        scene.good(&format!("index emb.npy -o {kind} --kind {kind} -q"));
+        let exact = scene.json(&format!("search {kind} --query q.npy -k 3 --exact"));
+        let answers = scene.json(&format!("search {kind} --query q.npy -k 3"));
+        assert_eq!(answers[0]["hits"][0]["id"], exact[0]["hits"][0]["id"]);
+        assert_eq!(answers[2]["hits"][0]["id"], "292");
+        assert_eq!(answers.as_array().unwrap().len(), 40);
+    }
+    let one = scene.json("search flat --id 7 -k 2");
+    assert_eq!(one[0]["hits"].as_array().unwrap().len(), 2);
+    assert_ne!(one[0]["hits"][0]["id"], "7");
+    // Ids and labels of a table stay, and it may be made anew.
+    scene.text("x.csv", "id,label,a,b\np,cat,1,0\nq,dog,0,1\nr,,1,1\n");
+    scene.good("index x.csv -o flat --kind flat");
+    let one = scene.json("search flat --id p -k 2");
+    assert_eq!(one[0]["hits"][0]["id"], "r");
+    assert_eq!(one[0]["hits"][1]["label"], "dog");
+    scene.good("search flat --id p --dry-run");
+    let said = scene.bad("search flat --query q.npy", 1);
+    assert!(
+        said.contains("216 columns") && said.contains(" 2;"),
+        "{said}"
+    );
+    assert!(
+        scene
+            .bad("search flat --id z", 1)
+            .contains("no item with id \"z\"")
+    );
+    assert!(scene.bad("search flat --id p -k 0", 2).contains("k = 0"));
+    // Half of one is no index, and what belongs to others stays.
+    fs::remove_file(scene.path("hnsw/embeddings.npy")).unwrap();
+    assert!(
+        scene
+            .bad("search hnsw --id 7", 1)
+            .contains("embeddings.npy")
+    );
+    fs::create_dir(scene.path("own")).unwrap();
+    scene.text("own/items.parquet", "mine");
+    assert!(
+        scene
+            .bad("index emb.npy -o own", 2)
+            .contains("items.parquet")
+    );
+    assert_eq!(fs::read(scene.path("own/items.parquet")).unwrap(), b"mine");
+}
+
+/// The bytes of all files of a run, by name.
+fn files(run: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in fs::read_dir(run).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_file() {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        } else {
+            let inside = files(&entry.path()).into_iter();
+            found.extend(inside.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        }
+    }
+    found
+}
+
+/// Every sixth digit of the first 1800 as `x.csv`, one in four of them labeled; and of the others
+/// the first 40 as `new.csv`.
+fn few(scene: &Scene) -> Collection {
+    let x = digits("zer");
+    let rows: Vec<usize> = (0..1800).step_by(6).collect();
+    let some = |row: usize| match row % 24 {
+        0 => class(&x, row).to_string(),
+        _ => String::new(),
+    };
+    scene.text("x.csv", &table(&x, &rows, some));
+    let rows: Vec<usize> = (1..1800).step_by(42).take(40).collect();
+    scene.text("new.csv", &table(&x, &rows, |_| String::new()));
+    x
+}
+
+#[test]
+fn embeddings_with_what_is_known_come_back_as_a_view() {
+    let scene = Scene::new();
+    few(&scene);
+    scene.good("fit x.csv --recipe mixed-lp --epochs 1 --split folds -q -o run");
+    scene.good("embed run x.csv -o e.parquet -q");
+    scene.good("embed run x.csv -o e.npy -q");
+    let path = scene.path("e.parquet");
+    let read = likewise_io::read(&path, &ReadOptions::default(), &Monitor::silent()).unwrap();
+    let npy = likewise_io::read_matrix(scene.path("e.npy"), None).unwrap();
+    assert_eq!(read.view(None).unwrap().name, "vector");
+    assert_eq!(read.view(None).unwrap().matrix, npy);
+    assert_eq!(read.ids()[1], "d6");
+    assert_eq!(read.labels.as_ref().unwrap().n_known(), 75);
+    let known = likewise_io::items::read(&path).unwrap();
+    let run = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
+    for (known, run) in known.iter().zip(&run) {
+        assert_eq!(known.pseudo_label, run.pseudo_label);
+        assert_eq!(known.confidence, run.confidence);
+    }
+    assert!(known.iter().all(|item| item.pseudo_label.is_some()));
+    // It is data like any other.
+    assert!(scene.good("doctor e.parquet").contains("vector"));
+    assert_eq!(scene.json("index e.parquet -o ix")["items"], 300);
+    assert_eq!(
+        scene.json("search ix --id d6 -k 1")[0]["hits"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    // Other items of the same id are other items.
+    let text = fs::read_to_string(scene.path("new.csv"))
+        .unwrap()
+        .replacen("d1,", "d6,", 1);
+    scene.text("other.csv", &text);
+    scene.good("embed run other.csv -o o.parquet -q");
+    let other = likewise_io::items::read(scene.path("o.parquet")).unwrap();
+    assert!(
+        other
+            .iter()
+            .all(|item| item.pseudo_label.is_none() && item.confidence.is_none())
+    );
+    let said = scene.bad("embed run x.csv -o e.txt", 2);
+    assert!(said.contains(".npy or .parquet"), "{said}");
+    assert!(!scene.path("e.txt").exists());
+}
+
+#[test]
+fn a_run_is_fitted_again_with_more_labels() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    let lines = |rows: std::ops::Range<usize>, wrong: bool| -> String {
+        let rows = rows.step_by(6);
+        let class = |row| (class(&x, row) + u32::from(wrong)) % 10;
+        let lines = rows.map(|row| format!("d{row},{}\n", class(row)));
+        "id,label\n".to_owned() + &lines.collect::<String>()
+    };
+    scene.text("a.csv", &lines(0..300, true));
+    scene.text("b.csv", &lines(0..600, false));
+    scene.good("fit x.csv --recipe rca --split folds --seed 3 -q -o run");
+    let before = scene.path("run/config.json");
+    let config = fs::read(&before).unwrap();
+    // 13 of the first 50 had a label.
+    let arguments = ["fit", "run", "--add-labels", "a.csv", "-o", "second"];
+    let output = program::likewise(scene.at(), &arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("37 items are newly labeled, 13 change"),
+        "{said}"
+    );
+    assert_eq!(fs::read(scene.path("run/config.json")).unwrap(), config);
+    // Again, in place; and from the data alone by the command that stands in the record.
+    scene.good("fit second --add-labels b.csv -q");
+    assert_eq!(fs::read(scene.path("second/config.json")).unwrap(), config);
+    let record: Value =
+        serde_json::from_slice(&fs::read(scene.path("second/run.json")).unwrap()).unwrap();
+    let recorded: Vec<String> = serde_json::from_value(record["arguments"].clone()).unwrap();
+    assert_eq!(
+        recorded[recorded.len() - 4..],
+        ["--add-labels", "a.csv", "--add-labels", "b.csv"]
+    );
+    let mut alone: Vec<&str> = recorded[1..].iter().map(String::as_str).collect();
+    let out = alone.iter().position(|arg| *arg == "run").unwrap();
+    alone[out] = "third";
+    program::succeeds(scene.at(), &alone);
+    let (second, third) = (files(&scene.path("second")), files(&scene.path("third")));
+    for file in [
+        "embeddings.npy",
+        "items.parquet",
+        "model.safetensors",
+        "beliefs.npz",
+    ] {
+        assert!(second[file] == third[file], "{file}");
+    }
+    let items = likewise_io::items::read(scene.path("second/items.parquet")).unwrap();
+    for item in &items[..100] {
+        let row: usize = item.id[1..].parse().unwrap();
+        assert_eq!(item.label, Some(class(&x, row).to_string()));
+    }
+    // What cannot be is said, and the run stays.
+    scene.text("bad.csv", "id,label\nnobody,1\n");
+    let said = scene.bad("fit second --add-labels bad.csv -q", 1);
+    assert!(said.contains("nobody"), "{said}");
+    let said = scene.bad("fit second --add-labels b.csv --recipe rca -q", 2);
+    assert!(said.contains("--recipe has no effect"), "{said}");
+    assert!(
+        scene
+            .bad("fit second --add-labels none.csv -q", 1)
+            .contains("none.csv")
+    );
+    assert!(files(&scene.path("second")) == second);
+    fs::rename(scene.path("x.csv"), scene.path("y.csv")).unwrap();
+    let said = scene.bad("fit second --add-labels b.csv -q", 1);
+    assert!(
+        said.contains("x.csv: the data of the run second are not here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_recipe_that_was_chosen_is_kept() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    scene.good("fit x.csv --split folds -q -o run");
+    let config = |run: &str| -> Value {
+        let bytes = fs::read(scene.path(run).join("config.json")).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    let before = config("run");
+    scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
+    let results = scene.json("fit run --add-labels a.csv -q");
+    assert_eq!(config("run"), before);
+    assert!(
+        results["tried"].as_array().is_none_or(Vec::is_empty),
+        "{}",
+        results["tried"]
+    );
+}
+
+#[test]
+fn new_items_join_a_run() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    scene.good("fit x.csv --recipe mixed-lp --epochs 1 --split folds -q -o run");
+    let before = files(&scene.path("run"));
+    let added = scene.json("add run new.csv -q");
+    assert_eq!(
+        (&added["added"], &added["items"]),
+        (&40.into(), &340.into())
+    );
+    let after = files(&scene.path("run"));
+    let names =
+        |run: &std::collections::BTreeMap<String, Vec<u8>>| run.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&before), names(&after));
+    for file in [
+        "config.json",
+        "model.safetensors",
+        "metrics.json",
+        "report.html",
+    ] {
+        assert!(before[file] == after[file], "{file}");
+    }
+    // They are where the model puts them, and mostly believed to be what they are.
+    scene.good("embed run new.csv -o e.npy -q");
+    let all = likewise_io::read_matrix(scene.path("run/embeddings.npy"), None).unwrap();
+    let new = likewise_io::read_matrix(scene.path("e.npy"), None).unwrap();
+    assert_eq!(all.slice(ndarray::s![300.., ..]), new);
+    let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
+    let right = items[300..].iter().filter(|item| {
+        let row: usize = item.id[1..].parse().unwrap();
+        item.label.is_none() && item.pseudo_label == Some(class(&x, row).to_string())
+    });
+    let right = right.count();
+    println!("{right} of 40 new items are believed to be what they are");
+    assert!(right >= 28, "{right}");
+    let beliefs = likewise_io::beliefs::read(scene.path("run/beliefs.npz")).unwrap();
+    assert_eq!(beliefs.ids.len(), 340);
+    assert_eq!(beliefs.beliefs.scores.nrows(), 340);
+    let hits = scene.json("search run --id d1 -k 5");
+    assert_eq!(hits[0]["hits"].as_array().unwrap().len(), 5);
+    scene.good("search run --query x.csv -k 5");
+    scene.good("eval run");
+    scene.good("suspects run");
+    // Ids that stand already are refused, and nothing changes.
+    let said = scene.bad("add run new.csv", 1);
+    assert!(
+        said.contains("40 of 40 ids are in the run already (d1, d43, d85, ...)"),
+        "{said}"
+    );
+    assert!(said.contains("--prefix"), "{said}");
+    assert!(files(&scene.path("run")) == after);
+    let matrix = x.view(None).unwrap().matrix.view();
+    likewise_io::write_npy(
+        scene.path("n.npy"),
+        matrix.slice(ndarray::s![1900..1910, ..]),
+    )
+    .unwrap();
+    scene.good("add run n.npy --prefix new-");
+    let hits = scene.json("search run --id new-3 -k 1");
+    assert_eq!(hits[0]["query"], "new-3");
+    scene.text("narrow.csv", "id,a\nq,1\n");
+    let after = files(&scene.path("run"));
+    scene.bad("add run narrow.csv", 1);
+    assert!(files(&scene.path("run")) == after);
+    assert!(scene.bad("add x.csv new.csv", 1).contains("not a run"));
+    // A fit of the data does not have them.
+    scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
+    let arguments = ["fit", "run", "--add-labels", "a.csv"];
+    let output = program::likewise(scene.at(), &arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && said.contains("50 items of the run"),
+        "{said}"
+    );
+}

@@ -1,0 +1,77 @@
+//! Several views of the same items, side by side.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{likewise, succeeds};
+
+fn digits() -> String {
+    likewise_testdata::digits().display().to_string()
+}
+
+#[test]
+fn views_are_fitted_embedded_and_searched_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let fit = |views: &[&str], out: &str| -> f64 {
+        let mut args = vec!["fit", &data, "--recipe", "rca", "--split", "item"];
+        args.extend([
+            "--labels-per-class",
+            "5",
+            "--draws",
+            "1",
+            "-q",
+            "--json",
+            "-o",
+            out,
+        ]);
+        args.extend(views.iter().flat_map(|view| ["--view", view]));
+        let results: Value = serde_json::from_str(&succeeds(at, &args)).unwrap();
+        results["map_at_r"].as_f64().unwrap()
+    };
+    let (zer, fou) = (fit(&["zer"], "one"), fit(&["fou"], "two"));
+    let both = fit(&["zer", "fou"], "both");
+    assert!(both > zer.max(fou) + 0.05, "{zer} {fou} {both}");
+    // The run knows its views: new data are read the same way, and without a word.
+    succeeds(at, &["embed", "both", &data, "-q", "-o", "e.npy"]);
+    let found = succeeds(
+        at,
+        &[
+            "search", "both", "--query", &data, "-k", "2", "--json", "-q",
+        ],
+    );
+    assert!(found.contains("similarity"));
+    for verb in ["graph", "propagate"] {
+        let out = if verb == "graph" { "g.npz" } else { "b.npz" };
+        let args = [
+            verb, &data, "--view", "zer", "--view", "fou", "-q", "-o", out,
+        ];
+        succeeds(at, &args);
+    }
+}
+
+#[test]
+fn views_that_are_not_there_or_stand_twice_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = digits();
+    for (views, said) in [
+        (["zer", "shape"], "no view \"shape\""),
+        (["zer", "zer"], "each once"),
+    ] {
+        let mut args = vec!["fit", data.as_str(), "-q", "-o", "run"];
+        args.extend(views.iter().flat_map(|view| ["--view", view]));
+        let message = fails(folder.path(), &args);
+        assert!(message.contains(said), "{message}");
+        assert!(!folder.path().join("run").exists());
+    }
+}
+
+/// What it says; it must fail.
+#[track_caller]
+fn fails(folder: &Path, args: &[&str]) -> String {
+    let output = likewise(folder, args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}

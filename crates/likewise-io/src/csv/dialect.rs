@@ -1,0 +1,168 @@
+//! How a text was written: its letters, and what stands between its columns.
+
+use std::io::{Read, Seek};
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use super::encoding::Letters;
+use crate::Result;
+use crate::input::{Input, Stream};
+
+/// Bytes that are looked at to tell the separator.
+const LOOKED_AT: u64 = 1 << 16;
+
+/// Lines among them.
+const LINES: usize = 30;
+
+/// How a text was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) letters: Letters,
+    pub(super) separator: u8,
+}
+
+impl Dialect {
+    /// How this text was written; `own` is the separator that its name means. A separator that
+    /// is `given` is believed.
+    pub(super) fn of(input: &Input, own: u8, given: Option<char>) -> Result<Self> {
+        let mut start = Vec::new();
+        let mut stream = rewound(input)?;
+        stream.by_ref().take(LOOKED_AT).read_to_end(&mut start)?;
+        let letters = match Letters::of(&start) {
+            Letters::Utf8 if !is_utf8(rewound(input)?)? => Letters::Windows1252,
+            letters => letters,
+        };
+        let whole = (start.len() as u64) < LOOKED_AT;
+        let given = given.and_then(|sign| u8::try_from(sign).ok());
+        if let Some(separator) = given {
+            return Ok(Self { letters, separator });
+        }
+        let mut text = Vec::new();
+        let mut decoded = letters.decode(Box::new(start.as_slice()));
+        decoded.read_to_end(&mut text)?;
+        let separator = separator(&text, own, whole);
+        Ok(Self { letters, separator })
+    }
+
+    /// The text in UTF-8, from its beginning.
+    pub(super) fn open(self, input: &Input) -> Result<Box<dyn Read>> {
+        Ok(self.letters.decode(Box::new(rewound(input)?)))
+    }
+}
+
+/// Whether all of a text is UTF-8; also where it is no text at all, which is said elsewhere.
+fn is_utf8(mut stream: impl Read) -> Result<bool> {
+    let mut bytes = vec![0; 1 << 16];
+    let mut kept = 0;
+    let mut sound = true;
+    loop {
+        let read = stream.read(&mut bytes[kept..])?;
+        if read == 0 {
+            return Ok(sound && kept == 0);
+        }
+        let now = &bytes[..kept + read];
+        if now.contains(&0) {
+            return Ok(true);
+        }
+        let cut = match std::str::from_utf8(now) {
+            Ok(_) => now.len(),
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            Err(_) => {
+                sound = false;
+                now.len()
+            }
+        };
+        let end = kept + read;
+        bytes.copy_within(cut..end, 0);
+        kept = end - cut;
+    }
+}
+
+fn rewound(input: &Input) -> Result<Box<dyn Stream>> {
+    // Handles of a file share their position.
+    let mut stream = input.again()?.stream();
+    stream.rewind()?;
+    Ok(stream)
+}
+
+/// The separator of a text: `own` unless the first line speaks for another one, and most others
+/// do, too.
+fn separator(text: &[u8], own: u8, whole: bool) -> u8 {
+    let lines = records(text, own, whole);
+    let Some(first) = lines.first() else {
+        return own;
+    };
+    let others = [b';', b'\t', b',', b'|'];
+    let looks = |other: &u8| {
+        // Spaces are no separator that somebody forgot to name.
+        if *other == own || own == b' ' {
+            return false;
+        }
+        let has = |field: &&[u8]| field.contains(other);
+        let count = first.iter().flatten().filter(|b| *b == other).count();
+        // With decimal commas, fields such as "5;2" stand between the commas.
+        let number = |field: &[u8]| {
+            let text = std::str::from_utf8(field).unwrap_or("x").trim();
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b))
+        };
+        let cuts = |field: &[u8]| field.split(|b| b == other).all(number);
+        let spoken = count >= first.len() || first.iter().filter(has).any(cuts);
+        count > 0 && spoken && agree(&records(text, *other, whole))
+    };
+    others.into_iter().find(looks).unwrap_or(own)
+}
+
+/// Whether most lines have as many fields as the first, and that more than one. A line that has
+/// not is a mistake, and named as one.
+fn agree(lines: &[ByteRecord]) -> bool {
+    let width = lines.first().map_or(0, ByteRecord::len);
+    let same = lines.iter().filter(|line| line.len() == width).count();
+    width > 1 && 2 * same > lines.len()
+}
+
+/// The first lines, cut by a separator. The last one may not be all there.
+fn records(text: &[u8], separator: u8, whole: bool) -> Vec<ByteRecord> {
+    let reader = ReaderBuilder::new()
+        .delimiter(separator)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text);
+    let mut lines: Vec<ByteRecord> = reader
+        .into_byte_records()
+        .map_while(std::result::Result::ok)
+        .take(LINES)
+        .collect();
+    if !whole && lines.len() < LINES && lines.len() > 1 {
+        lines.pop();
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_separator_is_the_one_that_lines_agree_on() {
+        let of = |text: &str, own| separator(text.as_bytes(), own, true) as char;
+        assert_eq!(of("a,b\n1,2\n", b','), ',');
+        assert_eq!(of("id;label\n1;2\n", b','), ';');
+        assert_eq!(of("a;b;c\n1,5;2;3\n", b','), ';');
+        assert_eq!(of("1,5;2,5;3\n", b','), ';');
+        assert_eq!(of("a\tb\n1\t2\n", b','), '\t');
+        assert_eq!(of("a|b|c\n1|2|3\n", b','), '|');
+        assert_eq!(of("a,b\n1,2\n", b'\t'), ',');
+        assert_eq!(of("a;b,c\n1,2\n", b','), ',');
+        // A text in one column, and one in quotes.
+        assert_eq!(of("label\nx;y\n", b','), ',');
+        assert_eq!(of("a;b\n1\n2\n", b','), ',');
+        // One line is wrong.
+        assert_eq!(of("a;b\n1;2\n3\n", b','), ';');
+        assert_eq!(of("\"a;b\",c\n1,2\n", b','), ',');
+        assert_eq!(of("a, b c\n1, 2\n", b' '), ' ');
+        assert_eq!(of("", b','), ',');
+    }
+}

@@ -1,0 +1,283 @@
+//! One JSON object a line: its keys are the columns of a table.
+//!
+//! A key that a line does not have is missing there, as is null. Lists and objects below the first
+//! level are left out. Never more than one line is held.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Seek};
+
+use likewise::Monitor;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::assemble::{Parts, Shape};
+use crate::budget::{Budget, WORD};
+use crate::input::Input;
+use crate::number::Progress;
+use crate::options::ReadOptions;
+use crate::table::cells::{Cell, Each, Place, Rows};
+use crate::{Error, Result, table};
+
+/// Bytes of the longest line.
+const LONGEST: u64 = 1 << 24;
+
+/// Keys of the widest table: each line is compared with all of them.
+const MOST_KEYS: usize = 10_000;
+
+pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
+    options.table.refuse(&["sep", "decimal"], "JSON")?;
+    table::shape(&mut Objects::open(&input, options)?, options)
+}
+
+pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    options.table.refuse(&["sep", "decimal"], "JSON")?;
+    table::read(&mut Objects::open(&input, options)?, options, monitor)
+}
+
+/// The lines of a file of objects, and the keys of all of them.
+pub(crate) struct Objects<'a> {
+    input: &'a Input,
+    names: Vec<String>,
+}
+
+impl<'a> Objects<'a> {
+    /// Looks for the keys of all lines, in the order in which they first come.
+    pub(crate) fn open(input: &'a Input, options: &ReadOptions) -> Result<Self> {
+        let mut names = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
+        let mut budget = Budget::new(options.max_memory);
+        lines(input, &Monitor::silent(), |object, place| {
+            for (key, _) in object.0 {
+                if known.contains(&key) {
+                    continue;
+                }
+                if names.len() == MOST_KEYS {
+                    return Err(Error::value(format!(
+                        "{place}: more than {MOST_KEYS} different keys; the same keys are needed \
+                         in every line"
+                    )));
+                }
+                budget.take(2 * (WORD + key.len() as u64))?;
+                names.push(key.clone());
+                known.insert(key);
+            }
+            Ok(())
+        })?;
+        if names.is_empty() {
+            return Err(Error::value(
+                "the file is empty; lines of objects are needed",
+            ));
+        }
+        Ok(Self { input, names })
+    }
+}
+
+impl Rows for Objects<'_> {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn said(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()> {
+        let places: HashMap<&str, usize> = self.names.iter().map(String::as_str).zip(0..).collect();
+        lines(self.input, monitor, |object, place| {
+            let mut cells = vec![Cell::Missing; self.names.len()];
+            for (key, value) in &object.0 {
+                if let Some(&at) = places.get(key.as_str()) {
+                    cells[at] = match value {
+                        Value::Missing => Cell::Missing,
+                        Value::Text(text) => match text.trim() {
+                            "" => Cell::Missing,
+                            text => Cell::Text(text),
+                        },
+                        Value::Number(number) => Cell::Number(*number),
+                        Value::Flag(flag) => Cell::Flag(*flag),
+                        Value::Other => Cell::Other,
+                    };
+                }
+            }
+            each(place, &cells)
+        })
+    }
+}
+
+/// Hands every object to `each`; empty lines are passed over.
+fn lines(
+    input: &Input,
+    monitor: &Monitor,
+    mut each: impl FnMut(Object, Place) -> Result<()>,
+) -> Result<()> {
+    let mut stream = input.again()?.stream();
+    stream.rewind()?;
+    let mut reader = BufReader::new(stream);
+    let mut progress = Progress::new(monitor);
+    let mut line = Vec::new();
+    let (mut number, mut seen) = (0, 0);
+    loop {
+        line.clear();
+        number += 1;
+        let read = reader
+            .by_ref()
+            .take(LONGEST + 1)
+            .read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(());
+        }
+        let place = Place {
+            what: "line",
+            number,
+        };
+        if read as u64 > LONGEST {
+            return Err(Error::format(format!(
+                "{place} is longer than {LONGEST} bytes; one object a line is needed"
+            )));
+        }
+        let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1);
+        let text = text.unwrap_or(&line).trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let object = serde_json::from_slice(text).map_err(|e| wrong(text, place, &e))?;
+        each(object, place)?;
+        seen += read;
+        if seen > 1 << 18 {
+            progress.add(seen)?;
+            seen = 0;
+        }
+    }
+}
+
+fn wrong(text: &[u8], place: Place, e: &serde_json::Error) -> Error {
+    let advice = match text.first() {
+        Some(b'[') => "; a list is here where an object should be: write one object a line",
+        Some(b'{') if e.is_eof() => "; an object that goes over lines? write one object a line",
+        _ if text.windows(3).any(|w| w == b"NaN") => "; NaN is no JSON: write null",
+        _ => "",
+    };
+    Error::format(format!("{place} is no JSON object ({e}){advice}"))
+}
+
+/// The keys of a line and what they hold.
+struct Object(Vec<(String, Value)>);
+
+enum Value {
+    Missing,
+    Text(String),
+    Number(f64),
+    Flag(bool),
+    /// A list or an object, which is passed over.
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Object, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, Value>()? {
+                    fields.push((key.trim().to_owned(), value));
+                }
+                Ok(Object(fields))
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+                Ok(Value::Missing)
+            }
+
+            fn visit_bool<E>(self, flag: bool) -> std::result::Result<Value, E> {
+                Ok(Value::Flag(flag))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> std::result::Result<Value, E> {
+                Ok(Value::Number(number as f64))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> std::result::Result<Value, E> {
+                Ok(Value::Number(number as f64))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> std::result::Result<Value, E> {
+                Ok(Value::Number(number))
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Value, E> {
+                Ok(Value::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> std::result::Result<Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Value::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Value::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Form, ReadOptions, read_bytes};
+    use ndarray::array;
+
+    #[test]
+    fn keys_are_columns_and_may_be_missing() {
+        let read = |text: &str| read_bytes(Form::Jsonl, text.as_bytes(), &ReadOptions::default());
+        let text = "\u{feff}{\"id\": \"a\", \"w\": 1, \"label\": \"x\"}\n\n\
+                    {\"h\": 2.5, \"w\": 3, \"id\": \"b\"}\n{\"id\": \"c\", \"w\": 2, \"h\": 3.5}\n";
+        let all = read(text).unwrap();
+        assert_eq!(all.ids(), ["a", "b", "c"]);
+        assert_eq!(all.labels.as_ref().unwrap().n_known(), 1);
+        // Standardised: the missing one is the median 3 of 2.5 and 3.5.
+        let x = &all.views()[0].matrix;
+        assert!((x[[0, 0]] + x[[1, 0]]).abs() < 1e-6 && x[[0, 1]].abs() < 1e-6);
+        let plain = read("{\"a\": 1, \"b\": 2}\n{\"b\": 4, \"a\": 3}\n").unwrap();
+        assert_eq!(plain.views()[0].matrix, array![[1.0, 2.0], [3.0, 4.0]]);
+        for (text, said) in [
+            ("[1, 2]\n", "line 1"),
+            ("{\"a\": NaN}\n", "write null"),
+            ("{\"a\":\n1}\n", "one object a line"),
+            ("{\"a\": [1]}\n", "lists or records"),
+            ("", "empty"),
+        ] {
+            let e = read(text).unwrap_err().to_string();
+            assert!(e.contains(said), "{e}");
+        }
+    }
+}

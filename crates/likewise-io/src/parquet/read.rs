@@ -1,0 +1,179 @@
+//! From a file to the pieces of a collection.
+
+use likewise::Monitor;
+
+use super::cells::Columns;
+use super::column::Leaf;
+use super::{BLOCK, Table, no_vectors};
+use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::budget::Budget;
+use crate::input::Input;
+use crate::layout::Layout;
+use crate::number::Progress;
+use crate::options::{ReadOptions, TableOptions};
+use crate::words::{LabelTable, roles_of_labels};
+use crate::{Error, Result, table};
+
+/// Fails on settings that have no effect on these columns.
+fn check(table: &Table, options: &ReadOptions) -> Result<()> {
+    table.check_lists(options)?;
+    options.table.refuse(&["sep", "decimal"], "Parquet")?;
+    if table.vectors().is_empty() {
+        return Ok(());
+    }
+    let what = "a table with columns of vectors";
+    options.table.refuse(&["missing", "text"], what)
+}
+
+/// Whether the columns are read as those of other tables: there are no vectors among them, but
+/// words; or numbers are asked for that are not those of the columns as they are.
+fn is_mixed(table: &Table, options: &ReadOptions) -> bool {
+    let words = |leaf: &Leaf| leaf.is_text() && leaf.role == Role::Feature;
+    let names = || table.scalars().into_iter().map(|leaf| leaf.name.as_str());
+    let other = match &options.layout {
+        Some(layout) => !layout.is_of_numbers(names(), true),
+        None => table.leaves.iter().any(words),
+    };
+    table.vectors().is_empty() && (other || !options.table.suits_numbers())
+}
+
+pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
+    let mut table = Table::open(input, &Budget::new(options.max_memory))?;
+    table.assign(&options.table)?;
+    check(&table, options)?;
+    if is_mixed(&table, options) {
+        return table::shape(&mut Columns::read(&table, options)?, options);
+    }
+    options.choose(&table.view_names())?;
+    let mut shape = Shape {
+        items: table.rows,
+        views: Vec::new(),
+        bytes_on_disk: 0,
+    };
+    let scalars = table.scalars().len();
+    if scalars > 0 && options.wants("features") {
+        shape.views.push(("features".to_owned(), scalars));
+    }
+    for leaf in table.vectors() {
+        if options.wants(&leaf.name) {
+            shape
+                .views
+                .push((leaf.name.clone(), table.dimension(leaf)?));
+        }
+    }
+    Ok(shape)
+}
+
+/// The labels of a table, and the ids if there are some.
+pub(crate) fn read_labels(input: Input, asked: &TableOptions) -> Result<LabelTable> {
+    let mut budget = Budget::new(None);
+    let mut table = Table::open(input, &budget)?;
+    table.assign(asked)?;
+    let single = |leaf: &&mut Leaf| !leaf.list;
+    let (names, mut roles): (Vec<String>, Vec<Role>) = (table.leaves.iter_mut())
+        .filter(single)
+        .map(|leaf| (leaf.name.clone(), leaf.role))
+        .unzip();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let by_file = roles_of_labels(&names, &mut roles)?;
+    for (leaf, role) in table.leaves.iter_mut().filter(single).zip(roles) {
+        leaf.role = role;
+    }
+    let labels = table.role_words(Role::Label, &mut budget)?;
+    Ok(LabelTable {
+        ids: table.role_words(Role::Id, &mut budget)?,
+        labels: labels.unwrap_or_default(),
+        lines: Vec::new(),
+        by_file,
+    })
+}
+
+pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    let mut table = Table::open(input, &Budget::new(options.max_memory))?;
+    table.assign(&options.table)?;
+    check(&table, options)?;
+    let warn = |name: &String| {
+        monitor.warn(format!(
+            "column \"{name}\" is left out: it holds neither numbers nor vectors of numbers"
+        ));
+    };
+    table.others.iter().for_each(warn);
+    if !is_mixed(&table, options) {
+        let text = |l: &&Leaf| l.is_text() && l.role == Role::Feature;
+        table
+            .leaves
+            .iter()
+            .filter(text)
+            .map(|l| &l.name)
+            .for_each(warn);
+        let parts = read_numbers(&table, options, monitor);
+        let lacks = table.lacks.get() && table.vectors().is_empty();
+        if parts.is_ok() || !lacks {
+            return parts;
+        }
+    }
+    table::read(&mut Columns::read(&table, options)?, options, monitor)
+}
+
+fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    let mut budget = Budget::new(options.max_memory);
+    let names = table.view_names();
+    if names.is_empty() {
+        return Err(Error::value(
+            "no columns of numbers or of vectors of numbers; there is nothing to compare items by",
+        ));
+    }
+    options.choose(&names)?;
+    budget.items(table.rows)?;
+    let mut progress = Progress::new(monitor);
+    let mut parts = Parts::default();
+    let scalars = table.scalars();
+    if !scalars.is_empty() && options.wants("features") {
+        budget.matrix(table.rows, scalars.len())?;
+        // Beside it one block of columns is held.
+        budget.check(4 * (table.largest_group() as u64) * scalars.len().min(BLOCK) as u64)?;
+        let values = table.read_scalars(&scalars, &mut progress)?;
+        parts.add_view("features", table.rows, scalars.len(), values)?;
+        parts.columns = scalars.iter().map(|l| l.name.clone()).collect();
+        if table.vectors().is_empty() {
+            let mut layout = Layout::of_numbers(parts.columns.iter().map(String::as_str));
+            layout.id.clone_from(&options.table.id_column);
+            layout.label.clone_from(&options.table.label_column);
+            parts.layout = Some(layout);
+        }
+    }
+    for leaf in table.vectors() {
+        if !options.wants(&leaf.name) {
+            continue;
+        }
+        let mut vectors = table.read_vectors(leaf, &mut budget, &mut progress)?;
+        let dimension = vectors.dimension.ok_or_else(|| no_vectors(&leaf.name))?;
+        vectors.values.shrink_to_fit();
+        parts.add_view(&leaf.name, table.rows, dimension, vectors.values)?;
+        if let Some(view) = parts.views.last_mut()
+            && vectors.present.contains(&false)
+        {
+            view.present = Some(vectors.present);
+        }
+    }
+    // Text that is no feature was warned of above.
+    let told = |l: &&Leaf| !l.list && (!l.is_text() || l.role != Role::Feature);
+    let told = table.leaves.iter().filter(told);
+    let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
+    tell(&names, &roles, options, monitor);
+    parts.ids = table.role_words(Role::Id, &mut budget)?;
+    if table
+        .leaf(Role::Id)
+        .is_some_and(|leaf| leaf.name.trim().is_empty())
+    {
+        parts.ids = parts.ids.and_then(|ids| unnamed_ids(ids, monitor));
+    }
+    if options.labels.is_none() {
+        let words = table.role_words(Role::Label, &mut budget)?;
+        parts.labels = words.map(|words| parse_labels(&words, monitor));
+    }
+    if let Some(words) = table.role_words(Role::Split, &mut budget)? {
+        parts.set_split(&words)?;
+    }
+    Ok(parts)
+}

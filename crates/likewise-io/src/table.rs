@@ -1,0 +1,20 @@
+//! Tables as people make them: columns of numbers, words, dates, and nothing at all.
+//!
+//! A reader gives a table as [`cells::Rows`]. What its columns hold is looked at in one pass
+//! ([`survey`]), what becomes of each is decided ([`decide`]), and a second pass makes the features
+//! ([`features`]). How that was done is a [`Layout`](crate::layout::Layout), by which other tables are
+//! read in the same way.
+
+pub(crate) mod cells;
+pub(crate) mod date;
+mod decide;
+mod features;
+mod labels;
+mod ngrams;
+mod read;
+mod survey;
+mod tell;
+mod written;
+
+pub(crate) use labels::labels_of;
+pub(crate) use read::{read, shape};

@@ -1,0 +1,255 @@
+//! What becomes of each column of a table.
+
+use super::cells::Rows;
+use super::survey::{Survey, Tally};
+use crate::assemble::Role;
+use crate::layout::{Column, DateOrder, Decimal, Layout, Missing, TEXT, Taken};
+use crate::options::TableOptions;
+use crate::{Error, Result};
+
+/// Items that a word of a category stands for on average, at least.
+const ITEMS_A_WORD: usize = 3;
+
+/// Share of numbers from which on a column is one of numbers, with mistakes in it.
+const MOSTLY: f64 = 0.8;
+
+/// Why text is left out of which no word stands twice.
+pub(super) const DIFFERENT: &str = "text, all different; ids by `id_column`?";
+
+/// What was decided of a table.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) layout: Layout,
+    /// Places of the columns of the layout in the table.
+    pub(super) places: Vec<usize>,
+    /// Columns that are left out, and why.
+    pub(super) left: Vec<(String, String)>,
+    /// How the numbers of each column are written.
+    pub(super) decimals: Vec<Decimal>,
+    /// Whether the features are numbers alone, and none is missing: then they stay as they are.
+    pub(super) plain: bool,
+    /// Columns that could be labels.
+    pub(super) classes: Vec<String>,
+}
+
+/// What a column can become.
+enum Kind {
+    Number,
+    Date(Option<DateOrder>),
+    Category(Vec<String>),
+    Text,
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+/// Decides by what the columns hold and what was asked for.
+pub(super) fn decide(
+    rows: &dyn Rows,
+    names: &[String],
+    roles: &[Role],
+    survey: &Survey,
+    asked: &TableOptions,
+) -> Result<Decided> {
+    let usual = usual(rows, survey, asked, None);
+    let decimals: Vec<Decimal> = (survey.columns.iter())
+        .map(|tally| decimal(tally, usual, asked))
+        .collect();
+    let mut kinds = Vec::new();
+    for (place, (tally, role)) in survey.columns.iter().zip(roles).enumerate() {
+        if *role == Role::Feature {
+            let kind = kind(tally, decimals[place], asked);
+            kinds.push((place, kind.map_err(|e| e.within(named(&names[place])))?));
+        }
+    }
+    let complete = |(place, kind): &(usize, Kind)| match kind {
+        Kind::Number => survey.columns[*place].numbers(decimals[*place]) == survey.rows,
+        Kind::Category(_) => false,
+        Kind::Date(_) => !explicit(asked),
+        Kind::Text => !asked.text,
+        Kind::Nothing(_) => true,
+    };
+    let plain = kinds.iter().all(complete);
+    let mut decided = Decided {
+        layout: Layout {
+            id: asked.id_column.clone(),
+            label: asked.label_column.clone(),
+            missing: asked.missing.unwrap_or_default(),
+            lenient: asked.missing.is_some(),
+            decimal: usual,
+            columns: Vec::new(),
+        },
+        places: Vec::new(),
+        left: Vec::new(),
+        decimals,
+        plain,
+        classes: Vec::new(),
+    };
+    for (place, kind) in kinds {
+        let tally = &survey.columns[place];
+        if let Kind::Category(_) = kind {
+            decided.classes.push(names[place].clone());
+        }
+        let taken = taken(kind, tally, plain, asked).map_err(|e| e.within(named(&names[place])))?;
+        match taken {
+            Ok(taken) => {
+                decided.places.push(place);
+                decided.layout.columns.push(Column {
+                    name: names[place].clone(),
+                    taken,
+                });
+            }
+            Err(why) => decided.left.push((names[place].clone(), why)),
+        }
+    }
+    twice(&decided.layout)?;
+    Ok(decided)
+}
+
+fn explicit(asked: &TableOptions) -> bool {
+    !asked.columns.is_empty()
+}
+
+fn named(name: &str) -> String {
+    format!("column \"{name}\"")
+}
+
+/// Fails where two columns have one name: a new table could not tell them apart.
+fn twice(layout: &Layout) -> Result<()> {
+    let mut names: Vec<&str> = layout.columns.iter().map(|c| c.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::format(format!(
+            "two columns are called \"{}\"; rename one of them",
+            pair[0]
+        ))),
+    }
+}
+
+/// How numbers are written in most columns. `before` is how they were in the fitted table.
+pub(super) fn usual(
+    rows: &dyn Rows,
+    survey: &Survey,
+    asked: &TableOptions,
+    before: Option<Decimal>,
+) -> Decimal {
+    if let Some(decimal) = asked.decimal {
+        return decimal;
+    }
+    let numeric = |tally: &&Tally| {
+        let most = tally.points.max(tally.commas);
+        tally.texts > 0 && most as f64 >= MOSTLY * tally.texts as f64
+    };
+    let numeric = || survey.columns.iter().filter(numeric);
+    let points: usize = numeric().map(|tally| tally.only_point).sum();
+    let commas: usize = numeric().map(|tally| tally.only_comma).sum();
+    let either: usize = numeric().map(|tally| tally.either).sum();
+    if points != commas {
+        return if commas > points {
+            Decimal::Comma
+        } else {
+            Decimal::Point
+        };
+    }
+    if let Some(before) = before {
+        return before;
+    }
+    // Where a comma stands between columns, a number with one has groups of digits.
+    match rows.separator() {
+        Some(separator) if separator != ',' && either > 0 => Decimal::Comma,
+        _ => Decimal::Point,
+    }
+}
+
+/// How the numbers of a column are written: as those of the table, unless they cannot be.
+pub(super) fn decimal(tally: &Tally, usual: Decimal, asked: &TableOptions) -> Decimal {
+    if asked.decimal.is_some() {
+        return usual;
+    }
+    match (tally.only_point, tally.only_comma) {
+        (1.., 0) => Decimal::Point,
+        (0, 1..) => Decimal::Comma,
+        _ => usual,
+    }
+}
+
+fn kind(tally: &Tally, decimal: Decimal, asked: &TableOptions) -> Result<Kind> {
+    let Tally { held, texts, .. } = *tally;
+    if held == 0 {
+        return Ok(Kind::Nothing("empty"));
+    }
+    if tally.others > 0 {
+        return Ok(Kind::Nothing("lists or records"));
+    }
+    let numbers = tally.numbers(decimal);
+    if numbers == held || (numbers > 0 && asked.missing.is_some() && mostly(numbers, held)) {
+        return Ok(Kind::Number);
+    }
+    if tally.dates == held {
+        return Ok(Kind::Date(Some(DateOrder::YearFirst)));
+    }
+    if texts == held && tally.orders.any() {
+        return Ok(Kind::Date(tally.orders.order()));
+    }
+    if mostly(numbers, held)
+        && let Some((place, text)) = &tally.odd[usize::from(decimal == Decimal::Comma)]
+    {
+        return Err(Error::value(format!(
+            "{place}: \"{text}\" is not a number, as {numbers} of {held} values are; correct it, \
+             or leave the column out with `drop`, or take such words as missing with \
+             `missing median` or `missing drop`"
+        )));
+    }
+    Ok(match &tally.words {
+        Some(words) if words.len() == 1 => Kind::Nothing("the same in every item"),
+        Some(words) if words.len() * ITEMS_A_WORD <= held || tally.flags == held => {
+            Kind::Category(words.keys().cloned().collect())
+        }
+        _ => Kind::Text,
+    })
+}
+
+fn mostly(numbers: usize, held: usize) -> bool {
+    numbers as f64 >= MOSTLY * held as f64
+}
+
+/// What a column becomes, or why it is left out. Fails where it was asked for by name and cannot
+/// be taken.
+fn taken(
+    kind: Kind,
+    tally: &Tally,
+    plain: bool,
+    asked: &TableOptions,
+) -> Result<Result<Taken, String>> {
+    let explicit = explicit(asked);
+    let number = |date| Taken::Number {
+        date,
+        median: None,
+        mean: 0.0,
+        deviation: 1.0,
+    };
+    let out = |why: &str| Ok(Err(why.to_owned()));
+    match kind {
+        Kind::Number if plain || explicit => Ok(Ok(number(None))),
+        Kind::Number if tally.counts() => out("numbers of rows"),
+        Kind::Number => Ok(Ok(number(None))),
+        Kind::Date(None) if explicit => Err(Error::parameter(
+            "in a column of dates, a day may as well be a month; write them as 2024-05-31",
+        )),
+        Kind::Date(order) if explicit => Ok(Ok(number(order))),
+        Kind::Date(_) => out("dates; days if named in `columns`"),
+        Kind::Category(values) => Ok(Ok(Taken::Category { values })),
+        Kind::Text if asked.text => Ok(Ok(Taken::Text { dimensions: TEXT })),
+        Kind::Text if explicit => Err(Error::parameter(
+            "text, and no categories; take it with `text`, or leave it out",
+        )),
+        Kind::Text if !tally.repeats && tally.texts == tally.held => out(DIFFERENT),
+        Kind::Text => out("text; taken with `text`"),
+        Kind::Nothing(why) => out(why),
+    }
+}
+
+/// Whether a line is left out where this column is missing.
+pub(super) fn drops(layout: &Layout, taken: &Taken) -> bool {
+    layout.missing == Missing::Drop && !matches!(taken, Taken::Text { .. })
+}

@@ -1,0 +1,232 @@
+//! From a table to the pieces of a collection.
+
+use likewise::Monitor;
+
+use super::cells::Rows;
+use super::decide::{self, Decided, decide};
+use super::features::{self, By, Read};
+use super::survey::Survey;
+use super::tell::tell;
+use crate::assemble::{Parts, Role, Shape};
+use crate::budget::Budget;
+use crate::layout::{Decimal, Layout};
+use crate::options::{ReadOptions, TableOptions};
+use crate::{Error, Result};
+
+/// Names of the columns: those without one are told by their place.
+fn names(rows: &dyn Rows) -> Vec<String> {
+    let name = |(i, name): (usize, &String)| {
+        let empty = name.trim().is_empty() && i > 0;
+        if empty {
+            format!("column {}", i + 1)
+        } else {
+            name.clone()
+        }
+    };
+    rows.names().iter().enumerate().map(name).collect()
+}
+
+fn borrowed(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+/// How a table is to be read: roles of its columns, and what was decided of the features.
+struct Plan {
+    names: Vec<String>,
+    roles: Vec<Role>,
+    rows: usize,
+    decided: Decided,
+    /// Whether another table said how.
+    fitted: bool,
+}
+
+fn plan(
+    rows: &mut dyn Rows,
+    options: &ReadOptions,
+    budget: &mut Budget,
+    monitor: &Monitor,
+) -> Result<Plan> {
+    let names = names(rows);
+    let Some(layout) = &options.layout else {
+        let roles = Role::of_columns(&borrowed(&names), &options.table)?;
+        let survey = Survey::of(rows, &roles, budget, monitor)?;
+        let decided = decide(rows, &names, &roles, &survey, &options.table)?;
+        return Ok(Plan {
+            rows: survey.rows,
+            names,
+            roles,
+            decided,
+            fitted: false,
+        });
+    };
+    layout.check()?;
+    let (roles, places) = roles_by(layout, &names, options)?;
+    let taken: Vec<Role> = (0..names.len())
+        .map(|place| {
+            if places.contains(&place) {
+                Role::Feature
+            } else {
+                Role::Dropped
+            }
+        })
+        .collect();
+    let survey = Survey::of(rows, &taken, budget, monitor)?;
+    let usual = decide::usual(rows, &survey, &options.table, Some(layout.decimal));
+    let decimals: Vec<Decimal> = (survey.columns.iter())
+        .map(|tally| decide::decimal(tally, usual, &options.table))
+        .collect();
+    Ok(Plan {
+        rows: survey.rows,
+        names,
+        roles,
+        decided: Decided {
+            layout: Layout::clone(layout),
+            places,
+            left: Vec::new(),
+            decimals,
+            plain: false,
+            classes: Vec::new(),
+        },
+        fitted: true,
+    })
+}
+
+/// Roles of the columns of a table that is read as another one was, and the places of those that
+/// became features. Fails where one of these is missing, with its name.
+fn roles_by(
+    layout: &Layout,
+    names: &[String],
+    options: &ReadOptions,
+) -> Result<(Vec<Role>, Vec<usize>)> {
+    let all = borrowed(names);
+    // What a query need not have is looked for, not asked for.
+    let there = |asked: &Option<String>, own: &Option<String>| {
+        let own = own.clone().filter(|name| all.contains(&name.as_str()));
+        asked.clone().or(own)
+    };
+    let asked = TableOptions {
+        id_column: there(&options.table.id_column, &layout.id),
+        label_column: there(&options.table.label_column, &layout.label),
+        ..TableOptions::default()
+    };
+    let mut roles = Role::of_columns(&all, &asked)?;
+    let mut places = Vec::new();
+    for column in &layout.columns {
+        let place = all.iter().position(|name| *name == column.name);
+        let place = place.ok_or_else(|| {
+            Error::value(format!(
+                "no column \"{}\", which the fitted table had; the columns are: {}",
+                column.name,
+                crate::assemble::some(&all)
+            ))
+        })?;
+        roles[place] = Role::Feature;
+        places.push(place);
+    }
+    Ok((roles, places))
+}
+
+/// What [`read`] would read. One pass over the table.
+pub(crate) fn shape(rows: &mut dyn Rows, options: &ReadOptions) -> Result<Shape> {
+    let mut budget = Budget::new(options.max_memory);
+    let plan = plan(rows, options, &mut budget, &Monitor::silent())?;
+    let dimensions = plan.decided.layout.dimensions();
+    Ok(Shape::one("features", plan.rows, dimensions))
+}
+
+/// Reads a table: what its columns hold is looked at first, then they become features.
+///
+/// Two passes over the table. Beside the features one column of numbers is held, and at most a
+/// hundred words of each column.
+pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
+    options.choose(&["features"])?;
+    let mut budget = Budget::new(options.max_memory);
+    let Plan {
+        names,
+        roles,
+        mut decided,
+        fitted,
+        rows: counted,
+    } = plan(rows, options, &mut budget, monitor)?;
+    let width = decided.layout.dimensions();
+    if width == 0 {
+        let left: Vec<String> = (decided.left.iter())
+            .map(|(name, why)| format!("\"{name}\" ({why})"))
+            .collect();
+        return Err(Error::value(format!(
+            "no columns of numbers or categories; the columns are: {}{}{}",
+            names.join(", "),
+            if left.is_empty() { "" } else { "; left out: " },
+            left.join(", ")
+        )));
+    }
+    budget.items(counted)?;
+    let by = By {
+        layout: &decided.layout,
+        places: &decided.places,
+        decimals: &decided.decimals,
+        roles: &roles,
+    };
+    let mut read = features::read(rows, &by, &budget, monitor)?;
+    if read.rows == 0 && read.dropped > 0 {
+        return Err(Error::value(
+            "every line has a missing value, so none is left; fill them with the median, or take \
+             fewer columns",
+        ));
+    }
+    if !fitted {
+        features::measure(&mut decided.layout, decided.plain, &read);
+    }
+    if read.rows > 0 {
+        features::fill(&decided.layout, &mut read)?;
+    }
+    if fitted {
+        of_fitted(&read, monitor);
+    } else {
+        tell(
+            (&names, &roles),
+            rows.said(),
+            &decided,
+            &read,
+            options,
+            monitor,
+        );
+    }
+    let Read {
+        mut values,
+        rows: n,
+        words,
+        ..
+    } = read;
+    values.shrink_to_fit();
+    let mut parts = Parts::default();
+    parts.add_view("features", n, width, values)?;
+    words.remark(monitor);
+    words.give(&names, &roles, &mut parts, options, monitor)?;
+    parts.columns = decided.layout.features();
+    parts.layout = Some(decided.layout);
+    Ok(parts)
+}
+
+/// What a person should know of a table that was read as the fitted one was.
+fn of_fitted(read: &Read, monitor: &Monitor) {
+    if read.filled > 0 {
+        monitor.remark(format!(
+            "{} missing values are the median of the fitted table",
+            read.filled
+        ));
+    }
+    if read.dropped > 0 {
+        monitor.remark(format!(
+            "{} lines with missing values are left out",
+            read.dropped
+        ));
+    }
+    if let Some((word, column)) = &read.first_unseen {
+        monitor.warn(format!(
+            "{} words are none of the categories of the fitted table, and count for nothing (the \
+             first: \"{word}\" in column \"{column}\")",
+            read.unseen
+        ));
+    }
+}

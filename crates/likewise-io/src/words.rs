@@ -1,0 +1,106 @@
+//! Ids, labels and the split of a table: the columns that are words, whatever they hold.
+
+use likewise::Monitor;
+
+use crate::assemble::{Parts, Role, parse_labels, unnamed_ids};
+use crate::budget::WORD;
+use crate::number::push;
+use crate::options::ReadOptions;
+use crate::{Error, Result};
+
+/// Words of the columns with a meaning of their own, and what they are for.
+#[derive(Default)]
+pub(crate) struct Words {
+    pub(crate) ids: Vec<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) split: Vec<String>,
+    /// Line of the first id or label that goes over several lines, and how many do.
+    broken: Option<(u64, usize)>,
+    /// Bytes of memory that they take.
+    pub(crate) bytes: u64,
+}
+
+impl Words {
+    /// Keeps a word, if its column is one of these.
+    pub(crate) fn take(&mut self, role: Role, word: &str, line: u64) -> Result<()> {
+        let words = match role {
+            Role::Id => &mut self.ids,
+            Role::Label => &mut self.labels,
+            Role::Split => &mut self.split,
+            _ => return Ok(()),
+        };
+        if word.contains(['\n', '\r']) && role != Role::Split {
+            self.broken.get_or_insert((line, 0)).1 += 1;
+        }
+        self.bytes += WORD + word.len() as u64;
+        push(words, word.to_owned())
+    }
+
+    /// Warns of ids and labels that go over several lines, as a stray quote makes them.
+    pub(crate) fn remark(&self, monitor: &Monitor) {
+        if let Some((line, count)) = self.broken {
+            monitor.warn(format!(
+                "line {line}: an id or a label goes over more than one line ({count} in all); \
+                 if a quote (\") is missing or too many there, lines were lost"
+            ));
+        }
+    }
+
+    /// Puts them where they belong.
+    pub(crate) fn give(
+        self,
+        names: &[String],
+        roles: &[Role],
+        parts: &mut Parts,
+        options: &ReadOptions,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        if let Some(column) = roles.iter().position(|&r| r == Role::Id) {
+            parts.ids = if names[column].is_empty() {
+                unnamed_ids(self.ids, monitor)
+            } else {
+                Some(self.ids)
+            };
+        }
+        if roles.contains(&Role::Label) && options.labels.is_none() {
+            parts.labels = Some(parse_labels(&self.labels, monitor));
+        }
+        if roles.contains(&Role::Split) {
+            parts.set_split(&self.split)?;
+        }
+        Ok(())
+    }
+}
+
+/// A table of labels.
+pub(crate) struct LabelTable {
+    /// Ids, if there is such a column.
+    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) labels: Vec<String>,
+    /// Where each label stands in the file.
+    pub(crate) lines: Vec<u64>,
+    /// Whether the ids are names of files: they may be of something else.
+    pub(crate) by_file: bool,
+}
+
+/// Fails where no column holds labels. Names of files are taken for ids where there are no others;
+/// whether they were.
+pub(crate) fn roles_of_labels(names: &[&str], roles: &mut [Role]) -> Result<bool> {
+    if !roles.contains(&Role::Label) {
+        return Err(Error::format(format!(
+            "no column named label, labels, y, target, class or category; the columns are: {}; \
+             name one of them with `label_column`",
+            names.join(", ")
+        )));
+    }
+    if !roles.contains(&Role::Id) {
+        let file = |name: &&str| ["file_name", "filename", "path"].contains(name);
+        if let Some(column) = names.iter().position(file)
+            && roles[column] == Role::Feature
+        {
+            roles[column] = Role::Id;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,521 @@
+//! Tables as people make them: what is read of each form, and what is refused.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use likewise::{Collection, Event, Label, Monitor};
+use likewise_io::{
+    Decimal, ErrorKind, Form, Layout, Missing, ReadOptions, TableOptions, inspect, read_bytes,
+    read_with_layout,
+};
+use likewise_testdata::sheet::{self, Cell};
+use ndarray::array;
+use proptest::prelude::*;
+
+fn file(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata")
+        .join(name)
+}
+
+/// What is read of a file, how, and what is said.
+fn told(
+    path: &Path,
+    options: &ReadOptions,
+) -> likewise_io::Result<(Collection, Layout, Vec<String>)> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listens = heard.clone();
+    let monitor = Monitor::new(move |event| {
+        if let Event::Remark(text) | Event::Warning(text) = event {
+            listens.lock().unwrap().push(text.clone());
+        }
+    });
+    let (all, layout) = read_with_layout(path, options, &monitor)?;
+    let heard = heard.lock().unwrap().clone();
+    Ok((all, layout.unwrap(), heard))
+}
+
+fn text(text: &str, table: TableOptions) -> likewise_io::Result<Collection> {
+    let options = ReadOptions {
+        table,
+        ..ReadOptions::default()
+    };
+    read_bytes(Form::Csv, text.as_bytes(), &options)
+}
+
+fn message(bytes: &str, table: TableOptions) -> String {
+    text(bytes, table).unwrap_err().to_string()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn a_table_of_many_kinds_is_read_and_told_in_three_lines() {
+    let asked = ReadOptions {
+        table: TableOptions {
+            id_column: Some("sku".into()),
+            label_column: Some("Klasse".into()),
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let (all, layout, said) = told(&file("messy.csv"), &asked).unwrap();
+    assert_eq!(all.ids(), ["A1", "A2", "A3", "A4", "A5", "A6"]);
+    assert_eq!(all.labels.as_ref().unwrap().n_known(), 5);
+    let features = [
+        "Gr\u{f6}\u{df}e = L",
+        "Gr\u{f6}\u{df}e = S",
+        "Preis",
+        "Anteil",
+    ];
+    assert_eq!(layout.features(), features);
+    let x = &all.views()[0].matrix;
+    assert_eq!((x[[0, 0]], x[[0, 1]]), (0.0, 1.0));
+    // The third price is missing: it is that of the fourth, the median of the others.
+    assert_eq!(x[[2, 2]].to_bits(), x[[3, 2]].to_bits());
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!(
+        said[0],
+        "6 items (\";\" between columns, letters as in Latin-1, decimal comma); ids: \
+         \"sku\"; labels: \"Klasse\""
+    );
+    assert_eq!(
+        said[1],
+        "taken: 2 numbers, standardised: \"Preis\", \"Anteil\"; 1 category, one-hot: \
+         \"Gr\u{f6}\u{df}e\" (2); 2 missing values are the median"
+    );
+    assert!(
+        said[2].contains("\"Datum\" (dates") && said[2].contains("\"Name\" (text"),
+        "{said:?}"
+    );
+    let shape = inspect(file("messy.csv"), &asked).unwrap();
+    assert_eq!((shape.items, shape.views[0].1), (6, 4));
+    // With what was left out.
+    let more = ReadOptions {
+        table: TableOptions {
+            columns: names(&["Datum", "Name"]),
+            text: true,
+            ..asked.table.clone()
+        },
+        ..asked.clone()
+    };
+    let (all, layout, said) = told(&file("messy.csv"), &more).unwrap();
+    assert_eq!(
+        (all.views()[0].matrix.ncols(), layout.columns.len()),
+        (257, 2)
+    );
+    assert!(said[1].contains("dates, as days"), "{said:?}");
+    // Lines with gaps may go.
+    let fewer = ReadOptions {
+        table: TableOptions {
+            missing: Some(Missing::Drop),
+            ..asked.table.clone()
+        },
+        ..asked.clone()
+    };
+    let (all, _, said) = told(&file("messy.csv"), &fewer).unwrap();
+    assert_eq!(all.ids(), ["A1", "A2", "A5", "A6"]);
+    assert_eq!(all.labels.unwrap().len(), 4);
+    assert!(
+        said[1].contains("2 lines with missing values left out"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn another_table_is_read_as_the_fitted_one_was() {
+    let asked = ReadOptions {
+        table: TableOptions {
+            id_column: Some("sku".into()),
+            label_column: Some("Klasse".into()),
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let (fitted, layout, _) = told(&file("messy.csv"), &asked).unwrap();
+    let layout = Some(Arc::new(layout));
+    let again = ReadOptions {
+        layout: layout.clone(),
+        ..ReadOptions::default()
+    };
+    // One line of other writing, with its columns in another order, one more, and no label.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.csv");
+    std::fs::write(
+        &path,
+        "more,Anteil,sku,Preis,Gr\u{f6}\u{df}e\nx,0.12,n,1234.50,S\n",
+    )
+    .unwrap();
+    let (new, _, said) = told(&path, &again).unwrap();
+    assert_eq!(new.ids(), ["n"]);
+    assert_eq!(
+        new.views()[0].matrix.row(0),
+        fitted.views()[0].matrix.row(0)
+    );
+    assert!(said.is_empty(), "{said:?}");
+    let shape = inspect(&path, &again).unwrap();
+    assert_eq!((shape.items, shape.views[0].1), (1, 4));
+    // A decimal comma without any other evidence is that of the fitted table.
+    std::fs::write(&path, "Anteil;Preis;Gr\u{f6}\u{df}e\n0,12;1234,50;S\n").unwrap();
+    let (new, ..) = told(&path, &again).unwrap();
+    assert_eq!(
+        new.views()[0].matrix.row(0),
+        fitted.views()[0].matrix.row(0)
+    );
+    // A word that is new, and a number that is missing.
+    std::fs::write(&path, "Anteil,Preis,Gr\u{f6}\u{df}e\n,20,XL\n").unwrap();
+    let (new, _, said) = told(&path, &again).unwrap();
+    let x = &new.views()[0].matrix;
+    assert_eq!((x[[0, 0]], x[[0, 1]]), (0.0, 0.0));
+    assert_eq!(
+        x[[0, 2]].to_bits(),
+        fitted.views()[0].matrix[[3, 2]].to_bits()
+    );
+    assert!(said.iter().any(|s| s.contains("\"XL\"")), "{said:?}");
+    std::fs::write(&path, "Preis,Gr\u{f6}\u{df}e\n20,S\n").unwrap();
+    let e = told(&path, &again).unwrap_err().to_string();
+    assert!(e.contains("no column \"Anteil\""), "{e}");
+    std::fs::write(&path, "Preis,Anteil,Gr\u{f6}\u{df}e\nlow,1,S\n").unwrap();
+    let e = told(&path, &again).unwrap_err().to_string();
+    assert!(e.contains("line 2, column \"Preis\": \"low\""), "{e}");
+}
+
+#[test]
+fn numbers_alone_are_read_by_their_names_and_may_not_be_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "a,b\n1,2\n3,5\n").unwrap();
+    let (_, layout, said) = told(&path, &ReadOptions::default()).unwrap();
+    assert!(said.is_empty());
+    let again = ReadOptions {
+        layout: Some(Arc::new(layout)),
+        ..ReadOptions::default()
+    };
+    for same in ["b,note,a\n2,x,1\n", "a;b\n1;2\n", "a,b\n1,2\n", "1,2\n"] {
+        std::fs::write(&path, same).unwrap();
+        let (new, ..) = told(&path, &again).unwrap();
+        assert_eq!(new.views()[0].matrix, array![[1.0, 2.0]], "{same}");
+    }
+    for (wrong, what) in [
+        ("a,b\n1,\n", "column \"b\" is empty"),
+        ("a,c\n1,2\n", "no column \"b\""),
+    ] {
+        std::fs::write(&path, wrong).unwrap();
+        let e = told(&path, &again).unwrap_err().to_string();
+        assert!(e.contains(what), "{e}");
+    }
+}
+
+#[test]
+fn a_spreadsheet_is_read_as_people_keep_it() {
+    let (all, layout, said) = told(&file("stock.xlsx"), &ReadOptions::default()).unwrap();
+    assert_eq!(all.ids()[..2], ["\u{fc}0", "\u{fc}1"]);
+    assert_eq!(all.labels.as_ref().unwrap().classes(), ["a & b", "c"]);
+    let features = [
+        "price",
+        "colour = blue",
+        "colour = red",
+        "new = false",
+        "new = true",
+    ];
+    assert_eq!(layout.features(), features);
+    assert!(
+        said[0].contains("sheet \"Stock\" of 2") && said[0].contains("names in row 3"),
+        "{said:?}"
+    );
+    assert!(said[1].contains("2 missing values"), "{said:?}");
+    assert!(said[2].contains("\"since\" (dates"), "{said:?}");
+    let days = ReadOptions {
+        table: TableOptions {
+            columns: names(&["since"]),
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let (all, layout, _) = told(&file("stock.xlsx"), &days).unwrap();
+    assert!(all.views()[0].matrix[[0, 0]] < all.views()[0].matrix[[5, 0]]);
+    let likewise_io::Taken::Number { median, .. } = layout.columns[0].taken else {
+        panic!("{layout:?}");
+    };
+    // 2024-02-01 and -02, in days from 2000-01-01.
+    assert_eq!(median, Some(8797.5));
+}
+
+#[test]
+fn lines_of_objects_are_a_table() {
+    let (all, layout, said) = told(&file("rows.jsonl"), &ReadOptions::default()).unwrap();
+    assert_eq!(all.ids(), ["a", "b", "c", "d", "e", "\u{fc}"]);
+    assert_eq!(all.labels.as_ref().unwrap()[3], Label::Unknown);
+    let features = ["w", "size = L", "size = S", "new = false", "new = true"];
+    assert_eq!(layout.features(), features);
+    assert!(
+        said[2].contains("\"tags\", \"more\" (lists or records)"),
+        "{said:?}"
+    );
+    let ids = ["a", "b", "c", "d", "e", "\u{fc}"].map(str::to_owned);
+    let labels = likewise_io::read_labels(file("rows.jsonl"), &ids).unwrap();
+    assert_eq!(labels.classes(), ["x", "y"]);
+}
+
+#[test]
+fn parquet_with_words_is_a_table_too() {
+    let options = ReadOptions::default();
+    let (all, layout, _) = told(&file("null.parquet"), &options).unwrap();
+    assert_eq!(layout.features(), ["x"]);
+    assert_eq!(all.len(), 3);
+    let sep = ReadOptions {
+        table: TableOptions {
+            sep: Some(';'),
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    for name in ["null.parquet", "x_le_f4.npy", "stock.xlsx", "rows.jsonl"] {
+        let e = told(&file(name), &sep).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Parameter, "{name}: {e}");
+        assert!(e.to_string().contains("`sep` has no effect"), "{e}");
+        assert_eq!(
+            inspect(file(name), &sep).unwrap_err().kind(),
+            ErrorKind::Parameter
+        );
+    }
+}
+
+#[test]
+fn settings_say_what_columns_mean() {
+    let data = "sku,species,w,h,label\na,x,1,2,9\nb,y,3,4,9\n";
+    let all = text(
+        data,
+        TableOptions {
+            id_column: Some("sku".into()),
+            label_column: Some("species".into()),
+            drop: names(&["h"]),
+            ..TableOptions::default()
+        },
+    )
+    .unwrap();
+    assert_eq!(all.ids(), ["a", "b"]);
+    assert_eq!(all.labels.as_ref().unwrap().classes(), ["x", "y"]);
+    assert_eq!(all.views()[0].matrix, array![[1.0], [3.0]]);
+    let unknown = TableOptions {
+        columns: names(&["w", "width"]),
+        ..TableOptions::default()
+    };
+    let e = text(data, unknown).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Parameter);
+    assert!(
+        e.to_string()
+            .contains("no column \"width\"; the columns are: \"sku\""),
+        "{e}"
+    );
+    let comma = TableOptions {
+        sep: Some(';'),
+        decimal: Some(Decimal::Comma),
+        ..TableOptions::default()
+    };
+    let all = text("a;b\n1.234;5\n2;6\n", comma).unwrap();
+    assert_eq!(all.views()[0].matrix, array![[1234.0, 5.0], [2.0, 6.0]]);
+    let one = TableOptions {
+        columns: names(&["name"]),
+        ..TableOptions::default()
+    };
+    assert!(message("name,w\nanna,1\nbert,2\n", one).contains("column \"name\": text"));
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let usual = |data: &str| message(data, TableOptions::default());
+    assert!(usual("a;b\n1;2\n3\n").contains("line 3 has 1 fields"));
+    assert!(
+        usual("a,b,a\n1,x,2\n2,x,3\n3,y,4\n,x,4\n1,y,5\n1,y,5\n")
+            .contains("two columns are called \"a\"")
+    );
+    assert!(usual("name,note\nanna,\nbert,\n").contains("\"note\" (empty)"));
+    assert!(usual("a,b\n").contains("empty"));
+    assert!(usual("a;b\n").contains("empty"));
+    let odd = "w\n1\n2\n3\n4\nsold out\n5\n";
+    assert!(usual(odd).contains("\"sold out\" is not a number, as 5 of 6"));
+    let filled = TableOptions {
+        missing: Some(Missing::Median),
+        ..TableOptions::default()
+    };
+    assert_eq!(text(odd, filled).unwrap().len(), 6);
+    let none = TableOptions {
+        missing: Some(Missing::Drop),
+        ..TableOptions::default()
+    };
+    assert!(message("a,b\n1,\n,2\n", none).contains("every line has a missing value"));
+    // An empty column is no reason to fail.
+    let all = text("a,b\n1,\n2,\n", TableOptions::default()).unwrap();
+    assert_eq!(all.views()[0].matrix, array![[1.0], [2.0]]);
+}
+
+#[test]
+fn spreadsheets_that_are_none_are_refused() {
+    let read = |bytes: &[u8]| read_bytes(Form::Xlsx, bytes, &ReadOptions::default());
+    let said = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert!(said(&sheet::xlsx(&[])).contains("the spreadsheet is empty"));
+    assert!(said(&sheet::parts("", "")).contains("ends early"));
+    let name = |name: &str| Cell::Text(name.to_owned());
+    assert!(said(&sheet::xlsx(&[vec![name("a"), name("b")]])).contains("empty"));
+    let lost = "<sheetData><row><c t=\"s\"><v>7</v></c><c><v>1</v></c></row>\
+                <row><c t=\"s\"><v>7</v></c></row></sheetData>";
+    assert!(said(&sheet::parts(lost, "")).contains("damaged"));
+    let far = "<sheetData><row><c r=\"ZZZZZZZZ1\"><v>7</v></c></row></sheetData>";
+    assert!(said(&sheet::parts(far, "")).contains("beyond the last column"));
+    // A few thousand bytes that unpack to a hundred million.
+    let long = " ".repeat(100_000_000);
+    let bomb = sheet::parts(&format!("<sheetData>{long}</sheetData>"), "");
+    assert!(bomb.len() < 200_000, "{}", bomb.len());
+    assert!(said(&bomb).contains("far more than a spreadsheet holds"));
+    let mut shared = "<si><t>x</t></si>".repeat(2_000_000);
+    shared.truncate(shared.len() / 17 * 17);
+    let bomb = sheet::parts("<sheetData/>", &shared);
+    let options = ReadOptions {
+        max_memory: Some(20_000_000),
+        ..ReadOptions::default()
+    };
+    let e = read_bytes(Form::Xlsx, &bomb, &options).unwrap_err();
+    assert!(
+        matches!(e.kind(), ErrorKind::Memory | ErrorKind::Format),
+        "{e}"
+    );
+    // The numbers of a matrix have no names.
+    let bare = sheet::xlsx(&[
+        vec![Cell::Number(1.5), Cell::Number(2.0)],
+        vec![Cell::Number(3.0), Cell::Number(4.0)],
+    ]);
+    assert_eq!(
+        read(&bare).unwrap().views()[0].matrix,
+        array![[1.5, 2.0], [3.0, 4.0]]
+    );
+}
+
+/// A value of a table, before it is written in one of the forms.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Missing,
+    Number(f32),
+    Word(&'static str),
+}
+
+fn table() -> impl Strategy<Value = Vec<Vec<Value>>> {
+    let number = prop_oneof![
+        1 => Just(Value::Missing),
+        5 => (-99_999_i32..99_999).prop_map(|v| Value::Number(v as f32 / 1000.0)),
+        5 => (-50_i32..5000).prop_map(|v| Value::Number(v as f32)),
+    ];
+    let word = prop_oneof![
+        1 => Just(Value::Missing),
+        4 => prop::sample::select(vec!["rot", "gr\u{fc}n", "Gr\u{f6}\u{df}e 5; \"M\"", "a,b"])
+            .prop_map(Value::Word),
+    ];
+    let row = (prop::collection::vec(number, 2), word, Just(()));
+    let row = row.prop_map(|(mut row, word, ())| {
+        row.push(word);
+        row
+    });
+    prop::collection::vec(row, 1..30)
+}
+
+/// The table as text.
+fn written(rows: &[Vec<Value>], separator: char, comma: bool) -> String {
+    let field = |value: &Value| match value {
+        Value::Missing => String::new(),
+        Value::Number(v) if comma => v.to_string().replace('.', ","),
+        Value::Number(v) => v.to_string(),
+        Value::Word(word) => format!("\"{}\"", word.replace('"', "\"\"")),
+    };
+    let mut text = ["id", "n", "m", "word"].join(&separator.to_string()) + "\r\n";
+    for (i, row) in rows.iter().enumerate() {
+        let id = format!("i{i}");
+        text.push_str(&id);
+        for value in row {
+            text.push(separator);
+            text += &field(value);
+        }
+        text += "\r\n";
+    }
+    text
+}
+
+fn spreadsheet(rows: &[Vec<Value>]) -> Vec<u8> {
+    let head = ["id", "n", "m", "word"].map(|name| Cell::Text(name.to_owned()));
+    let mut cells = vec![head.to_vec()];
+    for (i, row) in rows.iter().enumerate() {
+        let mut line = vec![Cell::Text(format!("i{i}"))];
+        line.extend(row.iter().map(|value| match value {
+            Value::Missing => Cell::Nothing,
+            Value::Number(v) => Cell::Number(v.to_string().parse().unwrap()),
+            Value::Word(word) => Cell::Text((*word).to_owned()),
+        }));
+        cells.push(line);
+    }
+    sheet::xlsx(&cells)
+}
+
+fn objects(rows: &[Vec<Value>]) -> String {
+    let field = |value: &Value| match value {
+        Value::Missing => "null".to_owned(),
+        Value::Number(v) => v.to_string(),
+        Value::Word(word) => serde_json::to_string(word).unwrap(),
+    };
+    let line = |(i, row): (usize, &Vec<Value>)| {
+        let [n, m, word] = [0, 1, 2].map(|c| field(&row[c]));
+        format!("{{\"id\": \"i{i}\", \"n\": {n}, \"m\": {m}, \"word\": {word}}}\n")
+    };
+    rows.iter().enumerate().map(line).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_table_is_the_same_in_every_dialect(rows in table()) {
+        let latin = |text: &str| -> Vec<u8> { text.chars().map(|c| c as u8).collect() };
+        let wide = |text: &str| -> Vec<u8> {
+            std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+        };
+        let german = written(&rows, ';', true);
+        let dialects = [
+            ("comma", Form::Csv, written(&rows, ',', false).into_bytes()),
+            ("german", Form::Csv, latin(&german)),
+            ("mark", Form::Csv, format!("\u{feff}{german}").into_bytes()),
+            ("tabs", Form::Tsv, wide(&written(&rows, '\t', false))),
+            ("bars", Form::Csv, written(&rows, '|', false).into_bytes()),
+            ("sheet", Form::Xlsx, spreadsheet(&rows)),
+            ("objects", Form::Jsonl, objects(&rows).into_bytes()),
+        ];
+        let mut first = None;
+        for (name, form, bytes) in dialects {
+            let read = read_bytes(form, &bytes, &ReadOptions::default()).ok();
+            let read = read.map(|all| (all.ids().to_vec(), all.views()[0].matrix.clone()));
+            match &first {
+                None => first = Some(read),
+                Some(first) => prop_assert_eq!(&read, first, "{}", name),
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_alone_stay_as_they_are(rows in prop::collection::vec(
+        prop::collection::vec(-1e6_f32..1e6, 3), 2..12,
+    )) {
+        let flat: Vec<f32> = rows.concat();
+        let text = |separator: &str, comma: bool| -> String {
+            let mut text = ["a", "b", "c"].join(separator) + "\n";
+            for row in &rows {
+                let fields: Vec<String> = row.iter().map(ToString::to_string).collect();
+                let line = fields.join(separator) + "\n";
+                text += &if comma { line.replace('.', ",") } else { line };
+            }
+            text
+        };
+        for text in [text(",", false), text(";", false), text(";", true), text("\t", true)] {
+            let all = read_bytes(Form::Csv, text.as_bytes(), &ReadOptions::default()).unwrap();
+            prop_assert_eq!(all.views()[0].matrix.as_slice().unwrap(), &flat[..], "{}", text);
+        }
+    }
+}

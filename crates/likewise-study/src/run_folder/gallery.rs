@@ -1,0 +1,110 @@
+//! Embeddings that are searched, with the index beside them.
+
+use std::path::PathBuf;
+
+use likewise::Monitor;
+use likewise::distance::Metric;
+use likewise::error::Hint;
+use likewise::index::{Flat, Hit, Hnsw, Index, Kind as IndexKind, nearest};
+use ndarray::ArrayView2;
+
+use super::index::{HNSW_FILE, IndexCard};
+use crate::{Result, failed};
+
+/// Most queries that are compared with every item rather than asked of an index that must be
+/// read first.
+const FEW_QUERIES: usize = 16;
+
+/// Embeddings that are searched, with the index beside them.
+pub(super) struct Gallery {
+    /// The folder, for messages.
+    pub(super) root: PathBuf,
+    /// The file of the embeddings.
+    pub(super) embeddings: PathBuf,
+    /// The folder of the index.
+    pub(super) index: PathBuf,
+    /// What tells the embeddings from others, where that is known.
+    pub(super) own: Option<String>,
+}
+
+impl Gallery {
+    /// The nearest of the `items` to each query. A few queries compare with every item where it
+    /// lies in its file: reading the index would take longer. Many are asked of the index, unless
+    /// `exact`.
+    pub(super) fn search(
+        &self,
+        queries: ArrayView2<f32>,
+        k: usize,
+        items: usize,
+        exact: bool,
+        monitor: &Monitor,
+    ) -> Result<Vec<Vec<Hit>>> {
+        let card = self.card()?;
+        let check = |held: usize| {
+            if held == items {
+                return Ok(());
+            }
+            let message = format!(
+                "{}: the index holds {held} items, the run {items}",
+                self.root.display(),
+            );
+            Err(failed(message).hint(Hint::Index))
+        };
+        check(card.as_ref().map_or(items, |card| card.items))?;
+        if let (Some(card), Some(own)) = (&card, &self.own)
+            && card.embeddings.as_ref() != Some(own)
+        {
+            let message = format!("{}: the index is of other embeddings", self.root.display());
+            return Err(failed(message).hint(Hint::Index));
+        }
+        if queries.nrows() <= FEW_QUERIES
+            && let Some(mapped) = likewise_io::Mapped::npy(&self.embeddings)?
+        {
+            check(mapped.view().nrows())?;
+            return nearest(mapped.view(), queries, k, monitor);
+        }
+        let index = self.index(card.as_ref().filter(|_| !exact))?;
+        check(index.len())?;
+        index.search(queries, k, monitor)
+    }
+
+    /// What is asked for the nearest of many queries.
+    pub(super) fn kind(&self) -> Result<IndexKind> {
+        let hnsw = self.card()?.is_some_and(|card| card.kind == "hnsw");
+        Ok(if hnsw {
+            IndexKind::Hnsw
+        } else {
+            IndexKind::Flat
+        })
+    }
+
+    fn card(&self) -> Result<Option<IndexCard>> {
+        let path = self.index.join("index.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
+        let broken = |e| failed(format!("{}: broken: {e}", path.display()));
+        serde_json::from_slice(&bytes).map(Some).map_err(broken)
+    }
+
+    /// The index that this card describes, checked byte for byte; the exact one without.
+    fn index(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index>> {
+        match card {
+            Some(card) if card.kind == "hnsw" => {
+                let path = self.index.join(HNSW_FILE);
+                if Some(likewise_io::digest(&path)?) != card.sha256 {
+                    let message =
+                        format!("{}: not the file that index.json describes", path.display());
+                    return Err(failed(message).hint(Hint::Index));
+                }
+                let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
+                Ok(Box::new(Hnsw::from_bytes(&bytes)?))
+            }
+            _ => Ok(Box::new(Flat::new(
+                likewise_io::read_matrix(&self.embeddings, None)?.view(),
+                Metric::Cosine,
+            )?)),
+        }
+    }
+}

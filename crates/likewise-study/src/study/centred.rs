@@ -1,0 +1,70 @@
+//! The mildest start without labels: the directions of the features, less most of their mean.
+
+use likewise::linear::Affine;
+use likewise::matrix::{self, Reading, column_means};
+use likewise::model::Model as Closed;
+use likewise_nn::Model;
+use ndarray::{Array1, Array2};
+
+use super::choose::MOST_COLUMNS;
+use super::ground::Ground;
+use super::setup::is_uneven;
+use crate::recipe::StartConfig;
+
+/// How unit rows are centred: what is taken off, and what their columns are multiplied by then.
+pub(super) struct Centred {
+    reading: Reading,
+    mean: Array1<f64>,
+    scale: Array1<f64>,
+}
+
+impl Ground<'_> {
+    /// The start of [`StartConfig::centred`], by the training items; O(n d), since nothing is
+    /// whitened.
+    pub(super) fn centred(&self) -> Centred {
+        let reading = Reading {
+            unit: true,
+            ..self.recipe.start.reading()
+        };
+        let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
+        let mut mean = column_means(rows.view());
+        let mut variances = Array1::<f64>::zeros(mean.len());
+        for row in rows.rows() {
+            ndarray::azip!((sum in &mut variances, &x in &row, &mean in &mean)
+                *sum += (f64::from(x) - mean).powi(2));
+        }
+        variances /= rows.nrows().max(1) as f64;
+        let scale = if is_uneven(variances.as_slice().unwrap_or_default()) {
+            variances.mapv(|v| if v > 0.0 { v.sqrt().recip() } else { 1.0 })
+        } else {
+            Array1::ones(mean.len())
+        };
+        mean *= StartConfig::centred().center;
+        Centred {
+            reading,
+            mean,
+            scale,
+        }
+    }
+}
+
+impl Centred {
+    /// Unit rows of features.
+    pub(super) fn rows(&self, features: &Array2<f32>) -> Array2<f32> {
+        let mut rows = self.reading.rows(features.clone());
+        for mut row in rows.rows_mut() {
+            ndarray::azip!((x in &mut row, &mean in &self.mean, &scale in &self.scale)
+                *x = ((f64::from(*x) - mean) * scale) as f32);
+        }
+        matrix::l2_normalize(rows)
+    }
+
+    /// As a model; none of very many columns, whose map would be a matrix too large to keep.
+    pub(super) fn model(self) -> Option<Model> {
+        let map = || Affine {
+            mean: self.mean,
+            matrix: Array2::from_diag(&self.scale),
+        };
+        (self.scale.len() <= MOST_COLUMNS).then(|| Closed::linear(self.reading, map()).into())
+    }
+}

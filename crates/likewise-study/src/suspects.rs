@@ -1,0 +1,198 @@
+//! Items of a run whose label is likely wrong.
+//!
+//! The items are compared by the embedding of the run, and each label is checked by the labels of the
+//! others ([`likewise::advise::suspects`]); what the run itself believes of an item follows its
+//! label, and says nothing about it.
+
+use likewise::advise::suspects::Suspects;
+use likewise::graph::KnnGraph;
+use likewise::neighbor::Precision;
+use likewise_io::items::ItemRow;
+use serde::Serialize;
+
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::graph::Settings;
+use crate::report::Thumbnails;
+use crate::report::tiles::{self, Group, Tile};
+use crate::run_folder::RunFolder;
+use crate::source::{Photos, ReadAs, Source};
+use crate::{Result, failed, labels};
+
+/// Neighbours an item in the graph that the labels spread over.
+const NEIGHBORS: usize = 15;
+/// Items up to which these are sought exactly.
+const EXACT: usize = 100_000;
+/// Share of the true neighbours that are found otherwise.
+const RECALL: f64 = 0.95;
+/// Items on a page.
+const TILES: usize = 400;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Found {
+    /// Labeled items that were checked.
+    pub checked: usize,
+    /// Labeled items that could not be: no other label reaches them, or their class has no other.
+    pub unchecked: usize,
+    /// The suspicious ones, the surest first.
+    pub suspects: Vec<Suspect>,
+}
+
+/// An item whose label is likely wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Suspect {
+    /// Place among them, from 1.
+    pub rank: usize,
+    /// Its id.
+    pub id: String,
+    /// Its label.
+    pub label: String,
+    /// The class that the others suggest.
+    pub suggested: String,
+    /// How sure it is, from 0 to 1: by how much the share of the class suggested is larger.
+    pub sure: f64,
+    /// Share of the others that says what the label says, 0 to 1.
+    pub label_share: f64,
+    /// Share that says what is suggested.
+    pub suggested_share: f64,
+    /// Its row.
+    #[serde(skip)]
+    pub item: usize,
+}
+
+/// Looks for labels of a run that are likely wrong. Labels that the fit hid are checked as well.
+///
+/// Fails for a run without enough labels, where it is damaged, and when cancelled.
+pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<ItemRow>)> {
+    estimate(run, at)?.check(at.max_memory)?;
+    let (items, embeddings) = (run.items()?, run.embeddings()?);
+    if items.len() != embeddings.nrows() {
+        return Err(failed(format!(
+            "{}: {} items, but embeddings of {}; fit again",
+            run.file("items.parquet").display(),
+            items.len(),
+            embeddings.nrows()
+        )));
+    }
+    let known = labels::of(&items)?;
+    let place = run.file("items.parquet").display().to_string();
+    let settings = Settings {
+        graph: KnnGraph::new().k(NEIGHBORS.min(items.len().saturating_sub(1)).max(1)),
+        center: false,
+        approximate: (items.len() > EXACT).then_some(RECALL),
+        precision: Precision::Auto,
+        seed,
+    };
+    if known.n_known() == 0 {
+        return Err(failed(format!(
+            "{place}: the run has no labels, so there are none to check"
+        )));
+    }
+    let graph = settings.build(embeddings.view(), at.monitor)?.graph;
+    let found = Suspects::new().seed(seed).find(&graph, &known, at.monitor);
+    let found = found.map_err(|e| e.within(place))?;
+    let name = |class: u32| known.classes()[class as usize].clone();
+    let suspects = found
+        .suspects
+        .iter()
+        .zip(1..)
+        .map(|(suspect, rank)| Suspect {
+            rank,
+            id: items[suspect.item].id.clone(),
+            label: name(suspect.given),
+            suggested: name(suspect.suggested),
+            sure: suspect.margin(),
+            label_share: suspect.given_share,
+            suggested_share: suspect.suggested_share,
+            item: suspect.item,
+        });
+    let found = Found {
+        checked: found.checked,
+        unchecked: found.unchecked,
+        suspects: suspects.collect(),
+    };
+    Ok((found, items))
+}
+
+/// What [`find`] will cost.
+pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
+    let shape = Source::open(&run.file("embeddings.npy"), ReadAs::default())?.shape(at)?;
+    let (n, d, k) = (
+        shape.items as f64,
+        shape.views[0].1 as f64,
+        NEIGHBORS as f64,
+    );
+    let needed = Estimate::new().resident(4.0 * n * d + 200.0 * n);
+    let needed = if shape.items > EXACT {
+        needed.approximate_graph(n, d, k)
+    } else {
+        needed.graph(n, d, k)
+    };
+    let classes = labels::of(&run.items()?)?.n_classes() as f64;
+    Ok(needed
+        .propagation(n, k, classes)
+        .stage(8.0 * n * classes, 0.0))
+}
+
+/// The pictures of the items of a run, where its data are images that are still where they were.
+pub fn photos(run: &RunFolder) -> Result<Option<Photos>> {
+    let record = run.record()?;
+    let path = std::path::Path::new(&record.data);
+    let there = path.exists() && Source::open(path, ReadAs::default()).is_ok_and(|s| s.is_images());
+    Ok(there.then(|| Photos::new(path)))
+}
+
+/// A page with the suspicious items, as pictures where there are some.
+pub fn page(found: &Found, items: &[ItemRow], photos: Option<&Photos>) -> Result<String> {
+    let mut about = vec![found.in_words()];
+    if found.suspects.len() > TILES {
+        about.push(format!(
+            "Shown are the surest {TILES}; a .csv has them all."
+        ));
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for suspect in found.suspects.iter().take(TILES) {
+        let title = format!("{}, not {}?", suspect.suggested, suspect.label);
+        let place = *places.entry(title.clone()).or_insert_with(|| {
+            groups.push(Group {
+                title,
+                tiles: vec![],
+                left_out: 0,
+            });
+            groups.len() - 1
+        });
+        groups[place].tiles.push(Tile {
+            item: suspect.item,
+            words: format!("{}. · {:.2}", suspect.rank, suspect.sure),
+            bad: true,
+        });
+    }
+    let ids: Vec<String> = items.iter().map(|item| item.id.clone()).collect();
+    tiles::page(
+        "Labels to look at",
+        &about,
+        &groups,
+        &ids,
+        photos.map(Thumbnails::Photos),
+    )
+}
+
+impl Found {
+    /// The answer in one line.
+    pub fn in_words(&self) -> String {
+        let (n, checked) = (self.suspects.len(), self.checked);
+        let rest = match self.unchecked {
+            0 => String::new(),
+            n => format!("; {n} could not be checked, for lack of other labels near them"),
+        };
+        match n {
+            0 => {
+                format!("nothing suspicious: none of {checked} labels contradicts the others{rest}")
+            }
+            1 => format!("1 of {checked} labels contradicts the others{rest}"),
+            n => format!("{n} of {checked} labels contradict the others{rest}"),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The words of tables and help, explained.
+
+/// Words, what each is in short, and what is to be said of it.
+pub(super) const WORDS: [(&str, &str, &str); 18] = [
+    (
+        "auto",
+        "word: how fit chooses a recipe",
+        "Recipes are compared on labels that they do not learn from: each keeps some of the labels \
+         at hand back in turn, and what counts is how many of their class come first. The simplest \
+         is first; one that is not clearly better than a simpler one (by about a standard error) \
+         loses to it. The table before the results shows all. With fewer than three labels a class \
+         nothing can be compared, and mixed-lp-centred is taken; where the classes that are \
+         searched have no labels, mixed-rca. Use it unless you compare methods.",
+    ),
+    (
+        "r-at-k",
+        "word: R@1, R@8, recall at k",
+        "The share of queries that have at least one right answer among the first k. R@1 is how \
+         often the very first answer is right. In the field's sense, not the share of all right \
+         answers that were found. Queries without any other item of their class are left out.",
+    ),
+    (
+        "p-at-k",
+        "word: precision at k",
+        "The share of right answers among the first k, in the mean over queries. A query with fewer \
+         than k right answers in the gallery cannot reach 1.",
+    ),
+    (
+        "map-at-r",
+        "word: MAP@R, the metric that decides",
+        "With R right answers in the gallery, the mean over the first R places of the precision at \
+         each place that holds a right answer, 0 for the others. 1 is: all right ones first. It \
+         looks deeper than R@1 and rewards order, so one model can gain in MAP@R and lose in R@1. \
+         Source: Musgrave, Belongie & Lim 2020.",
+    ),
+    (
+        "r-precision",
+        "word: the metric of a handful of labels",
+        "With R items of a class besides the query, the share of them among the first R answers. \
+         fit measures it where too few items are labeled for a test set: ranks among all items are \
+         known for those labels that were kept back.",
+    ),
+    (
+        "query",
+        "word: the item that asks",
+        "What you search with. In a measurement, the labeled items of the test part ask one by one; \
+         an item never finds itself.",
+    ),
+    (
+        "gallery",
+        "word: the items that are searched",
+        "What is searched, ranked by similarity to the query. A small gallery makes every number \
+         look better: compare only numbers of the same gallery.",
+    ),
+    (
+        "zero-shot",
+        "word: search among classes never seen",
+        "A split by class: the tested classes have no item in the part that is fitted. It answers \
+         whether what was learned is of use for new classes. --split zero-shot; the other question, \
+         more items of known classes, is --split item.",
+    ),
+    (
+        "item-split",
+        "word: search among the labeled classes",
+        "A split within each class: most items are fitted (a few with their labels), the others ask \
+         and are searched. --split item.",
+    ),
+    (
+        "folds",
+        "word: measuring without a test part",
+        "All labels are fitted. In rounds, some are kept back and ask among all items; the model in \
+         the run has learned from all of them. What fit does with a handful of labels, or with \
+         --split folds.",
+    ),
+    (
+        "all-labels",
+        "word: the oracle's row",
+        "The same recipe with every true label of the part that is fitted. It is no result but a \
+         measure of what more labels would give. Also called the oracle.",
+    ),
+    (
+        "labels-only",
+        "word: the row without spreading",
+        "The same learner on the known labels alone. The distance to the recipe's row is what \
+         spreading labels to other items gave.",
+    ),
+    (
+        "raw-features",
+        "word: the row of features as they are",
+        "The cosine of the features as they came. Nothing is learned; a model must beat it, and the \
+         centred and whitened rows, to be worth its trouble.",
+    ),
+    (
+        "centred",
+        "word: the mildest start without labels",
+        "Rows of length one, less four fifths of their mean; columns by their standard deviations \
+         where one of them varies more than all others together. It needs no label, and on 43 sets \
+         it fell clearly below the features as they are on none in MAP@R.",
+    ),
+    (
+        "interval",
+        "word: what stands behind the sign ±",
+        "Half of the 95 % interval. Queries of one class are drawn together, and label draws as \
+         well, so that it holds for other items and other labels of the same collection. A \
+         difference whose interval holds 0 is not shown to be one.",
+    ),
+    (
+        "pseudo-label",
+        "word: a label that was spread, not given",
+        "The class that propagation puts an item into. Each has a confidence, which is its weight \
+         in learning; beliefs.npz of the run holds them.",
+    ),
+    (
+        "belief",
+        "word: what is thought of an item's class",
+        "One row an item: a score for each class, the class that was decided (the pseudo-label), \
+         and how sure it is (the confidence). `likewise propagate` writes them.",
+    ),
+    (
+        "view",
+        "word: one feature matrix of the items",
+        "Items can have several: pixels, an embedding of a network, one of the title. An item may \
+         lack a view. --view NAME chooses one. A random crop of a picture is an augmentation, never \
+         a view.",
+    ),
+];
