@@ -101,7 +101,7 @@ pub(crate) enum Verb {
     Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
-        after_help = "Examples:\n  likewise fit items.npz --labels labels.csv -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit run/ --add-labels new.csv"
+        after_help = "Examples:\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --encoder efficientnet_lite0.pth -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit run/ --add-labels new.csv"
     )]
     Fit(Fit),
     /// Adds new items to a run, without fitting it again.
@@ -114,6 +114,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise embed run/ new-items.npy -o embeddings.npy\n  likewise embed run/ items.npz -o embeddings.parquet"
     )]
     Embed(Embed),
+    /// Writes features as they are read: of images by a network, of a table by its columns.
+    #[command(
+        after_help = "Examples:\n  likewise features photos/ --encoder efficientnet_lite0.pth -o features.npy\n  likewise features table.xlsx -o features.parquet"
+    )]
+    Features(Features),
     /// Builds a search index of a run or of embeddings.
     #[command(
         after_help = "Examples:\n  likewise index run/ --kind hnsw\n  likewise index embeddings.npy -o index/"
@@ -126,7 +131,7 @@ pub(crate) enum Verb {
     Search(Search),
     /// Measures retrieval: of a run, or of any embeddings with labels.
     #[command(
-        after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json\n  likewise eval embeddings.npy --labels labels.npy --loss triplet,nt-xent,contextual"
+        after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json\n  likewise eval run/ --classes classes.csv --confusion confusion.csv\n  likewise eval embeddings.npy --labels labels.npy --loss triplet,nt-xent,contextual"
     )]
     Eval(Eval),
     /// Runs an experiment of a paper again, and writes its tables beside the printed ones.
@@ -160,6 +165,7 @@ impl Verb {
             Self::Fit(args) => Some(args.data.path()),
             Self::Add(args) => Some(args.data.path()),
             Self::Embed(args) => Some(args.data.path()),
+            Self::Features(args) => Some(args.data.path()),
             Self::Index(args) => Some(&args.source),
             Self::Eval(args) => Some(&args.source),
             Self::Search(args) => Some(&args.run),
@@ -730,6 +736,19 @@ pub(crate) struct Embed {
     pub(crate) dry_run: bool,
 }
 
+/// `likewise features`
+#[derive(Debug, Args)]
+pub(crate) struct Features {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Where the features go: .npy; or .parquet, with ids and labels.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// Kinds of index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IndexName {
@@ -850,6 +869,12 @@ pub(crate) struct Eval {
         conflicts_with = "gallery"
     )]
     pub(crate) loss: Vec<String>,
+    /// Write what each class gets, and which one it is most often taken for, as csv.
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) classes: Option<PathBuf>,
+    /// Write the class of each query beside that of its first answer, counted, as csv.
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) confusion: Option<PathBuf>,
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<likewise_study::gate::Gate>,

@@ -168,6 +168,7 @@ fn words(hint: Hint) -> &'static str {
     match hint {
         Hint::ChooseView => "choose one with --view",
         Hint::GiveLabels => "give some with --labels FILE (csv with id,label, or .npy)",
+        Hint::NameEncoder => "name its file with --encoder FILE",
         Hint::GiveEncoder => "fit a folder of images with --encoder FILE",
         Hint::SkipBadImages => "--skip-bad leaves such files out",
         Hint::NameData => "name their folder with --data",

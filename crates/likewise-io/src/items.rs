@@ -23,12 +23,14 @@ pub struct ItemRow {
     pub pseudo_label: Option<String>,
     /// Confidence in the pseudo-label, 0 to 1.
     pub confidence: Option<f32>,
+    /// The draws that its label was shown in, ascending, where labels were hidden: `0 2 3`.
+    pub drawn: Option<String>,
 }
 
 /// Writes the items as a Parquet table, atomically. Equal items give equal bytes.
 ///
 /// Columns `id`, `label`, `split`, `pseudo_label` (text) and `confidence` (f32), null where
-/// unknown; compressed with zstd. Costs O(n) and one copy of the columns.
+/// unknown; compressed with zstd. A column `drawn` (text) where an item has it. Costs O(n) and one copy of the columns.
 ///
 /// ```
 /// use likewise_io::items::{self, ItemRow};
@@ -52,7 +54,10 @@ pub fn write(path: impl AsRef<Path>, rows: &[ItemRow]) -> Result<()> {
             Column::Float(rows.iter().map(|r| r.confidence).collect()),
         ),
     ];
-    let columns = columns.map(|(name, column)| (name.to_owned(), column));
+    let mut columns = Vec::from(columns.map(|(name, column)| (name.to_owned(), column)));
+    if rows.iter().any(|row| row.drawn.is_some()) {
+        columns.push(("drawn".into(), text(|r| r.drawn.clone())));
+    }
     atomic::write(path, |file| parquet::write(file, &columns))
 }
 
@@ -97,6 +102,9 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
     for (row, word) in rows.iter_mut().zip(words("pseudo_label")?) {
         row.pseudo_label = word;
     }
+    for (row, word) in rows.iter_mut().zip(words("drawn")?) {
+        row.drawn = word;
+    }
     for (i, (row, word)) in rows.iter_mut().zip(words("split")?).enumerate() {
         row.split = match word {
             None => None,
@@ -131,6 +139,7 @@ mod tests {
                 split: [None, Some(Part::Train), Some(Part::Query)][i % 3],
                 pseudo_label: (i % 5 > 0).then(|| "ü".to_owned()),
                 confidence: (i % 4 > 0).then_some(i as f32 / 9000.0),
+                drawn: (i % 6 == 0).then(|| "0 2".to_owned()),
             })
             .collect();
         let folder = tempfile::tempdir().unwrap();

@@ -27,10 +27,13 @@ fn formula(recipe: &Recipe) -> String {
         read.push_str("x = normalise(x)`, `");
     }
     let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
-    if matches!(&recipe.learner, Learner::Closed(Closed::Logistic(_))) {
+    if matches!(
+        &recipe.learner,
+        Learner::Closed(Closed::Logistic(_) | Closed::Lda(_))
+    ) {
         return format!(
-            "\n`model.safetensors`: `{read}c = x - start.mean`, `p = softmax(c logits.matrix + \
-             logits.bias)`; the embedding is `[sqrt(share) sqrt(p), sqrt(1 - share) normalise(c)]` \
+            "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is none), \
+             `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) sqrt(p), sqrt(1 - share) normalise(c)]` \
              with the share that the file's metadata name. Where learning did not help there are \
              no `logits`, and it is `s = normalise((x - start.mean) start.matrix)`."
         );

@@ -363,7 +363,7 @@ fn join(joined: &mut [usize], a: usize, b: usize) {
 
 #[cfg(test)]
 mod tests {
-    use likewise::{Labels, View};
+    use likewise::{Labels, View, seed};
     use ndarray::{Array2, array};
     use proptest::prelude::*;
 
@@ -426,9 +426,8 @@ mod tests {
     #[test]
     fn what_points_the_same_way_is_told_apart_without_its_mean() {
         // All have a cosine above .999.
-        let mut x = Array2::from_shape_fn((200, 8), |(i, j)| {
-            100.0 + ((i * 31 + j * 17) * 7919 % 101) as f32 / 50.0
-        });
+        let mut rng = seed::stream(7, "test rows");
+        let mut x = Array2::from_shape_fn((200, 8), |_| 100.0 + 2.0 * rng.random::<f32>());
         let copy = x.row(3).to_owned() * 1.000_01;
         x.row_mut(150).assign(&copy);
         let found = found(&x, 0.999);

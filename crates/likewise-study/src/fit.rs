@@ -20,7 +20,8 @@ use crate::graph::DataShape;
 use crate::recipe::{Recipe, most_neighbors};
 use crate::report::{self, About, Rows, Thumbnails};
 use crate::run_folder::{
-    Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
+    Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable,
+    write_index,
 };
 use crate::source::{self, Trained};
 use crate::study::{Plan, Protocol, Results, SplitKind, Study, Tried};
@@ -43,6 +44,8 @@ pub struct Job {
     pub read_as: String,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
+    /// The network that made the features, where the data were images.
+    pub encoder: Option<Encoded>,
     /// Pairs or triplets that are given, by the places of their items.
     pub tuples: Option<Tuples>,
     /// The recipes that this one was chosen from, if it was.
@@ -119,6 +122,7 @@ impl Job {
             view: view.name.clone(),
             dimensions: view.matrix.ncols(),
             table: self.table.clone(),
+            encoder: self.encoder.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),
         }

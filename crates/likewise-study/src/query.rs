@@ -183,7 +183,7 @@ pub fn estimate_of_search(
     Ok(match query {
         Query::Id(_) => needed,
         Query::Data(source) => {
-            let source = &source.as_fitted(run.config()?.table.as_ref())?;
+            let source = &source.as_fitted(&run.config()?)?;
             let asks = DataShape::of(source, at)?;
             // What the queries are made of goes; they and their answers stay.
             let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
@@ -297,7 +297,7 @@ const SAME: f32 = 1e-3;
 /// Fails on data of another kind than the run was fitted on.
 pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Embedded> {
     let (model, config) = (run.model()?, run.config()?);
-    let source = &source.as_fitted(config.table.as_ref())?;
+    let source = &source.as_fitted(&config)?;
     needed(&model, source, at)?.check(at.max_memory)?;
     let place = source.path().display();
     if let (Model::Network(network), true) = (&model, source.is_images()) {
@@ -320,7 +320,7 @@ pub fn estimate_of_embedding(
     source: &Source,
     at: &Environment,
 ) -> Result<Estimate> {
-    needed(&run.model()?, source, at)
+    needed(&run.model()?, &source.as_fitted(&run.config()?)?, at)
 }
 
 fn needed(model: &Model, source: &Source, at: &Environment) -> Result<Estimate> {

@@ -6,6 +6,7 @@
 
 mod calibration;
 mod chart;
+mod classes;
 mod collapse;
 mod fitted;
 mod gallery;
@@ -191,6 +192,9 @@ fn page(
                         (section("beliefs", "Beliefs", &sure::ends(ground, pictures)?))
                     }
                     (section("neighbours", "Nearest neighbours", &gallery::neighbours(ground, pictures)?))
+                    @if !results.classes.is_empty() {
+                        (section("classes", "Classes", &classes::weakest(&results.classes)))
+                    }
                     (section("collapse", "Collapse meter", &collapse::meter(results)))
                 }
                 footer {
@@ -236,6 +240,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Verdict, Why};
+    use likewise::eval::by_class::ClassResult;
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
     use likewise::linear::Affine;
@@ -244,13 +249,14 @@ mod tests {
 
     use super::*;
 
-    const SECTIONS: [&str; 7] = [
+    const SECTIONS: [&str; 8] = [
         "results",
         "fitted",
         "training",
         "pseudo-labels",
         "map",
         "neighbours",
+        "classes",
         "collapse",
     ];
 
@@ -363,6 +369,13 @@ mod tests {
             recipe: "mixed-lp".into(),
             split: SplitKind::Item,
             parts: BTreeMap::from([("train".into(), 12), ("test".into(), 12)]),
+            classes: vec![ClassResult {
+                class: "<cat>".into(),
+                queries: 4,
+                recall_at_1: 0.75,
+                map_at_r: None,
+                nearest: BTreeMap::from([("<cat>".into(), 3), ("dog & co".into(), 1)]),
+            }],
             labels_per_class: Some(2),
             seed: 3,
             per_draw: vec![log(0), log(1)],
@@ -399,6 +412,7 @@ mod tests {
             },
             classes: classes.map(String::from).to_vec(),
             embeddings,
+            drawn: vec![],
             measured: None,
         };
         (study, collection)
@@ -617,6 +631,7 @@ mod tests {
             n_queries: 6,
             ..Summary::default()
         };
+        study.results.classes.clear();
         study.results.baselines.clear();
         study.parts = vec![Part::Train; 24];
         study.train = (0..24).collect();

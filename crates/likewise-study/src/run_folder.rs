@@ -31,14 +31,14 @@ use self::lock::Lock;
 pub use self::output::{check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CONFIG, EMBEDDINGS, RECORD};
-pub use self::record::{Config, Origin, Record};
+pub use self::record::{Config, Encoded, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
 use crate::study::Results;
 use crate::{Result, failed};
 
 /// How the files of a run call items that are known to be none of the classes.
-pub(crate) const OUTSIDE: &str = "outside";
+pub(crate) use likewise::eval::by_class::OUTSIDE;
 
 /// Ids and labels of the items of some data.
 pub fn rows_of(collection: &Collection) -> Vec<ItemRow> {

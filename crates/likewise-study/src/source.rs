@@ -19,6 +19,7 @@ use self::images::Square;
 pub use self::images::Trained;
 pub use self::photos::Photos;
 use crate::environment::Environment;
+use crate::run_folder::{Config, Encoded};
 use crate::{Error, Result};
 
 /// How a path is read.
@@ -100,23 +101,45 @@ impl Source {
         })
     }
 
-    /// The same data, read as the fitted ones were, where these were a table.
+    /// The same data, read as those of a run were: a table by the same columns, images through the
+    /// same network, unless another is given.
     ///
-    /// Fails on settings that the fitted table has decided.
-    pub fn as_fitted(&self, layout: Option<&Layout>) -> Result<Self> {
-        let Some(layout) = layout else {
-            return Ok(self.clone());
-        };
-        self.read.table.check_fitted()?;
-        let layout = Some(Arc::new(layout.clone()));
-        let read = ReadAs {
-            layout,
-            ..self.read.clone()
-        };
+    /// Fails on settings that the fitted table has decided, and where the network has gone.
+    pub fn as_fitted(&self, run: &Config) -> Result<Self> {
+        let mut read = self.read.clone();
+        if let Some(layout) = &run.table {
+            self.read.table.check_fitted()?;
+            read.layout = Some(Arc::new(layout.clone()));
+        }
+        if let (true, None, Some(encoded)) = (self.images, &read.encoder, &run.encoder) {
+            if !encoded.file.exists() {
+                let file = encoded.file.display();
+                let message =
+                    format!("{file}: the network that the run was fitted with is not there");
+                return Err(Error::data(message).hint(Hint::NameEncoder));
+            }
+            read.encoder = Some(encoded.file.clone());
+            read.side = encoded.side;
+            read.squeeze = encoded.squeeze;
+        }
         Ok(Self {
             read,
             ..self.clone()
         })
+    }
+
+    /// The network that makes features of these images, to be found again; none for other data and
+    /// for pixels.
+    pub fn encoded(&self) -> Result<Option<Encoded>> {
+        let Some(file) = self.read.encoder.as_deref().filter(|_| self.images) else {
+            return Ok(None);
+        };
+        let absolute = std::fs::canonicalize(file);
+        Ok(Some(Encoded {
+            file: absolute.map_err(|e| Error::data(format!("{}: {e}", file.display())))?,
+            side: self.read.side,
+            squeeze: self.read.squeeze,
+        }))
     }
 
     /// The same data, of which this view is used.

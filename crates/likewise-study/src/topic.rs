@@ -176,12 +176,17 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 9] = [
+const RECIPES: [(&str, &str, &str); 10] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
-        "the recipe where nothing can be measured",
+        "the recipe of heads on features that are not whitened",
         "mixed_lp_centred",
+    ),
+    (
+        "mild-probabilities",
+        "the recipe where nothing can be measured",
+        "mild_probabilities",
     ),
     (
         "probabilities",

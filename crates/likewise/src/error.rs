@@ -33,6 +33,8 @@ pub enum Hint {
     GiveLabels,
     /// Give images, and the file of a network that reads them.
     GiveEncoder,
+    /// Name the file of the network that the run was fitted with.
+    NameEncoder,
     /// Leave out images that cannot be read.
     SkipBadImages,
     /// Name the folder of the data.

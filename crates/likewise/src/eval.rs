@@ -3,6 +3,7 @@
 //! | question | module |
 //! |---|---|
 //! | how good is the search? | [`ranking`] |
+//! | which classes are found, and which are taken for others? | [`by_class`] |
 //! | how good is it, where only a handful of items is labeled? | [`few_labels`] |
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
 //! | how sure is the number? | [`bootstrap`], [`proportion`] |
@@ -14,6 +15,7 @@
 //! propagation, [`advise`](crate::advise) says.
 
 pub mod bootstrap;
+pub mod by_class;
 pub mod calibration;
 pub mod collapse;
 pub mod few_labels;

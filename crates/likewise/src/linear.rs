@@ -1,6 +1,7 @@
 //! Linear maps: learned on features as they are.
 
 pub mod affine;
+mod even;
 pub mod lda;
 pub mod logistic;
 pub mod rca;
@@ -8,6 +9,7 @@ pub mod stiefel;
 pub mod whitening;
 
 pub use affine::Affine;
+pub use even::{even, is_uneven};
 pub use lda::Lda;
 pub use logistic::Logistic;
 pub use rca::Rca;

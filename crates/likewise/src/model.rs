@@ -99,7 +99,8 @@ impl Model {
     }
 
     /// Its arrays: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
-    /// probabilities `start.mean` (`d`), `logits.matrix` (`d x C`) and `logits.bias` (`C`).
+    /// probabilities `start.mean` (`d`), `start.scale` (`d`) unless all are 1, `logits.matrix`
+    /// (`d x C`) and `logits.bias` (`C`).
     pub fn arrays(&self) -> Arrays {
         let mut arrays = Arrays::default();
         let mut vector = |name: &str, values: &Array1<f64>| {
@@ -112,6 +113,9 @@ impl Model {
             }
             Self::Probabilities(of) => {
                 vector("start.mean", &of.mean);
+                if of.scale != Array1::<f64>::ones(of.scale.len()) {
+                    vector("start.scale", &of.scale);
+                }
                 vector("logits.bias", &of.bias);
                 arrays.put_matrix("logits.matrix", &of.matrix);
             }
@@ -134,7 +138,12 @@ impl Model {
             Kind::Probabilities { reading, share } => {
                 let matrix = arrays.matrix64("logits.matrix")?;
                 let bias = arrays.vector64("logits.bias")?;
-                if !fits(matrix.dim()) || bias.len() != matrix.ncols() {
+                let scale = match arrays.get("start.scale") {
+                    Ok(_) => arrays.vector64("start.scale")?,
+                    Err(_) => Array1::ones(mean.len()),
+                };
+                let fits = fits(matrix.dim()) && scale.len() == mean.len();
+                if !fits || bias.len() != matrix.ncols() {
                     let message = "start.mean, logits.matrix and logits.bias do not fit";
                     return Err(Error::data(message));
                 }
@@ -144,6 +153,7 @@ impl Model {
                 Ok(Self::Probabilities(Probabilities {
                     reading,
                     mean,
+                    scale,
                     matrix,
                     bias,
                     share,
@@ -181,7 +191,7 @@ impl Linear {
 /// The square roots of class probabilities beside the centred features.
 ///
 /// ```text
-/// c = x - mean                                        x: the features as they are read
+/// c = (x - mean) scale                                x: the features as they are read
 /// p = softmax(c V + b)
 /// z = [ sqrt(share) sqrt(p), sqrt(1 - share) c / |c| ]
 /// ```
@@ -195,6 +205,8 @@ pub struct Probabilities {
     pub reading: Reading,
     /// Mean of the features, `d`.
     pub mean: Array1<f64>,
+    /// What the centred features are multiplied by, `d`.
+    pub scale: Array1<f64>,
     /// `V`, `d x C`.
     pub matrix: Array2<f64>,
     /// `b`, `C`.
@@ -211,7 +223,7 @@ impl Probabilities {
 
     fn rows(&self, x: Array2<f32>) -> Array2<f32> {
         let read = self.reading.rows(x);
-        let centred = less_mean(read.view(), &self.mean);
+        let centred = less_mean(read.view(), &self.mean) * &self.scale;
         let mut parts = Vec::new();
         if self.share > 0.0 {
             let transposed = self.matrix.t().as_standard_layout().into_owned();
@@ -287,6 +299,7 @@ mod tests {
                     unit: true,
                 },
                 mean: array![0.0, 0.0],
+                scale: array![1.0, 1.0],
                 matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
                 bias: array![0.0, 0.0],
                 share,
@@ -304,6 +317,18 @@ mod tests {
         assert_eq!(of(1.0).embed(x.view()).unwrap().dim(), (1, 2));
         assert_eq!(of(0.0).embed(x.view()).unwrap(), array![[1.0, 0.0]]);
         back_from_its_arrays(&of(0.5));
+        // Columns of other units are brought to one scale.
+        let Model::Probabilities(mut scaled) = of(0.0) else {
+            unreachable!("made above")
+        };
+        scaled.scale = array![0.75, 1.0];
+        let scaled = Model::Probabilities(scaled);
+        let z = scaled.embed(array![[8.0, 8.0_f32]].view()).unwrap();
+        assert!(
+            (z[(0, 0)] - 0.6).abs() < 1e-6 && (z[(0, 1)] - 0.8).abs() < 1e-6,
+            "{z}"
+        );
+        back_from_its_arrays(&scaled);
         // A row on the mean has no direction, and is still of length 1.
         let z = of(0.5).embed(array![[0.0, 0.0_f32]].view()).unwrap();
         assert!((z.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-6);

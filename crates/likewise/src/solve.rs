@@ -7,6 +7,8 @@ pub mod minres;
 pub mod operator;
 mod vectorised;
 
+use std::sync::OnceLock;
+
 pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub use minres::MinRes;
 pub use operator::{Operator, Real, Sparse};
@@ -15,10 +17,17 @@ pub(crate) use vectorised::vectorised;
 /// Runs dense algebra on one thread: how it is cut into parts, and with that its last bits,
 /// depends on how many there are. For matrices of some thousand rows at most.
 pub(crate) fn on_one_thread<T: Send>(work: impl FnOnce() -> T + Send) -> crate::Result<T> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let pool = pool.map_err(|e| {
-        let message = format!("no thread for the algebra: {e}");
-        crate::Error::new(crate::ErrorKind::Internal, message)
-    })?;
-    Ok(pool.install(work))
+    // One for all: some of the work takes less time than a thread to begin.
+    static ONE: OnceLock<std::result::Result<rayon::ThreadPool, String>> = OnceLock::new();
+    let begin = || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        pool.map_err(|e| e.to_string())
+    };
+    match ONE.get_or_init(begin) {
+        Ok(pool) => Ok(pool.install(work)),
+        Err(e) => {
+            let message = format!("no thread for the algebra: {e}");
+            Err(crate::Error::new(crate::ErrorKind::Internal, message))
+        }
+    }
 }

@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let work = Work::begin(&args.out, rights)?;
     let mut job = Job {
         table: None,
+        encoder: None,
         tuples: None,
         tried: vec![],
         recipe: Recipe::default(),

@@ -5,15 +5,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use likewise::eval::bootstrap::Bootstrap;
+use likewise::eval::by_class::{ClassResult, by_class};
 use likewise::eval::nmi;
 use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
 use likewise::{Label, Labels, Part, distance::Metric};
+use likewise_io::atomic;
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
-use likewise_study::run_folder::RunFolder;
+use likewise_study::run_folder::{RunFolder, check_ending, check_output};
 use likewise_study::source::{Source, with_view};
 use likewise_study::study::Results;
 use likewise_study::table;
@@ -26,6 +28,7 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
+    check_files(args)?;
     if RunFolder::is_meant(&args.source) {
         return of_run(args, at);
     }
@@ -72,11 +75,14 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
             "{skipped} items without a known label were left out"
         ));
     }
+    let classes = by_class([&measured.ranking], &labels);
+    write_classes(args, &classes)?;
     let bootstrap = Bootstrap::new().seed(at.common.seed);
     let summary = Summary::of(&[measured], &bootstrap)?;
     let measured = Measured {
         summary: &summary,
         loss,
+        classes,
     };
     if at.common.json {
         output::json(&measured)?;
@@ -103,6 +109,69 @@ struct Measured<'a> {
     summary: &'a Summary,
     #[serde(skip_serializing_if = "Losses::is_empty")]
     loss: Losses,
+    classes: Vec<ClassResult>,
+}
+
+/// Fails on a name of an output that cannot be one.
+fn check_files(args: &Eval) -> Result<(), Failure> {
+    let read = [
+        Some(args.source.as_path()),
+        args.labels.as_deref(),
+        args.gallery.as_deref(),
+    ];
+    for out in [&args.classes, &args.confusion] {
+        let out = out.as_deref();
+        check_output(
+            out,
+            &[&read[..], &[args.gallery_labels.as_deref()]].concat(),
+        )?;
+        check_ending(out, "classes are written", "csv")?;
+    }
+    let both = args.classes.as_deref().zip(args.confusion.as_deref());
+    if let Some((one, _)) = both.filter(|(one, other)| atomic::same_file(one, other)) {
+        let message = format!(
+            "{}: --classes and --confusion name one file; name two",
+            one.display()
+        );
+        return Err(Failure::usage(message));
+    }
+    Ok(())
+}
+
+/// Writes what `--classes` and `--confusion` ask for.
+fn write_classes(args: &Eval, classes: &[ClassResult]) -> Result<(), Failure> {
+    if let Some(out) = &args.classes {
+        let names = [
+            "class",
+            "queries",
+            "recall@1",
+            "map_at_r",
+            "taken_for",
+            "times",
+        ];
+        let lines = classes.iter().map(|class| {
+            let (other, times) = class.taken_for().unwrap_or_default();
+            [
+                class.class.clone(),
+                class.queries.to_string(),
+                class.recall_at_1.to_string(),
+                class
+                    .map_at_r
+                    .map_or(String::new(), |value| value.to_string()),
+                other.to_owned(),
+                times.to_string(),
+            ]
+        });
+        likewise_io::write_lines(out, &names, lines)?;
+    }
+    if let Some(out) = &args.confusion {
+        let lines = classes.iter().flat_map(|class| {
+            let each = class.nearest.iter();
+            each.map(|(nearest, times)| [class.class.clone(), nearest.clone(), times.to_string()])
+        });
+        likewise_io::write_lines(out, &["class", "nearest", "queries"], lines)?;
+    }
+    Ok(())
 }
 
 /// Items that neither ask nor are searched, because their label does not allow it: each counts
@@ -205,6 +274,20 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if args.at.iter().map(|k| k.get()).ne(DEFAULT_AT) {
         only_at(&mut results, args)?;
     }
+    let given = [
+        ("--classes", &args.classes),
+        ("--confusion", &args.confusion),
+    ];
+    let asked = given.iter().find(|(_, out)| out.is_some());
+    if let Some((flag, _)) = asked.filter(|_| results.classes.is_empty()) {
+        return Err(Failure::failed(format!(
+            "{flag}: {} has no test part, so its classes were not measured one by one; for others: \
+             likewise embed {} DATA -o e.npy, then likewise eval e.npy --labels FILE {flag} OUT.csv",
+            args.source.display(),
+            args.source.display(),
+        )));
+    }
+    write_classes(args, &results.classes)?;
     if at.common.json {
         output::json(&results)?;
     } else {

@@ -13,7 +13,7 @@ use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
-use likewise_study::run_folder::{IndexCard, Rights, Work, check_output, is_same};
+use likewise_study::run_folder::{Encoded, IndexCard, Rights, Work, check_output, is_same};
 use likewise_study::source::{Source, Trained, with_view};
 use likewise_study::study::{Choice, Plan, Protocol, Results, TupleKind};
 use likewise_study::{labels, plain, table};
@@ -59,12 +59,8 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     };
     check_output(Some(out), &[])?;
     let clock = Instant::now();
-    let rights = Rights {
-        resume: args.resume,
-        overwrite: args.overwrite,
-    };
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
-    let work = Work::begin(out, rights)?;
+    let work = Work::begin(out, rights(args))?;
     tell_of_resume(args, &work, out, at);
     let path = source.path();
     if path.parent().is_some_and(|folder| is_same(folder, out)) {
@@ -73,6 +69,7 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let Loaded {
         mut collection,
         layout,
+        encoder,
         trained,
         pretrained,
     } = load(&source, &recipe, at)?;
@@ -108,6 +105,7 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
             args.data.table.record()
         ),
         table: layout,
+        encoder,
         tuples,
         tried,
         trained,
@@ -136,6 +134,13 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     gates(args, &study.results)
 }
 
+fn rights(args: &Fit) -> Rights {
+    Rights {
+        resume: args.resume,
+        overwrite: args.overwrite,
+    }
+}
+
 /// The tuples that were given, if any, and what tells their file from others.
 fn read_tuples(
     given: Option<&Given>,
@@ -154,6 +159,7 @@ fn read_tuples(
 struct Loaded {
     collection: Collection,
     layout: Option<Layout>,
+    encoder: Option<Encoded>,
     trained: Option<Trained>,
     pretrained: Option<Weights>,
 }
@@ -170,9 +176,15 @@ fn load(source: &Source, recipe: &Recipe, at: &Context) -> Result<Loaded, Failur
             (collection, layout, None, None)
         }
     };
+    // A network that was trained reads the images itself.
+    let encoder = match trained {
+        Some(_) => None,
+        None => source.encoded()?,
+    };
     Ok(Loaded {
         collection,
         layout,
+        encoder,
         trained,
         pretrained,
     })
@@ -387,7 +399,7 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
     let mut recipe = match &args.recipe {
         // Where nothing can be chosen by.
-        _ if chooses(args, at)? => Recipe::mixed_lp_centred(),
+        _ if chooses(args, at)? => Recipe::mild_probabilities(),
         None => Recipe::default(),
         Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
             let path = Path::new(name);

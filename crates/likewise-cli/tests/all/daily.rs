@@ -549,3 +549,88 @@ fn new_items_join_a_run() {
         "{said}"
     );
 }
+
+#[test]
+fn classes_and_confusion_are_written_of_embeddings_and_of_runs() {
+    let scene = Scene::new();
+    let x = digits("fac");
+    let rows: Vec<usize> = (0..x.len()).step_by(4).collect();
+    scene.text(
+        "t.csv",
+        &table(&x, &rows, |row| format!("d{}", class(&x, row))),
+    );
+    let all = scene.json("eval t.csv --no-nmi --classes c.csv --confusion f.csv");
+    let classes = all["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 10);
+    let written = fs::read_to_string(scene.path("c.csv")).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines[0], "class,queries,recall@1,map_at_r,taken_for,times");
+    assert_eq!(lines.len(), 11);
+    // Each query has a first answer, and those of their own class make R@1.
+    let confusion = fs::read_to_string(scene.path("f.csv")).unwrap();
+    let (mut right, mut queries) = (0.0, 0.0);
+    for line in confusion.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let times: f64 = cells[2].parse().unwrap();
+        queries += times;
+        right += if cells[0] == cells[1] { times } else { 0.0 };
+    }
+    assert!((queries - rows.len() as f64).abs() < 1e-9);
+    assert!((right / queries - all["recall"]["1"].as_f64().unwrap()).abs() < 1e-9);
+
+    scene.good("fit t.csv --recipe rca --split item --labels-per-class 5 --draws 2 -o run -q");
+    let metrics = scene.json("eval run --classes of-run.csv");
+    let asked: u64 = (metrics["classes"].as_array().unwrap().iter())
+        .map(|class| class["queries"].as_u64().unwrap())
+        .sum();
+    // Both draws ask the same queries.
+    assert_eq!(asked, 2 * metrics["n_queries"].as_u64().unwrap());
+    assert!(scene.path("of-run.csv").exists());
+    // Which labels each draw was shown stands beside the items.
+    let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
+    for draw in ["0", "1"] {
+        let shown = items.iter().filter(|item| {
+            let draws = item.drawn.as_deref().unwrap_or_default();
+            item.split == Some(likewise::Part::Train) && draws.split(' ').any(|d| d == draw)
+        });
+        assert_eq!(shown.count(), 50, "draw {draw}");
+    }
+    assert!(
+        items
+            .iter()
+            .all(|item| item.drawn.is_none() || item.split != Some(likewise::Part::Test))
+    );
+
+    let text = scene.bad("eval t.csv --classes c.csv --confusion c.csv", 2);
+    assert!(text.contains("name two"), "{text}");
+    scene.bad("eval t.csv --classes c.parquet", 2);
+    scene.bad("eval t.csv --classes t.csv", 2);
+    scene.good("fit t.csv --recipe rca --split folds --labels-per-class 5 -o folds -q");
+    let text = scene.bad("eval folds --classes c2.csv", 1);
+    assert!(text.contains("no test part"), "{text}");
+    assert!(!scene.path("c2.csv").exists());
+}
+
+#[test]
+fn features_are_written_as_they_are_read() {
+    let scene = Scene::new();
+    scene.text(
+        "t.csv",
+        "id,colour,size,label\na,red,1,x\nb,blue,2,\nc,red,3,y\n",
+    );
+    let said = scene.json("features t.csv -o f.parquet");
+    assert_eq!(said["items"], 3);
+    let monitor = Monitor::silent();
+    let read = likewise_io::read(&scene.path("f.parquet"), &ReadOptions::default(), &monitor);
+    let read = read.unwrap();
+    assert_eq!(read.ids(), ["a", "b", "c"]);
+    assert_eq!(read.labels.as_ref().unwrap()[1], Label::Unknown);
+    assert_eq!(
+        read.view(Some("vector")).unwrap().matrix.ncols() as u64,
+        said["columns"].as_u64().unwrap()
+    );
+    scene.good("features t.csv -o f.npy");
+    let text = scene.bad("features t.csv -o f.txt", 2);
+    assert!(text.contains("features are written to"), "{text}");
+    scene.bad("features t.csv -o t.csv", 2);
+}

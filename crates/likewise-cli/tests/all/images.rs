@@ -177,6 +177,19 @@ fn features_of_squeezed_images_are_another_view() {
         "{text}"
     );
     succeeds(at, &[&embed[..], &encoder, &["--squeeze"]].concat());
+    let squeezed = std::fs::read(at.join("e.npy")).unwrap();
+
+    // Without a word the run's own network reads them, as it did.
+    succeeds(at, &["embed", "run", "few", "-o", "own.npy"]);
+    assert_eq!(std::fs::read(at.join("own.npy")).unwrap(), squeezed);
+    succeeds(at, &["search", "run", "--query", "few", "-k", "3"]);
+    succeeds(
+        at,
+        &[&["features", "few", "-o", "f.npy"], &encoder[..]].concat(),
+    );
+    let path = at.join("run/config.json");
+    let config = std::fs::read_to_string(&path).unwrap();
+    assert!(config.contains("efficientnet_lite0"), "{config}");
 
     // So are those of another side, whether a flag or a recipe says it.
     let small = ["fit", "few", "--side", "64", "--epochs", "1", "-k", "2"];

@@ -198,14 +198,11 @@ fn outputs_that_end_in_another_form() {
     for name in ["g.csv", "g.parquet", "g.npy", "g.txt"] {
         let graph = ["graph", "good.npy", "-k", "5", "-o", name];
         scene.refuses(&graph, 2, &[name, ".npz", "g.npz"]);
-        let embed = [
-            "embed",
-            "no-run",
-            "good.npy",
-            "-o",
-            &name.replace("npy", "npz"),
-        ];
-        scene.refuses(&embed, 2, &[".npy", "g.npy"]);
+        if name != "g.parquet" {
+            let out = name.replace("npy", "npz");
+            let embed = ["embed", "no-run", "good.npy", "-o", &out];
+            scene.refuses(&embed, 2, &[".npy", "g.npy"]);
+        }
         let negatives = ["-k", "5", "-o", "b.npz", "--negatives", name];
         let all = [&PROPAGATE[..], &negatives].concat();
         scene.refuses(&all, 2, &[name, ".npz"]);

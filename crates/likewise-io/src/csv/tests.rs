@@ -125,7 +125,11 @@ fn a_quote_that_swallows_the_rest_is_refused() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    assert!(message("w\n1\n1e99\n").starts_with("line 3, column \"w\" is inf (\"1e99\")"));
+    let said = message("w\n1\n1e99\n");
+    assert!(
+        said.contains("line 3") && said.contains("\"1e99\" is too large"),
+        "{said}"
+    );
     let said = message("w\n1\n2\n3\n4\nx\n");
     assert!(
         said.starts_with("column \"w\": line 6: \"x\" is not a number"),

@@ -1,6 +1,7 @@
 //! What a run says of itself: `config.json` and `run.json`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use likewise_io::Layout;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,19 @@ pub(super) const CONFIG: &str = "config.json";
 pub(super) const RECORD: &str = "run.json";
 pub(super) const EMBEDDINGS: &str = "embeddings.npy";
 
+/// The network that made features of images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Encoded {
+    /// Its file, from the root of the file system.
+    pub file: PathBuf,
+    /// Side of the square that it reads, where not that of its training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<usize>,
+    /// Whether the whole image is squeezed into the square.
+    #[serde(default)]
+    pub squeeze: bool,
+}
+
 /// `config.json`: all choices, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
@@ -26,6 +40,9 @@ pub struct Config {
     /// How the columns of the table became features, where the data were one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Layout>,
+    /// The network that made the features, where the data were images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<Encoded>,
     /// The recipe.
     pub recipe: Recipe,
     /// The protocol.

@@ -38,6 +38,10 @@ fn rows(study: &Study, collection: &Collection) -> Vec<ItemRow> {
             ..ItemRow::default()
         })
         .collect();
+    for (row, draws) in rows.iter_mut().zip(&study.drawn) {
+        let draws: Vec<String> = draws.iter().map(usize::to_string).collect();
+        row.drawn = (!draws.is_empty()).then(|| draws.join(" "));
+    }
     for (row, &item) in study.train.iter().enumerate() {
         rows[item].pseudo_label =
             study.beliefs.pseudo_label[row].map(|c| study.classes[c as usize].clone());

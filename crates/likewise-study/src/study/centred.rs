@@ -1,14 +1,13 @@
 //! The mildest start without labels: the directions of the features, less most of their mean.
 
-use likewise::linear::Affine;
-use likewise::matrix::{self, Reading, column_means};
+use likewise::linear::{Affine, even};
+use likewise::matrix::{self, Reading};
 use likewise::model::Model as Closed;
 use likewise_nn::Model;
 use ndarray::{Array1, Array2};
 
 use super::choose::MOST_COLUMNS;
 use super::ground::Ground;
-use super::setup::is_uneven;
 use crate::recipe::StartConfig;
 
 /// How unit rows are centred: what is taken off, and what their columns are multiplied by then.
@@ -27,18 +26,7 @@ impl Ground<'_> {
             ..self.recipe.start.reading()
         };
         let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
-        let mut mean = column_means(rows.view());
-        let mut variances = Array1::<f64>::zeros(mean.len());
-        for row in rows.rows() {
-            ndarray::azip!((sum in &mut variances, &x in &row, &mean in &mean)
-                *sum += (f64::from(x) - mean).powi(2));
-        }
-        variances /= rows.nrows().max(1) as f64;
-        let scale = if is_uneven(variances.as_slice().unwrap_or_default()) {
-            variances.mapv(|v| if v > 0.0 { v.sqrt().recip() } else { 1.0 })
-        } else {
-            Array1::ones(mean.len())
-        };
+        let (mut mean, scale) = even(rows.view());
         mean *= StartConfig::centred().center;
         Centred {
             reading,

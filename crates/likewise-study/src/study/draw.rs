@@ -62,6 +62,8 @@ pub struct Measured {
 /// A finished draw.
 pub(super) struct Draw {
     pub(super) log: DrawLog,
+    /// The items whose labels were shown, to fit or to validate.
+    pub(super) shown: Vec<usize>,
     pub(super) kept: Kept,
 }
 
@@ -119,8 +121,16 @@ impl Ground<'_> {
             Some(&beliefs),
             Some(labels_only.epoch),
         );
+        let shown = self.shown(&drawn);
         let kept = self.kept(recipe, beliefs, &drawn)?;
-        Ok(Draw { log, kept })
+        Ok(Draw { log, shown, kept })
+    }
+
+    fn shown(&self, drawn: &Drawn) -> Vec<usize> {
+        let places = self.train.iter().enumerate();
+        let fitted = places.filter(|(place, _)| drawn.known[*place].class().is_some());
+        let fitted = fitted.map(|(_, &item)| item);
+        fitted.chain(drawn.validation.iter().copied()).collect()
     }
 
     pub(super) fn kept(&self, chosen: Chosen, beliefs: Beliefs, drawn: &Drawn) -> Result<Kept> {

@@ -102,6 +102,7 @@ impl<'p> Plan<'p> {
                 collapse(&ground, embedded.view())?
             },
             calibration: calibration(&kept.beliefs, &drawn.truth, &kept.classes)?,
+            classes: vec![],
             leaks,
             parts: count(&parts),
         };

@@ -1,11 +1,9 @@
-//! What is measured beside the ranking: collapse, calibration, and what each class gets.
+//! What is measured beside the ranking: collapse and calibration.
 
 use std::collections::BTreeMap;
 
 use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
-use likewise::eval::ranking;
-use likewise::eval::summary::Run;
 use likewise::{Beliefs, Labels, Part, matrix};
 use ndarray::ArrayView2;
 
@@ -43,22 +41,6 @@ pub(super) fn calibration(
     });
     let truth = Labels::new(classes.to_vec(), items.collect())?;
     Calibration::measure(beliefs, &truth)
-}
-
-/// Sum and number of the queries' MAP@R by class, over all runs.
-pub(super) fn by_class(runs: &[Run], labels: &Labels) -> Vec<(f64, usize)> {
-    let mut by_class = vec![(0.0, 0_usize); labels.n_classes()];
-    for run in runs {
-        let values = run.ranking.values(ranking::Measure::MapAtR);
-        for (&query, value) in run.ranking.queries.iter().zip(values.unwrap_or_default()) {
-            if let Some(class) = labels[query].class() {
-                let (sum, n) = &mut by_class[class as usize];
-                *sum += value;
-                *n += 1;
-            }
-        }
-    }
-    by_class
 }
 
 pub(super) fn count(parts: &[Part]) -> BTreeMap<String, usize> {

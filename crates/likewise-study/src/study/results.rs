@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use likewise::Labels;
 use likewise::eval::bootstrap::Bootstrap;
+use likewise::eval::by_class::ClassResult;
 use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::summary::{Difference, Run, Summary};
@@ -58,6 +59,10 @@ pub struct Results {
     pub calibration: Calibration,
     /// Collapse meter on the tested items.
     pub collapse: Collapses,
+    /// What each class of the test part gets, over all draws; none where labels are measured in
+    /// turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResult>,
     /// Leaks and duplicates found before anything was measured.
     pub leaks: Vec<Finding>,
 }
@@ -76,6 +81,7 @@ pub(super) struct Meters {
     pub(super) raw: Collapse,
     pub(super) learned: Collapse,
     pub(super) calibration: Calibration,
+    pub(super) classes: Vec<ClassResult>,
     pub(super) leaks: Vec<Finding>,
     pub(super) parts: BTreeMap<String, usize>,
 }
@@ -403,6 +409,7 @@ impl Results {
                 learned: meters.learned,
                 raw: meters.raw,
             },
+            classes: meters.classes,
             leaks: meters.leaks,
         }
     }

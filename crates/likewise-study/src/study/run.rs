@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use likewise::eval::by_class::{ClassResult, by_class};
 use likewise::eval::summary::Run;
 use likewise::{Beliefs, Monitor, Part, matrix};
 use likewise_nn::Model;
@@ -10,10 +11,10 @@ use ndarray::Array2;
 
 use super::ground::{Ground, Places};
 use super::kept::Kept;
-use super::meters::{by_class, calibration, collapse, count};
+use super::meters::{calibration, collapse, count};
 use super::plan::Plan;
 use super::protocol::SplitKind;
-use super::results::{Meters, Results, Rows, weakest};
+use super::results::{Meters, Results, Rows};
 use super::row::Row;
 use super::verdict::Delivered;
 use crate::{Error, Result};
@@ -27,6 +28,8 @@ pub struct Study {
     pub parts: Vec<Part>,
     /// The fitted model of the first draw.
     pub model: Model,
+    /// For each item the draws that its label was shown in, where labels were hidden.
+    pub drawn: Vec<Vec<usize>>,
     /// Rows that were fitted on, in the order of `beliefs`.
     pub train: Vec<usize>,
     /// Beliefs of the first draw about the training items.
@@ -84,10 +87,14 @@ impl<'p> Plan<'p> {
         rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
         let raw_collapse = collapse(&ground, raw.view())?;
         drop(raw);
-        let mut logs = Vec::new();
+        let (mut logs, mut drawn) = (Vec::new(), Vec::new());
         let mut first = None;
         for draw in 0..draws {
             let done = ground.draw(draw, &mut rows, monitor)?;
+            if self.protocol.labels_per_class.is_some() {
+                drawn.resize(labels.len(), vec![]);
+                done.shown.iter().for_each(|&item| drawn[item].push(draw));
+            }
             logs.push(done.log);
             first.get_or_insert(done.kept);
         }
@@ -109,10 +116,12 @@ impl<'p> Plan<'p> {
             kept = ground.refit(&kept, monitor)?;
         }
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
-        let by_class = by_class(&rows[&Row::Recipe], labels);
+        let classes = by_class(rows[&Row::Recipe].iter().map(|run| &run.ranking), labels);
+        let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
+        let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
         let numbers = Rows {
             labels: fitted.clone(),
-            weakest: weakest(&by_class, labels.classes()),
+            weakest: weakest.map(|class| class.class.clone()),
             disjoint,
             lone,
             unlabeled: labels.len() - fitted.values().sum::<usize>(),
@@ -123,12 +132,14 @@ impl<'p> Plan<'p> {
             raw: raw_collapse,
             learned,
             calibration,
+            classes,
             leaks,
             parts: count(&parts),
         };
         let results = Results::of_runs(self, &rows, &self.bootstrap(), numbers, logs, meters)?;
         let mut study = self.finish(results, parts, kept, ground, monitor)?;
         study.measured = measured;
+        study.drawn = drawn;
         Ok(study)
     }
 
@@ -167,6 +178,7 @@ impl<'p> Plan<'p> {
             beliefs: kept.beliefs,
             classes: kept.classes,
             embeddings,
+            drawn: vec![],
             measured: None,
         })
     }

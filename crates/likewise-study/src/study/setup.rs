@@ -1,8 +1,8 @@
 //! What the trainings of a draw start from: features, their whitening and the graph on it.
 
 use likewise::learn::Start;
-use likewise::linear::Affine;
 use likewise::linear::whitening::Spectrum;
+use likewise::linear::{Affine, is_uneven};
 use likewise::matrix::Reading;
 use likewise::{Graph, Labels, Monitor, matrix};
 use likewise_nn::net::EmbeddingConfig;
@@ -267,11 +267,4 @@ impl Ground<'_> {
             enough: ENOUGH,
         })
     }
-}
-
-/// Whether one of at least three columns alone varies more than all others together: columns of
-/// different units, of which the cosine would see nothing but that one.
-pub(super) fn is_uneven(variances: &[f64]) -> bool {
-    let most = variances.iter().copied().fold(0.0, f64::max);
-    variances.len() > 2 && most > variances.iter().sum::<f64>() / 2.0
 }

@@ -9,7 +9,7 @@ pub(super) const WORDS: [(&str, &str, &str); 18] = [
          at hand back in turn, and what counts is how many of their class come first. The simplest \
          is first; one that is not clearly better than a simpler one (by about a standard error) \
          loses to it. The table before the results shows all. With fewer than three labels a class \
-         nothing can be compared, and mixed-lp-centred is taken; where the classes that are \
+         nothing can be compared, and mild-probabilities is taken; where the classes that are \
          searched have no labels, mixed-rca. Use it unless you compare methods.",
     ),
     (

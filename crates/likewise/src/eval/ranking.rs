@@ -217,6 +217,8 @@ pub struct Ranking {
     pub drawn_from: Option<usize>,
     /// Number of relevant items in the gallery, by query; 0 for a lone query.
     pub relevant: Vec<usize>,
+    /// The item of the gallery that each query finds first; none where it is alone there.
+    pub first: Vec<Option<usize>>,
     /// Queries left out because their class is not known.
     pub skipped_queries: usize,
     /// Gallery items left out because their label is unknown.
@@ -258,7 +260,8 @@ impl Ranking {
         self.mean_over(measure, |q| self.relevant[q] > 0)
     }
 
-    /// The mean of this ranking and others of the same queries, query by query.
+    /// The mean of this ranking and others of the same queries, query by query. What is found first
+    /// stays that of this one.
     ///
     /// Fails unless all have the same queries, relevant items and measures.
     pub fn mean_with(&self, others: &[&Self]) -> Result<Self> {
@@ -384,7 +387,11 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
             let relevant = class(item).map_or(&[][..], |c| &by_class[c as usize]);
             let ranks = counter.ranks(scores, relevant, own);
             let values: Box<[f64]> = measures.iter().map(|m| m.of(ranks)).collect();
-            (ranks.len(), values)
+            (
+                ranks.len(),
+                values,
+                first(scores).map(|place| gallery[place]),
+            )
         },
     )?;
     monitor.end();
@@ -396,6 +403,7 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         .collect();
     Ok(Ranking {
         relevant: answers.iter().map(|a| a.0).collect(),
+        first: answers.iter().map(|a| a.2).collect(),
         skipped_queries: protocol.queries.len() - known,
         drawn_from,
         skipped_gallery: protocol.gallery.len() - gallery.len(),
@@ -403,6 +411,18 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         queries,
         columns,
     })
+}
+
+/// The place of the largest score, the first of several; none where all are those of left out
+/// items.
+fn first(scores: &[f32]) -> Option<usize> {
+    let mut best = (f32::NEG_INFINITY, None);
+    for (place, &score) in scores.iter().enumerate() {
+        if score > best.0 {
+            best = (score, Some(place));
+        }
+    }
+    best.1
 }
 
 /// `most` of `queries`, in their order: of each class its share, rounded up or down by chance.

@@ -27,10 +27,10 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, azip};
 use serde::{Deserialize, Serialize};
 
-use super::Affine;
 use super::whitening::Spectrum;
+use super::{Affine, even};
 use crate::learn::{Evidence, Fit, Need};
-use crate::matrix::{check_finite, column_means, product};
+use crate::matrix::{check_finite, column_means, product, select_rows};
 use crate::model::{Model, Probabilities};
 use crate::{Error, Monitor, Result};
 
@@ -260,10 +260,20 @@ impl Fit for Lda {
         let rows = evidence.rotated()?;
         let found = self.fit_weighted(rows, &targets.class, &targets.weight, labels)?;
         let Affine { mean, matrix } = &evidence.start.rotation;
+        let reading = evidence.start.reading;
+        let (_, scale) = even(
+            reading
+                .rows(select_rows(evidence.features, evidence.items))
+                .view(),
+        );
+        let mut matrix = matrix.dot(&found.matrix);
+        // The directions of the start are those of the features without the scale.
+        azip!((mut row in matrix.rows_mut(), &scale in &scale) row /= scale);
         Ok(Model::Probabilities(Probabilities {
-            reading: evidence.start.reading,
+            reading,
             mean: mean.clone(),
-            matrix: matrix.dot(&found.matrix),
+            scale,
+            matrix,
             bias: found.bias,
             share: self.share,
         }))

@@ -1,13 +1,14 @@
 //! Class probabilities: their square roots beside the centred features.
 //!
 //! ```text
-//! c_i = x_i - mean                                  x: the features as the start reads them
+//! c_i = (x_i - mean) scale                          x: the features as the start reads them
 //! p_i = softmax(c_i V + b)
 //! V, b minimise  sum_i w_i (-log p_i[class_i]) / sum_i w_i + |V|^2 s^2 / (2 strength m)
 //! z_i = [ sqrt(share) sqrt(p_i), sqrt(1 - share) c_i / |c_i| ]
 //! ```
 //!
-//! with `s^2` the mean square length of the `c_i`, so that the scale of the features does not
+//! with `scale` 1, or one over the standard deviations of columns where one alone varies more than all
+//! others together; with `s^2` the mean square length of the `c_i`, so that the scale of the features does not
 //! matter, and `m` the number of known labels: what spreads from them sharpens the classes, but
 //! is no further evidence for how sharp they are.
 //!
@@ -34,6 +35,7 @@ use rand::seq::index;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::even;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::{less_mean, product_of_many, select_rows};
 use crate::model::{Model, Probabilities, softmax};
@@ -129,7 +131,7 @@ impl Logistic {
         let (n, d) = x.dim();
         super::check_weighted(n, classes, weights)?;
         crate::matrix::check_finite(x, "class probabilities")?;
-        let mean = mean_of(x);
+        let (mean, even) = even(x);
         let rows: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         let n_classes = rows.iter().map(|&i| classes[i] as usize + 1).max();
         let several = rows.iter().any(|&i| classes[i] != classes[rows[0]]);
@@ -138,7 +140,7 @@ impl Logistic {
                 "class probabilities need columns and labeled rows of two classes",
             ));
         };
-        let centred = less_mean(select_rows(x, &rows).view(), &mean);
+        let centred = less_mean(select_rows(x, &rows).view(), &mean) * &even;
         let square = centred.iter().map(|v| v * v).sum::<f64>() / rows.len() as f64;
         let scale = if square > 0.0 { square.sqrt() } else { 1.0 };
         let whole: f64 = rows.iter().map(|&i| f64::from(weights[i])).sum();
@@ -168,6 +170,7 @@ impl Logistic {
         Ok(Probabilities {
             reading: crate::matrix::Reading::default(),
             mean,
+            scale: even,
             matrix,
             bias,
             share: self.share,
@@ -217,16 +220,6 @@ fn thin(weights: &mut [f32], labeled: &[bool], seed: u64) {
             }
         }
     }
-}
-
-/// The mean row, in `f64`.
-fn mean_of(x: ArrayView2<f32>) -> Array1<f64> {
-    let n = x.nrows().max(1) as f64;
-    let columns = x.axis_iter(Axis(1)).into_par_iter();
-    let means: Vec<f64> = columns
-        .map(|column| column.iter().map(|&v| f64::from(v)).sum::<f64>() / n)
-        .collect();
-    Array1::from(means)
 }
 
 /// The regression: parameters are the columns of `V`, each with its bias behind it.

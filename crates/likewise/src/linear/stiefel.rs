@@ -27,6 +27,7 @@ use ndarray::{Array2, Axis, concatenate};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use crate::solve::on_one_thread;
 use crate::{Error, Result, seed};
 
 /// Share of the decrease that the slope promises that a step must give.
@@ -126,7 +127,7 @@ pub fn random(d: usize, l: usize, seed: u64) -> Result<Array2<f64>> {
     let gaussian = Array2::from_shape_fn((d, l), |_| {
         (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
     });
-    Ok(orthonormal(&gaussian))
+    on_one_thread(|| orthonormal(&gaussian))
 }
 
 impl Stiefel {
@@ -237,7 +238,8 @@ impl Stiefel {
         let length = inner(direction, direction).sqrt();
         let mut a = at.step.unwrap_or(1.0 / length);
         for tries in 1..=TRIES {
-            let l = self.retract(&at.l, &(direction * a));
+            let next = direction * a;
+            let l = on_one_thread(|| self.retract(&at.l, &next))?;
             let cost = f.cost(&l)?;
             // NaN is no decrease.
             let enough = cost <= at.cost + SUFFICIENT * a * slope;

@@ -122,15 +122,15 @@ pub(super) fn balanced(
     Ok(known.beliefs_of(z, None, convergence))
 }
 
-/// Weight of each class in a loss: `(n / C) / n_c`, with `n_c` the items whose pseudo-label is
-/// `c`, labeled ones included. 0 for a class that nothing belongs to.
+/// Weight of each class in a loss: `(n / C) / n_c`, with `n` the items that have a pseudo-label and
+/// `n_c` those whose is `c`, labeled ones included. 0 for a class that nothing belongs to.
 pub fn class_weights(beliefs: &Beliefs) -> Vec<f64> {
     let classes = beliefs.scores.ncols();
     let mut counts = vec![0.0; classes];
     for &class in beliefs.pseudo_label.iter().flatten() {
         counts[class as usize] += 1.0;
     }
-    let even = beliefs.pseudo_label.len() as f64 / classes.max(1) as f64;
+    let even = counts.iter().sum::<f64>() / classes.max(1) as f64;
     (counts.into_iter())
         .map(|count: f64| if count > 0.0 { even / count } else { 0.0 })
         .collect()
@@ -207,7 +207,8 @@ mod tests {
         beliefs.pseudo_label = vec![Some(0), Some(0), Some(0), Some(1)];
         assert_eq!(class_weights(&beliefs), [2.0 / 3.0, 2.0]);
         beliefs.pseudo_label = vec![Some(0), None, None, Some(0)];
-        assert_eq!(class_weights(&beliefs), [1.0, 0.0]);
+        // Items that belong to no class change nothing.
+        assert_eq!(class_weights(&beliefs), [0.5, 0.0]);
     }
 
     #[test]
