@@ -621,7 +621,7 @@ fn features_are_written_as_they_are_read() {
     let said = scene.json("features t.csv -o f.parquet");
     assert_eq!(said["items"], 3);
     let monitor = Monitor::silent();
-    let read = likewise_io::read(&scene.path("f.parquet"), &ReadOptions::default(), &monitor);
+    let read = likewise_io::read(scene.path("f.parquet"), &ReadOptions::default(), &monitor);
     let read = read.unwrap();
     assert_eq!(read.ids(), ["a", "b", "c"]);
     assert_eq!(read.labels.as_ref().unwrap()[1], Label::Unknown);
