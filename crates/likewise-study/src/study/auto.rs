@@ -35,13 +35,14 @@ pub struct Choice {
     pub tried: Vec<Tried>,
 }
 
-impl Plan<'_> {
+impl<'p> Plan<'p> {
     /// The recipe among `candidates`, the simplest first, that does best on labels which it does
     /// not learn from.
     ///
-    /// The labels at hand are kept back in turn, as in a study of a handful of labels. A recipe
-    /// takes the place of a simpler one where its gain, query by query, is above half of the half
-    /// of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`,
+    /// The labels at hand are kept back in turn, as in a study of a handful of labels; where there
+    /// is a test part, their items too, and some without a label, since what is fitted to items
+    /// flatters them. A recipe takes the place of a simpler one where its gain, query by query, is
+    /// above half of the half of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`,
     /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
@@ -84,12 +85,29 @@ impl Plan<'_> {
         let fits: Vec<Recipe> = (candidates.iter())
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
-        let mut ground = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
+        let mut whole = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
+        let sizes = whole.sizes(&known, &monitor.quiet())?;
+        // Where a test part asks, it is of items that were not fitted, which those that keep their
+        // labels back must not be either.
+        let mut trials = if self.protocol.split == SplitKind::Folds {
+            vec![Trial {
+                ground: whole,
+                sizes,
+            }]
+        } else {
+            let of = |kept: &Vec<usize>| part.trial_apart(&known, kept, &sizes);
+            rounds.iter().map(of).collect::<Result<_>>()?
+        };
         monitor.start("choosing a recipe", candidates.len() as u64);
         let mut tried = Vec::new();
         let mut best: Option<(usize, Values)> = None;
         for (place, recipe) in fits.iter().enumerate() {
-            let values = ground.values_of(recipe, &known, &rounds, &monitor.quiet())?;
+            let mut values = Vec::new();
+            for (number, kept) in rounds.iter().enumerate() {
+                let last = trials.len() - 1;
+                let trial = &mut trials[number.min(last)];
+                values.push(trial.values_of(recipe, number, (&known, kept), &monitor.quiet())?);
+            }
             let gain = (best.as_ref()).and_then(|(_, of)| few_labels::estimate(&less(&values, of)));
             tried.push(Tried {
                 recipe: recipe.name.clone(),
@@ -107,6 +125,49 @@ impl Plan<'_> {
             recipe: candidates[place].clone(),
             tried,
         })
+    }
+
+    /// A trial that fits neither the items that keep their labels back nor as large a share of those
+    /// without a label: they ask and are searched, as a test part.
+    fn trial_apart(
+        &'p self,
+        known: &'p Labels,
+        kept: &[usize],
+        sizes: &[f64],
+    ) -> Result<Trial<'p>> {
+        let share = kept.len() as f64 / known.n_known().max(1) as f64;
+        let mut rng = seed::stream(self.protocol.seed, "items to ask a recipe by");
+        let (open, labeled): (Vec<usize>, Vec<usize>) =
+            (0..known.len()).partition(|&item| known[item].class().is_none());
+        let some = index::sample(&mut rng, open.len(), (share * open.len() as f64) as usize);
+        let mut tested: Vec<usize> = some
+            .iter()
+            .map(|i| open[i])
+            .chain(kept.iter().copied())
+            .collect();
+        tested.sort_unstable();
+        let train = (0..known.len()).filter(|item| tested.binary_search(item).is_err());
+        let mut of_class = vec![[0.0, 0.0]; known.n_classes()];
+        for item in labeled {
+            if let Some(class) = known[item].class() {
+                let [all, asks] = &mut of_class[class as usize];
+                *all += 1.0;
+                *asks += f64::from(u8::from(kept.binary_search(&item).is_ok()));
+            }
+        }
+        let sizes = sizes.iter().zip(&of_class);
+        let sizes = sizes
+            .map(|(size, [all, asks])| asks + share * (size - all).max(0.0))
+            .collect();
+        let places = Places {
+            train: train.collect(),
+            validation: vec![],
+            queries: kept.to_vec(),
+            gallery: tested,
+            lone: 0,
+        };
+        let ground = self.ground_on(Cow::Borrowed(known), places)?;
+        Ok(Trial { ground, sizes })
     }
 
     /// The training items that are looked at, ascending, and what is known of them.
@@ -183,52 +244,68 @@ fn less(of: &Values, than: &Values) -> Vec<Vec<(u32, f64)>> {
         .collect()
 }
 
-impl<'a> Ground<'a> {
-    /// How a recipe does in each of the `rounds`.
+/// What recipes are compared on: some items are fitted, some ask and are searched.
+struct Trial<'a> {
+    ground: Ground<'a>,
+    /// Items of each class among those that are searched, estimated.
+    sizes: Vec<f64>,
+}
+
+impl<'a> Trial<'a> {
+    /// How a recipe does in a round that keeps some of the known labels.
     fn values_of(
         &mut self,
         recipe: &'a Recipe,
-        known: &Labels,
-        rounds: &[Vec<usize>],
+        number: usize,
+        (known, kept): (&Labels, &[usize]),
         monitor: &Monitor,
-    ) -> Result<Values> {
+    ) -> Result<Vec<Value>> {
         recipe.validate()?;
-        self.recipe = recipe;
-        self.spreading = recipe.spreading(known.len());
-        self.analyse()?;
+        let ground = &mut self.ground;
+        ground.recipe = recipe;
+        ground.spreading = recipe.spreading(ground.train.len());
+        ground.analyse()?;
+        let seen = known.masked(|i| kept.binary_search(&i).is_err());
+        let seen = seen.select(&ground.train);
+        let enough = ENOUGH * seen.n_known() / known.n_known();
+        let whiten = ground.whiten(&seen, &[], enough)?;
+        ground.build_graph(whiten, monitor)?;
+        let mut setup = ground.setup(whiten, format!("choice-{number}"), 0, &[])?;
+        setup.enough = enough;
+        let (source, beliefs) = if recipe.pseudo_labels == PseudoLabels::None {
+            (Source::Labels, None)
+        } else {
+            let how = &ground.spreading;
+            let rows = setup.rows.view();
+            let beliefs = spread(how, rows, setup.graph()?, &seen, monitor)?;
+            (Source::Beliefs, Some(beliefs))
+        };
+        let chosen = ground.choose(&setup, source, &seen, beliefs.as_ref(), monitor)?;
+        let embeddings: Array2<f32> =
+            ground.embed_tested_by(&chosen.model, &setup.start, monitor)?;
+        let tested = &ground.tested_items;
+        let asking: Vec<usize> = (kept.iter())
+            .filter_map(|item| tested.binary_search(item).ok())
+            .collect();
+        let labels = known.select(tested);
+        let round = Round {
+            embeddings: embeddings.view(),
+            labels: &labels,
+            kept: &asking,
+            sizes: &self.sizes,
+        };
+        Ok(few_labels::r_precision(&round, monitor)?)
+    }
+}
+
+impl Ground<'_> {
+    /// Items of each class, by what spreads from the known labels over the plain start.
+    fn sizes(&mut self, known: &Labels, monitor: &Monitor) -> Result<Vec<f64>> {
         let plain = self.plain_start()?;
         self.build_graph(plain, monitor)?;
         let setup = self.setup(plain, "choice".into(), 0, &[])?;
         let how = &self.spreading;
         let beliefs = spread(how, setup.rows.view(), setup.graph()?, known, monitor)?;
-        let sizes = class_sizes(&beliefs, known);
-        let mut all = Vec::new();
-        for (number, kept) in rounds.iter().enumerate() {
-            let seen = known.masked(|i| kept.binary_search(&i).is_err());
-            let enough = ENOUGH * seen.n_known() / known.n_known();
-            let whiten = self.whiten(&seen, &[], enough)?;
-            self.build_graph(whiten, monitor)?;
-            let mut setup = self.setup(whiten, format!("choice-{number}"), 0, &[])?;
-            setup.enough = enough;
-            let (source, beliefs) = if recipe.pseudo_labels == PseudoLabels::None {
-                (Source::Labels, None)
-            } else {
-                let how = &self.spreading;
-                let rows = setup.rows.view();
-                let beliefs = spread(how, rows, setup.graph()?, &seen, monitor)?;
-                (Source::Beliefs, Some(beliefs))
-            };
-            let chosen = self.choose(&setup, source, &seen, beliefs.as_ref(), monitor)?;
-            let embeddings: Array2<f32> =
-                self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
-            let round = Round {
-                embeddings: embeddings.view(),
-                labels: known,
-                kept,
-                sizes: &sizes,
-            };
-            all.push(few_labels::r_precision(&round, monitor)?);
-        }
-        Ok(all)
+        Ok(class_sizes(&beliefs, known))
     }
 }
