@@ -79,7 +79,7 @@ pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
         ..Protocol::default()
     };
     let fitting = |recipe: Recipe| recipe.fitting(collection.len());
-    let usual = fitting(Recipe::mixed_lp_centred());
+    let usual = fitting(Recipe::mild_probabilities());
     let unseen = fitting(Recipe::mixed_rca());
     let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(fitting).collect();
     let features = collection.views()[0].matrix.view();
