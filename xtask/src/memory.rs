@@ -187,12 +187,16 @@ fn of_rows(fit: &str, k: usize, queries: &str) -> Vec<String> {
             "propagate x.npy --labels y.npy --labels-per-class 1 -k {k} --method mixed -o m.npz"
         ),
         "mine x.npy --labels y.npy --from labels --kind triplets -o t.parquet".to_owned(),
-        format!("fit x.npy --labels y.npy --labels-per-class 2 {fit} -o run"),
+        format!("fit x.npy --labels y.npy --labels-per-class 3 {fit} -o run"),
         "embed run x.npy -o e.npy".to_owned(),
         "index run --kind hnsw".to_owned(),
         "search run --id 1".to_owned(),
         format!("search run --query {queries}.npy"),
         "eval e.npy --labels y.npy".to_owned(),
+        "suspects run -o s.csv".to_owned(),
+        "add run q.npy --prefix new-".to_owned(),
+        "duplicates x.npy -o d.csv".to_owned(),
+        "features x.npy -o f.parquet".to_owned(),
     ]
     .into()
 }

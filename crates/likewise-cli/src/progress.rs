@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use likewise::{Event, Monitor};
@@ -16,13 +16,16 @@ use crate::failure::as_flags;
 /// How long the work has to end by itself once it was told to.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// A monitor that draws bars on a terminal, writes lines with `--verbose` elsewhere, and
-/// stops the work at the first Ctrl-C or SIGTERM; and where the time goes.
+/// How long nothing is said where there is no terminal to draw on.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A monitor that draws bars on a terminal, writes a line now and then elsewhere, and stops the work at the first Ctrl-C or SIGTERM; and where the time goes.
 pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let (quiet, verbose) = (common.quiet, common.verbose);
     let current: Mutex<Option<ProgressBar>> = Mutex::new(None);
+    let now_and_then = Mutex::new(NowAndThen::new());
     let stages = Stages::default();
     let heard = stages.clone();
     let monitor = Monitor::new(move |event| {
@@ -42,9 +45,18 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
                 *current = Some(bar(stage, *total, colour));
             }
             Event::Start { stage, .. } if verbose => say(format!("{stage} ...")),
+            Event::Start { stage, total } if !quiet => {
+                if let Ok(mut lines) = now_and_then.lock() {
+                    lines.begin(stage, *total);
+                }
+            }
             Event::Step { done } => {
                 if let Some(bar) = current.as_ref() {
                     bar.set_position(*done);
+                } else if let Ok(mut lines) = now_and_then.lock()
+                    && let Some(line) = lines.line(*done, Instant::now()).filter(|_| !quiet)
+                {
+                    say(line);
                 }
             }
             Event::End => {
@@ -82,6 +94,44 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
     (monitor, stages)
 }
 
+/// What is said where no bar can be drawn.
+struct NowAndThen {
+    began: Instant,
+    said: Instant,
+    stage: String,
+    total: Option<u64>,
+}
+
+impl NowAndThen {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            said: now,
+            stage: String::new(),
+            total: None,
+        }
+    }
+
+    fn begin(&mut self, stage: &str, total: Option<u64>) {
+        stage.clone_into(&mut self.stage);
+        self.total = total;
+    }
+
+    /// How far the work is, where nothing was said for a while.
+    fn line(&mut self, done: u64, now: Instant) -> Option<String> {
+        if now.duration_since(self.said) < SILENCE {
+            return None;
+        }
+        self.said = now;
+        let seconds = now.duration_since(self.began).as_secs();
+        let of = self
+            .total
+            .map_or(String::new(), |total| format!(" of {total}"));
+        Some(format!("{}: {done}{of} after {seconds} s", self.stage))
+    }
+}
+
 fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
     let bar = match total {
         Some(total) => ProgressBar::new(total),
@@ -98,4 +148,26 @@ fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
     bar.set_message(plain::name(stage).into_owned());
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_now_and_then_and_none_before() {
+        let mut lines = NowAndThen::new();
+        lines.begin("training", Some(40));
+        let at = |seconds| lines.began + Duration::from_secs(seconds);
+        let (early, later, soon, last) = (at(29), at(31), at(60), at(62));
+        assert_eq!(lines.line(1, early), None);
+        let said = lines.line(2, later);
+        assert_eq!(said.as_deref(), Some("training: 2 of 40 after 31 s"));
+        assert_eq!(lines.line(3, soon), None);
+        lines.begin("reading", None);
+        assert_eq!(
+            lines.line(9, last).as_deref(),
+            Some("reading: 9 after 62 s")
+        );
+    }
 }

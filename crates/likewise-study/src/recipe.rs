@@ -165,6 +165,10 @@ impl Recipe {
             let why = "the loss compares the triplets of the affinities, which have no confidence";
             idle.push(("pseudo_labels.confidence", why));
             idle.push(("pseudo_labels.confidence_power", why));
+            idle.push((
+                "learner.sampler",
+                "batches hold the triplets of the affinities",
+            ));
         }
         if matches!(gradient.model, ModelConfig::Orthogonal(_)) {
             let why = "an orthonormal map goes by steps of its own, learner.model.fit";
@@ -504,6 +508,7 @@ mod tests {
                 "pseudo_labels.confidence_power = 1",
                 "pseudo_labels.confidence_power",
             ),
+            ("learner.sampler = { name = 'plain' }", "learner.sampler"),
         ] {
             let said = Recipe::from_toml(&format!("{lone}{text}")).unwrap_err();
             let begins = format!("{field}: has no effect");

@@ -79,7 +79,9 @@ impl<'p> Plan<'p> {
             split: SplitKind::Folds,
             ..self.protocol.clone()
         };
-        let first = candidates.first().ok_or_else(nothing)?;
+        let first = candidates
+            .first()
+            .ok_or_else(|| Error::data("no recipe to choose from"))?;
         let device = self.device.clone();
         let part = Plan::of(&collection, features.view(), first, &protocol, device);
         let fits: Vec<Recipe> = (candidates.iter())
@@ -89,38 +91,25 @@ impl<'p> Plan<'p> {
         let sizes = whole.sizes(&known, &monitor.quiet())?;
         // Where a test part asks, it is of items that were not fitted, which those that keep their
         // labels back must not be either.
-        let mut trials = if self.protocol.split == SplitKind::Folds {
-            vec![Trial {
-                ground: whole,
-                sizes,
-            }]
-        } else {
-            let of = |kept: &Vec<usize>| part.trial_apart(&known, kept, &sizes);
-            rounds.iter().map(of).collect::<Result<_>>()?
+        let apart = self.protocol.split != SplitKind::Folds;
+        let mut trial = Trial {
+            ground: whole,
+            sizes: sizes.clone(),
         };
-        monitor.start("choosing a recipe", candidates.len() as u64);
-        let mut tried = Vec::new();
-        let mut best: Option<(usize, Values)> = None;
-        for (place, recipe) in fits.iter().enumerate() {
-            let mut values = Vec::new();
-            for (number, kept) in rounds.iter().enumerate() {
-                let last = trials.len() - 1;
-                let trial = &mut trials[number.min(last)];
-                values.push(trial.values_of(recipe, number, (&known, kept), &monitor.quiet())?);
+        let mut values: Vec<Values> = vec![Vec::new(); fits.len()];
+        monitor.start("choosing a recipe", (fits.len() * rounds.len()) as u64);
+        for (number, kept) in rounds.iter().enumerate() {
+            if apart {
+                trial = part.trial_apart(&known, kept, &sizes)?;
             }
-            let gain = (best.as_ref()).and_then(|(_, of)| few_labels::estimate(&less(&values, of)));
-            tried.push(Tried {
-                recipe: recipe.name.clone(),
-                r_precision: few_labels::estimate(&plain(&values)).map(|mean| mean.value),
-                gain,
-            });
-            if best.is_none() || gain.is_some_and(clear) {
-                best = Some((place, values));
+            for (place, recipe) in fits.iter().enumerate() {
+                let found = trial.values_of(recipe, number, (&known, kept), &monitor.quiet())?;
+                values[place].push(found);
+                monitor.step((number * fits.len() + place) as u64 + 1)?;
             }
-            monitor.step(place as u64 + 1)?;
         }
         monitor.end();
-        let (place, _) = best.ok_or_else(nothing)?;
+        let (place, tried) = compared(&fits, &values);
         Ok(Choice {
             recipe: candidates[place].clone(),
             tried,
@@ -217,8 +206,24 @@ fn is_disjoint(truth: &Labels, parts: &[Part]) -> bool {
 /// Values of one recipe: a list a round.
 type Values = Vec<Vec<Value>>;
 
-fn nothing() -> Error {
-    Error::data("no recipe to choose from")
+/// The place of the recipe that is chosen, and what is said of all.
+fn compared(fits: &[Recipe], values: &[Values]) -> (usize, Vec<Tried>) {
+    let mut best = 0;
+    let mut tried = Vec::new();
+    for (place, recipe) in fits.iter().enumerate() {
+        let gain = (place > 0)
+            .then(|| few_labels::estimate(&less(&values[place], &values[best])))
+            .flatten();
+        tried.push(Tried {
+            recipe: recipe.name.clone(),
+            r_precision: few_labels::estimate(&plain(&values[place])).map(|mean| mean.value),
+            gain,
+        });
+        if gain.is_some_and(clear) {
+            best = place;
+        }
+    }
+    (best, tried)
 }
 
 /// Whether a gain is more likely than not to be one.

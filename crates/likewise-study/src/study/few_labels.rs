@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::kmeans::KMeans;
+use likewise::eval::proportion;
 use likewise::eval::summary::{Difference, Summary};
 use likewise::{Beliefs, Label, Labels, Monitor, Part, matrix, seed};
 use likewise_nn::Model;
@@ -256,7 +257,11 @@ impl Rows {
             let Some(estimate) = few_labels::estimate(&flat(found, None)) else {
                 continue;
             };
-            let ends = [estimate.low, estimate.high].map(|end| end.clamp(0.0, 1.0));
+            // Answers that are all right do not vary, which is no proof that the next one is.
+            let least = proportion::wilson_mean(estimate.value.clamp(0.0, 1.0), distinct(found));
+            let least = least.unwrap_or(estimate);
+            let ends = [estimate.low.min(least.low), estimate.high.max(least.high)];
+            let ends = ends.map(|end| end.clamp(0.0, 1.0));
             let summary = Summary {
                 r_precision: Some(estimate.value),
                 n_queries: distinct(found),

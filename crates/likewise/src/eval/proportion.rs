@@ -29,11 +29,22 @@ const Z: f64 = 1.959_963_984_540_054;
 /// assert!((share.low - 0.595_85).abs() < 1e-5 && (share.high - 0.982_12).abs() < 1e-5);
 /// ```
 pub fn wilson(right: usize, n: usize) -> Option<Estimate> {
-    if n == 0 || right > n {
+    wilson_mean(right as f64 / n as f64, n)
+}
+
+/// The same of a mean of `n` numbers from 0 to 1, which vary at most as much as answers that are right
+/// or wrong; `None` without any. It says what can be said where all happen to be 1.
+///
+/// ```
+/// let all = likewise::eval::proportion::wilson_mean(1.0, 40).unwrap();
+/// assert!((all.low - 0.9124).abs() < 1e-4 && all.high == 1.0);
+/// ```
+pub fn wilson_mean(value: f64, n: usize) -> Option<Estimate> {
+    if n == 0 || !(0.0..=1.0).contains(&value) {
         return None;
     }
-    let (x, n) = (right as f64, n as f64);
-    let value = x / n;
+    let n = n as f64;
+    let x = value * n;
     let half = Z * (n * value * (1.0 - value) + Z * Z / 4.0).sqrt();
     let end = |sign: f64| (x + Z * Z / 2.0 + sign * half) / (n + Z * Z);
     Some(Estimate {
