@@ -304,9 +304,9 @@ pub(crate) struct Demo {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Neighbours for the look at isolated items.
-    #[arg(short, default_value_t = 10, value_name = "K")]
-    pub(crate) k: usize,
+    /// Neighbours for the look at isolated items. Default: 10.
+    #[arg(short, value_name = "K")]
+    pub(crate) k: Option<NonZeroUsize>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -631,7 +631,7 @@ pub(crate) struct Fit {
     pub(crate) data: Data,
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
-    /// Default: auto; with --epochs, --pairs, --triplets or a recipe table, mixed-lp.
+    /// Default: auto; with --pairs rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and

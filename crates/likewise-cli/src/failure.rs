@@ -9,6 +9,7 @@ use likewise::error::Hint;
 use likewise_study::plain;
 
 use crate::args::Cli;
+use crate::aside::aside;
 
 /// What ends the program early.
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ impl Failure {
 
     /// Prints the message and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("error: {}", plain::message(&self.message));
+        aside!("error: {}", plain::message(&self.message));
         ExitCode::from(self.code)
     }
 }

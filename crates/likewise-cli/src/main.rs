@@ -4,6 +4,7 @@
 //! 2 usage, 3 quality gate missed.
 
 mod args;
+mod aside;
 mod config;
 mod context;
 mod failure;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use likewise_study::plain;
 use serde::Serialize;
 
+use crate::aside::aside;
 use crate::failure::Failure;
 
 /// Whether nobody reads stdout any more.
@@ -40,7 +41,7 @@ fn put(text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if TAKEN.load(Ordering::Relaxed) {
-        eprintln!("{text}");
+        aside!("{text}");
         return Ok(());
     }
     let mut out = std::io::stdout().lock();

@@ -11,6 +11,7 @@ use likewise_study::plain;
 use likewise_study::stages::Stages;
 
 use crate::args::Common;
+use crate::aside::aside;
 use crate::failure::as_flags;
 
 /// How long the work has to end by itself once it was told to.
@@ -33,9 +34,13 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         let Ok(mut current) = current.lock() else {
             return;
         };
-        let say = |line: String| match current.as_ref() {
-            Some(bar) => bar.suspend(|| eprintln!("{}", plain::message(&line))),
-            None => eprintln!("{}", plain::message(&line)),
+        let say = |line: String| {
+            let line = plain::message(&line);
+            if let Some(bar) = current.as_ref() {
+                bar.suspend(|| aside!("{line}"));
+            } else {
+                aside!("{line}");
+            }
         };
         match event {
             Event::Start { stage, total } if bars => {
@@ -80,7 +85,7 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         // What waits, say for the other end of a pipe, does not look.
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
-            eprintln!("error: interrupted");
+            aside!("error: interrupted");
             std::process::exit(1);
         });
     });

@@ -216,17 +216,20 @@ impl Iterator for Batches {
     }
 }
 
-/// One line for each of the first bad images, and how many more there are.
+/// The first bad images, and how many more there are.
 pub(crate) fn listed(skipped: &[Skipped]) -> String {
     const MOST: usize = 20;
-    let mut text = format!("{} images cannot be read and are left out:", skipped.len());
-    for one in skipped.iter().take(MOST) {
-        text.extend(["\n  ", &one.reason]);
-    }
+    let mut each: Vec<String> = (skipped.iter().take(MOST))
+        .map(|one| one.reason.clone())
+        .collect();
     if let more @ 1.. = skipped.len().saturating_sub(MOST) {
-        text.extend(["\n  and ", &more.to_string(), " more"]);
+        each.push(format!("and {more} more"));
     }
-    text
+    format!(
+        "{} images cannot be read and are left out: {}",
+        skipped.len(),
+        each.join("; ")
+    )
 }
 
 /// An error said of the data that were asked for.

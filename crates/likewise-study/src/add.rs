@@ -61,8 +61,16 @@ pub fn add(path: &Path, source: &Source, prefix: &str, at: &Environment) -> Resu
     check(&items, &added).map_err(|e| e.within(source.path().display()))?;
     let k = NEIGHBORS.min(items.len());
     let hits = run.search(new.rows.view(), k, items.len(), false, at.monitor)?;
-    let votes: Vec<HashMap<String, f64>> = hits.iter().map(|hits| votes(hits, &items)).collect();
-    for (item, votes) in added.iter_mut().zip(&votes) {
+    let mut votes: Vec<HashMap<String, f64>> =
+        hits.iter().map(|hits| votes(hits, &items)).collect();
+    for (item, votes) in added.iter_mut().zip(&mut votes) {
+        // What is known needs no neighbours.
+        if let Some(label) = &item.label {
+            votes.clear();
+            if label != OUTSIDE {
+                votes.insert(label.clone(), 1.0);
+            }
+        }
         // Ties to the first name.
         let best = (votes.iter()).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
         item.pseudo_label = best.map(|(class, _)| class.clone());
@@ -173,7 +181,9 @@ fn write_beliefs(to: &Amendment, added: &[ItemRow], votes: &[HashMap<String, f64
         let class = class.and_then(|name| classes.iter().position(|own| own == name));
         beliefs.pseudo_label.push(class.map(|class| class as u32));
         beliefs.confidence.push(item.confidence.unwrap_or(0.0));
-        beliefs.labeled.push(false);
+        beliefs
+            .labeled
+            .push(item.label.as_ref().is_some_and(|label| label != OUTSIDE));
         saved.ids.push(item.id.clone());
     }
     Ok(beliefs::write(

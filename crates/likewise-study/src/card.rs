@@ -1,6 +1,8 @@
 //! `README.md` of a run folder: the model card.
 
-use likewise::learn::Closed;
+use likewise::matrix::Reading;
+use likewise::model::Model as Closed;
+use likewise_nn::Model;
 
 use crate::recipe::{Learner, ModelConfig, Recipe};
 use crate::study::{Results, SplitKind};
@@ -15,32 +17,44 @@ pub(crate) struct Origin<'a> {
     pub(crate) seed: u64,
 }
 
-/// What the tensors of the model are, and how they make an embedding.
-fn formula(recipe: &Recipe) -> String {
-    let power = recipe.start.power;
-    let mut read = if power < 1.0 {
-        format!("x = sign(x) |x|^{power}`, `")
+/// How the model reads features, before all else.
+fn reading(of: Reading) -> String {
+    let mut read = if of.power < 1.0 {
+        format!("x = sign(x) |x|^{}`, `", of.power)
     } else {
         String::new()
     };
-    if recipe.start.unit {
+    if of.unit {
         read.push_str("x = normalise(x)`, `");
     }
-    let start = format!("{read}s = normalise((x - start.mean) start.matrix)");
-    if matches!(
-        &recipe.learner,
-        Learner::Closed(Closed::Logistic(_) | Closed::Lda(_))
-    ) {
-        return format!(
-            "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is none), \
-             `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) sqrt(p), sqrt(1 - share) normalise(c)]` \
-             with the share that the file's metadata name. Where learning did not help there are \
-             no `logits`, and it is `s = normalise((x - start.mean) start.matrix)`."
-        );
-    }
-    let Learner::Gradient(gradient) = &recipe.learner else {
-        return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+    read
+}
+
+/// What the tensors of the model are, and how they make an embedding.
+fn formula(recipe: &Recipe, model: &Model) -> String {
+    let start = |of: Reading| {
+        let read = reading(of);
+        format!("{read}s = normalise((x - start.mean) start.matrix)")
     };
+    let gradient = match (model, &recipe.learner) {
+        // Where learning did not help, it is another than the recipe's.
+        (Model::Closed(Closed::Linear(linear)), _) => {
+            let start = start(linear.reading);
+            return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+        }
+        (Model::Closed(Closed::Probabilities(of)), _) => {
+            let read = reading(of.reading);
+            return format!(
+                "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
+                 none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) \
+                 sqrt(p), sqrt(1 - share) normalise(c)]` with share {}.",
+                of.share
+            );
+        }
+        (_, Learner::Gradient(gradient)) => gradient,
+        (_, Learner::Closed(_)) => return String::new(),
+    };
+    let start = start(recipe.start.reading());
     let keep = gradient.head().keep;
     let learned = match &gradient.model {
         ModelConfig::Network(network) => {
@@ -77,28 +91,29 @@ fn formula(recipe: &Recipe) -> String {
 }
 
 /// The model card.
-pub(crate) fn text(of: &Origin, results: &Results) -> String {
+pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
     let mut card = format!(
         "# An embedding by likewise\n\nRecipe `{}`, fitted on `{}` (sha256 {}), seed {}.\n\n",
         of.recipe.name, of.data, of.sha256, of.seed
     );
     if results.tells() {
         let over = match results.split {
-            SplitKind::Folds => "rounds that kept some labels back",
-            _ => "label draws",
+            SplitKind::Folds => "Means over the rounds that kept some labels back, with ",
+            _ if results.summary.draws > 1 => "Means over the label draws, with ",
+            _ => "With ",
         };
         card.extend([
             "```text\n",
             &table::of(&results.rows()),
-            "\n```\n\nMeans over the ",
+            "\n```\n\n",
             over,
-            ", with half the 95 % interval.\n\n",
+            "half the 95 % interval.\n\n",
         ]);
     }
     for line in &results.verdict {
         card.extend(["- ", line.as_str(), "\n"]);
     }
-    card.push_str(&formula(of.recipe));
+    card.push_str(&formula(of.recipe, model));
     card.push_str(
         "\n\nSimilarity is the cosine. Do not use the model on features of another kind than those \
          it was fitted on.\n",

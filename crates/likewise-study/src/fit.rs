@@ -6,18 +6,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use likewise::error::Hint;
+use likewise::learn::Closed;
 use likewise::tuple::Tuples;
 use likewise::{Collection, Label, Monitor, Part, View};
 use likewise_io::Layout;
 use likewise_nn::net::Weights;
-use likewise_nn::train::TrainConfig;
 
 use crate::card;
 use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
-use crate::recipe::{Recipe, most_neighbors};
+use crate::recipe::{Learner, Recipe, most_neighbors};
 use crate::report::{self, About, Rows, Thumbnails};
 use crate::run_folder::{
     Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable,
@@ -166,7 +166,7 @@ impl Job {
         work.write("report.html", page.as_bytes())?;
         work.write(
             "README.md",
-            card::text(&self.origin(), &study.results).as_bytes(),
+            card::text(&self.origin(), &study.model, &study.results).as_bytes(),
         )?;
         self.seconds
             .insert("write".into(), clock.elapsed().as_secs_f64());
@@ -344,17 +344,6 @@ pub fn estimate(
     };
     let k = recipe.spreading(shape.items as usize).graph.n_neighbors() as f64;
     let classes = classes.map_or(20.0, |c| c as f64);
-    let train = recipe.learner.gradient().map_or_else(
-        // A fit goes through all items once.
-        TrainConfig::default,
-        |gradient| gradient.train.clone(),
-    );
-    let batches = (n / train.batch as f64).ceil().min(match train.steps {
-        0 => f64::INFINITY,
-        steps => steps as f64,
-    });
-    // Six products of hidden x rank a row and step, run at a fifth of the speed of large ones.
-    let step = 30.0 * train.batch as f64 * rank * 256.0;
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
     training(shape, recipe)
@@ -362,12 +351,48 @@ pub fn estimate(
         .graph(n, rank, k)
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
-        .stage(
-            0.0,
-            trainings * recipe.rounds.epochs as f64 * batches * step,
-        )
+        .stage(0.0, trainings * learning(recipe, n, d, classes))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// Operations of one learning from `n` items.
+fn learning(recipe: &Recipe, n: f64, d: f64, classes: f64) -> f64 {
+    let rank = d.min(recipe.start.rank as f64);
+    let round = match &recipe.learner {
+        Learner::Gradient(gradient) => {
+            let train = &gradient.train;
+            let batches = (n / train.batch as f64).ceil().min(match train.steps {
+                0 => f64::INFINITY,
+                steps => steps as f64,
+            });
+            // Six products of hidden x rank a row and step, at a fifth of the speed of large ones.
+            batches * 30.0 * train.batch as f64 * rank * 256.0
+        }
+        // Some hundred passes over at most so many rows.
+        Learner::Closed(Closed::Logistic(_)) => 200.0 * 4.0 * n.min(20_000.0) * d * classes,
+        // A covariance and its decomposition.
+        Learner::Closed(_) => 2.0 * n * rank * rank + 30.0 * rank.powi(3),
+    };
+    recipe.rounds.epochs as f64 * round
+}
+
+/// The same where the recipe is chosen first among `candidates`, each learned in five rounds from
+/// some of the items.
+#[must_use]
+pub fn with_choice(
+    estimate: Estimate,
+    shape: &DataShape,
+    candidates: &[Recipe],
+    classes: Option<usize>,
+) -> Estimate {
+    let n = shape.items.min(4000.0);
+    let classes = classes.map_or(20.0, |c| c as f64);
+    let each = candidates.iter().map(|recipe| {
+        let trainings = 5.0 * (recipe.rounds.folds as f64 + 1.0);
+        trainings * learning(recipe, n, shape.columns, classes)
+    });
+    estimate.stage(0.0, each.sum())
 }
 
 /// The features in memory and, where a network is trained on images, what that takes beside them.

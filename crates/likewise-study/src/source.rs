@@ -112,6 +112,11 @@ impl Source {
             read.layout = Some(Arc::new(layout.clone()));
         }
         if let (true, None, Some(encoded)) = (self.images, &read.encoder, &run.encoder) {
+            if read.squeeze || read.side.is_some() {
+                let message = "side and squeeze are those that the run was fitted with; leave them \
+                               out";
+                return Err(Error::new(ErrorKind::Parameter, message));
+            }
             if !encoded.file.exists() {
                 let file = encoded.file.display();
                 let message =

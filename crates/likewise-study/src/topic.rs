@@ -176,7 +176,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 10] = [
+const RECIPES: [(&str, &str, &str); 12] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -188,6 +188,12 @@ const RECIPES: [(&str, &str, &str); 10] = [
         "the recipe where nothing can be measured",
         "mild_probabilities",
     ),
+    (
+        "label-probabilities",
+        "the recipe of class probabilities by the known labels alone",
+        "label_probabilities",
+    ),
+    ("start", "the recipe that learns nothing", "start"),
     (
         "probabilities",
         "the recipe of class probabilities beside the features",

@@ -1,5 +1,7 @@
 //! `likewise doctor`
 
+use std::num::NonZeroUsize;
+
 use std::collections::BTreeMap;
 
 use likewise::eval::{collapse::Collapse, leak};
@@ -46,11 +48,26 @@ struct ViewCard {
     components: usize,
 }
 
+/// Neighbours of an item where the command does not say.
+const NEIGHBORS: usize = 10;
+
+/// Neighbours of an item. Fails where there are fewer than the command says.
+fn neighbors(args: &Doctor, shape: &DataShape) -> Result<usize, Failure> {
+    let asked = args.k.map_or(NEIGHBORS, NonZeroUsize::get);
+    if args.k.is_some() && asked as f64 >= shape.items {
+        return Err(Failure::usage(format!(
+            "-k {asked}: an item has at most {} neighbours here",
+            shape.items - 1.0
+        )));
+    }
+    Ok(asked)
+}
+
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     let source = args.data.source()?;
     let shape = DataShape::of(&source, &at.env)?;
-    let k = args.k as f64;
-    let estimate = shape.read().graph(shape.items, shape.columns, k);
+    let asked = neighbors(args, &shape)?;
+    let estimate = (shape.read()).graph(shape.items, shape.columns, asked as f64);
     if args.dry_run {
         return at.print(estimate);
     }
@@ -78,7 +95,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
             at.env.monitor,
         )?;
         let meter = Collapse::measure(x)?;
-        let k = args.k.min(part.len().saturating_sub(1)).max(1);
+        let k = asked.min(part.len().saturating_sub(1)).max(1);
         let (isolated, components) = if part.len() > 1 {
             let graph = KnnGraph::new().k(k).build(x, at.env.monitor)?;
             (graph.isolated().len(), graph.n_components())

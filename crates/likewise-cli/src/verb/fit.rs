@@ -9,7 +9,7 @@ use likewise::{Collection, Labels, Monitor, View};
 use likewise_io::{Layout, tuples};
 use likewise_nn::net::Weights;
 use likewise_study::Recipe;
-use likewise_study::fit::{Job, estimate, limit_neighbors, pictures};
+use likewise_study::fit::{Job, estimate, limit_neighbors, pictures, with_choice};
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
@@ -20,13 +20,14 @@ use likewise_study::{labels, plain, table};
 
 use super::refit::{Again, again};
 use crate::args::{Fit, joined};
+use crate::aside::aside;
 use crate::config;
 use crate::context::{Context, command};
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
-    match again(args)? {
+    match again(args, at.common.seed)? {
         Some(again) => fit(&again.args, Some(&again), at),
         None => fit(args, None, at),
     }
@@ -50,7 +51,11 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     }
     if args.dry_run {
         let classes = shape.classes(&source, &at.env);
-        return at.print(estimate(&shape, &recipe, &asked, classes));
+        let needed = estimate(&shape, &recipe, &asked, classes);
+        if again.is_some() || !chooses(args, at)? {
+            return at.print(needed);
+        }
+        return at.print(with_choice(needed, &shape, &Recipe::candidates(), classes));
     }
     let may = at.env.max_memory;
     estimate(&shape, &recipe, &asked, None).check(may)?;
@@ -79,8 +84,11 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let wanted = wanted.as_deref();
     let (collection, name) = with_view(collection, wanted, at.env.monitor)?;
     let view = collection.view(Some(&name))?;
-    let mut tried = vec![];
-    if again.is_none() && chooses(args, at)? {
+    let (chooses, mut tried) = (again.is_none() && chooses(args, at)?, vec![]);
+    if let (true, Some(run)) = (chooses, work.finished()) {
+        // Chosen once; whether it was for these data and settings is looked at below.
+        recipe = run.config()?.recipe;
+    } else if chooses {
         let protocol = asked.protocol(&collection, &args.gate)?;
         let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
@@ -88,7 +96,6 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let known = collection.labels.as_ref();
     let classes = known.map_or(0, Labels::n_classes);
     estimate(&shape, &recipe, &asked, Some(classes)).check(may)?;
-    let images = &args.data.images;
     let (tuples, of_tuples) = read_tuples(given.as_ref(), ids, &collection, at)?;
     let mut job = Job {
         recipe,
@@ -98,12 +105,7 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         },
         data: path.display().to_string(),
         digest,
-        read_as: format!(
-            "view {name}; side {:?}; squeeze {}{of_tuples}{}",
-            images.side,
-            images.squeeze,
-            args.data.table.record()
-        ),
+        read_as: read_as(args, &name, &of_tuples),
         table: layout,
         encoder,
         tuples,
@@ -129,9 +131,20 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     tell(&study.results, &card, out, at)?;
     if !at.common.quiet {
         let total = clock.elapsed().as_secs_f64();
-        eprintln!("{}", plain::message(&at.env.stages.in_words(total)));
+        aside!("{}", plain::message(&at.env.stages.in_words(total)));
     }
     gates(args, &study.results)
+}
+
+/// What is taken of the data, and how.
+fn read_as(args: &Fit, view: &str, of_tuples: &str) -> String {
+    let images = &args.data.images;
+    format!(
+        "view {view}; side {:?}; squeeze {}{of_tuples}{}",
+        images.side,
+        images.squeeze,
+        args.data.table.record()
+    )
 }
 
 fn rights(args: &Fit) -> Rights {
@@ -222,7 +235,7 @@ fn digest(
             "{} items are newly labeled, {} change",
             joined.new, joined.changed
         );
-        eprintln!("{}", plain::message(&said));
+        aside!("{}", plain::message(&said));
     }
     Ok(format!("{digest}; labels {}", labels::digest(collection)))
 }
@@ -237,7 +250,7 @@ fn tell_of_resume(args: &Fit, work: &Work, out: &Path, at: &Context) {
         None => "there is no interrupted fit to resume; this one begins anew",
     };
     let said = format!("{}: {what}", out.display());
-    eprintln!("{}", plain::message(&said));
+    aside!("{}", plain::message(&said));
 }
 
 /// The recipe that is chosen by the labels at hand.
@@ -400,6 +413,8 @@ fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
     let mut recipe = match &args.recipe {
         // Where nothing can be chosen by.
         _ if chooses(args, at)? => Recipe::mild_probabilities(),
+        None if args.pairs.is_some() => Recipe::rca(),
+        None if args.triplets.is_some() => Recipe::named("triplet")?,
         None => Recipe::default(),
         Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
             let path = Path::new(name);

@@ -25,22 +25,22 @@ pub(super) struct Again {
 }
 
 /// The run that stands in the place of the data; none where these are data, or no labels are added.
-pub(super) fn again(args: &Fit) -> Result<Option<Again>, Failure> {
+pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     let path = args.data.path();
     if args.add_labels.is_empty() || !RunFolder::is_meant(path) {
         return Ok(None);
     }
     if let Some(flag) = refused(args) {
-        return Err(Failure::usage(format!(
-            "{flag} has no effect with --add-labels and a run, which keeps its data, recipe and \
-             seed; leave it out, or fit the data anew"
-        )));
+        return Err(no_effect(flag));
     }
     for file in &args.add_labels {
         likewise_io::open(file)?;
     }
     let (config, record, items) =
         RunFolder::read_by(path, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
+    if seed != 0 && seed != record.seed {
+        return Err(no_effect("--seed"));
+    }
     let shown = path.display();
     let line = record.arguments.iter().map(OsString::from);
     let cli = Cli::try_parse_from(config::arguments(line)?.line);
@@ -73,6 +73,13 @@ pub(super) fn again(args: &Fit) -> Result<Option<Again>, Failure> {
         data: record.data_sha256,
         command,
     }))
+}
+
+fn no_effect(flag: &str) -> Failure {
+    Failure::usage(format!(
+        "{flag} has no effect with --add-labels and a run, which keeps its data, recipe and seed; \
+         leave it out, or fit the data anew"
+    ))
 }
 
 /// A flag that was given and that the run has decided.

@@ -586,6 +586,19 @@ fn classes_and_confusion_are_written_of_embeddings_and_of_runs() {
     // Both draws ask the same queries.
     assert_eq!(asked, 2 * metrics["n_queries"].as_u64().unwrap());
     assert!(scene.path("of-run.csv").exists());
+    // Each class asks with its own items of the test part, once a draw.
+    let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
+    for class in metrics["classes"].as_array().unwrap() {
+        let own = items.iter().filter(|item| {
+            item.split == Some(likewise::Part::Test)
+                && item.label.as_deref() == class["class"].as_str()
+        });
+        assert_eq!(
+            class["queries"].as_u64().unwrap() as usize,
+            2 * own.count(),
+            "{class}"
+        );
+    }
     // Which labels each draw was shown stands beside the items.
     let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
     for draw in ["0", "1"] {

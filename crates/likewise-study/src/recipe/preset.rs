@@ -42,6 +42,8 @@ impl Recipe {
             "mixed-lp",
             "mixed-lp-centred",
             "mild-probabilities",
+            "label-probabilities",
+            "start",
             "probabilities",
             "mixed-lda",
             "mixed-lp-paper",
@@ -80,8 +82,8 @@ impl Recipe {
             "mixed-rca" => Self::mixed_rca(),
             "dssml" => Self::dssml(),
             "affinity-triplet" => Self::affinity_triplet(),
-            // Those that only `auto` compares can be had by name, too.
-            _ if let Some(own) = Self::candidates().into_iter().find(|r| r.name == name) => own,
+            "start" => Self::start(),
+            "label-probabilities" => Self::label_probabilities(),
             _ => {
                 let rule = || format!("there are: {}", Self::names().join(", "));
                 let unknown = |_| Error::parameter("recipe", name, &rule());
@@ -90,30 +92,18 @@ impl Recipe {
         }))
     }
 
-    /// The recipes between which `auto` chooses, the simplest first.
+    /// The recipes between which `auto` chooses: the one that stands where nothing can be compared, then
+    /// the others, the simplest first.
     ///
-    /// The start without labels; class probabilities of the labels alone and of what
+    /// Class probabilities that weigh as much as the features; the start without labels; class probabilities of the labels alone and of what
     /// spreads from them, by logistic regression and by linear discriminants; relevant component
     /// analysis; and the head of
     /// `mixed-lp`, on whitened and on centred features.
     pub fn candidates() -> Vec<Self> {
-        let start = Self {
-            name: "start".into(),
-            start: StartConfig::centred(),
-            rounds: RoundsConfig {
-                epochs: 0,
-                ..RoundsConfig::default()
-            },
-            ..Self::rca()
-        };
-        let alone = Self {
-            name: "label-probabilities".into(),
-            pseudo_labels: PseudoLabels::None,
-            ..Self::probabilities()
-        };
         vec![
-            start,
-            alone,
+            Self::mild_probabilities(),
+            Self::start(),
+            Self::label_probabilities(),
             Self {
                 start: Self::probabilities().start,
                 ..Self::closed(Closed::Lda(Lda::default()))
@@ -124,6 +114,37 @@ impl Recipe {
             Self::mixed_lp(),
             Self::mixed_lp_centred(),
         ]
+    }
+
+    /// The features as they are, of length 1 and less most of their mean: nothing is learned.
+    ///
+    /// **Use it** as what a search is without any label. **Not** where labels help, as `fit` says.
+    ///
+    /// **Source.** Centring is usual; the share of the mean was chosen on 43 sets without labels.
+    pub fn start() -> Self {
+        Self {
+            name: "start".into(),
+            start: StartConfig::centred(),
+            rounds: RoundsConfig {
+                epochs: 0,
+                ..RoundsConfig::default()
+            },
+            ..Self::rca()
+        }
+    }
+
+    /// As `probabilities`, by the known labels alone.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** for classes without any label.
+    ///
+    /// **Source.** As of `probabilities`.
+    pub fn label_probabilities() -> Self {
+        Self {
+            name: "label-probabilities".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::probabilities()
+        }
     }
 
     /// Mixed label propagation on the whitened features gives pseudo-labels; a head that keeps
@@ -364,6 +385,8 @@ impl Recipe {
     /// **Where we differ.** The backbone of the paper is a network; here a linear head stands on
     /// 64 whitened directions of frozen features, unless there is a [network](super::NetworkConfig).
     /// P@8 is P@k with the largest k that all validating classes can fill, 4 with five labels of each.
+    /// Epochs before pseudo-labels join (1 to 5) are never kept, and with fewer than 50 validating
+    /// queries that have two or more others of their class to find, the last epoch is.
     /// Each pair counts once, where (24) as printed counts it twice.
     /// The printed chain gives no negative edges (the scale of F is too small for the softmax);
     /// this is [`Mixed::as_read`], the reading that comes nearest to the printed table, of which

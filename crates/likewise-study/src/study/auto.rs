@@ -22,10 +22,12 @@ use crate::{Error, Result};
 /// Most items among which recipes are compared; all labeled ones are among them, unless these
 /// alone are more.
 const MOST: usize = 4000;
+/// What tells the rounds of a choice from others of the same seed.
+const OWN_ROUNDS: u64 = 0x6175_746f;
 /// Labels of a class that a measurement takes.
 const LEAST: usize = 5;
 
-/// A recipe that was chosen, and those that it was chosen from, the simplest first.
+/// A recipe that was chosen, and those that it was chosen from, in the order of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The chosen one.
@@ -36,12 +38,12 @@ pub struct Choice {
 }
 
 impl<'p> Plan<'p> {
-    /// The recipe among `candidates`, the simplest first, that does best on labels which it does
-    /// not learn from.
+    /// The recipe among `candidates`, the usual one first and then the simplest, that does best on
+    /// labels which it does not learn from.
     ///
     /// The labels at hand are kept back in turn, as in a study of a handful of labels; where there
     /// is a test part, their items too, and some without a label, since what is fitted to items
-    /// flatters them. A recipe takes the place of a simpler one where its gain, query by query, is
+    /// flatters them. A recipe takes the place of one before it where its gain, query by query, is
     /// above half of the half of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`,
     /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
@@ -67,7 +69,8 @@ impl<'p> Plan<'p> {
             return Ok(none(unseen));
         }
         let (rows, known) = self.among(truth, &parts);
-        let rounds = few_labels::rounds(&known, self.protocol.seed);
+        // Not those that measure the chosen one.
+        let rounds = few_labels::rounds(&known, self.protocol.seed ^ OWN_ROUNDS);
         if known.n_classes() < 2 || rounds.is_empty() {
             return Ok(none(usual));
         }

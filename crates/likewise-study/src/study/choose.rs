@@ -74,7 +74,9 @@ impl Ground<'_> {
         }
         // Folds choose before the last training begins; a validation part along with it.
         let folded: Vec<Option<Score>> = {
-            let epochs = curves.iter().map(Vec::len).max().unwrap_or(0);
+            // Folds may end at different epochs. Behind the first that does, other queries would be
+            // asked.
+            let epochs = curves.iter().map(Vec::len).min().unwrap_or(0);
             let pooled = |epoch: usize| {
                 let at = |curve: &Vec<Option<Score>>| curve.get(epoch).copied().flatten();
                 let scores: Vec<Score> = curves.iter().filter_map(at).collect();

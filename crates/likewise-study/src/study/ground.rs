@@ -180,6 +180,12 @@ impl<'p> Plan<'p> {
         };
         let report = leak::check(self.features, parts, labels, None, options, monitor)?;
         let mut findings = findings(&report, self.collection);
+        if self.features.ncols() == 1 {
+            monitor.warn(
+                "the features are one column, of which a cosine sees nothing but the sign: all items \
+                 on one side are the same; give more columns",
+            );
+        }
         let outsized = matrix::outsized(self.features);
         if let Some(&first) = outsized.first() {
             let id = self.collection.ids()[first].clone();

@@ -42,7 +42,7 @@ pub struct Results {
     pub learning_helped: bool,
     /// Name of the recipe.
     pub recipe: String,
-    /// The recipes that it was chosen from, the simplest first; absent where it was named.
+    /// The recipes that it was chosen from, in the order of the comparison; absent where it was named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
     /// How the items were divided.

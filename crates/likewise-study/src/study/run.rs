@@ -62,18 +62,17 @@ impl<'p> Plan<'p> {
         let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
         self.look_at_tuples(&ground, monitor)?;
-        let draws = match self.protocol.labels_per_class {
-            Some(_) => self.protocol.draws,
-            None => self.protocol.draws.min(1),
-        };
+        let mut draws = self.protocol.draws.min(1);
         let leaks = self.leaks(Some(labels), &parts, monitor)?;
         if let Some(asked) = self.protocol.labels_per_class {
             let fitted = labels.select(&ground.train);
             let most = fitted.by_class().iter().map(Vec::len).max().unwrap_or(0);
-            if most < asked {
+            if most > asked {
+                draws = self.protocol.draws;
+            } else {
                 monitor.warn(format!(
                     "{asked} labels a class are to be kept, but no class has more than {most} to \
-                     fit on: none is hidden, and all draws are the same"
+                     fit on: none is hidden, and there is one draw"
                 ));
             }
         }
@@ -109,6 +108,9 @@ impl<'p> Plan<'p> {
             collapse(&ground, embedded.view())?
         };
         let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
+        // Rankings number the tested items, of which a refit has others.
+        let asked = rows[&Row::Recipe].iter().map(|run| &run.ranking);
+        let classes = by_class(asked, &ground.tested_labels);
         let mut measured = None;
         if self.protocol.refits() {
             measured = Some(self.embed_all(&kept.model, &ground, monitor)?);
@@ -116,7 +118,6 @@ impl<'p> Plan<'p> {
             kept = ground.refit(&kept, monitor)?;
         }
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
-        let classes = by_class(rows[&Row::Recipe].iter().map(|run| &run.ranking), labels);
         let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
         let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
         let numbers = Rows {

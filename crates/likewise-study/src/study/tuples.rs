@@ -1,6 +1,6 @@
 //! Given pairs and triplets: which learner takes them, and which of them a training may see.
 
-use likewise::learn::Targets;
+use likewise::learn::{Fit as _, Need, Targets};
 use likewise::tuple::Tuples;
 use likewise::{Labels, Monitor, Pairs, Triplets};
 
@@ -27,8 +27,19 @@ impl Recipe {
     /// Fails where what this recipe learns by cannot use tuples of this kind: to be asked before
     /// anything is read.
     pub fn check_tuples(&self, kind: TupleKind) -> Result<()> {
-        let Learner::Gradient(gradient) = &self.learner else {
-            return Ok(());
+        let gradient = match &self.learner {
+            Learner::Gradient(gradient) => gradient,
+            Learner::Closed(learner) => {
+                let takes =
+                    |need: &Need| matches!(need, Need::Alike | Need::Pairs | Need::Triplets);
+                if learner.needs().iter().any(takes) {
+                    return Ok(());
+                }
+                return Err(usage(format!(
+                    "{} learns from classes, not from given pairs or triplets; choose the recipe rca",
+                    learner.name()
+                )));
+            }
         };
         let loss = gradient.loss.name();
         if kind == TupleKind::Pairs {

@@ -6,11 +6,11 @@ pub(super) const WORDS: [(&str, &str, &str); 18] = [
         "auto",
         "word: how fit chooses a recipe",
         "Recipes are compared on labels that they do not learn from: each keeps some of the labels \
-         at hand back in turn, and what counts is how many of their class come first. The simplest \
-         is first; one that is not clearly better than a simpler one (by about a standard error) \
-         loses to it. The table before the results shows all. With fewer than three labels a class \
-         nothing can be compared, and mild-probabilities is taken; where the classes that are \
-         searched have no labels, mixed-rca. Use it unless you compare methods.",
+         at hand back in turn, and what counts is how many of their class come first. The first of \
+         the table is the one that stands where nothing can be compared, with fewer than three \
+         labels a class: mild-probabilities. The others follow, the simplest first; one that is not \
+         clearly better than the best before it (by about a standard error) loses to it. Where the \
+         classes that are searched have no labels, mixed-rca is taken. Use it unless you compare methods.",
     ),
     (
         "r-at-k",

@@ -130,7 +130,7 @@ pub fn given(collection: &Collection) -> Result<Vec<Part>> {
     collection.split.clone().ok_or_else(|| {
         Error::new(
             ErrorKind::Data,
-            "the data say no split; add a column `split` or choose an item or zero-shot split",
+            "the data say no split; add one as a column of that name, or choose another kind of split",
         )
     })
 }

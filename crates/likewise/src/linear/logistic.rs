@@ -214,10 +214,10 @@ fn thin(weights: &mut [f32], labeled: &[bool], seed: u64) {
         for place in index::sample(&mut rng, others.len(), room) {
             stays[place] = true;
         }
+        // Those that stay count for those that go.
+        let each = others.len() as f32 / room.max(1) as f32;
         for (&item, stays) in others.iter().zip(stays) {
-            if !stays {
-                weights[item] = 0.0;
-            }
+            weights[item] *= if stays { each } else { 0.0 };
         }
     }
 }
@@ -455,6 +455,9 @@ mod tests {
         thin(&mut weights, &labeled, 3);
         let kept = weights.iter().filter(|w| **w > 0.0).count();
         assert_eq!(kept, MOST_ROWS);
-        assert!((0..30_000).all(|i| !labeled[i] || weights[i] > 0.0));
+        // They count as much as all did, and no known label more.
+        assert!((0..30_000).all(|i| !labeled[i] || (weights[i] - 1.0_f32).abs() < 1e-6));
+        let whole: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+        assert!((whole - 30_000.0).abs() < 1.0, "{whole}");
     }
 }
