@@ -165,10 +165,11 @@ impl Recipe {
             let why = "the loss compares the triplets of the affinities, which have no confidence";
             idle.push(("pseudo_labels.confidence", why));
             idle.push(("pseudo_labels.confidence_power", why));
-            idle.push((
-                "learner.sampler",
-                "batches hold the triplets of the affinities",
-            ));
+            // The pretraining of a network draws its batches by it.
+            if self.learner.network().is_none() {
+                let why = "batches hold the triplets of the affinities";
+                idle.push(("learner.sampler", why));
+            }
         }
         if matches!(gradient.model, ModelConfig::Orthogonal(_)) {
             let why = "an orthonormal map goes by steps of its own, learner.model.fit";
