@@ -791,21 +791,17 @@ pub(crate) struct Index {
 
 /// `likewise search`
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("asked").required(true))]
 pub(crate) struct Search {
     /// Folder of a run, or of an index that `likewise index EMB -o INDEX` made.
     #[arg(value_name = "RUN|INDEX")]
     pub(crate) run: PathBuf,
     /// Search for each item of this data (same view as the run was fitted on; for an index,
     /// embeddings by the same model).
-    #[arg(
-        long,
-        value_name = "DATA",
-        required_unless_present = "id",
-        conflicts_with = "id"
-    )]
+    #[arg(long, value_name = "DATA", group = "asked")]
     pub(crate) query: Option<PathBuf>,
     /// Search for the item of the run with this id (it is left out of the answer).
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", group = "asked")]
     pub(crate) id: Option<String>,
     /// The feature matrix of --query to use; given again, these side by side. Default: the run's.
     #[arg(long, value_name = "NAME")]

@@ -112,16 +112,58 @@ fn set(roles: &mut [Role], role: Role, before: Role, column: usize) {
     roles[column] = role;
 }
 
-/// The column of a name. Capitals matter only where two names differ by them alone.
+/// The column of a name. Capitals matter only where two names differ by them alone. Fails where
+/// two columns have it.
 pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
-    let exact = names.iter().position(|own| *own == name);
-    let like = || names.iter().position(|own| own.eq_ignore_ascii_case(name));
-    exact.or_else(like).ok_or_else(|| {
-        Error::parameter(format!(
+    let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        (0..names.len()).filter(|&place| is(names[place])).collect()
+    };
+    let mut found = places(&|own| own == name);
+    if found.is_empty() {
+        found = places(&|own| own.eq_ignore_ascii_case(name));
+    }
+    match found[..] {
+        [place] => Ok(place),
+        [] => Err(Error::parameter(format!(
             "no column \"{name}\"; the columns are: {}",
             some(names)
-        ))
-    })
+        ))),
+        _ => Err(Error::parameter(format!(
+            "{}; rename one of them",
+            called(name, &found)
+        ))),
+    }
+}
+
+/// Says which columns have one name; they are counted from 1.
+pub(crate) fn called(name: &str, places: &[usize]) -> String {
+    let numbers: Vec<String> = places.iter().map(|place| (place + 1).to_string()).collect();
+    let count = match places.len() {
+        2 => "two".to_owned(),
+        more => more.to_string(),
+    };
+    format!(
+        "{count} columns are called \"{name}\" (columns {})",
+        numbers.join(" and ")
+    )
+}
+
+/// Names that stand more than once, each with its places, in the order of the first. Columns
+/// without a name are told apart by their place.
+pub(crate) fn repeated<'a>(names: &[&'a str]) -> Vec<(&'a str, Vec<usize>)> {
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (place, name) in names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| !name.is_empty())
+    {
+        places.entry(name).or_default().push(place);
+    }
+    let mut repeated: Vec<(&str, Vec<usize>)> = (places.into_iter())
+        .filter(|(_, places)| places.len() > 1)
+        .collect();
+    repeated.sort_unstable_by_key(|(_, places)| places[0]);
+    repeated
 }
 
 /// Says which columns of a table were taken for what, and warns of those left out that
@@ -149,6 +191,16 @@ pub(crate) fn tell(names: &[&str], roles: &[Role], options: &ReadOptions, monito
         }
     }
     monitor.note(said);
+    for (name, places) in repeated(names) {
+        let features = places.iter().all(|&place| roles[place] == Role::Feature);
+        if !features || options.layout.is_some() {
+            continue;
+        }
+        monitor.warn(format!(
+            "{}, and all of them are taken; rename them, or remove those that are no features",
+            called(name, &places)
+        ));
+    }
     let given = options.labels.is_some();
     let told = names.iter().zip(roles).filter(|&(name, &role)| {
         role == Role::Category || (given && role == Role::Label && Role::of(name) != Role::Label)
@@ -833,6 +885,20 @@ mod tests {
         );
         assert_eq!(roles(&["classify", "index of x"]), [Feature, Feature]);
         assert!(Role::of_columns(&["id", "ids"], &TableOptions::default()).is_err());
+    }
+
+    #[test]
+    fn a_name_that_two_columns_have_names_none() {
+        let names = ["id", "w", "v", "w", "A", "a", "Bc", "bC"];
+        assert_eq!(place_of("v", &names).unwrap(), 2);
+        assert_eq!(place_of("a", &names).unwrap(), 5);
+        let said = |name: &str| place_of(name, &names).unwrap_err().to_string();
+        let words = "two columns are called \"w\" (columns 2 and 4); rename one of them";
+        assert_eq!(said("w"), words);
+        assert_eq!(said("W"), words.replace("\"w\"", "\"W\""));
+        assert!(said("bc").contains("(columns 7 and 8)"));
+        assert_eq!(repeated(&names), [("w", vec![1, 3])]);
+        assert!(repeated(&["", "", "x"]).is_empty());
     }
 
     #[test]

@@ -24,14 +24,15 @@ use self::cells::Lines;
 use self::dialect::Dialect;
 use self::lines::{Table, borrowed, number, word};
 pub(crate) use self::rows::read_rows;
+use crate::Result;
 use crate::assemble::{Parts, Role, Shape, tell};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
+use crate::table::{self, Thousands, remark_on_thousands};
 use crate::words::{LabelTable, Words, roles_of_labels};
-use crate::{Result, table};
 
 /// Lines that an estimate looks at to see whether all features are numbers.
 const LOOKED_AT: usize = 1000;
@@ -122,14 +123,20 @@ fn read_numbers(
     let mut values: Vec<f32> = Vec::new();
     let (mut rows, mut seen, mut reported) = (0_usize, 0_u64, 0_u64);
     let mut plain = true;
+    // Where a semicolon stands between columns, a point may stand between thousands.
+    let doubtful = dialect.separator == b';' && options.layout.is_none();
+    let mut thousands = doubtful.then(|| vec![Thousands::default(); names.len()]);
     table.each_until(|record, line| {
-        for (field, &role) in record.iter().zip(&roles) {
+        for (place, (field, &role)) in record.iter().zip(&roles).enumerate() {
             if role == Role::Feature {
                 let Some(value) = value(field) else {
                     plain = false;
                     return Ok(false);
                 };
                 push(&mut values, value)?;
+                if let Some(seen) = &mut thousands {
+                    seen[place].see(word(field, line)?);
+                }
             } else {
                 words.take(role, word(field, line)?, line)?;
             }
@@ -158,6 +165,9 @@ fn read_numbers(
     let said = Lines::said_of(dialect, delimiter);
     if !said.is_empty() {
         monitor.remark(format!("read with {}", said.join(", ")));
+    }
+    if let Some(remark) = thousands.and_then(|seen| remark_on_thousands(&names, &seen)) {
+        monitor.remark(remark);
     }
     tell(&borrowed(&names), &roles, options, monitor);
     let features = names

@@ -72,6 +72,13 @@ impl Error {
         self
     }
 
+    /// The same error, with more behind its message.
+    #[must_use]
+    pub(crate) fn with(mut self, more: &str) -> Self {
+        self.message.push_str(more);
+        self
+    }
+
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -114,10 +114,17 @@ fn labels(
         let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
         !table.by_file || named.iter().any(|id| all.contains(id.as_str()))
     });
-    let Some(named) = named else {
+    let Some(mut named) = named else {
         check_len(words.len(), ids.len())?;
         return Ok(parse_labels(&words, monitor));
     };
+    if let Some(whole) = without_fraction(&named, ids) {
+        monitor.remark(format!(
+            "the ids of the labels are written as \"{}\", and taken for \"{}\"",
+            named[0], whole[0]
+        ));
+        named = whole;
+    }
     let place = |row: usize| match lines.get(row) {
         Some(line) => format!("line {line}"),
         None => format!("row {row}"),
@@ -146,6 +153,19 @@ fn check_len(labels: usize, items: usize) -> Result<()> {
         "{labels} labels for {items} items; give one an item in their order, or a table \
          with columns id and label"
     )))
+}
+
+/// Whole ids that were written as numbers with a fraction, as pandas does where one was missing;
+/// `None` where that is not so, or they do not need it to be found among the items.
+fn without_fraction(named: &[String], ids: &[String]) -> Option<Vec<String>> {
+    let whole = |id: &String| {
+        let whole = id.strip_suffix(".0")?;
+        whole.parse::<i64>().is_ok().then(|| whole.to_owned())
+    };
+    let whole: Vec<String> = named.iter().map(whole).collect::<Option<_>>()?;
+    let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let found = |own: &[String]| own.iter().any(|id| all.contains(id.as_str()));
+    (!found(named) && found(&whole)).then_some(whole)
 }
 
 /// The words in the order of the items; empty where an item has none.
@@ -225,6 +245,34 @@ mod tests {
         assert!(says("\"other\" and read as a class"), "{heard:?}");
         assert!(says("line 4: an id or a label goes over"), "{heard:?}");
         assert_eq!(heard.len(), 3);
+    }
+
+    #[test]
+    fn ids_that_pandas_made_floats_are_found_without_the_fraction() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("labels.csv");
+        std::fs::write(&path, "id,label\n100.0,x\n102.0,y\n").unwrap();
+        let ids = ["100", "101", "102"].map(str::to_owned);
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let listens = heard.clone();
+        let monitor = Monitor::new(move |event| {
+            if let likewise::Event::Remark(text) = event {
+                listens.lock().unwrap().push(text.clone());
+            }
+        });
+        let labels = read_labels_with(&path, &ids, &monitor).unwrap();
+        let expected = [Label::Known(0), Label::Unknown, Label::Known(1)];
+        assert_eq!(labels.items(), expected);
+        let said = "the ids of the labels are written as \"100.0\", and taken for \"100\"";
+        assert_eq!(*heard.lock().unwrap(), [said]);
+        // One that is no item is named, as ever; where ids are found as they are, or not all are
+        // whole, nothing changes.
+        let e = message("id,label\n100.0,x\n7.0,y\n", &["100"]);
+        assert!(e.contains("line 3: no item has the id \"7\""), "{e}");
+        let e = message("id,label\n100.0,x\n101.0,y\n", &["100.0", "101"]);
+        assert!(e.contains("line 3: no item has the id \"101.0\""), "{e}");
+        let e = message("id,label\n100.0,x\n1.5,y\n", &["100", "1.5"]);
+        assert!(e.contains("line 2: no item has the id \"100.0\""), "{e}");
     }
 
     #[test]

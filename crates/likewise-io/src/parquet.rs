@@ -3,7 +3,9 @@
 //! column of vectors is a view of its own.
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
-//! vectors of numbers (text, dates, records) are left out with a warning. Reads files
+//! vectors of numbers (text, dates, records) are left out with a warning; dates are days where
+//! they are asked for by name. Beside vectors, columns of numbers that lack one are left out, too:
+//! there is no median of a table for them. Reads files
 //! compressed with snappy, zstd, gzip, brotli or lz4, or not at all; text must be PLAIN or in a dictionary.
 
 mod cells;
@@ -19,9 +21,10 @@ use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
-use crate::assemble::Role;
+use crate::assemble::{Role, place_of};
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
+use crate::layout::{self, Layout, Taken};
 use crate::number::{Progress, interleave, push, reserve};
 use crate::options::{ReadOptions, TableOptions};
 use crate::{Error, Result};
@@ -51,6 +54,8 @@ fn believed(leaves: &mut [Leaf]) {
 pub(crate) struct Table {
     reader: Box<dyn FileReader>,
     leaves: Vec<Leaf>,
+    /// Columns of dates, until they are asked for.
+    dates: Vec<Leaf>,
     /// Names of the columns that cannot be read.
     others: Vec<String>,
     rows: usize,
@@ -93,6 +98,8 @@ impl Table {
             }
             alone
         });
+        let (dates, mut leaves): (Vec<Leaf>, Vec<Leaf>) =
+            leaves.into_iter().partition(Leaf::is_date);
         let single = || leaves.iter().filter(|leaf: &&Leaf| !leaf.list);
         let names: Vec<&str> = single().map(|leaf| leaf.name.as_str()).collect();
         let roles = Role::of_columns(&names, &TableOptions::default())?;
@@ -108,6 +115,7 @@ impl Table {
         Ok(Self {
             reader,
             leaves,
+            dates,
             others,
             rows,
             budget: budget.again(),
@@ -116,14 +124,24 @@ impl Table {
     }
 
     /// Gives the columns the meaning that is asked for, and forgets those that are not wanted.
+    ///
+    /// Fails where a column is asked for that is not there, or cannot be what it is to be.
     fn assign(&mut self, asked: &TableOptions) -> Result<()> {
         if asked.is_empty() {
             return Ok(());
         }
-        let mut asked = asked.clone();
-        asked.drop.retain(|name| !self.others.contains(name));
+        let mut asked = self.spelled(asked)?;
+        self.take_dates(&asked.columns);
         let unwanted = &asked.drop;
+        self.dates.retain(|leaf| !unwanted.contains(&leaf.name));
         self.others.retain(|name| !unwanted.contains(name));
+        let leaves = &self.leaves;
+        (asked.drop).retain(|name| leaves.iter().any(|leaf| leaf.name == *name));
+        if !asked.columns.is_empty() {
+            // Who names columns knows of the others.
+            self.dates.clear();
+            self.others.clear();
+        }
         let names: Vec<&str> = self.leaves.iter().map(|leaf| leaf.name.as_str()).collect();
         let roles = Role::of_columns(&names, &asked)?;
         for (leaf, role) in self.leaves.iter_mut().zip(roles) {
@@ -134,6 +152,80 @@ impl Table {
         }
         self.leaves.retain(|leaf| leaf.role != Role::Dropped);
         Ok(())
+    }
+
+    /// What is asked for, with the names as they stand in the file. It may be asked for any column,
+    /// but only what can be read can mean something.
+    fn spelled(&self, asked: &TableOptions) -> Result<TableOptions> {
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        let all: Vec<&str> = (schema.root_schema().get_fields().iter())
+            .map(|field| field.name())
+            .collect();
+        let mut asked = asked.clone();
+        for name in &mut asked.drop {
+            all[place_of(name, &all)?].clone_into(name);
+        }
+        for name in &mut asked.columns {
+            all[place_of(name, &all)?].clone_into(name);
+            if self.others.contains(name) {
+                return Err(Error::parameter(format!(
+                    "column \"{name}\" cannot be a feature: it holds neither numbers nor words, \
+                     dates or vectors of numbers; leave it out"
+                )));
+            }
+        }
+        let meant = [&mut asked.id_column, &mut asked.label_column];
+        for name in meant.into_iter().flatten() {
+            all[place_of(name, &all)?].clone_into(name);
+            if self.dates.iter().any(|leaf| leaf.name == *name) || self.others.contains(name) {
+                return Err(Error::parameter(format!(
+                    "column \"{name}\" cannot hold ids or labels: it holds neither numbers nor \
+                     words; write it as text"
+                )));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Follows the fitted table: its columns of dates are taken, and where all of its columns are
+    /// there, vectors beside them are none of the features.
+    fn follow(&mut self, layout: &Layout) {
+        let dated =
+            |column: &&layout::Column| matches!(column.taken, Taken::Number { date: Some(_), .. });
+        let dated = layout.columns.iter().filter(dated);
+        self.take_dates(dated.map(|column| &column.name));
+        let mut columns = layout.columns.iter();
+        if columns.all(|column| self.has(&column.name)) {
+            self.leaves.retain(|leaf| !leaf.list);
+        }
+    }
+
+    /// Leaves out all columns of single numbers where one lacks a number and there are vectors to
+    /// compare items by. The names of the columns, and of those that lack one.
+    fn leave_out_lacking(&mut self) -> Result<(Vec<String>, Vec<String>)> {
+        if self.vectors().is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let scalars = self.scalars();
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let lacking: Vec<String> = owned(self.lacking(&scalars)?);
+        if lacking.is_empty() {
+            return Ok((Vec::new(), lacking));
+        }
+        let places: Vec<usize> = scalars.iter().map(|leaf| leaf.index).collect();
+        let all = owned(scalars.iter().map(|leaf| leaf.name.as_str()).collect());
+        self.leaves.retain(|leaf| !places.contains(&leaf.index));
+        Ok((all, lacking))
+    }
+
+    /// Takes the columns of dates with these names for features.
+    fn take_dates<'a>(&mut self, names: impl IntoIterator<Item = &'a String>) {
+        for name in names {
+            if let Some(place) = self.dates.iter().position(|leaf| leaf.name == *name) {
+                self.leaves.push(self.dates.remove(place));
+            }
+        }
+        self.leaves.sort_by_key(|leaf| leaf.index);
     }
 
     fn groups(&self) -> impl Iterator<Item = Result<Box<dyn RowGroupReader + '_>>> {
@@ -155,7 +247,7 @@ impl Table {
 
     /// The columns of single numbers that make up the view `features`.
     fn scalars(&self) -> Vec<&Leaf> {
-        let number = |l: &&Leaf| !l.list && !l.is_text() && l.role == Role::Feature;
+        let number = |l: &&Leaf| !l.list && !l.is_text() && !l.is_date() && l.role == Role::Feature;
         self.leaves.iter().filter(number).collect()
     }
 
@@ -312,6 +404,27 @@ impl Table {
             }
         }
         Ok(out)
+    }
+
+    /// The columns of numbers in which one is missing. Reads those that may lack one.
+    fn lacking<'a>(&self, leaves: &[&'a Leaf]) -> Result<Vec<&'a str>> {
+        let mut lacking = Vec::new();
+        for leaf in leaves {
+            let mut lacks = false;
+            for group in self.groups() {
+                let group = group?;
+                let column = column(&*group, leaf, &self.budget)?;
+                numbers(column, leaf, most(&*group), |_, slot| {
+                    lacks |= !matches!(slot, Slot::Value(v) if !v.is_nan());
+                    Ok(())
+                })?;
+                if lacks {
+                    lacking.push(leaf.name.as_str());
+                    break;
+                }
+            }
+        }
+        Ok(lacking)
     }
 
     /// Reads a column of vectors; its dimension is that of the first one.

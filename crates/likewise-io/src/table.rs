@@ -18,3 +18,5 @@ mod written;
 
 pub(crate) use labels::labels_of;
 pub(crate) use read::{read, shape};
+pub(crate) use tell::{remark_on_thousands, why};
+pub(crate) use written::Thousands;

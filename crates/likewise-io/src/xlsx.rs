@@ -16,7 +16,7 @@ use likewise::Monitor;
 
 use self::book::Book;
 use self::sheet::{Row, Value};
-use crate::assemble::{Parts, Shape};
+use crate::assemble::{Parts, Shape, some};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::options::ReadOptions;
@@ -118,6 +118,20 @@ impl Rows for Sheet {
             said.push(format!("names in row {}", self.header));
         }
         said
+    }
+
+    fn elsewhere(&self) -> Option<String> {
+        let sheets = self.book.sheets.iter().enumerate();
+        let others = sheets.filter(|(place, _)| *place != self.place);
+        let others: Vec<&str> = others.map(|(_, sheet)| sheet.0.as_str()).collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "only sheet \"{}\" was read, the first that holds something; if the table is in \
+                 another one ({}), make that the first, or save it as a file of its own",
+                self.book.sheets[self.place].0,
+                some(&others)
+            )
+        })
     }
 
     fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()> {

@@ -21,6 +21,7 @@ enum Values {
     Words(Vec<Option<String>>),
     Numbers(Vec<Option<f32>>),
     Flags(Vec<Option<f32>>),
+    Dates(Vec<Option<f32>>),
 }
 
 impl Columns {
@@ -35,6 +36,8 @@ impl Columns {
                 Values::Words(table.words(&leaf.name, &mut budget)?)
             } else if leaf.holds == Holds::Flags {
                 Values::Flags(table.numbers(&leaf.name, &mut budget)?)
+            } else if leaf.is_date() {
+                Values::Dates(table.numbers(&leaf.name, &mut budget)?)
             } else {
                 Values::Numbers(table.numbers(&leaf.name, &mut budget)?)
             });
@@ -56,6 +59,11 @@ impl Rows for Columns {
         Vec::new()
     }
 
+    /// A row is an item, whatever the columns that are taken hold.
+    fn skips_blank(&self) -> bool {
+        false
+    }
+
     fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()> {
         for row in 0..self.rows {
             let cells: Vec<Cell> = (self.held.iter())
@@ -70,6 +78,9 @@ impl Rows for Columns {
                     },
                     Values::Flags(flags) => {
                         flags[row].map_or(Cell::Missing, |flag| Cell::Flag(flag != 0.0))
+                    }
+                    Values::Dates(dates) => {
+                        dates[row].map_or(Cell::Missing, |days| Cell::Date(days.into()))
                     }
                 })
                 .collect();

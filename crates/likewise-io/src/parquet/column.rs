@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use half::f16;
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type as stored;
 use parquet::file::reader::RowGroupReader;
@@ -28,6 +28,33 @@ pub(super) enum Holds {
     Numbers {
         unsigned: bool,
     },
+    /// Whole numbers since 1970, this many a day.
+    Dates {
+        a_day: i64,
+    },
+}
+
+/// Days from 1970-01-01, from which Parquet counts, to 2000-01-01.
+const FROM_1970: f64 = 10_957.0;
+
+const MILLISECONDS_A_DAY: i64 = 86_400_000;
+
+/// How many numbers of a column are a day; `None` where it holds no dates.
+fn a_day(column: &ColumnDescriptor) -> Option<i64> {
+    use ConvertedType as C;
+    let milliseconds = MILLISECONDS_A_DAY;
+    match (column.logical_type_ref(), column.converted_type()) {
+        _ if column.physical_type() == Physical::INT96 => Some(milliseconds),
+        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(1),
+        (Some(LogicalType::Timestamp(of)), _) => Some(match of.unit {
+            TimeUnit::MILLIS => milliseconds,
+            TimeUnit::MICROS => milliseconds * 1000,
+            TimeUnit::NANOS => milliseconds * 1_000_000,
+        }),
+        (None, C::TIMESTAMP_MILLIS) => Some(milliseconds),
+        (None, C::TIMESTAMP_MICROS) => Some(milliseconds * 1000),
+        _ => None,
+    }
 }
 
 /// A column that can be read.
@@ -50,6 +77,18 @@ impl Leaf {
         self.holds == Holds::Text
     }
 
+    pub(super) fn is_date(&self) -> bool {
+        matches!(self.holds, Holds::Dates { .. })
+    }
+
+    /// A whole number as it is, of a date the days since 2000-01-01.
+    fn number(&self, stored: i64) -> f32 {
+        match self.holds {
+            Holds::Dates { a_day } => (stored as f64 / a_day as f64 - FROM_1970) as f32,
+            _ => stored as f32,
+        }
+    }
+
     fn is_unsigned(&self) -> bool {
         self.holds == Holds::Numbers { unsigned: true }
     }
@@ -57,6 +96,7 @@ impl Leaf {
     pub(super) fn of(column: &ColumnDescriptor, index: usize, root: &Type) -> Option<Self> {
         use ConvertedType as C;
         let logical = column.logical_type_ref();
+        let a_day = a_day(column).filter(|_| column.max_rep_level() == 0);
         let unsigned = matches!(
             column.converted_type(),
             C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64
@@ -68,6 +108,7 @@ impl Leaf {
             ) && matches!(logical, None | Some(LogicalType::Integer(_))));
         let text = match column.physical_type() {
             Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => false,
+            Physical::INT32 | Physical::INT64 | Physical::INT96 if a_day.is_some() => false,
             Physical::INT32 | Physical::INT64 if integer => false,
             Physical::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => false,
             Physical::BYTE_ARRAY => match column.converted_type() {
@@ -82,9 +123,10 @@ impl Leaf {
             index,
             name: root.name().to_owned(),
             role: Role::Feature,
-            holds: match column.physical_type() {
-                Physical::BOOLEAN => Holds::Flags,
+            holds: match (column.physical_type(), a_day) {
+                (Physical::BOOLEAN, _) => Holds::Flags,
                 _ if text => Holds::Text,
+                (_, Some(a_day)) => Holds::Dates { a_day },
                 _ => Holds::Numbers { unsigned },
             },
             list,
@@ -178,11 +220,14 @@ pub(super) fn numbers(
         C::Int32ColumnReader(r) if leaf.is_unsigned() => {
             visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
-        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
+        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(leaf.number(v.into())), each),
         C::Int64ColumnReader(r) if leaf.is_unsigned() => {
             visit((r, read), leaf, n, |&v| Ok(v.cast_unsigned() as f32), each)
         }
-        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
+        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(leaf.number(v)), each),
+        C::Int96ColumnReader(r) if leaf.is_date() => {
+            visit((r, read), leaf, n, |v| Ok(leaf.number(v.to_millis())), each)
+        }
         C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v), each),
         C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
         C::FixedLenByteArrayColumnReader(r) => {

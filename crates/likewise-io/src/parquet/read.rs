@@ -5,7 +5,7 @@ use likewise::Monitor;
 use super::cells::Columns;
 use super::column::Leaf;
 use super::{BLOCK, Table, no_vectors};
-use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::assemble::{Parts, Role, Shape, parse_labels, some, tell, unnamed_ids};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
@@ -14,12 +14,55 @@ use crate::options::{ReadOptions, TableOptions};
 use crate::words::{LabelTable, roles_of_labels};
 use crate::{Error, Result, table};
 
+/// Opens a table for what is asked for; also columns that are left out beside vectors, and why.
+fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, String)>)> {
+    let mut table = Table::open(input, &Budget::new(options.max_memory))?;
+    table.assign(&options.table)?;
+    if let Some(layout) = &options.layout {
+        table.follow(layout);
+    }
+    check(&table, options)?;
+    let mut left = Vec::new();
+    if table.vectors().is_empty() {
+        return Ok((table, left));
+    }
+    let asked = !options.table.columns.is_empty();
+    if !asked && options.view.is_none() {
+        let (all, lacking) = table.leave_out_lacking()?;
+        let lacking: Vec<&str> = lacking.iter().map(String::as_str).collect();
+        let why = format!("numbers, some missing in {}", some(&lacking));
+        left.extend(all.into_iter().map(|name| (name, why.clone())));
+    }
+    let of = |leaf: &Leaf, why: &str| (leaf.name.clone(), why.to_owned());
+    let text = table.leaves.iter().filter(|leaf| is_words(leaf));
+    left.extend(text.map(|leaf| of(leaf, "text")));
+    left.extend(table.dates.iter().map(|leaf| of(leaf, "dates")));
+    Ok((table, left))
+}
+
+fn is_words(leaf: &Leaf) -> bool {
+    leaf.is_text() && leaf.role == Role::Feature
+}
+
 /// Fails on settings that have no effect on these columns.
 fn check(table: &Table, options: &ReadOptions) -> Result<()> {
     table.check_lists(options)?;
     options.table.refuse(&["sep", "decimal"], "Parquet")?;
-    if table.vectors().is_empty() {
+    let vectors = table.vectors();
+    let [vector, ..] = vectors[..] else {
         return Ok(());
+    };
+    let odd = |leaf: &&Leaf| is_words(leaf) || leaf.is_date();
+    if !options.table.columns.is_empty()
+        && let Some(leaf) = table.leaves.iter().find(odd)
+    {
+        return Err(Error::parameter(format!(
+            "column \"{}\" holds {}, which cannot be a feature beside the vectors of column \
+             \"{}\"; name only one of the two in `columns`",
+            leaf.name,
+            if leaf.is_date() { "dates" } else { "text" },
+            vector.name
+        )));
     }
     let what = "a table with columns of vectors";
     options.table.refuse(&["missing", "text"], what)
@@ -28,7 +71,7 @@ fn check(table: &Table, options: &ReadOptions) -> Result<()> {
 /// Whether the columns are read as those of other tables: there are no vectors among them, but
 /// words; or numbers are asked for that are not those of the columns as they are.
 fn is_mixed(table: &Table, options: &ReadOptions) -> bool {
-    let words = |leaf: &Leaf| leaf.is_text() && leaf.role == Role::Feature;
+    let words = |leaf: &Leaf| is_words(leaf) || leaf.is_date();
     let names = || table.scalars().into_iter().map(|leaf| leaf.name.as_str());
     let other = match &options.layout {
         Some(layout) => !layout.is_of_numbers(names(), true),
@@ -38,9 +81,7 @@ fn is_mixed(table: &Table, options: &ReadOptions) -> bool {
 }
 
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
-    let mut table = Table::open(input, &Budget::new(options.max_memory))?;
-    table.assign(&options.table)?;
-    check(&table, options)?;
+    let (table, _) = open(input, options)?;
     if is_mixed(&table, options) {
         return table::shape(&mut Columns::read(&table, options)?, options);
     }
@@ -89,27 +130,36 @@ pub(crate) fn read_labels(input: Input, asked: &TableOptions) -> Result<LabelTab
 }
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
-    let mut table = Table::open(input, &Budget::new(options.max_memory))?;
-    table.assign(&options.table)?;
-    check(&table, options)?;
+    let (table, left) = open(input, options)?;
     let warn = |name: &String| {
         monitor.warn(format!(
             "column \"{name}\" is left out: it holds neither numbers nor vectors of numbers"
         ));
     };
     table.others.iter().for_each(warn);
+    if !left.is_empty() {
+        monitor.remark(format!("left out: {}", table::why(&left).join(", ")));
+    } else if options.layout.is_none() {
+        for leaf in &table.dates {
+            monitor.warn(format!(
+                "column \"{}\" is left out: it holds dates, which are days if named in `columns`",
+                leaf.name
+            ));
+        }
+    }
     if !is_mixed(&table, options) {
-        let text = |l: &&Leaf| l.is_text() && l.role == Role::Feature;
-        table
-            .leaves
-            .iter()
-            .filter(text)
-            .map(|l| &l.name)
-            .for_each(warn);
+        if table.vectors().is_empty() {
+            let text = table.leaves.iter().filter(|leaf| is_words(leaf));
+            text.map(|leaf| &leaf.name).for_each(warn);
+        }
         let parts = read_numbers(&table, options, monitor);
-        let lacks = table.lacks.get() && table.vectors().is_empty();
-        if parts.is_ok() || !lacks {
+        if parts.is_ok() || !table.lacks.get() {
             return parts;
+        }
+        if !table.vectors().is_empty() {
+            let advice = "; beside columns of vectors no median takes its place: it does where \
+                          `columns` names columns of numbers alone";
+            return parts.map_err(|e| e.with(advice));
         }
     }
     table::read(&mut Columns::read(&table, options)?, options, monitor)
@@ -156,8 +206,8 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
             view.present = Some(vectors.present);
         }
     }
-    // Text that is no feature was warned of above.
-    let told = |l: &&Leaf| !l.list && (!l.is_text() || l.role != Role::Feature);
+    // Text that is no feature was told of above.
+    let told = |l: &&Leaf| !l.list && !is_words(l);
     let told = table.leaves.iter().filter(told);
     let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
     tell(&names, &roles, options, monitor);

@@ -47,5 +47,21 @@ pub(crate) trait Rows {
         None
     }
 
+    /// Whether a row of nothing is none, as below what was deleted in a spreadsheet.
+    fn skips_blank(&self) -> bool {
+        true
+    }
+
+    /// Where else in the file the table may be, and what to do then.
+    fn elsewhere(&self) -> Option<String> {
+        None
+    }
+
     fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()>;
+}
+
+/// Where else the table may be, as the end of a message.
+pub(crate) fn elsewhere(rows: &dyn Rows) -> String {
+    rows.elsewhere()
+        .map_or(String::new(), |words| format!("; {words}"))
 }

@@ -2,7 +2,9 @@
 
 use super::cells::Rows;
 use super::survey::{Survey, Tally};
-use crate::assemble::Role;
+use super::tell::remark_on_thousands;
+use super::written::Thousands;
+use crate::assemble::{Role, called, repeated};
 use crate::layout::{Column, DateOrder, Decimal, Layout, Missing, TEXT, Taken};
 use crate::options::TableOptions;
 use crate::{Error, Result};
@@ -30,6 +32,8 @@ pub(super) struct Decided {
     pub(super) plain: bool,
     /// Columns that could be labels.
     pub(super) classes: Vec<String>,
+    /// What is to be said of points that may stand between thousands.
+    pub(super) thousands: Option<String>,
 }
 
 /// What a column can become.
@@ -83,6 +87,7 @@ pub(super) fn decide(
         decimals,
         plain,
         classes: Vec::new(),
+        thousands: None,
     };
     for (place, kind) in kinds {
         let tally = &survey.columns[place];
@@ -101,7 +106,26 @@ pub(super) fn decide(
             Err(why) => decided.left.push((names[place].clone(), why)),
         }
     }
-    twice(&decided.layout)?;
+    twice(names, &decided.places)?;
+    let commas = survey.columns.iter().any(|tally| tally.only_comma > 0);
+    if rows.separator() == Some(';')
+        && asked.decimal.is_none()
+        && usual == Decimal::Point
+        && !commas
+    {
+        let number = Taken::plain();
+        let columns = decided.places.iter().zip(&decided.layout.columns);
+        let numbers = columns.filter(|(_, column)| column.taken == number);
+        let (names, seen): (Vec<String>, Vec<Thousands>) = numbers
+            .map(|(&place, _)| {
+                (
+                    names[place].clone(),
+                    survey.columns[place].thousands.clone(),
+                )
+            })
+            .unzip();
+        decided.thousands = remark_on_thousands(&names, &seen);
+    }
     Ok(decided)
 }
 
@@ -113,15 +137,15 @@ fn named(name: &str) -> String {
     format!("column \"{name}\"")
 }
 
-/// Fails where two columns have one name: a new table could not tell them apart.
-fn twice(layout: &Layout) -> Result<()> {
-    let mut names: Vec<&str> = layout.columns.iter().map(|c| c.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+/// Fails where a column that is taken shares its name: a new table could not tell them apart.
+pub(super) fn twice(names: &[String], taken: &[usize]) -> Result<()> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut all = repeated(&names).into_iter();
+    match all.find(|(_, places)| places.iter().any(|place| taken.contains(place))) {
         None => Ok(()),
-        Some(pair) => Err(Error::format(format!(
-            "two columns are called \"{}\"; rename one of them",
-            pair[0]
+        Some((name, places)) => Err(Error::format(format!(
+            "{}; rename one of them",
+            called(name, &places)
         ))),
     }
 }

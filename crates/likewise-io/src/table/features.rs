@@ -101,8 +101,9 @@ pub(super) fn read(
         unseen: 0,
         first_unseen: None,
     };
+    let skips = rows.skips_blank();
     rows.each(monitor, &mut |place, cells| {
-        if is_blank(cells) {
+        if skips && is_blank(cells) {
             return Ok(());
         }
         row.fill(0.0);
@@ -184,14 +185,19 @@ impl Source<'_> {
             Some(value) if value.is_finite() => Ok(Some(value)),
             _ if self.lenient => Ok(None),
             other => {
-                let text = word(cell).unwrap_or("that".into());
+                // All the digits of a huge number would say less.
+                let text = match *cell {
+                    Cell::Number(value) if value.abs() >= 1e15 => format!("{value:e}").into(),
+                    _ => word(cell).unwrap_or("that".into()),
+                };
                 let text: String = text.chars().take(40).collect();
                 let what = if date.is_some() { "date" } else { "number" };
                 let place = format!("{place}, column \"{}\"", self.column.name);
                 Err(Error::value(match other {
-                    Some(value) if text.parse::<f64>().is_ok_and(f64::is_finite) => format!(
-                        "{place}: \"{text}\" is too large for a 32-bit float (at most {:.1e}, and \
-                         this is {value}); scale the column down",
+                    // With digits it is no word for what is infinite.
+                    Some(_) if text.contains(|c: char| c.is_ascii_digit()) => format!(
+                        "{place}: \"{text}\" is too large for a 32-bit float (at most {:.1e}); \
+                         scale the column down",
                         f32::MAX
                     ),
                     Some(value) => {
@@ -299,6 +305,38 @@ pub(super) fn fill(layout: &Layout, read: &mut Read) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Form;
+
+    #[test]
+    fn a_number_that_is_too_large_is_said_as_it_is_written() {
+        let said = |form: Form, text: &str| {
+            let read = crate::read_bytes(form, text.as_bytes(), &crate::ReadOptions::default());
+            read.unwrap_err().to_string()
+        };
+        for (form, text, written) in [
+            (
+                Form::Csv,
+                "w\n1\n1e300\n",
+                "line 3, column \"w\": \"1e300\"",
+            ),
+            (
+                Form::Csv,
+                "w\n1\n-1e300 %\n",
+                "line 3, column \"w\": \"-1e300 %\"",
+            ),
+            (
+                Form::Jsonl,
+                "{\"w\": 1e300}\n",
+                "line 1, column \"w\": \"1e300\"",
+            ),
+        ] {
+            let e = said(form, text);
+            assert!(e.contains(&format!("{written} is too large")), "{e}");
+            assert!(!e.contains("inf"), "{e}");
+        }
+        let e = said(Form::Csv, "w\n1\ninf\n");
+        assert!(e.contains("column \"w\" is inf (\"inf\")"), "{e}");
+    }
 
     #[test]
     fn the_median_of_an_even_number_lies_between() {

@@ -2,14 +2,14 @@
 
 use likewise::Monitor;
 
-use super::cells::{Cell, Rows};
+use super::cells::{Cell, Rows, elsewhere};
 use super::survey::word;
-use crate::Result;
 use crate::assemble::Role;
 use crate::budget::Budget;
 use crate::number::push;
 use crate::options::TableOptions;
 use crate::words::{LabelTable, Words, roles_of_labels};
+use crate::{Error, Result};
 
 /// Reads the labels of a table, and the ids if there are some; other columns are ignored.
 pub(crate) fn labels_of(
@@ -18,8 +18,12 @@ pub(crate) fn labels_of(
     monitor: &Monitor,
 ) -> Result<LabelTable> {
     let names: Vec<&str> = rows.names().iter().map(String::as_str).collect();
-    let mut roles = Role::of_columns(&names, asked)?;
-    let by_file = roles_of_labels(&names, &mut roles)?;
+    let read = || {
+        let mut roles = Role::of_columns(&names, asked)?;
+        let by_file = roles_of_labels(&names, &mut roles)?;
+        Ok((roles, by_file))
+    };
+    let (roles, by_file) = read().map_err(|e: Error| e.with(&elsewhere(rows)))?;
     let (mut words, mut lines) = (Words::default(), Vec::new());
     let budget = Budget::new(None);
     rows.each(monitor, &mut |place, cells| {

@@ -2,7 +2,7 @@
 
 use likewise::Monitor;
 
-use super::cells::Rows;
+use super::cells::{Rows, elsewhere};
 use super::decide::{self, Decided, decide};
 use super::features::{self, By, Read};
 use super::survey::Survey;
@@ -48,7 +48,8 @@ fn plan(
 ) -> Result<Plan> {
     let names = names(rows);
     let Some(layout) = &options.layout else {
-        let roles = Role::of_columns(&borrowed(&names), &options.table)?;
+        let roles = Role::of_columns(&borrowed(&names), &options.table)
+            .map_err(|e| e.with(&elsewhere(rows)))?;
         let survey = Survey::of(rows, &roles, budget, monitor)?;
         let decided = decide(rows, &names, &roles, &survey, &options.table)?;
         return Ok(Plan {
@@ -60,7 +61,8 @@ fn plan(
         });
     };
     layout.check()?;
-    let (roles, places) = roles_by(layout, &names, options)?;
+    let (roles, places) =
+        roles_by(layout, &names, options).map_err(|e| e.with(&elsewhere(rows)))?;
     let taken: Vec<Role> = (0..names.len())
         .map(|place| {
             if places.contains(&place) {
@@ -86,6 +88,7 @@ fn plan(
             decimals,
             plain: false,
             classes: Vec::new(),
+            thousands: None,
         },
         fitted: true,
     })
@@ -123,6 +126,7 @@ fn roles_by(
         roles[place] = Role::Feature;
         places.push(place);
     }
+    decide::twice(names, &places)?;
     Ok((roles, places))
 }
 
@@ -154,10 +158,11 @@ pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor
             .map(|(name, why)| format!("\"{name}\" ({why})"))
             .collect();
         return Err(Error::value(format!(
-            "no columns of numbers or categories; the columns are: {}{}{}",
+            "no columns of numbers or categories; the columns are: {}{}{}{}",
             names.join(", "),
             if left.is_empty() { "" } else { "; left out: " },
-            left.join(", ")
+            left.join(", "),
+            elsewhere(rows)
         )));
     }
     budget.items(counted)?;

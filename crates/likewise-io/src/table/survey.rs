@@ -6,7 +6,7 @@ use likewise::Monitor;
 
 use super::cells::{Cell, Place, Rows};
 use super::date::Orders;
-use super::written::{flag, is_missing, number};
+use super::written::{Thousands, flag, is_missing, number};
 use crate::Result;
 use crate::assemble::Role;
 use crate::budget::{Budget, WORD};
@@ -37,6 +37,7 @@ pub(super) struct Tally {
     /// Numbers by either, with a comma in them.
     pub(super) either: usize,
     pub(super) orders: Orders,
+    pub(super) thousands: Thousands,
     /// The first text that is no number with a point, and with a comma.
     pub(super) odd: [Option<(Place, String)>; 2],
     /// All words, and how often they stand; `None` where they are too many.
@@ -80,6 +81,7 @@ impl Tally {
             Cell::Text(text) => {
                 self.texts += 1;
                 self.orders.see(text);
+                self.thousands.see(text);
                 let point = number(text, Decimal::Point);
                 let comma = number(text, Decimal::Comma);
                 self.points += usize::from(point.is_some());
@@ -178,8 +180,9 @@ impl Survey {
         budget.values(roles.len(), size_of::<Tally>() as u64)?;
         let mut columns: Vec<Tally> = roles.iter().map(|_| Tally::new()).collect();
         let mut count = 0;
+        let skips = rows.skips_blank();
         rows.each(monitor, &mut |place, cells| {
-            if is_blank(cells) {
+            if skips && is_blank(cells) {
                 return Ok(());
             }
             count += 1;

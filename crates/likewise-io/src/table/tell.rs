@@ -4,6 +4,7 @@ use likewise::Monitor;
 
 use super::decide::Decided;
 use super::features::Read;
+use super::written::Thousands;
 use crate::assemble::{Role, some};
 use crate::layout::{Decimal, Taken};
 use crate::options::ReadOptions;
@@ -22,6 +23,9 @@ pub(super) fn tell(
 ) {
     monitor.remark(first((names, roles), said, decided, read, options));
     monitor.remark(second(decided, read));
+    if let Some(remark) = &decided.thousands {
+        monitor.remark(remark.clone());
+    }
     let mut parts = why(&decided.left);
     let asked = of(names, roles, Role::Dropped);
     let counted = of(names, roles, Role::Index);
@@ -43,8 +47,21 @@ pub(super) fn tell(
     }
 }
 
+/// What is to be said of columns of these names, where a point in them may stand between thousands.
+pub(crate) fn remark_on_thousands(names: &[String], seen: &[Thousands]) -> Option<String> {
+    let both = names.iter().zip(seen);
+    let doubtful = both.filter_map(|(name, seen)| Some((name.as_str(), seen.doubtful()?)));
+    let (names, written): (Vec<&str>, Vec<&str>) = doubtful.unzip();
+    let first = written.first()?;
+    Some(format!(
+        "{}: numbers such as \"{first}\" are read with a decimal point; if it stands between \
+         thousands, `decimal ,` reads them so",
+        some(&names)
+    ))
+}
+
 /// The columns that are left out, by the reason, in the order of their first.
-fn why(left: &[(String, String)]) -> Vec<String> {
+pub(crate) fn why(left: &[(String, String)]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, why) in left {
         // What has no name and holds nothing is not missed.

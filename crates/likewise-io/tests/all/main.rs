@@ -2,6 +2,7 @@
 
 mod bombs;
 mod diagnosis;
+mod frames;
 mod golden;
 mod real;
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Tables as people make them: what is read of each form, and what is refused.
 
+use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -391,6 +392,175 @@ fn spreadsheets_that_are_none_are_refused() {
         read(&bare).unwrap().views()[0].matrix,
         array![[1.5, 2.0], [3.0, 4.0]]
     );
+}
+
+/// A workbook of one sheet, and another one behind it, called Data, with the same cells.
+fn with_second_sheet(book: &[u8]) -> Vec<u8> {
+    let mut old = zip::ZipArchive::new(Cursor::new(book)).unwrap();
+    let mut new = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for place in 0..old.len() {
+        let mut part = old.by_index(place).unwrap();
+        let name = part.name().unwrap().to_string();
+        let mut text = String::new();
+        part.read_to_string(&mut text).unwrap();
+        let kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet";
+        text = match name.as_str() {
+            "xl/workbook.xml" => text.replace(
+                "</sheets>",
+                "<sheet name=\"Data\" sheetId=\"2\" r:id=\"second\"/></sheets>",
+            ),
+            "xl/_rels/workbook.xml.rels" => text.replace(
+                "</Relationships>",
+                &format!(
+                    "<Relationship Id=\"second\" Type=\"{kind}\" \
+                     Target=\"worksheets/sheet1.xml\"/></Relationships>"
+                ),
+            ),
+            _ => text,
+        };
+        let options = zip::write::SimpleFileOptions::default();
+        new.start_file(name, options).unwrap();
+        new.write_all(text.as_bytes()).unwrap();
+    }
+    new.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_sheet_without_a_table_is_named_beside_the_others() {
+    let cell = |text: &str| Cell::Text(text.to_owned());
+    let notes = [
+        vec![cell("note")],
+        vec![cell("see below")],
+        vec![cell("and there")],
+    ];
+    let one = sheet::xlsx(&notes);
+    let two = with_second_sheet(&one);
+    let said = |book: &[u8], table: TableOptions| {
+        let options = ReadOptions {
+            table,
+            ..ReadOptions::default()
+        };
+        let e = read_bytes(Form::Xlsx, book, &options).unwrap_err();
+        e.to_string()
+    };
+    let none = "no columns of numbers or categories; the columns are: note";
+    let usual = said(&one, TableOptions::default());
+    assert!(
+        usual.starts_with(none) && !usual.contains("sheet"),
+        "{usual}"
+    );
+    let advice = "only sheet \"Sheet1\" was read, the first that holds something; if the table is \
+                  in another one (\"Data\"), make that the first, or save it as a file of its own";
+    let usual = said(&two, TableOptions::default());
+    assert!(
+        usual.starts_with(none) && usual.ends_with(advice),
+        "{usual}"
+    );
+    let asked = TableOptions {
+        columns: names(&["w"]),
+        ..TableOptions::default()
+    };
+    let asked = said(&two, asked);
+    assert!(
+        asked.starts_with("no column \"w\"") && asked.ends_with(advice),
+        "{asked}"
+    );
+    let labels = likewise_io::read_labels_bytes(Form::Xlsx, &two, &[]).unwrap_err();
+    assert!(labels.to_string().ends_with(advice), "{labels}");
+}
+
+#[test]
+fn columns_of_one_name_are_named_with_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "id,w,w,label\na,1,2,x\nb,3,5,y\n").unwrap();
+    let (all, layout, said) = told(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(all.views()[0].matrix, array![[1.0, 2.0], [3.0, 5.0]]);
+    let words = "two columns are called \"w\" (columns 2 and 3)";
+    assert_eq!(
+        said,
+        [format!(
+            "{words}, and all of them are taken; rename them, or remove those that are no features"
+        )]
+    );
+    let named = |table: TableOptions| ReadOptions {
+        table,
+        ..ReadOptions::default()
+    };
+    for table in [
+        TableOptions {
+            columns: names(&["w"]),
+            ..TableOptions::default()
+        },
+        TableOptions {
+            drop: names(&["W"]),
+            ..TableOptions::default()
+        },
+        TableOptions {
+            label_column: Some("w".into()),
+            ..TableOptions::default()
+        },
+    ] {
+        let e = told(&path, &named(table)).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Parameter);
+        let places = "(columns 2 and 3); rename one of them";
+        assert!(e.to_string().ends_with(places), "{e}");
+    }
+    // Among other columns no new table could tell them apart, nor could this one.
+    let again = ReadOptions {
+        layout: Some(Arc::new(layout)),
+        ..ReadOptions::default()
+    };
+    assert_eq!(told(&path, &again).unwrap().2, names(&[]));
+    for (data, options) in [
+        ("id,note,w,w\na,x,1,2\nb,y,3,5\n", &again),
+        ("w,w\n1,x\n2,y\n4,z\n", &ReadOptions::default()),
+    ] {
+        std::fs::write(&path, data).unwrap();
+        let e = told(&path, options).unwrap_err().to_string();
+        assert!(e.contains("two columns are called \"w\" (columns "), "{e}");
+    }
+}
+
+#[test]
+fn points_that_may_stand_between_thousands_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let said = |data: &str, table: TableOptions| {
+        std::fs::write(&path, data).unwrap();
+        let options = ReadOptions {
+            table,
+            ..ReadOptions::default()
+        };
+        let (all, _, said) = told(&path, &options).unwrap();
+        let heard = said.iter().filter(|line| line.contains("thousands"));
+        (all, heard.cloned().collect::<Vec<_>>())
+    };
+    let usual = |data: &str| said(data, TableOptions::default()).1;
+    let numbers = "id;price;n\na;38.234;1\nb;112.234;2\nc;500;4\n";
+    let words = "\"price\": numbers such as \"38.234\" are read with a decimal point; if it stands \
+                 between thousands, `decimal ,` reads them so";
+    assert_eq!(usual(numbers), [words]);
+    // Beside words, too.
+    let mixed = "id;price;s\na;38.234;L\nb;112.234;L\nc;500;S\nd;1;S\ne;2;L\nf;3;S\n";
+    assert_eq!(usual(mixed), [words]);
+    let comma = TableOptions {
+        decimal: Some(Decimal::Comma),
+        ..TableOptions::default()
+    };
+    let (all, none) = said(numbers, comma);
+    assert!(none.is_empty() && all.views()[0].matrix[[0, 0]].to_bits() == 38_234_f32.to_bits());
+    for clear in [
+        // Commas between columns, a fraction of another length, three decimals everywhere, a
+        // leading zero, and a decimal comma elsewhere.
+        "id,price,n\na,38.234,1\nb,112.234,2\nc,500,4\n",
+        "id;price;n\na;38.234;1\nb;112.2;2\nc;500;4\n",
+        "id;price;n\na;38.234;1\nb;112.234;2\nc;500.125;4\n",
+        "id;price;n\na;38.234;1\nb;0.234;2\nc;500;4\n",
+        "id;price;n\na;38.234;1,5\nb;112.234;2\nc;500;4\n",
+    ] {
+        assert_eq!(usual(clear), names(&[]), "{clear}");
+    }
 }
 
 /// A value of a table, before it is written in one of the forms.

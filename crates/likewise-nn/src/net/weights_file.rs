@@ -107,7 +107,10 @@ impl Weights {
         use pytorch_reader::DType;
         let broken =
             |e: &dyn std::fmt::Display| Error::data(format!("not a whole PyTorch file: {e}"));
-        let reader = PytorchReader::new(path).map_err(|e| broken(&e))?;
+        let reader = PytorchReader::new(path).map_err(|e| {
+            let message = format!("neither a safetensors file nor a whole PyTorch one (.pth): {e}");
+            Error::data(message)
+        })?;
         let float = |dtype| {
             Some(match dtype {
                 DType::F16 => Float::Half,

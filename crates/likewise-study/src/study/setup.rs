@@ -84,8 +84,8 @@ impl Ground<'_> {
     }
 
     /// The start that no label chooses: mildly whitened features, by their standard deviations
-    /// where one column alone varies more than all others together (columns of different
-    /// units), which the cosine would otherwise see nothing but.
+    /// where one column alone holds much of what varies (columns of different units), which the
+    /// cosine would otherwise see little but.
     pub(super) fn plain_start(&self) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = Whiten {

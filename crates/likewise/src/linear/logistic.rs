@@ -7,8 +7,7 @@
 //! z_i = [ sqrt(share) sqrt(p_i), sqrt(1 - share) c_i / |c_i| ]
 //! ```
 //!
-//! with `scale` 1, or one over the standard deviations of columns where one alone varies more than all
-//! others together; with `s^2` the mean square length of the `c_i`, so that the scale of the features does not
+//! with `scale` 1, or one over the standard deviations where columns are [uneven](super::is_uneven); with `s^2` the mean square length of the `c_i`, so that the scale of the features does not
 //! matter, and `m` the number of known labels: what spreads from them sharpens the classes, but
 //! is no further evidence for how sharp they are.
 //!
