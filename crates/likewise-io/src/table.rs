@@ -14,9 +14,10 @@ mod ngrams;
 mod read;
 mod survey;
 mod tell;
+mod thousands;
 mod written;
 
 pub(crate) use labels::labels_of;
 pub(crate) use read::{read, shape};
-pub(crate) use tell::{remark_on_thousands, why};
-pub(crate) use written::Thousands;
+pub(crate) use tell::why;
+pub(crate) use thousands::{Thousands, remark_on_thousands};

@@ -2,8 +2,7 @@
 
 use super::cells::Rows;
 use super::survey::{Survey, Tally};
-use super::tell::remark_on_thousands;
-use super::written::Thousands;
+use super::thousands::{Thousands, remark_on_thousands};
 use crate::assemble::{Role, called, repeated};
 use crate::layout::{Column, DateOrder, Decimal, Layout, Missing, TEXT, Taken};
 use crate::options::TableOptions;

@@ -6,7 +6,8 @@ use likewise::Monitor;
 
 use super::cells::{Cell, Place, Rows};
 use super::date::Orders;
-use super::written::{Thousands, flag, is_missing, number};
+use super::thousands::Thousands;
+use super::written::{flag, is_missing, number};
 use crate::Result;
 use crate::assemble::Role;
 use crate::budget::{Budget, WORD};

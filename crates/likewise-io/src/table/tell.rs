@@ -4,7 +4,6 @@ use likewise::Monitor;
 
 use super::decide::Decided;
 use super::features::Read;
-use super::written::Thousands;
 use crate::assemble::{Role, some};
 use crate::layout::{Decimal, Taken};
 use crate::options::ReadOptions;
@@ -45,19 +44,6 @@ pub(super) fn tell(
     if !parts.is_empty() {
         monitor.remark(format!("left out: {}", parts.join(", ")));
     }
-}
-
-/// What is to be said of columns of these names, where a point in them may stand between thousands.
-pub(crate) fn remark_on_thousands(names: &[String], seen: &[Thousands]) -> Option<String> {
-    let both = names.iter().zip(seen);
-    let doubtful = both.filter_map(|(name, seen)| Some((name.as_str(), seen.doubtful()?)));
-    let (names, written): (Vec<&str>, Vec<&str>) = doubtful.unzip();
-    let first = written.first()?;
-    Some(format!(
-        "{}: numbers such as \"{first}\" are read with a decimal point; if it stands between \
-         thousands, `decimal ,` reads them so",
-        some(&names)
-    ))
 }
 
 /// The columns that are left out, by the reason, in the order of their first.

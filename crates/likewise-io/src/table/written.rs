@@ -76,40 +76,6 @@ pub(crate) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     Some(if negative || again { -value } else { value })
 }
 
-/// What the numbers of a column say of their point: whether it may stand between thousands, as
-/// in German, though it was read as a decimal point.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Thousands {
-    /// The first number with a point.
-    first: Option<String>,
-    /// Whether there is a number without one, which a column of three decimals hardly has.
-    whole: bool,
-    /// Whether something is written in a way that is not in question.
-    settled: bool,
-}
-
-impl Thousands {
-    /// Takes another number into account.
-    pub(crate) fn see(&mut self, text: &str) {
-        if self.settled {
-            return;
-        }
-        if !text.contains('.') {
-            self.whole = true;
-        } else if text.contains(',') || number(text, Decimal::Comma).is_none() {
-            self.settled = true;
-            self.first = None;
-        } else if self.first.is_none() {
-            self.first = Some(text.chars().take(40).collect());
-        }
-    }
-
-    /// A number that may have been meant otherwise.
-    pub(crate) fn doubtful(&self) -> Option<&str> {
-        self.first.as_deref().filter(|_| self.whole)
-    }
-}
-
 /// The text behind a sign, and whether that was a minus.
 fn without_sign(text: &str, owed: bool) -> Option<(&str, bool)> {
     let minus = ['-', '\u{2212}', '\u{2013}'];
