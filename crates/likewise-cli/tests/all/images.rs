@@ -275,7 +275,7 @@ fn what_cannot_be_is_refused() {
         (
             &["doctor", "photos", "--encoder", "net.safetensors"],
             1,
-            "net.safetensors: not a whole",
+            "net.safetensors: neither a safetensors file",
         ),
         (
             &["doctor", "a.csv", "--skip-bad"],

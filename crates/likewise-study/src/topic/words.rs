@@ -56,21 +56,21 @@ pub(super) const WORDS: [(&str, &str, &str); 18] = [
         "zero-shot",
         "word: search among classes never seen",
         "A split by class: the tested classes have no item in the part that is fitted. It answers \
-         whether what was learned is of use for new classes. --split zero-shot; the other question, \
-         more items of known classes, is --split item.",
+         whether what was learned is of use for new classes: the split zero-shot. The other question, \
+         more items of known classes, is the split item.",
     ),
     (
         "item-split",
         "word: search among the labeled classes",
         "A split within each class: most items are fitted (a few with their labels), the others ask \
-         and are searched. --split item.",
+         and are searched: the split item.",
     ),
     (
         "folds",
         "word: measuring without a test part",
         "All labels are fitted. In rounds, some are kept back and ask among all items; the model in \
          the run has learned from all of them. What fit does with a handful of labels, or with \
-         --split folds.",
+         the split folds.",
     ),
     (
         "all-labels",
@@ -120,7 +120,7 @@ pub(super) const WORDS: [(&str, &str, &str); 18] = [
         "view",
         "word: one feature matrix of the items",
         "Items can have several: pixels, an embedding of a network, one of the title. An item may \
-         lack a view. --view NAME chooses one. A random crop of a picture is an augmentation, never \
+         lack a view; one is chosen by its name. A random crop of a picture is an augmentation, never \
          a view.",
     ),
 ];
