@@ -485,7 +485,8 @@ fn pytorch_files_are_read_and_damaged_ones_refused() {
         for end in [0, 7, 9, 60, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(&path, &bytes[..end]).unwrap();
             let text = Weights::read(&path).unwrap_err().to_string();
-            assert!(text.contains("cut: not a whole"), "{end} bytes: {text}");
+            let said = text.contains("cut: ") && text.contains("a whole");
+            assert!(said, "{end} bytes: {text}");
         }
     }
     let text = Weights::read(folder.path().join("none"))
