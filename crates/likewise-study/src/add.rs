@@ -1,7 +1,7 @@
 //! New items in a run, without fitting it again.
 //!
 //! They are embedded by the model of the run and join its items, embeddings, beliefs and index; all
-//! of it at one stroke, or nothing. A new item is believed to be what its [`NEIGHBORS`] nearest
+//! of it at one stroke, or nothing. A new item is believed to be what its 10 nearest
 //! items of the run are: each votes for its pseudo-label (its label where it has none) with the
 //! cube of its similarity times its confidence, and the share of the winner is the confidence. Where
 //! none of them is believed to be anything, the new item is not either. The model, the numbers and

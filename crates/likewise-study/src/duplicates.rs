@@ -1,7 +1,7 @@
 //! Items that stand more than once: the same to the bit, or nearly the same.
 //!
 //! 1. Rows that are equal bit by bit become one.
-//! 2. Of those that are left, each is joined to those of its [`NEIGHBORS`] nearest whose cosine is
+//! 2. Of those that are left, each is joined to those of its 16 nearest whose cosine is
 //!    not below the threshold.
 //! 3. Whatever hangs together is a group.
 //!

@@ -7,8 +7,9 @@
 //! z_i = [ sqrt(share) sqrt(p_i), sqrt(1 - share) c_i / |c_i| ]
 //! ```
 //!
-//! with `scale` 1, or one over the standard deviations where columns are [uneven](super::is_uneven); with `s^2` the mean square length of the `c_i`, so that the scale of the features does not
-//! matter, and `m` the number of known labels: what spreads from them sharpens the classes, but
+//! with `scale` 1, or one over the standard deviations where one column holds much of what varies
+//! (see [`even`](super::even())); with `s^2` the mean square length of the `c_i`, so that the scale of the
+//! features does not matter, and `m` the number of known labels: what spreads from them sharpens the classes, but
 //! is no further evidence for how sharp they are.
 //!
 //! The cosine of two rows is `share` times the Bhattacharyya coefficient of their probabilities
