@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use likewise::linear::even;
 use likewise::linear::whitening::Spectrum;
 use likewise::{Collection, Labels, matrix};
 use likewise_study::study::{Answer, Delivered, Found, Row};
@@ -15,12 +16,21 @@ const FIRST: usize = 6;
 const BUDGETS: [usize; 5] = [1, 5, 10, 20, 50];
 const DRAWS: u64 = 2;
 
-/// Unit rows less four fifths of their mean. No column of these sets varies more than all others
-/// together, so that none is scaled.
+/// Unit rows less four fifths of their mean, their columns brought to one scale where they have
+/// different units.
 fn centred(features: ArrayView2<f32>) -> Array2<f32> {
     let rows = matrix::l2_normalize(features.to_owned());
-    let mean = matrix::column_means(rows.view()).mapv(|m| (0.8 * m) as f32);
-    rows - &mean
+    let (mean, scale) = even(rows.view());
+    (rows - &mean.mapv(|m| (0.8 * m) as f32)) * &scale.mapv(|s| s as f32)
+}
+
+/// The whitened features of the study: shrinkage 10, by standard deviations where columns have
+/// different units.
+fn whitened(features: ArrayView2<f32>) -> Result<Array2<f32>, Failed> {
+    let (_, scale) = even(features);
+    let uneven = scale.iter().any(|s| (s - 1.0).abs() > f64::EPSILON);
+    let (spectrum, _) = Spectrum::fit_sound(features, uneven)?;
+    Ok(spectrum.rotated(features, &[10.0])?.remove(0))
 }
 
 /// One run: what the study said, and the truth of the start and of what it delivered.
@@ -44,12 +54,8 @@ impl Ran {
         let answers = study.results.answers;
         let after = ask(study.embeddings.view())?;
         let raw = ask(features)?;
-        // The baseline of the study: shrinkage 10.
-        let whitened = Spectrum::fit(features)?
-            .rotated(features, &[10.0])?
-            .remove(0);
-        let whitened = ask(whitened.view())?;
-        let centred = ask(centred(features).view())?;
+        let (whitened, centred) = (whitened(features)?, centred(features));
+        let (whitened, centred) = (ask(whitened.view())?, ask(centred.view())?);
         let start = match answers.labels.as_ref().map(|answer| answer.against) {
             Some(Row::Raw) => raw,
             Some(Row::Centred) => centred,

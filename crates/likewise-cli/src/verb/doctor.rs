@@ -56,7 +56,8 @@ fn neighbors(args: &Doctor, shape: &DataShape) -> Result<usize, Failure> {
     let asked = args.k.map_or(NEIGHBORS, NonZeroUsize::get);
     if args.k.is_some() && asked as f64 >= shape.items {
         return Err(Failure::usage(format!(
-            "-k {asked}: an item has at most {} neighbours here",
+            "{}: -k {asked}, but an item has at most {} neighbours",
+            args.data.path().display(),
             shape.items - 1.0
         )));
     }
