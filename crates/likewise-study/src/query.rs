@@ -72,11 +72,22 @@ pub fn search(
     let (names, queries, own) = queries(run, query, &items, at)?;
     let wanted = asked(k, items.len(), own);
     let hits = run.search(queries.view(), wanted, items.len(), exact, at.monitor)?;
-    let answers = names.into_iter().zip(hits).map(|(query, hits)| Answer {
+    Ok(answers(names, &hits, &items, own, k))
+}
+
+/// What was found for each query, by its name.
+fn answers(
+    names: Vec<String>,
+    hits: &[Vec<Hit>],
+    items: &[ItemRow],
+    own: Option<usize>,
+    k: usize,
+) -> Vec<Answer> {
+    let each = names.into_iter().zip(hits).map(|(query, hits)| Answer {
         query,
-        hits: found(&hits, &items, own, k),
+        hits: found(hits, items, own, k),
     });
-    Ok(answers.collect())
+    each.collect()
 }
 
 /// The `k` items of an index of given embeddings that are nearest to each query, whose rows are
@@ -116,11 +127,7 @@ pub fn search_index(
     };
     let wanted = asked(k, items.len(), own);
     let hits = index.search(queries.view(), wanted, items.len(), exact, at.monitor)?;
-    let answers = names.into_iter().zip(hits).map(|(query, hits)| Answer {
-        query,
-        hits: found(&hits, &items, own, k),
-    });
-    Ok(answers.collect())
+    Ok(answers(names, &hits, &items, own, k))
 }
 
 /// What [`search_index`] will cost.

@@ -97,10 +97,14 @@ impl IndexFolder {
         Ok(items::read(self.root.join(ITEMS))?)
     }
 
-    /// The embedding of one item.
+    /// The embedding of one item, of which no others are read.
     pub fn embedding(&self, row: usize) -> Result<Array2<f32>> {
-        let all = likewise_io::read_matrix(self.embeddings(), None)?;
-        Ok(all.select(Axis(0), &[row]))
+        let embeddings = self.embeddings();
+        let row = match likewise_io::Mapped::npy(&embeddings)? {
+            Some(mapped) if row < mapped.view().nrows() => mapped.view().select(Axis(0), &[row]),
+            _ => likewise_io::read_matrix(embeddings, None)?.select(Axis(0), &[row]),
+        };
+        Ok(row)
     }
 
     /// What is asked for the nearest of many queries.
