@@ -368,11 +368,13 @@ pub(crate) struct GraphFlags {
     /// First pass of the exact search.
     #[arg(long, value_enum, default_value = "auto", conflicts_with = "approx")]
     pub(crate) precision: PrecisionName,
-    /// What an edge weighs that both, or only one, of its ends list.
+    /// What an edge weighs that both, or only one, of its ends list: sum (once for each end), mutual
+    /// (only edges that both list), max, mean, or one-sided=SHARE (edges of one end weigh this share of
+    /// it, 0 to 1).
     ///
     /// Default: sum; mutual for --method dssml.
-    #[arg(long, value_enum)]
-    pub(crate) symmetrize: Option<SymmetrizeName>,
+    #[arg(long, value_name = "RULE", value_parser = symmetrize)]
+    pub(crate) symmetrize: Option<Symmetrize>,
 }
 
 impl GraphFlags {
@@ -394,12 +396,7 @@ impl GraphFlags {
             graph: KnnGraph::new()
                 .k(self.k)
                 .gamma(self.gamma)
-                .symmetrize(match self.symmetrize {
-                    Some(SymmetrizeName::Sum) | None => Symmetrize::Sum,
-                    Some(SymmetrizeName::Mutual) => Symmetrize::Mutual,
-                    Some(SymmetrizeName::Max) => Symmetrize::Max,
-                    Some(SymmetrizeName::Mean) => Symmetrize::Mean,
-                }),
+                .symmetrize(self.symmetrize.unwrap_or_default()),
             center: self.center,
             approximate: (self.approx).then_some(self.recall.unwrap_or(RECALL)),
             precision: match self.precision {
@@ -424,17 +421,24 @@ pub(crate) enum PrecisionName {
     I16,
 }
 
-/// What an edge weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SymmetrizeName {
-    /// Once for each end that lists the other.
-    Sum,
-    /// Only edges that both ends list.
-    Mutual,
-    /// The larger of the two.
-    Max,
-    /// Half the sum.
-    Mean,
+/// The rule of this name.
+fn symmetrize(written: &str) -> Result<Symmetrize, String> {
+    if let Some(share) = written.strip_prefix("one-sided=") {
+        let share: f64 = share
+            .parse()
+            .map_err(|_| "write one-sided=0.1".to_owned())?;
+        return match share {
+            0.0..=1.0 => Ok(Symmetrize::OneSided(share)),
+            _ => Err("the share of one-sided edges is from 0 to 1".into()),
+        };
+    }
+    match written {
+        "sum" => Ok(Symmetrize::Sum),
+        "mutual" => Ok(Symmetrize::Mutual),
+        "max" => Ok(Symmetrize::Max),
+        "mean" => Ok(Symmetrize::Mean),
+        _ => Err("there are: sum, mutual, max, mean, one-sided=SHARE".into()),
+    }
 }
 
 /// `likewise graph`
@@ -525,6 +529,10 @@ pub(crate) struct Propagate {
     /// published is --mass none.
     #[arg(long, value_enum)]
     pub(crate) mass: Option<MassName>,
+    /// Sizes of the classes (poisson, poisson-mbo): balanced, labeled (their share of the labels),
+    /// estimated, free, within=RATIO, or a csv with class and size.
+    #[arg(long, value_name = "FILE|balanced")]
+    pub(crate) class_sizes: Option<String>,
     /// Relative residual at which the solver stops.
     #[arg(long, value_name = "T")]
     pub(crate) tolerance: Option<f64>,

@@ -419,7 +419,7 @@ pub fn limit_neighbors(recipe: &mut Recipe, items: f64, monitor: &Monitor) {
         return;
     };
     let k = propagation.graph.n_neighbors();
-    if k > most {
+    if k > most && items > 0.0 {
         monitor.warn(format!(
             "{k} neighbours are many for {items} items; using {most}"
         ));

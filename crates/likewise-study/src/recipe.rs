@@ -12,6 +12,7 @@ mod rounds;
 mod start;
 mod written;
 
+use likewise::learn::Closed;
 use likewise::propagate::Method;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
@@ -218,8 +219,38 @@ impl Recipe {
         self.validate_together()
     }
 
+    /// Settings of the start that class probabilities by the labels alone do not read: they would only
+    /// move the baseline.
+    fn validate_start(&self) -> Result<()> {
+        let Learner::Closed(closed) = &self.learner else {
+            return Ok(());
+        };
+        let directions = matches!(closed, Closed::Lda(_));
+        if !directions && !matches!(closed, Closed::Logistic(_)) {
+            return Ok(());
+        }
+        if self.pseudo_labels != PseudoLabels::None || self.rounds.epochs == 0 {
+            return Ok(());
+        }
+        let (start, default) = (&self.start, StartConfig::default());
+        let name = closed.name();
+        let rule = format!("has no effect on {name} without pseudo-labels; leave it out");
+        if let Some(eps) = start.shrinkage {
+            return Err(Error::parameter("start.shrinkage", eps, &rule));
+        }
+        if !directions && start.rank != default.rank {
+            return Err(Error::parameter("start.rank", start.rank, &rule));
+        }
+        // The mean is taken off as a whole.
+        if !directions && start.center < default.center {
+            return Err(Error::parameter("start.center", start.center, &rule));
+        }
+        Ok(())
+    }
+
     /// What one stage asks of another.
     fn validate_together(&self) -> Result<()> {
+        self.validate_start()?;
         let network = self.learner.network();
         if network.is_some() && self.start.power < 1.0 {
             let rule = "must be 1 with a network that is trained: it learns its own features";
@@ -275,6 +306,50 @@ mod tests {
             recipe.validate().unwrap();
             let text = toml::to_string(&recipe).unwrap();
             assert_eq!(Recipe::from_toml(&text).unwrap(), recipe, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_learner_does_not_read_is_refused() {
+        for (text, field) in [
+            (
+                "base = \"label-probabilities\"\nstart = { shrinkage = 0.1 }",
+                "start.shrinkage",
+            ),
+            (
+                "base = \"label-probabilities\"\nstart = { center = 0.3 }",
+                "start.center",
+            ),
+            (
+                "base = \"label-probabilities\"\nstart = { rank = 5 }",
+                "start.rank",
+            ),
+            (
+                "base = \"lda\"\nstart = { shrinkage = 0.1 }",
+                "start.shrinkage",
+            ),
+            (
+                "base = \"logistic\"\nlearner = { share = 0.0, strength = 3.0 }",
+                "learner.logistic.strength",
+            ),
+            (
+                "base = \"mixed-lp\"\npseudo_labels = { confidence = \"plain\", confidence_power = 0 }",
+                "pseudo_labels.confidence",
+            ),
+        ] {
+            let refused = Recipe::from_toml(text).and_then(|recipe| recipe.validate());
+            let said = refused.unwrap_err().to_string();
+            assert!(
+                said.starts_with(field) && said.contains("no effect"),
+                "{said}"
+            );
+        }
+        for text in [
+            "base = \"probabilities\"\nstart = { shrinkage = 0.1, rank = 5 }",
+            "base = \"lda\"\nstart = { rank = 5, center = 0.8 }",
+            "base = \"rca\"\nstart = { shrinkage = 0.1 }",
+        ] {
+            Recipe::from_toml(text).unwrap().validate().unwrap();
         }
     }
 

@@ -28,7 +28,7 @@ use self::gallery::Gallery;
 pub use self::index::{IndexCard, suitable, write_index};
 pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
-pub use self::output::{check_ending, check_output, ending_of, is_part, is_same};
+pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CONFIG, EMBEDDINGS, RECORD};
 pub use self::record::{Config, Encoded, Origin, Record};

@@ -3,6 +3,7 @@
 mod archive;
 mod images;
 mod photos;
+mod telltale;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub(crate) use self::archive::folder;
 use self::images::Square;
 pub use self::images::Trained;
 pub use self::photos::Photos;
+use self::telltale::telltales;
 use crate::environment::Environment;
 use crate::run_folder::{Config, Encoded};
 use crate::{Error, Result};
@@ -223,6 +225,14 @@ impl Source {
         }
         let options = self.options(at);
         let (collection, layout) = likewise_io::read_with_layout(&self.path, &options, at.monitor)?;
+        // Of a table that a run has read nothing is new.
+        let of_table = layout.as_ref().filter(|_| self.read.layout.is_none());
+        for (column, items) in of_table.map_or_else(Vec::new, |of| telltales(&collection, of)) {
+            at.monitor.warn(format!(
+                "the column \"{column}\" says the label of all {items} labeled items that have it, so \
+                 what is measured is its own answer; leave it out, unless new items have it too"
+            ));
+        }
         Ok(
             match self.several(|name| collection.view(Some(name)).is_ok()) {
                 Some(name) => (

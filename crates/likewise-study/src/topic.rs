@@ -176,7 +176,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 12] = [
+const RECIPES: [(&str, &str, &str); 14] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -198,6 +198,16 @@ const RECIPES: [(&str, &str, &str); 12] = [
         "probabilities",
         "the recipe of class probabilities beside the features",
         "probabilities",
+    ),
+    (
+        "scaled-probabilities",
+        "the recipe of class probabilities of scaled columns",
+        "scaled_probabilities",
+    ),
+    (
+        "scaled-label-probabilities",
+        "the recipe of class probabilities of scaled columns by the known labels alone",
+        "scaled_label_probabilities",
     ),
     (
         "mixed-lda",
@@ -253,7 +263,12 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
     }
     if let Some(recipe) = recipe {
         let made = RECIPES.iter().find(|made| made.0 == recipe.name);
-        let made = made.map_or("supervised", |made| made.2);
+        let plain = if recipe.learner.gradient().is_some() {
+            "supervised"
+        } else {
+            "closed"
+        };
+        let made = made.map_or(plain, |made| made.2);
         if topic.is_some() {
             parts.push(format!("## The recipe {}", recipe.name));
         }

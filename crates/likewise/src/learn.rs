@@ -45,6 +45,9 @@ pub struct Targets {
 pub struct Start {
     /// How features are read before all else.
     pub reading: Reading,
+    /// Whether columns are divided by their standard deviations; absent: where they are
+    /// [uneven](crate::linear::is_uneven). For a learner that reads features past the whitening.
+    pub standardized: Option<bool>,
     /// Centred and whitened, of the directions that vary most.
     pub whitening: Affine,
     /// The same directions, centred only: for a learner that weighs them itself.

@@ -11,6 +11,8 @@
 //! | [`Iscen`] | `(I - a S) Z = Y / n_c` | weights for training a network |
 //! | [`Dssml`] | the same on a mutual graph | comparison |
 //! | [`NegativeLabels`] | the same with labels "not of class c" | where people say what an item is not |
+//! | [`Poisson`] | `L u = b`, labels are sources | one label a class, sizes known |
+//! | [`PoissonMbo`] | heat steps, decided by sizes again and again | one or two labels a class |
 //! | [`TongJinExact`], [`GongExact`], [`GoldbergExact`] | dense, a few thousand nodes | comparison |
 //!
 //! **Which one.** The default of [`Method`] is [`Lgc`] with [`Mass::Uniform`], the strongest
@@ -53,6 +55,8 @@ mod method;
 pub mod mixed;
 pub mod negative_labels;
 pub mod parts;
+pub mod poisson;
+pub mod poisson_mbo;
 pub mod session;
 pub mod tong_jin;
 
@@ -72,6 +76,9 @@ pub use mixed::{Fit, Mixed, Scale};
 pub use negative_labels::NegativeLabels;
 pub use parts::mass::Mass;
 pub use parts::negative::NegativeEdges;
+pub use parts::sizes::Sizes;
+pub use poisson::Poisson;
+pub use poisson_mbo::PoissonMbo;
 pub use session::Session;
 pub use tong_jin::TongJinExact;
 

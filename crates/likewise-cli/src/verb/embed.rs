@@ -1,7 +1,7 @@
 //! `likewise embed`
 
 use likewise_study::query;
-use likewise_study::run_folder::{RunFolder, check_output, ending_of};
+use likewise_study::run_folder::{RunFolder, check_apart, check_output, ending_of};
 use serde::Serialize;
 
 use crate::args::Embed;
@@ -18,6 +18,7 @@ struct Answer {
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let out = args.out.as_deref();
     check_output(out, &[Some(args.data.path())])?;
+    check_apart(out, &args.run)?;
     let ending = out.map(|out| ending_of(out, "embeddings are written", &["npy", "parquet"]));
     let ending = ending.transpose()?;
     output::beside(out);

@@ -15,7 +15,7 @@ use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
-use likewise_study::run_folder::{RunFolder, check_ending, check_output};
+use likewise_study::run_folder::{RunFolder, check_apart, check_ending, check_output};
 use likewise_study::source::{Source, with_view};
 use likewise_study::study::Results;
 use likewise_study::table;
@@ -125,6 +125,7 @@ fn check_files(args: &Eval) -> Result<(), Failure> {
             out,
             &[&read[..], &[args.gallery_labels.as_deref()]].concat(),
         )?;
+        check_apart(out, &args.source)?;
         check_ending(out, "classes are written", "csv")?;
     }
     let both = args.classes.as_deref().zip(args.confusion.as_deref());
@@ -221,10 +222,15 @@ fn only_at(results: &mut Results, args: &Eval) -> Result<(), Failure> {
     let asked: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     let measured: Vec<usize> = results.summary.recall.keys().copied().collect();
     if let Some(missing) = asked.iter().find(|k| !measured.contains(k)) {
+        let measured = if measured.is_empty() {
+            "no k".to_owned()
+        } else {
+            listed(&measured)
+        };
         return Err(Failure::usage(format!(
             "--at {missing}: the run was measured at {} when it was fitted; for others: likewise \
              embed {} DATA -o e.npy, then likewise eval e.npy --labels FILE --at {}",
-            listed(&measured),
+            measured,
             args.source.display(),
             listed(&asked)
         )));

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
         return output::json(&names);
     }
     for (name, what) in all {
-        output::line(format!("{name:26}{what}"))?;
+        output::line(format!("{name:28}{what}"))?;
     }
     Ok(())
 }

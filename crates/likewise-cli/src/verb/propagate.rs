@@ -1,6 +1,7 @@
 //! `likewise propagate`
 
 mod choice;
+mod sizes;
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,8 +10,9 @@ use likewise::advise::balance::Balance;
 use likewise::advise::diagnosis::{Diagnose, Diagnosis};
 use likewise::advise::oracle::Oracle;
 use likewise::advise::temperature::Temperature;
+use likewise::graph::Symmetrize;
 use likewise::neighbor::Neighbors;
-use likewise::propagate::{Ability, Given, Method, NegativeEdges, Propagate as _, Spread};
+use likewise::propagate::{Ability, Given, Method, NegativeEdges, Propagate as _, Sizes, Spread};
 use likewise::{Beliefs, Collection, Labels};
 use likewise_study::estimate::Estimate;
 use likewise_study::graph::{DataShape, Searched};
@@ -18,7 +20,7 @@ use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source;
 use serde::Serialize;
 
-use crate::args::{Propagate, SymmetrizeName, joined};
+use crate::args::{Propagate, joined};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -53,7 +55,7 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
-    let method = choice::method(args)?;
+    let mut method = choice::method(args)?;
     args.flags.check()?;
     check_files(args, &method)?;
     let data = args.data.source()?;
@@ -72,6 +74,10 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let truth = source::labels(&nodes.collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
     let visible = source::visible(&nodes.collection, per_class, at.common.seed);
+    if let Some(path) = sizes::file(args) {
+        let sizes = Sizes::Known(sizes::read(path, visible.classes())?);
+        method.set_sizes(sizes);
+    }
     let known = match &args.known_negatives {
         Some(path) => Some(known_negatives(path, &nodes.graph)?),
         None => None,
@@ -183,6 +189,7 @@ fn check_files(args: &Propagate, method: &Method) -> Result<(), Failure> {
         args.graph.as_deref(),
         args.known_negatives.as_deref(),
         args.excluded.as_deref(),
+        sizes::file(args),
     ];
     for out in [&args.out, &args.negatives] {
         check_output(out.as_deref(), &inputs)?;
@@ -258,9 +265,12 @@ impl Nodes {
             let (collection, name) = source::with_view(collection, view, at.env.monitor)?;
             let x = collection.view(Some(&name))?.matrix.view();
             let mut flags = args.flags;
-            if matches!(method, Method::Dssml(_)) {
-                flags.symmetrize = flags.symmetrize.or(Some(SymmetrizeName::Mutual));
-            }
+            let usual = if matches!(method, Method::Dssml(_)) {
+                Symmetrize::Mutual
+            } else {
+                Symmetrize::Sum
+            };
+            flags.symmetrize = flags.symmetrize.or(Some(usual));
             let built = flags.settings(at.common.seed).build(x, at.env.monitor)?;
             let kept = method.has(Ability::NeedsNeighbors);
             return Ok(Self {

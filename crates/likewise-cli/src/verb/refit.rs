@@ -42,6 +42,13 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
         return Err(no_effect("--seed"));
     }
     let shown = path.display();
+    if record.added > 0 && args.out.is_none() {
+        return Err(Failure::failed(format!(
+            "{shown}: {} items were added since it was fitted, which a fit of its data would leave \
+             out; fit data that hold them all, or write another run: -o NEW",
+            record.added
+        )));
+    }
     let line = record.arguments.iter().map(OsString::from);
     let cli = Cli::try_parse_from(config::arguments(line)?.line);
     let Ok(Verb::Fit(mut own)) = cli.map(|cli| cli.verb) else {

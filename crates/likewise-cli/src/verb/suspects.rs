@@ -1,6 +1,6 @@
 //! `likewise suspects`
 
-use likewise_study::run_folder::{RunFolder, check_output, ending_of};
+use likewise_study::run_folder::{RunFolder, check_apart, check_output, ending_of};
 use likewise_study::suspects::{self, Found};
 use likewise_study::table::aligned;
 
@@ -15,6 +15,7 @@ const SHOWN: usize = 20;
 pub(crate) fn run(args: &Suspects, at: &Context) -> Result<(), Failure> {
     let out = args.out.as_deref();
     check_output(out, &[])?;
+    check_apart(out, &args.run)?;
     let ending = out.map(|out| ending_of(out, "suspects are written", &["csv", "html"]));
     let ending = ending.transpose()?;
     output::beside(out);

@@ -517,6 +517,14 @@ fn new_items_join_a_run() {
     scene.good("search run --query x.csv -k 5");
     scene.good("eval run");
     scene.good("suspects run");
+    // A fit of the data alone would leave them out.
+    scene.text("labels.csv", "id,label\nd1,3\n");
+    let said = scene.bad("fit run --add-labels labels.csv -q", 1);
+    assert!(
+        said.contains("40 items were added") && said.contains("-o NEW"),
+        "{said}"
+    );
+    assert_eq!(files(&scene.path("run")), after);
     // Ids that stand already are refused, and nothing changes.
     let said = scene.bad("add run new.csv", 1);
     assert!(
@@ -541,7 +549,7 @@ fn new_items_join_a_run() {
     assert!(scene.bad("add x.csv new.csv", 1).contains("not a run"));
     // A fit of the data does not have them.
     scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
-    let arguments = ["fit", "run", "--add-labels", "a.csv"];
+    let arguments = ["fit", "run", "--add-labels", "a.csv", "-o", "again"];
     let output = program::likewise(scene.at(), &arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
@@ -646,4 +654,86 @@ fn features_are_written_as_they_are_read() {
     let text = scene.bad("features t.csv -o f.txt", 2);
     assert!(text.contains("features are written to"), "{text}");
     scene.bad("features t.csv -o t.csv", 2);
+}
+
+#[test]
+fn what_a_run_was_made_of_is_no_output() {
+    let scene = Scene::new();
+    few(&scene);
+    scene.text("y.csv", "id,label\nd0,0\nd6,0\nd300,1\nd306,1\n");
+    scene.good("fit x.csv --labels=y.csv --recipe start --split folds -q -o run");
+    let (data, labels) = (fs::read(scene.path("x.csv")), fs::read(scene.path("y.csv")));
+    for command in [
+        "suspects run -o x.csv",
+        "suspects run -o ./y.csv",
+        "eval run --classes y.csv",
+        "eval run --confusion x.csv",
+    ] {
+        let said = scene.bad(command, 2);
+        assert!(said.contains("the run run was made of this file"), "{said}");
+    }
+    scene.good("suspects run -o s.csv");
+    assert_eq!(fs::read(scene.path("x.csv")).unwrap(), data.unwrap());
+    assert_eq!(fs::read(scene.path("y.csv")).unwrap(), labels.unwrap());
+}
+
+#[test]
+fn sizes_of_classes_are_read_and_held() {
+    let scene = Scene::new();
+    few(&scene);
+    let whole = "class,size\n0,30\n1,30\n2,30\n3,30\n4,30\n5,30\n6,30\n7,30\n8,30\n";
+    scene.text("sizes.csv", whole);
+    let with = |sizes: &str, method: &str| {
+        format!(
+            "propagate x.csv --method {method} --class-sizes {sizes} --symmetrize one-sided=0.1 -k 10 -o b.npz -q"
+        )
+    };
+    let counts = |scene: &Scene| -> Vec<usize> {
+        let found = likewise_io::beliefs::read(scene.path("b.npz"))
+            .unwrap()
+            .beliefs;
+        let of = |class| {
+            found
+                .pseudo_label
+                .iter()
+                .filter(|c| **c == Some(class))
+                .count()
+        };
+        (0..9).map(of).collect()
+    };
+    for method in ["poisson", "poisson-mbo"] {
+        scene.good(&with("sizes.csv", method));
+        assert!(
+            counts(&scene).iter().all(|n| n.abs_diff(33) <= 3),
+            "{:?}",
+            counts(&scene)
+        );
+        let read = counts(&scene);
+        scene.good(&with("balanced", method));
+        assert_eq!(counts(&scene), read);
+    }
+    scene.good(&with("within=1.5", "poisson-mbo"));
+    assert!(counts(&scene).iter().all(|n| (19..=53).contains(n)));
+    for (name, text, says) in [
+        ("few.csv", "class,size\n0,30\n".to_owned(), "has no size"),
+        ("word.csv", whole.replace("4,30", "4,many"), "no number"),
+        ("zero.csv", whole.replace("4,30", "4,0"), "not above 0"),
+        ("other.csv", whole.replace("4,30", "cat,30"), "cat"),
+    ] {
+        scene.text(name, &text);
+        let said = scene.bad(&with(name, "poisson-mbo"), 1);
+        assert!(said.contains(name) && said.contains(says), "{said}");
+    }
+    assert!(
+        scene
+            .bad(&with("sizes.csv", "lgc"), 2)
+            .contains("--class-sizes")
+    );
+    assert!(
+        scene
+            .bad(&with("within=x", "poisson"), 2)
+            .contains("within=2")
+    );
+    let said = scene.bad("propagate x.csv --symmetrize one-sided=3 -o b.npz", 2);
+    assert!(said.contains("from 0 to 1"), "{said}");
 }

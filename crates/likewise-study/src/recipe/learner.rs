@@ -17,7 +17,7 @@ pub enum Learner {
     /// By gradients of a loss: a head on features, or a network on images.
     Gradient(Box<GradientConfig>),
     /// In closed form, from the classes and weights of a round, on the features within the first
-    /// `rank` directions of the start.
+    /// `rank` directions of the start, or as the start reads them (`logistic`).
     Closed(Closed),
 }
 

@@ -227,7 +227,19 @@ impl PseudoLabels {
             return Err(Error::parameter("rounds.epochs", epochs, &rule));
         }
         let power = match self {
-            Self::Propagation(propagation) => propagation.confidence_power,
+            Self::Propagation(propagation) => {
+                let idle = propagation.confidence != Propagation::default().confidence;
+                if propagation.confidence_power == 0.0 && idle {
+                    let rule = "has no effect with a confidence_power of 0; leave it out";
+                    let confidence = format!("{:?}", propagation.confidence).to_lowercase();
+                    return Err(Error::parameter(
+                        "pseudo_labels.confidence",
+                        confidence,
+                        rule,
+                    ));
+                }
+                propagation.confidence_power
+            }
             Self::Affinity(affinity) => {
                 affinity.validate()?;
                 affinity.confidence_power

@@ -83,6 +83,34 @@ pub fn check_output(out: Option<&Path>, inputs: &[Option<&Path>]) -> Result<()> 
     Ok(())
 }
 
+/// Refuses an output that is a file which the run of this folder was made of: its data, its labels.
+/// Of a folder that is no run nothing is said.
+///
+/// Files are known by the names that the fit was given, so only from where it was fitted, or where
+/// they were whole paths.
+pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
+    let (Some(out), true) = (out, RunFolder::is_meant(run)) else {
+        return Ok(());
+    };
+    let Ok(record) = RunFolder::read_by(run, RunFolder::record) else {
+        return Ok(());
+    };
+    let named = record.arguments.iter().flat_map(|argument| {
+        let value = argument.split_once('=').map(|(_, value)| value);
+        [Some(argument.as_str()), value]
+    });
+    for name in named.flatten().filter(|name| !name.is_empty()) {
+        if atomic::same_file(out, Path::new(name)) {
+            return Err(usage(format!(
+                "{}: the run {} was made of this file; name another one",
+                out.display(),
+                run.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Whether this is a file of a run, or of its index.
 pub fn is_part(path: &Path) -> bool {
     let within = |folder: Option<&Path>| {

@@ -22,6 +22,8 @@ use crate::{Error, Result};
 /// Most items among which recipes are compared; all labeled ones are among them, unless these
 /// alone are more.
 const MOST: usize = 4000;
+/// R-precision that a recipe has to gain to take the place of one before it: half a point.
+const LEAST_GAIN: f64 = 0.005;
 /// What tells the rounds of a choice from others of the same seed.
 const OWN_ROUNDS: u64 = 0x6175_746f;
 /// Labels of a class that a measurement takes.
@@ -38,13 +40,14 @@ pub struct Choice {
 }
 
 impl<'p> Plan<'p> {
-    /// The recipe among `candidates`, the usual one first and then the simplest, that does best on
+    /// The recipe among `candidates`, the usual one first and then those that rarely lose, that does best on
     /// labels which it does not learn from.
     ///
     /// The labels at hand are kept back in turn, as in a study of a handful of labels; where there
     /// is a test part, their items too, and some without a label, since what is fitted to items
     /// flatters them. A recipe takes the place of one before it where its gain, query by query, is
-    /// above half of the half of its 95 % interval, about one standard error. Where nothing can be measured it is `usual`,
+    /// above half of the half of its 95 % interval, about one standard error, and above half a point.
+    /// Where nothing can be measured it is `usual`,
     /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
@@ -229,10 +232,10 @@ fn compared(fits: &[Recipe], values: &[Values]) -> (usize, Vec<Tried>) {
     (best, tried)
 }
 
-/// Whether a gain is more likely than not to be one.
+/// Whether a gain is more likely than not to be one, and large enough to matter.
 fn clear(gain: Estimate) -> bool {
     let half = (gain.high - gain.value).max(gain.value - gain.low);
-    gain.value > half / 2.0
+    gain.value > (half / 2.0).max(LEAST_GAIN)
 }
 
 fn plain(of: &Values) -> Vec<Vec<(u32, f64)>> {

@@ -266,8 +266,9 @@ impl Ground<'_> {
     }
 
     /// How the whitened features do, by a shrinkage that no label chooses.
-    pub(super) fn ask_whitened(&self, monitor: &Monitor) -> Result<Run> {
-        let whitened = self.whitened_rows()?;
+    pub(super) fn ask_whitened(&mut self, monitor: &Monitor) -> Result<Run> {
+        let start = self.whitened_start()?;
+        let whitened = self.whitened_rows(start)?;
         self.plan.ask(self, whitened.view(), monitor)
     }
 

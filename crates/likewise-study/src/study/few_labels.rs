@@ -140,6 +140,7 @@ impl Ground<'_> {
             self.build_graph(whiten, monitor)?;
         }
 
+        let baseline = self.whitened_start()?;
         let setup = self.setup(drawn.whiten, "draw-0".into(), drawn.seed, &[])?;
         let beliefs = spread(
             &self.spreading,
@@ -169,7 +170,7 @@ impl Ground<'_> {
             add(Row::Centred, ask(centred.view(), kept)?);
         }
         drop(centred);
-        let whitened = self.whitened_rows()?;
+        let whitened = self.whitened_rows(baseline)?;
         for kept in &rounds {
             add(Row::Whitened, ask(whitened.view(), kept)?);
         }
@@ -218,9 +219,10 @@ impl Ground<'_> {
     }
 
     /// What stands in place of a model that did harm: the best of the starts without labels.
-    fn best_start(&self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
+    fn best_start(&mut self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let best = rows.best_start();
-        let plain = || -> Result<Model> { Ok(self.basis(self.plain_start()?)?.model().into()) };
+        let whitened = self.whitened_start()?;
+        let plain = || -> Result<Model> { Ok(self.basis(whitened)?.model().into()) };
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
             Some(raw)

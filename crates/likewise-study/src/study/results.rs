@@ -254,6 +254,8 @@ impl Rows {
             return Next::Nothing;
         }
         let finds_directions = matches!(recipe.learner, Learner::Closed(_));
+        let asked_of = |n: &usize| (1..ASKED).contains(n);
+        let unmeasured = self.unlabeled > 0 && self.labels.values().any(asked_of);
         match (labels.map(|answer| answer.finding), spreading) {
             (None | Some(TooFew), _) if few_labels => match fewest() {
                 Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
@@ -262,6 +264,10 @@ impl Rows {
                 _ => Next::Nothing,
             },
             (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
+            // Of some classes nothing was measured, so that none can be said to be found worst.
+            (Some(Better | Unclear), _) if few_labels && unmeasured => {
+                Next::LabelEvery { to: ASKED }
+            }
             (Some(Better), Some(spread))
                 if spread.finding != Better
                     && spread.difference.value < WORTH
@@ -306,6 +312,9 @@ impl Rows {
 
 /// A gain that may be worth having although its interval holds 0.
 const WORTH: f64 = 0.01;
+
+/// Labels of a class with which it asks at all: one is fitted, two ask for each other.
+const ASKED: usize = 3;
 
 /// Labels of every class that a measurement takes to say something.
 const MEASURED: usize = 4;

@@ -10,6 +10,7 @@ use ndarray::Array2;
 
 use super::ground::{Ground, Whiten};
 use super::rounds::{ENOUGH, Mean, Validation};
+use crate::recipe::StartConfig;
 use crate::{Error, Result};
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
@@ -60,9 +61,12 @@ impl Ground<'_> {
     /// Finds the directions of the training items' features, where the recipe reads them in a
     /// way that none before it did.
     pub(super) fn analyse(&mut self) -> Result<()> {
-        let reading = self.recipe.start.reading();
+        self.analyse_as(self.recipe.start.reading())
+    }
+
+    fn analyse_as(&mut self, reading: Reading) -> Result<()> {
         if self.analysed(reading).is_none() {
-            let fitted = self.features(&self.train);
+            let fitted = reading.rows(matrix::select_rows(self.plan.features, &self.train));
             // One row of enormous length would turn all directions to itself.
             let (plain, _) = Spectrum::fit_sound(fitted.view(), false)?;
             let (standardized, _) = Spectrum::fit_sound(fitted.view(), true)?;
@@ -87,12 +91,15 @@ impl Ground<'_> {
     /// where one column alone holds much of what varies (columns of different units), which the
     /// cosine would otherwise see little but.
     pub(super) fn plain_start(&self) -> Result<Whiten> {
-        let recipe = self.recipe;
+        self.mild(&self.recipe.start)
+    }
+
+    fn mild(&self, start: &StartConfig) -> Result<Whiten> {
         let plain = Whiten {
-            eps: recipe.start.shrinkage.unwrap_or(PLAIN_SHRINKAGE),
+            eps: start.shrinkage.unwrap_or(PLAIN_SHRINKAGE),
             standardize: false,
-            reading: recipe.start.reading(),
-            center: recipe.start.center,
+            reading: start.reading(),
+            center: start.center,
         };
         let [_, standardized] = (self.analysed(plain.reading))
             .ok_or_else(|| Error::data("no directions of these features"))?;
@@ -106,20 +113,25 @@ impl Ground<'_> {
         });
         let variances: Vec<f64> = variances.collect();
         Ok(Whiten {
-            standardize: recipe.start.standardize.unwrap_or(is_uneven(&variances)),
+            standardize: start.standardize.unwrap_or(is_uneven(&variances)),
             ..plain
         })
     }
 
-    /// Unit rows of the tested items, whitened by a shrinkage that no label chooses: a
-    /// baseline without labels.
-    pub(super) fn whitened_rows(&self) -> Result<Array2<f32>> {
-        let mut start = self.plain_start()?;
-        // Of a recipe that does not whiten, too.
-        if start.eps.is_infinite() {
-            start.eps = PLAIN_SHRINKAGE;
-        }
-        let tested = self.recipe.start.reading().rows(self.tested.clone());
+    /// The whitening that is a baseline: of the recipe it has the power of the features and nothing
+    /// else, so that no setting makes it weaker.
+    pub(super) fn whitened_start(&mut self) -> Result<Whiten> {
+        let start = StartConfig {
+            power: self.recipe.start.power,
+            ..StartConfig::default()
+        };
+        self.analyse_as(start.reading())?;
+        self.mild(&start)
+    }
+
+    /// Unit rows of the tested items, whitened as [`whitened_start`](Self::whitened_start) says.
+    pub(super) fn whitened_rows(&self, start: Whiten) -> Result<Array2<f32>> {
+        let tested = start.reading.rows(self.tested.clone());
         self.whitened(start, &tested)
     }
 
@@ -202,6 +214,7 @@ impl Ground<'_> {
         };
         Ok(Start {
             reading: whiten.reading,
+            standardized: self.recipe.start.standardize,
             whitening: map(whiten.eps)?,
             rotation: map(f64::INFINITY)?,
         })

@@ -10,6 +10,6 @@ pub struct Tried {
     pub recipe: String,
     /// Mean R-precision of the labels that were kept back; absent where nothing could be measured.
     pub r_precision: Option<f64>,
-    /// What it gains over the simpler one that was best before it; absent for the first.
+    /// What it gains over the best of those before it; absent for the first.
     pub gain: Option<Estimate>,
 }

@@ -300,6 +300,11 @@ impl Verdict {
                  as they are, and a few labels more tell."
                     .into(),
             ),
+            Delivered::Learned if measured_lower => lines.push(
+                "Delivered: what was learned. It measured below the best start, but by less than \
+                 luck can do."
+                    .into(),
+            ),
             Delivered::Learned => {}
             Delivered::Start if measured_lower => lines.push(
                 "Delivered: the start without labels, which measured better than what was learned."
@@ -372,7 +377,8 @@ impl Next {
                 )
             }
             Self::LabelEvery { to } => format!(
-                "Next: {to} labels of every class at least; with fewer there is too little to measure."
+                "Next: {to} labels of every class at least; of a class with fewer there is too little to \
+                 measure."
             ),
             Self::MeasureAll => {
                 "Next: let all labels be fitted (split by folds): then they measure \

@@ -133,7 +133,12 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let silent = Monitor::silent();
 
     // Before a step it is the whitening, up to a rotation; all directions are kept.
-    let still = recipe(128, 0);
+    let mut still = recipe(128, 0);
+    still.start = StartConfig {
+        shrinkage: Some(10.0),
+        standardize: Some(false),
+        ..StartConfig::default()
+    };
     let whole = plan(&still, Some(&rows));
     let study = whole.run(&silent).unwrap();
     let (start, raw) = (

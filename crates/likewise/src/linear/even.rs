@@ -3,9 +3,11 @@
 use ndarray::{Array1, ArrayView2, Axis, azip};
 use rayon::prelude::*;
 
+use crate::matrix::outsized;
+
 /// Mean of each column of `x` (`n x d`), and what its columns are multiplied by once that is taken
 /// off: ones, or where columns are [uneven](is_uneven), one over the standard deviation of each (1 for a
-/// constant one). O(n d), in `f64`.
+/// constant one). Rows that are [`outsized`] have no part in either. O(n d), in `f64`.
 ///
 /// ```
 /// use likewise::linear::even;
@@ -15,17 +17,33 @@ use rayon::prelude::*;
 /// assert_eq!(scale.to_vec(), [0.01, 2.0, 2.0]);
 /// ```
 pub fn even(x: ArrayView2<f32>) -> (Array1<f64>, Array1<f64>) {
-    let n = x.nrows().max(1) as f64;
+    scaled(x, is_uneven)
+}
+
+/// As [`even`], unless it is said whether columns are scaled.
+pub(super) fn even_or(x: ArrayView2<f32>, said: Option<bool>) -> (Array1<f64>, Array1<f64>) {
+    scaled(x, |variances| said.unwrap_or_else(|| is_uneven(variances)))
+}
+
+/// Means, and scales where `asked` says so of the variances, both of the rows that are not
+/// [`outsized`].
+fn scaled(x: ArrayView2<f32>, asked: impl Fn(&[f64]) -> bool) -> (Array1<f64>, Array1<f64>) {
+    let left_out = outsized(x);
+    let n = (x.nrows() - left_out.len()).max(1) as f64;
     let columns = x.axis_iter(Axis(1)).into_par_iter();
     let (mean, variance): (Vec<f64>, Vec<f64>) = columns
         .map(|column| {
-            let mean = column.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
-            let squares = column.iter().map(|&v| (f64::from(v) - mean).powi(2));
-            (mean, squares.sum::<f64>() / n)
+            let sum = |of: &dyn Fn(f64) -> f64| {
+                let kept = (column.iter().enumerate())
+                    .filter(|(i, _)| left_out.is_empty() || left_out.binary_search(i).is_err());
+                kept.map(|(_, &v)| of(f64::from(v))).sum::<f64>()
+            };
+            let mean = sum(&|v| v) / n;
+            (mean, sum(&|v| (v - mean).powi(2)) / n)
         })
         .unzip();
     let mut scale = Array1::ones(x.ncols());
-    if is_uneven(&variance) {
+    if asked(&variance) {
         azip!((scale in &mut scale, &v in &Array1::from(variance)) {
             if v > 0.0 {
                 *scale = v.sqrt().recip();
@@ -76,5 +94,10 @@ mod tests {
         let (_, scale) = even(array![[8.0, 0.0, 1.0], [0.0, 0.0, 0.0_f32]].view());
         assert_eq!(scale.to_vec(), [0.25, 1.0, 2.0]);
         assert_eq!(even(ndarray::Array2::zeros((0, 2)).view()).1.len(), 2);
+        // One row of another world changes nothing.
+        let sound = array![[8.0, 0.0, 1.0], [0.0, 1.0, 0.0_f32]];
+        let mut all = array![[8.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]];
+        all[[2, 1]] = 1e30;
+        assert_eq!(even(all.view()), even(sound.view()));
     }
 }

@@ -10,7 +10,9 @@
 //!
 //! with `n` the number of known labels: what spreads from them makes the means better, but is no
 //! further evidence for the covariance. The square roots of the probabilities stand beside the
-//! features as those of [`logistic`](super::logistic) do.
+//! features as those of [`logistic`](super::logistic) do: these features are `c`, with the mean that the
+//! start takes off and the scale that columns of different units or the start ask for, while `R` has the
+//! scale that the labels chose, as whitening does.
 //!
 //! **Use it** where the classes that are searched are the labeled ones, with some labels each (from
 //! about five), and spread alike: descriptors, spectra, pixels of digits. Where classes differ in
@@ -27,10 +29,11 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, azip};
 use serde::{Deserialize, Serialize};
 
+use super::Affine;
+use super::even::even_or;
 use super::whitening::Spectrum;
-use super::{Affine, even};
 use crate::learn::{Evidence, Fit, Need};
-use crate::matrix::{check_finite, column_means, product, select_rows};
+use crate::matrix::{check_finite, column_means, outsized, product, select_rows};
 use crate::model::{Model, Probabilities};
 use crate::{Error, Monitor, Result};
 
@@ -252,20 +255,21 @@ impl Fit for Lda {
         Lda::validate(self)
     }
 
-    /// Along the centred directions of the start.
+    /// Along the centred directions of the start. Rows that are outsized teach nothing.
     fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
         let targets = evidence.targets;
-        let known = |&i: &usize| targets.labeled[i] && targets.weight[i] > 0.0;
-        let labels = (0..targets.weight.len()).filter(known).count();
-        let rows = evidence.rotated()?;
-        let found = self.fit_weighted(rows, &targets.class, &targets.weight, labels)?;
-        let Affine { mean, matrix } = &evidence.start.rotation;
         let reading = evidence.start.reading;
-        let (_, scale) = even(
-            reading
-                .rows(select_rows(evidence.features, evidence.items))
-                .view(),
-        );
+        let read = reading.rows(select_rows(evidence.features, evidence.items));
+        let mut weights = targets.weight.clone();
+        for row in outsized(read.view()) {
+            weights[row] = 0.0;
+        }
+        let known = |&i: &usize| targets.labeled[i] && weights[i] > 0.0;
+        let labels = (0..weights.len()).filter(known).count();
+        let rows = evidence.rotated()?;
+        let found = self.fit_weighted(rows, &targets.class, &weights, labels)?;
+        let Affine { mean, matrix } = &evidence.start.rotation;
+        let (_, scale) = even_or(read.view(), evidence.start.standardized);
         let mut matrix = matrix.dot(&found.matrix);
         // The directions of the start are those of the features without the scale.
         azip!((mut row in matrix.rows_mut(), &scale in &scale) row /= scale);

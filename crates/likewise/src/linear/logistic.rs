@@ -8,7 +8,7 @@
 //! ```
 //!
 //! with `scale` 1, or one over the standard deviations where one column holds much of what varies
-//! (see [`even`](super::even())); with `s^2` the mean square length of the `c_i`, so that the scale of the
+//! (as [`even`](super::even()) has it), or where the start says so; with `s^2` the mean square length of the `c_i`, so that the scale of the
 //! features does not matter, and `m` the number of known labels: what spreads from them sharpens the classes, but
 //! is no further evidence for how sharp they are.
 //!
@@ -36,8 +36,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::even;
+use super::even::even_or;
 use crate::learn::{Evidence, Fit, Need};
-use crate::matrix::{less_mean, product_of_many, select_rows};
+use crate::matrix::{less_mean, outsized, product_of_many, select_rows};
 use crate::model::{Model, Probabilities, softmax};
 use crate::solve::lbfgs::{self, Until};
 use crate::{Error, ErrorKind, Monitor, Result, seed};
@@ -111,6 +112,10 @@ impl Logistic {
             let rule = "must be from 0 to 1";
             return Err(Error::parameter("logistic.share", self.share, rule));
         }
+        if self.share == 0.0 && self.strength.to_bits() != Self::default().strength.to_bits() {
+            let rule = "has no effect with a share of 0; leave it out";
+            return Err(Error::parameter("logistic.strength", self.strength, rule));
+        }
         Ok(())
     }
 
@@ -127,11 +132,22 @@ impl Logistic {
         labels: usize,
         monitor: &Monitor,
     ) -> Result<Probabilities> {
+        self.fit_scaled(x, even(x), (classes, weights, labels), monitor)
+    }
+
+    /// As [`fit_weighted`](Self::fit_weighted), with the mean and the scales of the columns; of
+    /// rows a class, a weight, and how many are known.
+    fn fit_scaled(
+        &self,
+        x: ArrayView2<f32>,
+        (mean, scales): (Array1<f64>, Array1<f64>),
+        (classes, weights, labels): (&[u32], &[f32], usize),
+        monitor: &Monitor,
+    ) -> Result<Probabilities> {
         self.validate()?;
         let (n, d) = x.dim();
         super::check_weighted(n, classes, weights)?;
         crate::matrix::check_finite(x, "class probabilities")?;
-        let (mean, even) = even(x);
         let rows: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         let n_classes = rows.iter().map(|&i| classes[i] as usize + 1).max();
         let several = rows.iter().any(|&i| classes[i] != classes[rows[0]]);
@@ -140,7 +156,7 @@ impl Logistic {
                 "class probabilities need columns and labeled rows of two classes",
             ));
         };
-        let centred = less_mean(select_rows(x, &rows).view(), &mean) * &even;
+        let centred = less_mean(select_rows(x, &rows).view(), &mean) * &scales;
         let square = centred.iter().map(|v| v * v).sum::<f64>() / rows.len() as f64;
         let scale = if square > 0.0 { square.sqrt() } else { 1.0 };
         let whole: f64 = rows.iter().map(|&i| f64::from(weights[i])).sum();
@@ -170,7 +186,7 @@ impl Logistic {
         Ok(Probabilities {
             reading: crate::matrix::Reading::default(),
             mean,
-            scale: even,
+            scale: scales,
             matrix,
             bias,
             share: self.share,
@@ -187,16 +203,26 @@ impl Fit for Logistic {
         Logistic::validate(self)
     }
 
-    /// On the features as the start reads them: neither whitened nor cut to a rank.
+    /// On the features as the start reads them: neither whitened nor cut to a rank. Rows that are
+    /// outsized teach nothing.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         let (targets, reading) = (evidence.targets, evidence.start.reading);
         let mut weights = targets.weight.clone();
+        let read = reading.rows(select_rows(evidence.features, evidence.items));
+        for row in outsized(read.view()) {
+            weights[row] = 0.0;
+        }
         let labels = (0..weights.len())
             .filter(|&i| targets.labeled[i] && weights[i] > 0.0)
             .count();
         thin(&mut weights, &targets.labeled, seed);
-        let read = reading.rows(select_rows(evidence.features, evidence.items));
-        let of = self.fit_weighted(read.view(), &targets.class, &weights, labels, monitor)?;
+        let scales = even_or(read.view(), evidence.start.standardized);
+        let of = self.fit_scaled(
+            read.view(),
+            scales,
+            (&targets.class, &weights, labels),
+            monitor,
+        )?;
         Ok(Model::Probabilities(Probabilities { reading, ..of }))
     }
 }

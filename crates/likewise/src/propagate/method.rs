@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::given::{Listed, check_nodes};
 use super::{
     Ability, Control, Dssml, Given, GoldbergExact, GongExact, Harmonic, Iscen, Lgc, Lpdr, Manifold,
-    Mass, Mixed, NegativeLabels, Propagate, Spread, TongJinExact,
+    Mass, Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
 };
 use crate::{Error, Monitor, Result};
 
@@ -111,6 +111,10 @@ methods! {
         "The same on a mutual graph (Zhuang and Moulin 2021).";
     "negative-labels" NegativeLabels(NegativeLabels) "negative_labels.rs" [Ability::TakesExclusions],
         "With labels of the form \"not this class\" (Zoidi 2016).";
+    "poisson" Poisson(Poisson) "poisson.rs" [],
+        "Labels as sources of a flow (Calder 2020).";
+    "poisson-mbo" PoissonMbo(PoissonMbo) "poisson_mbo.rs" [],
+        "Decided by the sizes of classes again and again (Calder 2020).";
     "tong-jin" TongJin(TongJinExact) "tong_jin.rs"
         [Ability::TakesNegatives, Ability::Dense { most_nodes: TongJinExact::MOST_NODES }],
         "Dense, two classes (Tong and Jin 2007), a few thousand items.";
@@ -151,6 +155,15 @@ impl Method {
                 "the negative edges are given, so none are searched for",
             ),
             _ => (&[], ""),
+        }
+    }
+
+    /// Says the sizes of the classes, to a method that decides by them; of all others nothing changes.
+    pub fn set_sizes(&mut self, sizes: Sizes) {
+        match self {
+            Self::Poisson(poisson) => *poisson = std::mem::take(poisson).sizes(sizes),
+            Self::PoissonMbo(mbo) => *mbo = std::mem::take(mbo).sizes(sizes),
+            _ => {}
         }
     }
 

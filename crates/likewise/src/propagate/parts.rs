@@ -2,9 +2,12 @@
 //! negative edges, confidence.
 
 pub mod confidence;
+pub(crate) mod decide;
 pub mod diffusion;
+pub(crate) mod heat;
 pub(crate) mod known;
 pub mod mass;
 pub mod negative;
 pub(crate) mod parameter;
 pub(crate) mod scaling;
+pub mod sizes;

@@ -20,6 +20,13 @@ pub(crate) fn method(args: &Propagate) -> Result<Method, Failure> {
         _ if name == Method::default().name() => Method::default(),
         _ => Method::named(name)?,
     };
+    let decides = matches!(base, Method::Poisson(_) | Method::PoissonMbo(_));
+    if args.class_sizes.is_some() && !decides {
+        return Err(Failure::usage(format!(
+            "--class-sizes has no effect with --method {name}; take poisson-mbo or poisson, or leave \
+             it out"
+        )));
+    }
     let changes = changes(args)?;
     let method = changed(&base, &changes)?;
     let (idle, why) = method.idle(args.known_negatives.is_some());
@@ -55,6 +62,20 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     }
     if let Some(mass) = args.mass {
         changes.insert("mass".into(), name_of(mass).into());
+    }
+    if let Some(written) = &args.class_sizes {
+        let sizes = match written.strip_prefix("within=") {
+            Some(ratio) => {
+                let ratio: f64 = ratio.parse().map_err(|_| {
+                    Failure::usage(format!("--class-sizes {written}: write within=2"))
+                })?;
+                serde_json::json!({ "within": ratio })
+            }
+            None if super::sizes::word(written) => written.as_str().into(),
+            // Read once the classes are known.
+            None => "balanced".into(),
+        };
+        changes.insert("sizes".into(), sizes);
     }
     for set in &args.set {
         let Some((name, value)) = set.split_once('=') else {

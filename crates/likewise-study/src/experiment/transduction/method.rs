@@ -13,6 +13,9 @@ pub(crate) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fraction: Option<f64>,
     pub(super) graph: Kind,
+    /// Whether the method is told the true sizes of the classes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) true_sizes: bool,
 }
 
 /// Where the negative edges come from.
@@ -29,7 +32,7 @@ pub(super) enum Negatives {
 }
 
 /// Which graph.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     /// Edges to all neighbours.
@@ -37,6 +40,9 @@ pub(super) enum Kind {
     Knn,
     /// Edges between mutual neighbours.
     Mutual,
+    /// Edges to all neighbours, those that one end alone lists at this share of their weight.
+    #[serde(rename = "one_sided")]
+    OneSided(f64),
 }
 
 /// The value of a swept parameter.
@@ -67,6 +73,8 @@ impl Row {
         let fraction = fraction.map_err(within)?;
         let graph = take("graph").map(Kind::deserialize).transpose();
         let graph = graph.map_err(within)?.unwrap_or_default();
+        let true_sizes = take("true_sizes").map(bool::deserialize).transpose();
+        let true_sizes = true_sizes.map_err(within)?.unwrap_or_default();
         let method = Method::deserialize(toml::Value::Table(rest)).map_err(within)?;
         let refuse = |what: &str| Err(format!("method \"{name}\": {what}"));
         if negatives != Negatives::Found && !method.has(Ability::TakesNegatives) {
@@ -82,6 +90,12 @@ impl Row {
         if fraction.is_some_and(|f| !(0.0..=1.0).contains(&f)) {
             return refuse("fraction must be from 0 to 1");
         }
+        if matches!(graph, Kind::OneSided(share) if !(0.0..=1.0).contains(&share)) {
+            return refuse("graph.one_sided must be from 0 to 1");
+        }
+        if true_sizes && !matches!(method, Method::Poisson(_) | Method::PoissonMbo(_)) {
+            return refuse("true_sizes can be told to poisson and poisson-mbo only");
+        }
         if graph == Kind::Mutual && negatives == Negatives::OneSided {
             return refuse("a mutual graph has no one-sided neighbours");
         }
@@ -92,6 +106,7 @@ impl Row {
                 negatives,
                 fraction,
                 graph,
+                true_sizes,
             },
         ))
     }
@@ -122,6 +137,14 @@ mod tests {
             (
                 "name = \"a\"\nmethod = \"mixed\"\nnegatives = \"one-sided\"\ngraph = \"mutual\"",
                 "no one-sided",
+            ),
+            (
+                "name = \"a\"\nmethod = \"lgc\"\ngraph = { one_sided = 2.0 }",
+                "from 0 to 1",
+            ),
+            (
+                "name = \"a\"\nmethod = \"lgc\"\ntrue_sizes = true",
+                "poisson-mbo only",
             ),
         ] {
             let e = parse(text).unwrap_err();

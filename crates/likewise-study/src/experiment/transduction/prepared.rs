@@ -1,7 +1,8 @@
 //! A data set as an experiment uses it: found, cut to size, and made into a graph.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
 use likewise::graph::{KnnGraph, Symmetrize};
@@ -12,9 +13,9 @@ use rand::seq::SliceRandom;
 
 use super::data_record::DataRecord;
 use super::definition::{Data, Experiment, LabelDraw, Standardize};
+use crate::Result;
 use crate::environment::Environment;
 use crate::source::{self, ReadAs, Source};
-use crate::{Result, failed};
 
 /// A data set, ready for its draws.
 pub(super) struct Prepared {
@@ -25,7 +26,7 @@ pub(super) struct Prepared {
     /// Seconds that the graph took.
     pub(super) seconds: f64,
     gamma: f64,
-    mutual: OnceCell<Graph>,
+    others: RefCell<Vec<(Symmetrize, Rc<Graph>)>>,
 }
 
 impl Prepared {
@@ -87,20 +88,20 @@ impl Prepared {
             neighbors,
             truth,
             gamma,
-            mutual: OnceCell::new(),
+            others: RefCell::default(),
         })
     }
 
-    /// The graph of mutual neighbours.
-    pub(super) fn mutual(&self) -> Result<&Graph> {
-        if self.mutual.get().is_none() {
-            let rule = KnnGraph::new()
-                .gamma(self.gamma)
-                .symmetrize(Symmetrize::Mutual);
-            let built = rule.from_neighbors(&self.neighbors)?;
-            return Ok(self.mutual.get_or_init(|| built));
+    /// The graph of another rule for one-sided neighbours, which is kept for the next that asks.
+    pub(super) fn graph_by(&self, rule: Symmetrize) -> Result<Rc<Graph>> {
+        let mut others = self.others.borrow_mut();
+        if let Some((_, graph)) = others.iter().find(|(known, _)| *known == rule) {
+            return Ok(Rc::clone(graph));
         }
-        self.mutual.get().ok_or_else(|| failed("no mutual graph"))
+        let graph = KnnGraph::new().gamma(self.gamma).symmetrize(rule);
+        let graph = Rc::new(graph.from_neighbors(&self.neighbors)?);
+        others.push((rule, Rc::clone(&graph)));
+        Ok(graph)
     }
 
     /// The labels that a draw shows.

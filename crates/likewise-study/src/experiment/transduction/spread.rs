@@ -1,6 +1,9 @@
 //! Beliefs about a data set by a method of an experiment.
 
-use likewise::propagate::{Given, NegativeEdges, Propagate as _, manifold};
+use std::borrow::Cow;
+
+use likewise::graph::Symmetrize;
+use likewise::propagate::{Given, NegativeEdges, Propagate as _, Sizes, manifold};
 use likewise::{Beliefs, Graph, Labels, Monitor, seed};
 use rand::seq::SliceRandom;
 
@@ -17,13 +20,22 @@ impl Row {
         draw: u64,
         monitor: &Monitor,
     ) -> Result<Beliefs> {
-        let graph = match self.graph {
-            Kind::Knn => &data.graph,
-            Kind::Mutual => data.mutual()?,
+        let rule = match self.graph {
+            Kind::Knn => None,
+            Kind::Mutual => Some(Symmetrize::Mutual),
+            Kind::OneSided(share) => Some(Symmetrize::OneSided(share)),
         };
+        let other = rule.map(|rule| data.graph_by(rule)).transpose()?;
+        let graph = other.as_deref().unwrap_or(&data.graph);
+        let mut method = Cow::Borrowed(&self.method);
+        if self.true_sizes {
+            let sizes = data.truth.by_class();
+            let sizes = sizes.iter().map(|members| members.len() as f64).collect();
+            method.to_mut().set_sizes(Sizes::Known(sizes));
+        }
         let given = Given::new(graph, labels).neighbors(&data.neighbors);
         let negatives = match self.negatives {
-            Negatives::Found => return Ok(self.method.spread(&given, monitor)?.beliefs),
+            Negatives::Found => return Ok(method.spread(&given, monitor)?.beliefs),
             Negatives::OneSided => manifold::one_sided(graph, &data.neighbors)?,
             Negatives::Oracle => oracle(
                 graph,
@@ -34,7 +46,7 @@ impl Row {
             )?,
         };
         let given = given.negatives(&negatives);
-        Ok(self.method.spread(&given, monitor)?.beliefs)
+        Ok(method.spread(&given, monitor)?.beliefs)
     }
 }
 

@@ -256,6 +256,7 @@ mod tests {
         let spectrum = Spectrum::fit(x.view())?;
         let start = Start {
             reading: Reading::default(),
+            standardized: None,
             whitening: spectrum.truncated(1.0, 5)?,
             rotation: spectrum.truncated(f64::INFINITY, 5)?,
         };

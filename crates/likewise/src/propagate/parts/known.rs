@@ -128,6 +128,52 @@ impl<'a> Known<'a> {
         (&totals / totals.sum()).to_vec()
     }
 
+    /// Labeled items of each class.
+    pub(crate) fn labels_of_classes(&self) -> Vec<f64> {
+        self.counts.sum_axis(Axis(0)).to_vec()
+    }
+
+    /// The sizes of the labeled classes out of those of all.
+    ///
+    /// Fails where there is not one a class, and on a labeled class of size 0.
+    pub(crate) fn sizes_of_classes(&self, all: &[f64]) -> Result<Vec<f64>> {
+        if all.len() != self.labels.n_classes() {
+            return Err(Error::data(format!(
+                "{} sizes of classes for {} classes; there must be one each",
+                all.len(),
+                self.labels.n_classes()
+            )));
+        }
+        let own: Vec<f64> = self.classes.iter().map(|&class| all[class]).collect();
+        if let Some(place) = own.iter().position(|&size| size <= 0.0) {
+            let class = &self.labels.classes()[self.classes[place]];
+            return Err(Error::data(format!(
+                "class {class} has a label, but its size is given as 0; give a size above 0"
+            )));
+        }
+        Ok(own)
+    }
+
+    /// The nodes that a label reaches and that have none, ascending.
+    pub(crate) fn open(&self) -> Vec<usize> {
+        (0..self.graph.n())
+            .filter(|&i| self.label[i].is_none() && self.reached(i))
+            .collect()
+    }
+
+    /// Minus infinity at the classes that have no label in the component of a node.
+    pub(crate) fn only_reached(&self, scores: &mut Array2<f64>) {
+        for_each_row(scores, |i, row| {
+            Zip::from(row)
+                .and(self.component_counts(i))
+                .for_each(|s, count| {
+                    if *count == 0.0 {
+                        *s = f64::NEG_INFINITY;
+                    }
+                });
+        });
+    }
+
     /// The labeled nodes, ascending.
     pub(crate) fn labeled(&self) -> Vec<usize> {
         (0..self.label.len())
@@ -310,6 +356,26 @@ impl<'a> Known<'a> {
             }
         }
         best.map(|(_, c)| self.classes[c] as u32)
+    }
+
+    /// The labeled class of each node that has the highest score, in the numbering of the columns; its
+    /// own where it has a label, `None` where no label reaches.
+    pub(crate) fn best_classes(&self, scores: &Array2<f64>) -> Vec<Option<usize>> {
+        let best = |i: usize| {
+            let counts = self.component_counts(i);
+            let mut best: Option<(f64, usize)> = None;
+            for (c, (&score, &count)) in scores.row(i).iter().zip(counts).enumerate() {
+                if count > 0.0 && best.is_none_or(|(most, _)| score > most) {
+                    best = Some((score, c));
+                }
+            }
+            best.map(|(_, c)| c)
+        };
+        (0..self.graph.n())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| self.label[i].or_else(|| best(i)))
+            .collect()
     }
 
     /// The pseudo-labels alone, of scores that are not normalised yet.

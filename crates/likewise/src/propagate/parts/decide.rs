@@ -1,0 +1,292 @@
+//! A class for every item, where it is known how many items each class has.
+//!
+//! ```text
+//! max sum_i u_i,c(i)   so that   lower_c <= #{i : c(i) = c} <= upper_c
+//! ```
+//!
+//! an assignment problem, solved in its dual: a class has a price, an item takes the class of
+//! the largest `u_ic + price_c`, and the price of a class that is too small or too large is set,
+//! class by class, to where just as many items take it as may. Where items are as good as
+//! equal the sizes are met up to one of 1000 items; a class that an item may not take (it has no
+//! label in its component) is never its class, so that sizes which the components rule out are
+//! missed.
+//!
+//! Cost: O(n C) to begin, then O(n) for each price that is set, some tens to hundreds of them;
+//! memory O(n C) for the scores that are given, and O(n) more.
+//!
+//! Source: the auction of Bertsekas 1979 with one price set exactly at a time; Jacobs, Merkurjev and
+//! Esedoglu 2018 use auctions for the same step.
+
+use ndarray::{ArrayView2, Axis};
+use rayon::prelude::*;
+
+/// Rows that one task looks at.
+const ROWS: usize = 1024;
+/// Most rounds over all classes.
+const ROUNDS: usize = 60;
+/// Items a thousand that sizes may be missed by.
+const MISSED: f64 = 1.0;
+
+/// What every class may have of the items that are decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+}
+
+/// The two best classes of an item, with what they are worth to it.
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    first: (f64, u32),
+    second: (f64, u32),
+}
+
+/// A class and its worth that no item takes.
+const NOTHING: (f64, u32) = (f64::NEG_INFINITY, u32::MAX);
+
+impl Best {
+    fn of(worth: impl Iterator<Item = (f64, u32)>) -> Self {
+        let mut best = Self {
+            first: NOTHING,
+            second: NOTHING,
+        };
+        worth.for_each(|of| best.insert(of));
+        best
+    }
+
+    /// Equal worth: the smaller class.
+    fn insert(&mut self, of: (f64, u32)) {
+        let before = |a: (f64, u32), b: (f64, u32)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)).is_gt();
+        if before(of, self.first) {
+            self.second = self.first;
+            self.first = of;
+        } else if before(of, self.second) {
+            self.second = of;
+        }
+    }
+}
+
+/// Prices of the classes by which the rows of `worth` (`n x C`) that are `open` take them within
+/// `bounds`; a worth of minus infinity is a class that the item may not take. `prices` are where the
+/// search begins.
+pub(crate) fn prices(
+    worth: ArrayView2<f64>,
+    open: &[usize],
+    bounds: &Bounds,
+    mut prices: Vec<f64>,
+) -> Vec<f64> {
+    let classes = worth.ncols();
+    let best_of = |i: usize, prices: &[f64]| {
+        let row = worth.index_axis(Axis(0), i);
+        let worth = row.into_iter().zip(prices).zip(0_u32..);
+        Best::of(worth.map(|((u, price), class)| (u + price, class)))
+    };
+    let mut best: Vec<Best> = (open.par_iter().with_min_len(ROWS))
+        .map(|&i| best_of(i, &prices))
+        .collect();
+    let tolerance = (open.len() as f64 * MISSED / 1000.0).max(0.5);
+    for _ in 0..ROUNDS {
+        let missed = missed(&sizes(&best, classes), bounds);
+        if missed.iter().all(|m| m.abs() <= tolerance) {
+            break;
+        }
+        let mut order: Vec<usize> = (0..classes).collect();
+        order.sort_by(|&a, &b| missed[b].abs().total_cmp(&missed[a].abs()).then(a.cmp(&b)));
+        for class in order {
+            let size = sizes(&best, classes)[class];
+            let wanted = size.clamp(bounds.lower[class], bounds.upper[class]);
+            if (wanted - size).abs() <= 0.5 {
+                continue;
+            }
+            let own = class as u32;
+            // What the price has to be for the item to take this class.
+            let mut asks: Vec<f64> = (best.par_iter().zip(open).with_min_len(ROWS))
+                .map(|(best, &i)| {
+                    let other = if best.first.1 == own {
+                        best.second
+                    } else {
+                        best.first
+                    };
+                    other.0 - worth[[i, class]]
+                })
+                .filter(|ask| ask.is_finite())
+                .collect();
+            let Some(price) = price_for(&mut asks, wanted) else {
+                continue;
+            };
+            prices[class] = price;
+            (best.par_iter_mut().zip(open).with_min_len(ROWS)).for_each(|(best, &i)| {
+                if best.first.1 == own || best.second.1 == own {
+                    *best = best_of(i, &prices);
+                } else {
+                    best.insert((worth[[i, class]] + price, own));
+                }
+            });
+        }
+    }
+    prices
+}
+
+/// The price at which `wanted` of the asks are met: between the last that is and the first that is
+/// not. `None` without asks.
+fn price_for(asks: &mut [f64], wanted: f64) -> Option<f64> {
+    let n = asks.len();
+    if n == 0 {
+        return None;
+    }
+    let met = (wanted.round().max(0.0) as usize).min(n);
+    // Beyond all asks: a little more than the highest, or less than the lowest.
+    let least = |asks: &[f64]| asks.iter().copied().fold(f64::INFINITY, f64::min);
+    if met == 0 {
+        return Some(least(asks) - 1e-9);
+    }
+    let (_, &mut last, above) = asks.select_nth_unstable_by(met - 1, f64::total_cmp);
+    Some(if above.is_empty() {
+        last + 1e-9
+    } else {
+        f64::midpoint(last, least(above))
+    })
+}
+
+fn sizes(best: &[Best], classes: usize) -> Vec<f64> {
+    let mut sizes = vec![0.0; classes];
+    for best in best {
+        if let Some(size) = sizes.get_mut(best.first.1 as usize) {
+            *size += 1.0;
+        }
+    }
+    sizes
+}
+
+/// How many items each class has too few (above 0) or too many (below).
+fn missed(sizes: &[f64], bounds: &Bounds) -> Vec<f64> {
+    (sizes.iter().zip(bounds.lower.iter().zip(&bounds.upper)))
+        .map(|(&size, (&lower, &upper))| size.clamp(lower, upper.max(lower)) - size)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::reference::in_one_and_two_threads;
+    use crate::seed;
+    use rand::RngExt;
+
+    fn exactly(sizes: &[f64]) -> Bounds {
+        Bounds {
+            lower: sizes.to_vec(),
+            upper: sizes.to_vec(),
+        }
+    }
+
+    fn decided(worth: &Array2<f64>, prices: &[f64]) -> Vec<usize> {
+        let best = |i: usize| {
+            let row = worth.row(i);
+            let all = row
+                .iter()
+                .zip(prices)
+                .zip(0..)
+                .map(|((u, p), c)| (u + p, c));
+            Best::of(all).first.1 as usize
+        };
+        (0..worth.nrows()).map(best).collect()
+    }
+
+    /// The highest sum over all ways to give `sizes[c]` rows to each class.
+    fn highest(worth: &Array2<f64>, row: usize, left: &mut Vec<usize>) -> f64 {
+        if row == worth.nrows() {
+            return 0.0;
+        }
+        let mut most = f64::NEG_INFINITY;
+        for class in 0..left.len() {
+            if left[class] > 0 {
+                left[class] -= 1;
+                most = most.max(worth[[row, class]] + highest(worth, row + 1, left));
+                left[class] += 1;
+            }
+        }
+        most
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn no_other_assignment_of_these_sizes_is_worth_more(
+            n in 3_usize..9, classes in 2_usize..4, seed in 0_u64..10_000,
+        ) {
+            let mut rng = seed::stream(seed, "worth");
+            let worth = Array2::from_shape_fn((n, classes), |_| rng.random::<f64>());
+            let mut left = vec![0_usize; classes];
+            for _ in 0..n {
+                left[rng.random_range(0..classes)] += 1;
+            }
+            let bounds = exactly(&left.iter().map(|&s| s as f64).collect::<Vec<_>>());
+            let open: Vec<usize> = (0..n).collect();
+            let prices = prices(worth.view(), &open, &bounds, vec![0.0; classes]);
+            let found = decided(&worth, &prices);
+            let mut sizes = vec![0; classes];
+            for &c in &found {
+                sizes[c] += 1;
+            }
+            prop_assert_eq!(&sizes, &left);
+            let sum: f64 = found.iter().enumerate().map(|(i, &c)| worth[[i, c]]).sum();
+            prop_assert!((sum - highest(&worth, 0, &mut left)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn within_bounds_nothing_is_moved_and_beyond_them_just_enough() {
+        let mut rng = seed::stream(3, "worth");
+        let worth = Array2::from_shape_fn((3000, 3), |(_, c)| {
+            rng.random::<f64>() + if c == 0 { 0.5 } else { 0.0 }
+        });
+        let open: Vec<usize> = (0..3000).collect();
+        let run = |lower: f64, upper: f64| {
+            let bounds = Bounds {
+                lower: vec![lower; 3],
+                upper: vec![upper; 3],
+            };
+            let prices = prices(worth.view(), &open, &bounds, vec![0.0; 3]);
+            let mut sizes = vec![0.0_f64; 3];
+            for c in decided(&worth, &prices) {
+                sizes[c] += 1.0;
+            }
+            (prices, sizes)
+        };
+        assert_eq!(run(0.0, 3000.0).0, [0.0; 3]);
+        let (_, free) = run(0.0, 3000.0);
+        assert!(free[0] > 2000.0);
+        let (_, bounded) = run(600.0, 1500.0);
+        assert!((bounded[0] - 1500.0).abs() <= 3.0 && bounded.iter().all(|&s| s >= 597.0));
+        let (_, equal) = run(1000.0, 1000.0);
+        assert!(equal.iter().all(|s| (s - 1000.0).abs() <= 3.0), "{equal:?}");
+    }
+
+    #[test]
+    fn a_class_that_an_item_may_not_take_is_not_its_class() {
+        let no = f64::NEG_INFINITY;
+        let worth = ndarray::array![[0.9, 0.1], [0.8, no], [0.7, no], [0.6, 0.2]];
+        // Class 1 cannot have three: it gets the two that may take it.
+        let prices = prices(
+            worth.view(),
+            &[0, 1, 2, 3],
+            &exactly(&[1.0, 3.0]),
+            vec![0.0; 2],
+        );
+        assert_eq!(decided(&worth, &prices), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_prices() {
+        let mut rng = seed::stream(4, "worth");
+        let worth = Array2::from_shape_fn((5000, 6), |_| rng.random::<f64>());
+        let open: Vec<usize> = (0..5000).filter(|i| i % 7 > 0).collect();
+        let size = open.len() as f64 / 6.0;
+        let run = || prices(worth.view(), &open, &exactly(&[size; 6]), vec![0.0; 6]);
+        let (one, two) = in_one_and_two_threads(run);
+        assert_eq!(one, two);
+    }
+}
