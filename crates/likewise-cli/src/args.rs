@@ -372,7 +372,7 @@ pub(crate) struct GraphFlags {
     /// (only edges that both list), max, mean, or one-sided=SHARE (edges of one end weigh this share of
     /// it, 0 to 1).
     ///
-    /// Default: sum; mutual for --method dssml.
+    /// Default: one-sided=0.1; mutual for --method dssml. Papers print sum.
     #[arg(long, value_name = "RULE", value_parser = symmetrize)]
     pub(crate) symmetrize: Option<Symmetrize>,
 }
@@ -494,8 +494,7 @@ pub(crate) enum MassName {
 pub(crate) struct Propagate {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The method. Default: lgc, the strongest simple one; mixed if a flag of it is given. See
-    /// `likewise explain mixed` for what did best on most sets.
+    /// The method. Default: mixed, as in fit. `likewise explain NAME` says what each is for.
     #[arg(long, value_parser = methods())]
     method: Option<String>,
     #[command(flatten)]
@@ -525,8 +524,8 @@ pub(crate) struct Propagate {
     /// 2 counts each pair twice as printed, 1 once (mixed).
     #[arg(long, value_name = "F")]
     pub(crate) pair_factor: Option<f64>,
-    /// Class-mass normalisation. Default: uniform with lgc, none with all others; lgc as
-    /// published is --mass none.
+    /// Class-mass normalisation. Default: estimated with mixed, uniform with lgc, none with all
+    /// others; lgc as published is --mass none.
     #[arg(long, value_enum)]
     pub(crate) mass: Option<MassName>,
     /// Sizes of the classes (poisson, poisson-mbo): balanced, labeled (their share of the labels),
@@ -566,17 +565,8 @@ pub(crate) struct Propagate {
 impl Propagate {
     /// The name of the method that was asked for.
     pub(crate) fn method(&self) -> &str {
-        let of_mixed = self.scale.is_some()
-            || self.beta.is_some()
-            || self.lambda.is_some()
-            || self.pair_factor.is_some()
-            || self.negatives.is_some()
-            || self.known_negatives.is_some();
-        match &self.method {
-            Some(method) => method,
-            None if of_mixed => "mixed",
-            None => Method::default().name(),
-        }
+        let default = || Method::default().name();
+        self.method.as_deref().unwrap_or_else(default)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod calibration;
 mod chart;
+mod choices;
 mod classes;
 mod collapse;
 mod fitted;
@@ -184,6 +185,9 @@ fn page(
                             (table::metrics(second))
                         }
                     }))
+                    @if !results.tried.is_empty() {
+                        (section("choice", "How the recipe was chosen", &choices::table(results)))
+                    }
                     (section("fitted", "What was fitted on", &fitted::facts(results, ground.collection)))
                     (section("training", "Training", &training::curves(results)?))
                     (section("pseudo-labels", "Pseudo-labels", &calibration::histogram(&results.calibration)?))
@@ -239,7 +243,7 @@ fn numbers(results: &Results) -> Markup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Verdict, Why};
+    use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Tried, Verdict, Why};
     use likewise::eval::by_class::ClassResult;
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
@@ -492,6 +496,23 @@ mod tests {
         assert_eq!(page.matches("<article").count(), 6);
         assert!(page.contains("<span class=\"sign\" title=\"right\">✓</span>"));
         assert!(page.contains("<span class=\"sign\" title=\"wrong\">✗</span>"));
+    }
+
+    #[test]
+    fn the_choice_is_shown_where_there_was_one() {
+        let (mut study, collection) = case(["a", "b", "c"]);
+        let page = render(&study, &collection);
+        assert!(!page.contains("How the recipe was chosen"));
+        let tried = |recipe: &str, value| Tried {
+            recipe: recipe.into(),
+            r_precision: Some(value),
+            gain: None,
+        };
+        study.results.tried = vec![tried("start", 0.5), tried("mixed-lp", 0.625)];
+        let page = render(&study, &collection);
+        assert!(balanced(&page));
+        assert!(page.contains("How the recipe was chosen") && page.contains("<td>0.625</td>"));
+        assert!(page.contains("mixed-lp <span class=\"star\" title=\"chosen\">"));
     }
 
     #[test]

@@ -265,12 +265,8 @@ impl Nodes {
             let (collection, name) = source::with_view(collection, view, at.env.monitor)?;
             let x = collection.view(Some(&name))?.matrix.view();
             let mut flags = args.flags;
-            let usual = if matches!(method, Method::Dssml(_)) {
-                Symmetrize::Mutual
-            } else {
-                Symmetrize::Sum
-            };
-            flags.symmetrize = flags.symmetrize.or(Some(usual));
+            let usual = matches!(method, Method::Dssml(_)).then_some(Symmetrize::Mutual);
+            flags.symmetrize = flags.symmetrize.or(usual);
             let built = flags.settings(at.common.seed).build(x, at.env.monitor)?;
             let kept = method.has(Ability::NeedsNeighbors);
             return Ok(Self {

@@ -73,6 +73,11 @@ fn parameters_that_a_method_does_not_use() {
     }
     let known = ["--known-negatives", "n.npz", "--lambda", "3"];
     refuses(&known, &["--lambda has no effect with --method mixed"]);
+    let weightless = ["--beta", "0", "--lambda", "3"];
+    refuses(
+        &weightless,
+        &["--lambda has no effect with --method mixed", "beta of 0"],
+    );
     let twice = ["--method", "lgc", "--set", "mu=1", "--set", "mu=2"];
     refuses(&twice, &["--set mu=2", "given twice"]);
     let both = ["--method", "lgc", "--mu", "1", "--set", "mu=2"];

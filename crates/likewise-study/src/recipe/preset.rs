@@ -445,7 +445,7 @@ impl Recipe {
             },
             pseudo_labels: Propagation {
                 on: On::Embedding,
-                graph: KnnGraph::new(),
+                graph: KnnGraph::printed(),
                 spread: Method::Mixed(Mixed::as_read()),
                 confidence: Confidence::Plain,
                 confidence_power: 1.0,

@@ -1,7 +1,7 @@
 //! Where the classes of unlabeled items come from.
 
 use likewise::graph::KnnGraph;
-use likewise::propagate::{self, Method, Mixed};
+use likewise::propagate::{self, Method};
 use serde::{Deserialize, Serialize};
 
 use super::limits::{ROUNDS, at_most};
@@ -92,7 +92,6 @@ impl Propagation {
     pub(super) fn mixed(on: On) -> Self {
         Self {
             on,
-            spread: Method::Mixed(Mixed::default()),
             ..Self::default()
         }
     }

@@ -76,7 +76,7 @@ impl Default for Lpdr {
             gamma: 100.0,
             lambda: 1.0,
             pair_factor: 1.0,
-            search: Mixed::new(),
+            search: Mixed::labeled(),
             mass: Mass::None,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::given::{Listed, check_nodes};
 use super::{
     Ability, Control, Dssml, Given, GoldbergExact, GongExact, Harmonic, Iscen, Lgc, Lpdr, Manifold,
-    Mass, Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
+    Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
 };
 use crate::{Error, Monitor, Result};
 
@@ -150,6 +150,10 @@ impl Method {
                 &["lambda", "scale"],
                 "the negative edges are given, so none are searched for",
             ),
+            Self::Mixed(mixed) if mixed.beta == 0.0 => (
+                &["lambda", "scale", "pair_factor"],
+                "negative edges weigh nothing with a beta of 0",
+            ),
             Self::Lpdr(_) if given_negatives => (
                 &["search"],
                 "the negative edges are given, so none are searched for",
@@ -176,10 +180,9 @@ impl Method {
 }
 
 impl Default for Method {
-    /// [`Lgc`] with [`Mass::Uniform`]: on real data no form of [`Mixed`] was never worse, though
-    /// some do better on most sets, see [`mixed`](super::mixed).
+    /// [`Mixed`], whose doc says against what it won, and where it loses.
     fn default() -> Self {
-        Self::Lgc(Lgc::new().mass(Mass::Uniform))
+        Self::Mixed(Mixed::new())
     }
 }
 
@@ -245,7 +248,13 @@ mod tests {
                 "harmonic",
                 format!("\"mu\":{mu},\"mass\":\"none\",{solver}"),
             ),
-            ("mixed", standard.clone()),
+            (
+                "mixed",
+                standard
+                    .replace("\"beta\":1.0", "\"beta\":0.3")
+                    .replace("labeled", "all")
+                    .replace("none", "estimated"),
+            ),
             (
                 "control",
                 format!("\"beta\":1.0,\"mu\":{mu},\"pair_factor\":2.0,\"mass\":\"none\",{solver}"),

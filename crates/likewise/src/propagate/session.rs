@@ -548,7 +548,7 @@ mod tests {
         let n = 400;
         let graph = reference::random_graph(n, 5 * n, 11);
         let mut labels = reference::random_labels(n, 4, 11).draw(12, 1);
-        let mixed = Mixed::new();
+        let mixed = Mixed::labeled();
         let scratch = |labels: &Labels| mixed.spread_found(&graph, labels, &silent()).unwrap();
         let (first, negatives) = scratch(&labels);
         let mut session = mixed.session(&graph, &labels, &silent()).unwrap();
@@ -601,7 +601,7 @@ mod tests {
     #[test]
     fn bad_input_and_cancelling_leave_everything_as_it_was() {
         let graph = path();
-        let mut session = (Mixed::new().session(&graph, &path_labels(), &silent())).unwrap();
+        let mut session = (Mixed::labeled().session(&graph, &path_labels(), &silent())).unwrap();
         let before = session.clone();
         let mut message = |item, label| {
             let error = session.relabel(item, label, &silent()).unwrap_err();
@@ -627,7 +627,9 @@ mod tests {
         let graph = reference::random_graph(1500, 9000, 2);
         let labels = reference::random_labels(1500, 7, 2);
         let (one, two) = in_one_and_two_threads(|| {
-            let mut session = Mixed::new().session(&graph, &labels, &silent()).unwrap();
+            let mut session = Mixed::labeled()
+                .session(&graph, &labels, &silent())
+                .unwrap();
             session.relabel(3, Label::Known(1), &silent()).unwrap();
             session.refresh(&silent()).unwrap();
             session.relabel(3, Label::Known(2), &silent()).unwrap();

@@ -65,7 +65,7 @@ impl Prepared {
         let (k, gamma) = (experiment.k_of(data), experiment.gamma);
         let start = Instant::now();
         let (neighbors, _) = Exact::new().search(x.view(), k, monitor)?;
-        let graph = KnnGraph::new()
+        let graph = KnnGraph::printed()
             .k(k)
             .gamma(gamma)
             .from_neighbors(&neighbors)?;
