@@ -647,7 +647,7 @@ mod tests {
             let recipe = Recipe::from_toml(text).unwrap();
             let graph = &recipe.pseudo_labels.propagation().unwrap().graph;
             let json = serde_json::to_value(graph).unwrap();
-            json["symmetrize"].as_str().unwrap().to_owned()
+            json["symmetrize"].to_string()
         };
         for text in [
             "base = 'dssml'",
@@ -655,15 +655,15 @@ mod tests {
             "base = 'contextual'\n\
              pseudo_labels = { kind = 'propagation', spread = { method = 'dssml' }, graph = { k = 7 } }",
         ] {
-            assert_eq!(symmetrize(text), "mutual", "{text}");
+            assert_eq!(symmetrize(text), "\"mutual\"", "{text}");
         }
         assert_eq!(
             symmetrize("pseudo_labels = { spread = { method = 'lgc' } }"),
-            "sum"
+            r#"{"one_sided":0.1}"#
         );
         let own =
             "pseudo_labels = { spread = { method = 'dssml' }, graph = { symmetrize = 'sum' } }";
-        assert_eq!(symmetrize(own), "sum");
+        assert_eq!(symmetrize(own), "\"sum\"");
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Scene {
             similarities,
         };
         // A similarity of 0 is no edge, so the groups stay apart.
-        let graph = KnnGraph::new().from_neighbors(&neighbors).unwrap();
+        let graph = KnnGraph::printed().from_neighbors(&neighbors).unwrap();
         Self {
             neighbors,
             graph,

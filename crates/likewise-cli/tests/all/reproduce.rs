@@ -25,9 +25,9 @@ data = [
 ]
 method = [
   { name = "LP", method = "lgc" },
-  { name = "MoM", method = "mixed", negatives = "one-sided" },
+  { name = "MoM", method = "mixed", negatives = "one-sided", fit = "labeled", beta = 1.0, mass = "none" },
   { name = "DSSML", method = "dssml", graph = "mutual" },
-  { name = "Ours", method = "mixed" },
+  { name = "Ours", method = "mixed", fit = "labeled", beta = 1.0, mass = "none" },
 ]
 sweep = [
   { parameter = "beta", values = [0.5, 1], methods = ["Ours"] },

@@ -273,9 +273,7 @@ impl<'a> Trial<'a> {
     ) -> Result<Vec<Value>> {
         recipe.validate()?;
         let ground = &mut self.ground;
-        ground.recipe = recipe;
-        ground.spreading = recipe.spreading(ground.train.len());
-        ground.analyse()?;
+        ground.read_as(recipe)?;
         let seen = known.masked(|i| kept.binary_search(&i).is_err());
         let seen = seen.select(&ground.train);
         let enough = ENOUGH * seen.n_known() / known.n_known();

@@ -47,8 +47,7 @@ impl<'p> Bench<'p> {
 
     fn choose(&mut self, recipe: &'p Recipe) -> Result<()> {
         self.0.images = self.0.plan.images(recipe)?;
-        self.0.recipe = recipe;
-        self.0.analyse()
+        self.0.read_as(recipe)
     }
 
     /// Items to fit on, to validate, to ask and to search.

@@ -64,6 +64,15 @@ pub(super) struct Ground<'a> {
     pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
 }
 
+impl<'a> Ground<'a> {
+    /// Takes another recipe, and with it how its labels spread and what features it reads.
+    pub(super) fn read_as(&mut self, recipe: &'a Recipe) -> Result<()> {
+        self.recipe = recipe;
+        self.spreading = recipe.spreading(self.train.len());
+        self.analyse()
+    }
+}
+
 impl<'p> Plan<'p> {
     /// The labels and the part of every item, all checked.
     pub(super) fn divide(&self) -> Result<(&Labels, Vec<Part>)> {

@@ -72,12 +72,12 @@ fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
     let (mut inside, mut better, mut runs) = (0, 0, 0);
     for seed in 0..4 {
         let (x, all) = clouds(600, 6, 1.3, seed);
-        let shown = all.draw(6, seed);
+        let shown = all.draw(9, seed);
         let collection = collection(x.clone(), Some(shown));
         let study = run(&collection, &quick(), &folds()).unwrap();
         let results = &study.results;
-        assert_eq!(results.per_draw[0].labels, 36, "no label is taken away");
-        assert_eq!(study.beliefs.labeled.iter().filter(|l| **l).count(), 36);
+        assert_eq!(results.per_draw[0].labels, 54, "no label is taken away");
+        assert_eq!(study.beliefs.labeled.iter().filter(|l| **l).count(), 54);
         assert_eq!(study.embeddings.nrows(), 600);
         let answer = results.answers.labels.as_ref().unwrap();
         assert_eq!(answer.metric, "r_precision");
@@ -87,7 +87,7 @@ fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
             results.summary.recall.is_empty(),
             "R@k cannot be measured so"
         );
-        assert!(results.summary.n_queries >= 36 && results.summary.n_gallery == 600);
+        assert!(results.summary.n_queries >= 54 && results.summary.n_gallery == 600);
         let gain = truth(study.embeddings.view(), &all) - truth(x.view(), &all);
         let raw = &results.differences[&Row::Raw]["r_precision"];
         inside += usize::from(raw.low <= gain && gain <= raw.high);
