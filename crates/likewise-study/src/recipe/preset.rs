@@ -159,8 +159,7 @@ impl Recipe {
     ///
     /// **Use it** where the classes to be searched are the labeled ones and few items have a
     /// label. **Not** where search is for classes without any label: there
-    /// `mixed-rca` gains more; nor where classes are very unequal, which
-    /// its propagation does not expect (`propagation` says how to choose another).
+    /// `mixed-rca` gains more.
     ///
     /// **Source.** The propagation, the loss and the confidence of Zhuang & Moulin (CVPR 2023),
     /// with the settings that won on real data; the head is ours. `mixed-lp-paper` has
