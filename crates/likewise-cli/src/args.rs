@@ -119,6 +119,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise features photos/ --encoder efficientnet_lite0.pth -o features.npy\n  likewise features table.xlsx -o features.parquet"
     )]
     Features(Features),
+    /// Describes images by descriptors and networks: a view of features each.
+    #[command(
+        after_help = "Examples:\n  likewise describe photos/ --with hist,glcm,lbp,gist,phog -o features.npz\n  likewise describe photos/ --with sift,net:efficientnet_lite0.pth -o features.npz\n  likewise fit features.npz --view gist -o run/"
+    )]
+    Describe(Describe),
     /// Builds a search index of a run or of embeddings.
     #[command(
         after_help = "Examples:\n  likewise index run/ --kind hnsw\n  likewise index embeddings.npy -o index/"
@@ -166,6 +171,7 @@ impl Verb {
             Self::Add(args) => Some(args.data.path()),
             Self::Embed(args) => Some(args.data.path()),
             Self::Features(args) => Some(args.data.path()),
+            Self::Describe(args) => Some(args.data.path()),
             Self::Index(args) => Some(&args.source),
             Self::Eval(args) => Some(&args.source),
             Self::Search(args) => Some(&args.run),
@@ -629,7 +635,7 @@ pub(crate) struct Fit {
     pub(crate) data: Data,
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
-    /// Default: auto; with --pairs rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
+    /// Default: auto; with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
@@ -745,6 +751,23 @@ pub(crate) struct Features {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// `likewise describe`
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Descriptors, with commas between: hist, glcm, lbp, gist, phog; sift, dsift, surf, gb as
+    /// visual words; net:FILE for a network. `likewise explain hist` tells of one.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) with: String,
+    /// Visual words of each descriptor of points.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) words: usize,
+    /// Where the features go: .npz, with ids, labels and split.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
 }
 
 /// Kinds of index.

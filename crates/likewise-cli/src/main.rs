@@ -90,6 +90,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Add(args) => verb::add::run(args, &at),
         Verb::Embed(args) => verb::embed::run(args, &at),
         Verb::Features(args) => verb::features::run(args, &at),
+        Verb::Describe(args) => verb::describe::run(args, &at),
         Verb::Index(args) => verb::index::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),
         Verb::Eval(args) => verb::eval::run(args, &at),

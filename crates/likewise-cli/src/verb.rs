@@ -3,6 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod describe;
 pub(crate) mod doctor;
 pub(crate) mod duplicates;
 pub(crate) mod embed;

@@ -1,6 +1,6 @@
-//! What an encoder made of images, kept for the next time.
+//! What an encoder or a descriptor made of images, kept for the next time.
 //!
-//! One file for each encoder and preprocessing, in this order, integers little-endian:
+//! One file for each encoder and preprocessing, or descriptor, in this order, integers little-endian:
 //! 16 bytes of magic, SHA-256 of the key (32), columns (4), rows (8); then for each row
 //! the SHA-256 of the image file (32) and its features as `f32`, sorted by the former; and at
 //! last the SHA-256 of all before. A file that is not exactly this is not used. It is
@@ -26,7 +26,7 @@ const FEATURES: u32 = 2;
 /// SHA-256 of an image file.
 pub(crate) type Content = [u8; 32];
 
-/// The rows of one encoder.
+/// The rows of one encoder or descriptor.
 #[derive(Debug)]
 pub(crate) struct Cache {
     path: PathBuf,
@@ -37,18 +37,24 @@ pub(crate) struct Cache {
 impl Cache {
     /// The cache of an encoder in this folder, which is made if need be.
     pub(crate) fn new(folder: &Path, encoder: &Encoder) -> Result<Self> {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| crate::Error::from(e).within(folder.display()))?;
         let preprocess = serde_json::to_string(&encoder.preprocess)
             .map_err(|e| value(format!("preprocess: {e}")))?;
-        let key = format!("{FEATURES}\n{}\n{preprocess}", encoder.digest);
+        let what = format!("{}\n{preprocess}", encoder.digest);
+        Self::of(folder, &what, encoder.dimensions)
+    }
+
+    /// The cache of rows of so many columns, made by what this text tells apart.
+    pub(crate) fn of(folder: &Path, what: &str, columns: usize) -> Result<Self> {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| crate::Error::from(e).within(folder.display()))?;
+        let key = format!("{FEATURES}\n{what}");
         let key: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let start = key.iter().take(8);
         let name = start.fold(0_u64, |name, &byte| (name << 8) | u64::from(byte));
         Ok(Self {
             path: folder.join(format!("features-{name:016x}.bin")),
             key,
-            columns: encoder.dimensions,
+            columns,
         })
     }
 

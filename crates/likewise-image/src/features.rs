@@ -166,7 +166,10 @@ fn make(
 }
 
 /// The digests of the images that can be read; what is wrong with the others, decoding says.
-fn contents_of(folder: &ImageFolder, monitor: &Monitor) -> Result<BTreeMap<usize, Content>> {
+pub(crate) fn contents_of(
+    folder: &ImageFolder,
+    monitor: &Monitor,
+) -> Result<BTreeMap<usize, Content>> {
     let contents: Result<Vec<Option<Content>>> = (0..folder.len())
         .into_par_iter()
         .map(|item| {

@@ -3,13 +3,16 @@
 //! [`ImageFolder`] lists a folder (sub-folder = class), [`decode`](mod@decode) reads its files, a
 //! [`Preprocess`] makes them the numbers that an encoder takes, a [`Loader`] does so for
 //! many on all cores, and [`collection`] gives what an [`Encoder`] makes of them, one row an
-//! image, remembered in a cache. Without an encoder, [`Encoder::pixels`] is a baseline.
+//! image, remembered in a cache. Without an encoder, [`Encoder::pixels`] is a baseline, and
+//! [`describe`](fn@describe) has the [descriptors](descriptor) of before networks.
 //!
 //! Files are read whole and decoded one a thread: no video, no tiles of huge scans. Decoded
 //! images share a limit of memory, see [`limit_memory`]; pipes and devices are not read.
 
 mod cache;
 pub mod decode;
+mod describe;
+pub mod descriptor;
 mod encoder;
 mod features;
 mod folder;
@@ -18,7 +21,9 @@ mod load;
 mod pixels;
 mod preprocess;
 pub mod transform;
+pub mod words;
 
+pub use describe::{Described, Describer, describe, describers};
 pub use encoder::{Encode, Encoder};
 pub use features::{Features, collection, features};
 pub use folder::ImageFolder;
@@ -28,3 +33,4 @@ pub use likewise_io::{Error, ErrorKind, Result};
 pub use load::{Batch, Batches, Loader, Skipped};
 pub use pixels::Pixels;
 pub use preprocess::{Channels, Preprocess, Resize};
+pub use words::{Vocabulary, Words};

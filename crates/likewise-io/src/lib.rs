@@ -14,6 +14,7 @@
 pub mod arrays;
 pub mod atomic;
 pub mod beliefs;
+pub mod collection;
 pub mod embeddings;
 pub mod graph;
 pub mod items;

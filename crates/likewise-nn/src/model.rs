@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::Device;
-use likewise::Monitor;
 use likewise::arrays::Arrays;
 use likewise::images::Images;
 use likewise::matrix::{Reading, select_rows};
 use likewise::model::{self, Model as Closed};
+use likewise::{Monitor, Similarity};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +76,17 @@ impl Model {
         }
     }
 
-    /// Embeds rows (`n x input_dim`) into unit rows (`n x output_dim`), in blocks; a network
-    /// does so on `device`, all others on the CPU.
+    /// How its rows compare.
+    pub fn similarity(&self) -> Similarity {
+        match self {
+            Self::Closed(closed) => closed.similarity(),
+            Self::Head(_) | Self::Network(_) => Similarity::Cosine,
+        }
+    }
+
+    /// Embeds rows (`n x input_dim`) into rows (`n x output_dim`) that compare by its
+    /// [`similarity`](Self::similarity), in blocks; a network does so on `device`, all others on
+    /// the CPU.
     ///
     /// Fails on a wrong number of columns.
     pub fn embed(&self, x: ArrayView2<f32>, device: &Device) -> Result<Array2<f32>> {

@@ -3,7 +3,8 @@
 //! They are embedded by the model of the run and join its items, embeddings, beliefs and index; all
 //! of it at one stroke, or nothing. A new item is believed to be what its 10 nearest
 //! items of the run are: each votes for its pseudo-label (its label where it has none) with the
-//! cube of its similarity times its confidence, and the share of the winner is the confidence. Where
+//! cube of its cosine (of a learned metric, with one vote) times its confidence, and the share of the
+//! winner is the confidence. Where
 //! none of them is believed to be anything, the new item is not either. The model, the numbers and
 //! the report stay those of the fit, which did not see the new items.
 //!
@@ -14,6 +15,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use likewise::distance::Metric;
 use likewise::index::Hit;
 use likewise_io::beliefs;
 use likewise_io::items::{self, ItemRow};
@@ -60,9 +62,12 @@ pub fn add(path: &Path, source: &Source, prefix: &str, at: &Environment) -> Resu
     }
     check(&items, &added).map_err(|e| e.within(source.path().display()))?;
     let k = NEIGHBORS.min(items.len());
+    let metric = run.similarity()?.metric();
     let hits = run.search(new.rows.view(), k, items.len(), false, at.monitor)?;
-    let mut votes: Vec<HashMap<String, f64>> =
-        hits.iter().map(|hits| votes(hits, &items)).collect();
+    let mut votes: Vec<HashMap<String, f64>> = hits
+        .iter()
+        .map(|hits| votes(hits, &items, metric))
+        .collect();
     for (item, votes) in added.iter_mut().zip(&mut votes) {
         // What is known needs no neighbours.
         if let Some(label) = &item.label {
@@ -140,11 +145,15 @@ fn check(items: &[ItemRow], added: &[ItemRow]) -> Result<()> {
 }
 
 /// Shares of the classes among neighbours; what unsure ones leave goes to none.
-fn votes(hits: &[Hit], items: &[ItemRow]) -> HashMap<String, f64> {
+fn votes(hits: &[Hit], items: &[ItemRow], metric: Metric) -> HashMap<String, f64> {
     let mut votes = HashMap::new();
     let mut sum = 0.0;
     for hit in hits {
-        let weight = f64::from(hit.similarity.max(0.0)).powi(3);
+        let weight = match metric {
+            Metric::Cosine => f64::from(hit.similarity.max(0.0)).powi(3),
+            // Distances and products have a scale of their own: one vote each.
+            Metric::Euclidean | Metric::InnerProduct => 1.0,
+        };
         sum += weight;
         let item = &items[hit.item];
         let label = item.label.as_ref();
@@ -218,12 +227,12 @@ mod tests {
         ];
         let hits = [(0, 1.0), (1, 0.5), (2, 1.0), (3, 1.0)]
             .map(|(item, similarity)| Hit { item, similarity });
-        let votes = votes(&hits, &items);
+        let votes = votes(&hits, &items, Metric::Cosine);
         assert!(
             (votes["a"] - 0.5 / 3.125).abs() < 1e-9 && (votes["b"] - 0.125 / 3.125).abs() < 1e-9
         );
-        assert!(super::votes(&hits[2..], &items).is_empty());
-        assert!(super::votes(&[], &items).is_empty());
+        assert!(super::votes(&hits[2..], &items, Metric::Cosine).is_empty());
+        assert!(super::votes(&[], &items, Metric::Cosine).is_empty());
     }
 
     #[test]

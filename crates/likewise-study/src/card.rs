@@ -1,7 +1,8 @@
 //! `README.md` of a run folder: the model card.
 
+use likewise::Similarity;
 use likewise::matrix::Reading;
-use likewise::model::Model as Closed;
+use likewise::model::{Form, Model as Closed};
 use likewise_nn::Model;
 
 use crate::recipe::{Learner, ModelConfig, Recipe};
@@ -49,6 +50,24 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
                  none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) \
                  sqrt(p), sqrt(1 - share) normalise(c)]` with share {}.",
                 of.share
+            );
+        }
+        (Model::Closed(Closed::Metric(metric)), _) => {
+            let read = reading(metric.reading);
+            let map = match metric.form {
+                Form::Mahalanobis(_) => {
+                    "`d^2(a, b) = (a - b) mahalanobis (a - b)`; the embedding is `(x - mean) L^T` with \
+                     `mahalanobis = L^T L`"
+                }
+                Form::Transform(_) => "the embedding is `(x - mean) transform^T`",
+            };
+            return format!("\n`model.safetensors`: {read}{map} (mean 0 where there is none).");
+        }
+        (Model::Closed(Closed::Bilinear(of)), _) => {
+            let read = reading(of.reading);
+            return format!(
+                "\n`model.safetensors`: {read}similarity `(q - mean) bilinear (x - mean)` of a query q \
+                 and an item x (mean 0 where there is none); the embedding is `x - mean`."
             );
         }
         (_, Learner::Gradient(gradient)) => gradient,
@@ -114,8 +133,14 @@ pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
         card.extend(["- ", line.as_str(), "\n"]);
     }
     card.push_str(&formula(of.recipe, model));
+    let similarity = match model.similarity() {
+        Similarity::Cosine => "the cosine",
+        Similarity::Euclidean => "minus the squared Euclidean distance of embeddings",
+        Similarity::Bilinear(_) => "this bilinear form, which is no distance",
+    };
+    card.extend(["\n\nSimilarity is ", similarity, ". "]);
     card.push_str(
-        "\n\nSimilarity is the cosine. Do not use the model on features of another kind than those \
+        "Do not use the model on features of another kind than those \
          it was fitted on.\n",
     );
     card

@@ -144,7 +144,7 @@ impl Job {
         let card = write_index(
             &work.file("index"),
             (study.embeddings.view(), Some(&work.file("embeddings.npy"))),
-            suitable(collection.len()),
+            suitable(collection.len(), study.model.similarity().metric()),
             INDEX_RECALL_AT.min(collection.len()),
             self.protocol.seed,
             at.monitor,

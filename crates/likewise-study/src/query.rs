@@ -285,7 +285,13 @@ impl Embedded {
             let Some(same) = (place < fitted.nrows()).then(|| fitted.row(place)) else {
                 continue;
             };
-            if same.iter().zip(row).all(|(a, b)| (a - b).abs() < SAME) {
+            // Rows that compare by a distance may be of any length.
+            let length = row.iter().fold(1.0_f32, |most, v| most.max(v.abs()));
+            if same
+                .iter()
+                .zip(row)
+                .all(|(a, b)| (a - b).abs() < SAME * length)
+            {
                 let known = &own[place];
                 item.label = item.label.take().or_else(|| known.label.clone());
                 item.pseudo_label.clone_from(&known.pseudo_label);
@@ -296,7 +302,8 @@ impl Embedded {
     }
 }
 
-/// Largest difference of two embeddings of the same item, made in blocks of other sizes.
+/// Largest difference of two embeddings of the same item, made in blocks of other sizes, beside their
+/// largest value where that is above 1.
 const SAME: f32 = 1e-3;
 
 /// Some data, embedded by the model of a run.

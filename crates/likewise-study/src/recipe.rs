@@ -137,6 +137,24 @@ impl Recipe {
     /// Settings that change nothing beside the others, and why.
     pub(crate) fn idle_settings(&self) -> Vec<(&'static str, &'static str)> {
         let mut idle = self.idle_of_learner();
+        if self.rounds.epochs == 0 && self.learner.network().is_none() {
+            let why = "with rounds.epochs = 0 nothing is learned";
+            let of_learner: &[_] = match &self.learner {
+                Learner::Closed(_) => &["learner"],
+                Learner::Gradient(_) => &[
+                    "learner.loss",
+                    "learner.sampler",
+                    "learner.miner",
+                    "learner.train",
+                ],
+            };
+            let of_rounds = ["rounds.keep", "rounds.folds"];
+            idle.extend(of_learner.iter().chain(&of_rounds).map(|path| (*path, why)));
+        }
+        if self.rounds.keep == Keep::Last {
+            let why = "with rounds.keep = \"last\" no epoch is chosen";
+            idle.push(("rounds.folds", why));
+        }
         if let Some(Method::Manifold(_)) = self.pseudo_labels.propagation().map(|p| &p.spread) {
             let why = "the one-sided neighbours are the negative edges, so none are searched for";
             idle.push(("pseudo_labels.spread.lambda", why));
@@ -312,6 +330,12 @@ mod tests {
     #[test]
     fn what_a_learner_does_not_read_is_refused() {
         for (text, field) in [
+            ("rounds = { epochs = 0, keep = 'best' }", "rounds.keep"),
+            ("rounds = { keep = 'last', folds = 5 }", "rounds.folds"),
+            (
+                "rounds.epochs = 0\nlearner.train.batch = 9",
+                "learner.train",
+            ),
             (
                 "base = \"label-probabilities\"\nstart = { shrinkage = 0.1 }",
                 "start.shrinkage",
@@ -347,10 +371,47 @@ mod tests {
         for text in [
             "base = \"probabilities\"\nstart = { shrinkage = 0.1, rank = 5 }",
             "base = \"lda\"\nstart = { rank = 5, center = 0.8 }",
-            "base = \"rca\"\nstart = { shrinkage = 0.1 }",
+            "base = \"label-rca\"\nstart = { shrinkage = 0.1 }",
         ] {
             Recipe::from_toml(text).unwrap().validate().unwrap();
         }
+    }
+
+    #[test]
+    fn pseudo_labels_of_one_word_are_a_propagation() {
+        let short = Recipe::from_toml("base = 'itml'\npseudo_labels = 'lgc'").unwrap();
+        let long =
+            "base = 'itml'\npseudo_labels = { kind = 'propagation', spread = { method = 'lgc' } }";
+        assert_eq!(short, Recipe::from_toml(long).unwrap());
+        let propagation = short.pseudo_labels.propagation().unwrap();
+        assert_eq!(propagation.spread.name(), "lgc");
+        let said = Recipe::from_toml("pseudo_labels = 'nosuch'").unwrap_err();
+        assert!(said.to_string().contains("kind = \"nosuch\""), "{said}");
+    }
+
+    #[test]
+    fn a_start_is_a_word_or_a_table() {
+        let start = |text: &str| Recipe::from_toml(text).map(|recipe| recipe.start);
+        let given = start("base = 'rca'").unwrap();
+        assert!(given.as_given);
+        assert_eq!(start("start = 'as-given'").unwrap(), given);
+        let base = "base = 'rca'\n";
+        for (text, expected) in [
+            ("start = 'whitened'", StartConfig::default()),
+            ("start = 'centred'", StartConfig::centred()),
+            (
+                "start = { rank = 9 }",
+                StartConfig {
+                    rank: 9,
+                    ..StartConfig::default()
+                },
+            ),
+        ] {
+            assert_eq!(start(&format!("{base}{text}")).unwrap(), expected);
+        }
+        let said = start("start = 'nosuch'").unwrap_err().to_string();
+        assert!(said.contains("as-given, centred, whitened"), "{said}");
+        assert!(start("start = 3").is_err() && start("start = { nosuch = 1 }").is_err());
     }
 
     #[test]
@@ -389,7 +450,7 @@ mod tests {
         assert!(said("learner.loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
         assert!(said(few).contains("learner.sampler.per_class = 1"));
-        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, lda, logistic, rca"));
+        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, apit, apllr, dca"));
     }
 
     #[test]
@@ -679,9 +740,12 @@ mod tests {
         let mut recipe = Recipe::default();
         recipe.set_neighbors(7).unwrap();
         assert_eq!(recipe.spreading(10).graph.n_neighbors(), 7);
-        let mut recipe = Recipe::rca();
+        let mut recipe = Recipe::label_rca();
         let said = recipe.set_neighbors(7).unwrap_err().to_string();
-        assert!(said.contains("the recipe rca has no neighbours"), "{said}");
+        assert!(
+            said.contains("the recipe label-rca has no neighbours"),
+            "{said}"
+        );
         // What a run believes is told all the same, over a graph that suits so few items.
         assert_eq!(recipe.spreading(60).graph.n_neighbors(), 6);
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use likewise::error::Hint;
 use likewise::index::{Hit, Kind as IndexKind};
-use likewise::{Collection, Label, Monitor};
+use likewise::{Collection, Label, Monitor, Similarity};
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -34,6 +34,7 @@ use self::record::{CONFIG, EMBEDDINGS, RECORD};
 pub use self::record::{Config, Encoded, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
+use crate::recipe::Learner;
 use crate::study::Results;
 use crate::{Result, failed};
 
@@ -224,8 +225,18 @@ impl RunFolder {
         self.gallery()?.search(queries, k, items, exact, monitor)
     }
 
+    /// How the embeddings of the run compare.
+    pub fn similarity(&self) -> Result<Similarity> {
+        // What gradients made compares by its cosine, and may be large to read.
+        match self.config()?.recipe.learner {
+            Learner::Gradient(_) => Ok(Similarity::Cosine),
+            Learner::Closed(_) => Ok(self.model()?.similarity()),
+        }
+    }
+
     fn gallery(&self) -> Result<Gallery> {
         Ok(Gallery {
+            similarity: self.similarity()?,
             root: self.root.clone(),
             embeddings: self.part(EMBEDDINGS)?,
             index: self.file("index"),

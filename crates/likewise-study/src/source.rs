@@ -1,6 +1,7 @@
 //! Where items come from: what a path is, asked once, and everything that is read from it.
 
 mod archive;
+mod described;
 mod images;
 mod photos;
 mod telltale;
@@ -16,6 +17,7 @@ use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
 
 pub(crate) use self::archive::folder;
+pub use self::described::Maker;
 use self::images::Square;
 pub use self::images::Trained;
 pub use self::photos::Photos;
@@ -220,6 +222,7 @@ impl Source {
     pub fn load_with_layout(&self, at: &Environment) -> Result<(Collection, Option<Layout>)> {
         if self.images {
             let folder = self.open_folder(self.read.labels.as_deref())?;
+            self.remark(&folder, at);
             let (collection, _) = self.features(&folder, self.square(), at)?;
             return Ok((collection, None));
         }
@@ -261,6 +264,7 @@ impl Source {
             side: config.side,
             squeeze: config.squeeze,
         };
+        self.remark(&folder, at);
         let (collection, places) = self.features(&folder, square, at)?;
         let trained = Trained::new(&folder, &places, config, at.max_memory)?;
         Ok((collection, trained))
@@ -348,12 +352,8 @@ impl Source {
     }
 
     /// The images as features, and their places in the folder.
-    fn features(
-        &self,
-        folder: &ImageFolder,
-        square: Square,
-        at: &Environment,
-    ) -> Result<(Collection, Vec<usize>)> {
+    /// Says what the folder holds beside images, and what was made of it.
+    fn remark(&self, folder: &ImageFolder, at: &Environment) {
         if folder.hidden() > 0 {
             at.monitor.note(format!(
                 "{}: {} hidden files are left out",
@@ -367,6 +367,14 @@ impl Source {
         for remark in folder.remarks() {
             at.monitor.warn(remark);
         }
+    }
+
+    fn features(
+        &self,
+        folder: &ImageFolder,
+        square: Square,
+        at: &Environment,
+    ) -> Result<(Collection, Vec<usize>)> {
         let path = self.read.encoder.as_deref();
         let (encoder, _) = images::chosen(path, square, at.device)?;
         // Pixels are as quickly made as found again.

@@ -5,6 +5,7 @@
 //! label, and says nothing about it.
 
 use likewise::advise::suspects::Suspects;
+use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
 use likewise_io::items::ItemRow;
@@ -79,7 +80,8 @@ pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<
     let place = run.file("items.parquet").display().to_string();
     let settings = Settings {
         graph: KnnGraph::new().k(NEIGHBORS.min(items.len().saturating_sub(1)).max(1)),
-        center: false,
+        // Cosines of rows that compare by their distance say more around their mean.
+        center: run.similarity()?.metric() != Metric::Cosine,
         approximate: (items.len() > EXACT).then_some(RECALL),
         precision: Precision::Auto,
         seed,

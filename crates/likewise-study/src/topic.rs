@@ -6,6 +6,7 @@ mod words;
 use likewise::error::Hint;
 use likewise::learn::Closed;
 use likewise::propagate::Method;
+use likewise_image::descriptor::Descriptor;
 use likewise_nn::loss::Loss;
 
 use crate::recipe::Recipe;
@@ -80,6 +81,7 @@ topics! {
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
+    "words", "bag of visual words", "likewise-image/src/words.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
     "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
 }
@@ -109,6 +111,12 @@ fn topics() -> Vec<Topic> {
         Closed::NAMES,
         Closed::ABOUT,
         Closed::SOURCES,
+    ));
+    topics.extend(listed(
+        "descriptor of images: ",
+        Descriptor::NAMES,
+        Descriptor::ABOUT,
+        Descriptor::SOURCES,
     ));
     topics
 }
@@ -224,7 +232,11 @@ const RECIPES: [(&str, &str, &str); 14] = [
         "the recipe for classes without labels",
         "mixed_rca",
     ),
-    ("rca", "the recipe of labels alone, in closed form", "rca"),
+    (
+        "label-rca",
+        "the recipe of labels alone, in closed form",
+        "label_rca",
+    ),
     ("dssml", "the recipe with mutual neighbours", "dssml"),
     (
         "affinity-triplet",
@@ -265,6 +277,8 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
         let made = RECIPES.iter().find(|made| made.0 == recipe.name);
         let plain = if recipe.learner.gradient().is_some() {
             "supervised"
+        } else if recipe.start.as_given {
+            "published"
         } else {
             "closed"
         };

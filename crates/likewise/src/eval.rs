@@ -3,6 +3,7 @@
 //! | question | module |
 //! |---|---|
 //! | how good is the search? | [`ranking`] |
+//! | how good is a search across modalities, or by codes? | [`map50`] |
 //! | which classes are found, and which are taken for others? | [`by_class`] |
 //! | how good is it, where only a handful of items is labeled? | [`few_labels`] |
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
@@ -21,6 +22,7 @@ pub mod collapse;
 pub mod few_labels;
 pub mod kmeans;
 pub mod leak;
+pub mod map50;
 pub mod nmi;
 pub mod proportion;
 mod rank_counter;

@@ -11,9 +11,10 @@
 
 mod closed;
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2};
 
 pub use closed::Closed;
 
@@ -21,8 +22,12 @@ use crate::arrays::Arrays;
 use crate::images::Images;
 use crate::linear::Affine;
 use crate::matrix::{Reading, l2_normalize, select_rows};
-use crate::model::Model;
+use crate::model::{Bilinear, Form, LearnedMetric, Model};
+use crate::tuple::draw::Classes;
 use crate::{Error, Graph, Monitor, Pairs, Result, Triplets};
+
+/// About as many pairs are drawn from classes.
+const PAIRS: usize = 20_000;
 
 /// What a round learns: a class and a weight for every fitted item, and triplets where there
 /// are explicit ones.
@@ -52,9 +57,27 @@ pub struct Start {
     pub whitening: Affine,
     /// The same directions, centred only: for a learner that weighs them itself.
     pub rotation: Affine,
+    /// Whether these are the features as they are, so that both maps change nothing: the start is
+    /// then their Euclidean distance.
+    pub as_given: bool,
 }
 
 impl Start {
+    /// The features of `columns` columns as they are.
+    pub fn as_given(columns: usize) -> Self {
+        let unchanged = || Affine {
+            mean: Array1::zeros(columns),
+            matrix: Array2::eye(columns),
+        };
+        Self {
+            reading: Reading::default(),
+            standardized: Some(false),
+            whitening: unchanged(),
+            rotation: unchanged(),
+            as_given: true,
+        }
+    }
+
     /// Unit rows of whitened features (`n x d`).
     pub fn rows(&self, features: Array2<f32>) -> Result<Array2<f32>> {
         let read = self.reading.rows(features);
@@ -67,9 +90,60 @@ impl Start {
         self.rotation.transform(read.view())
     }
 
+    /// Features (`n x d`) as a metric is learned on them: as they are, or whitened.
+    pub fn coordinates(&self, features: Array2<f32>) -> Result<Array2<f32>> {
+        if self.as_given {
+            return Ok(features);
+        }
+        let read = self.reading.rows(features);
+        self.whitening.transform(read.view())
+    }
+
     /// The start itself, as a model.
-    pub fn model(&self) -> Model {
-        Model::linear(self.reading, self.whitening.clone())
+    pub fn model(&self) -> Result<Model> {
+        if self.as_given {
+            return self.transform(Array2::eye(self.whitening.mean.len()));
+        }
+        Ok(Model::linear(self.reading, self.whitening.clone()))
+    }
+
+    /// The model of a metric `M` (`r x r`) that was learned on its
+    /// [`coordinates`](Self::coordinates), as one of the features (`d x d`).
+    pub fn metric(&self, m: Array2<f64>) -> Result<Model> {
+        let m = if self.as_given {
+            m
+        } else {
+            let of = &self.whitening.matrix;
+            of.dot(&m).dot(&of.t())
+        };
+        self.learned(Form::Mahalanobis(m))
+    }
+
+    /// As [`metric`](Self::metric), of a map `L` (`k x r`).
+    pub fn transform(&self, l: Array2<f64>) -> Result<Model> {
+        let l = if self.as_given {
+            l
+        } else {
+            l.dot(&self.whitening.matrix.t())
+        };
+        self.learned(Form::Transform(l))
+    }
+
+    /// As [`metric`](Self::metric), of a bilinear form `W` (`r x r`).
+    pub fn bilinear(&self, w: Array2<f64>) -> Result<Model> {
+        let w = if self.as_given {
+            w
+        } else {
+            let of = &self.whitening.matrix;
+            of.dot(&w).dot(&of.t())
+        };
+        let mean = self.whitening.mean.clone();
+        Ok(Model::Bilinear(Bilinear::new(self.reading, mean, w)?))
+    }
+
+    fn learned(&self, form: Form) -> Result<Model> {
+        let mean = self.whitening.mean.clone();
+        Ok(Model::Metric(LearnedMetric::new(self.reading, mean, form)?))
     }
 }
 
@@ -115,6 +189,56 @@ impl Evidence<'_> {
         Ok(self.rotated.get_or_init(|| rows).view())
     }
 
+    /// The fitted items as a metric is learned on them: [`Start::coordinates`].
+    pub fn coordinates(&self) -> Result<Array2<f32>> {
+        self.start
+            .coordinates(select_rows(self.features, self.items))
+    }
+
+    /// The pairs to learn from: those that were given; else of each item of a class some that are
+    /// alike and some that are not, about 20,000 in all (of 100 items every pair), which count by the
+    /// weights of both.
+    ///
+    /// Fails when cancelled.
+    pub fn compared(&self, seed: u64, monitor: &Monitor) -> Result<Cow<'_, Pairs>> {
+        if let Some(pairs) = self.pairs.filter(|pairs| !pairs.is_empty()) {
+            return Ok(Cow::Borrowed(pairs));
+        }
+        let targets = self.targets;
+        let of = |item: usize| {
+            let weight = targets.weight[item];
+            (weight > 0.0).then_some((targets.class[item], weight))
+        };
+        let counted = targets.weight.iter().filter(|&&w| w > 0.0).count();
+        let per_item = (PAIRS / 2 / counted.max(1)).max(1);
+        let classes = Classes::new(targets.weight.len(), of);
+        Ok(Cow::Owned(classes.pairs(per_item, seed, monitor)?))
+    }
+
+    /// The model of a metric `M` that `learn` finds on the [`coordinates`](Self::coordinates) of the
+    /// fitted items, by the pairs that are [`compared`](Self::compared).
+    pub(crate) fn metric_of_pairs(
+        &self,
+        seed: u64,
+        monitor: &Monitor,
+        learn: impl FnOnce(ArrayView2<f32>, &Pairs) -> Result<Array2<f64>>,
+    ) -> Result<Model> {
+        let pairs = self.compared(seed, monitor)?;
+        let rows = self.coordinates()?;
+        self.start.metric(learn(rows.view(), &pairs)?)
+    }
+
+    /// The model of a map `L` that `learn` finds on the [`coordinates`](Self::coordinates), by the class
+    /// and the weight of each.
+    pub(crate) fn map_of_classes(
+        &self,
+        learn: impl FnOnce(ArrayView2<f32>, &[u32], &[f32]) -> Result<Array2<f64>>,
+    ) -> Result<Model> {
+        let rows = self.coordinates()?;
+        let Targets { class, weight, .. } = self.targets;
+        self.start.transform(learn(rows.view(), class, weight)?)
+    }
+
     /// The given pairs, where some of them are alike.
     pub fn alike_pairs(&self) -> Option<&Pairs> {
         self.pairs
@@ -131,7 +255,15 @@ impl Evidence<'_> {
                     classes || self.alike_pairs().is_some(),
                     "items of a known class, or alike pairs",
                 ),
+                Need::Compared => (
+                    classes || self.pairs.is_some_and(|p| !p.is_empty()),
+                    "items of a known class, or pairs",
+                ),
                 Need::Pairs => (self.pairs.is_some_and(|p| !p.is_empty()), "pairs"),
+                Need::Ranked => (
+                    classes || self.targets.triplets.is_some(),
+                    "items of a known class, or triplets",
+                ),
                 Need::Triplets => (self.targets.triplets.is_some(), "triplets"),
                 Need::Graph => (self.graph.is_some(), "a graph of the items"),
                 Need::Images => (self.images.is_some(), "images"),
@@ -152,8 +284,12 @@ pub enum Need {
     Classes,
     /// Items known to be alike: by their class, or as given pairs.
     Alike,
+    /// Items known to be alike or unlike: by their classes, or as given pairs.
+    Compared,
     /// Given pairs, alike or unlike.
     Pairs,
+    /// Items known to be more alike than others: by their classes, or as given triplets.
+    Ranked,
     /// Explicit triplets.
     Triplets,
     /// A graph of all fitted items.

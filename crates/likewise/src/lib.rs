@@ -7,7 +7,9 @@
 pub mod advise;
 pub mod arrays;
 pub mod beliefs;
+pub mod code;
 pub mod collection;
+pub mod cross;
 pub mod distance;
 pub mod error;
 pub mod eval;
@@ -15,6 +17,7 @@ pub mod event;
 pub mod graph;
 pub mod images;
 pub mod index;
+pub mod kernel;
 pub mod label;
 pub mod learn;
 pub mod linear;
@@ -22,9 +25,12 @@ pub mod matrix;
 pub mod model;
 pub mod neighbor;
 pub mod propagate;
+pub mod rank;
 #[cfg(test)]
 mod reference;
 pub mod seed;
+pub mod select;
+pub mod similarity;
 pub mod solve;
 pub mod tuple;
 
@@ -34,6 +40,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Monitor};
 pub use graph::Graph;
 pub use label::{Label, Labels};
+pub use similarity::{Embedding, Similarity};
 pub use tuple::{Pairs, Triplets};
 
 /// The examples of the pages for users, compiled and run with the other documentation tests.

@@ -1,13 +1,24 @@
 //! Models: what learning leaves behind, and how it answers.
 
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis};
+mod bilinear;
+mod learned_metric;
+mod linear;
+mod probabilities;
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+pub use bilinear::Bilinear;
+pub use learned_metric::{Form, LearnedMetric};
+pub use linear::Linear;
+pub use probabilities::Probabilities;
+pub(crate) use probabilities::softmax;
+
 use crate::arrays::{Arrays, Values};
 use crate::linear::Affine;
-use crate::matrix::{Reading, check_finite, l2_normalize, less_mean, product};
-use crate::{Error, Result};
+use crate::matrix::{Reading, check_finite};
+use crate::{Error, Result, Similarity};
 
 /// Rows that are embedded at a time.
 const BLOCK: usize = 2048;
@@ -19,6 +30,10 @@ pub enum Model {
     Linear(Linear),
     /// Class probabilities beside the features.
     Probabilities(Probabilities),
+    /// A learned metric.
+    Metric(LearnedMetric),
+    /// A learned bilinear form.
+    Bilinear(Bilinear),
 }
 
 /// The kind of a [`Model`], and what its arrays do not tell.
@@ -35,6 +50,10 @@ pub enum Kind {
         /// Share of the probabilities in the cosine.
         share: f64,
     },
+    /// A [`LearnedMetric`].
+    Metric(Reading),
+    /// A [`Bilinear`] form.
+    Bilinear(Reading),
 }
 
 impl Model {
@@ -48,6 +67,8 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.map.matrix.nrows(),
             Self::Probabilities(of) => of.mean.len(),
+            Self::Metric(metric) => metric.mean.len(),
+            Self::Bilinear(form) => form.mean.len(),
         }
     }
 
@@ -56,10 +77,22 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.map.matrix.ncols(),
             Self::Probabilities(of) => of.output_dim(),
+            Self::Metric(metric) => metric.output_dim(),
+            Self::Bilinear(form) => form.mean.len(),
         }
     }
 
-    /// Embeds features (`n x input_dim`) into unit rows (`n x output_dim`).
+    /// How its rows compare.
+    pub fn similarity(&self) -> Similarity {
+        match self {
+            Self::Linear(_) | Self::Probabilities(_) => Similarity::Cosine,
+            Self::Metric(_) => Similarity::Euclidean,
+            Self::Bilinear(form) => Similarity::Bilinear(form.matrix.clone()),
+        }
+    }
+
+    /// Embeds features (`n x input_dim`) into rows (`n x output_dim`), which compare by its
+    /// [`similarity`](Self::similarity): those of the cosine have length 1.
     ///
     /// Works in blocks, so memory beyond the result stays small. Fails on a wrong number of
     /// columns and on NaN.
@@ -80,6 +113,8 @@ impl Model {
                 let rows = match self {
                     Self::Linear(linear) => linear.rows(x.to_owned())?,
                     Self::Probabilities(of) => of.rows(x.to_owned()),
+                    Self::Metric(metric) => metric.rows(x.to_owned())?,
+                    Self::Bilinear(form) => form.rows(x.to_owned()),
                 };
                 out.assign(&rows);
                 Ok(())
@@ -95,12 +130,15 @@ impl Model {
                 reading: of.reading,
                 share: of.share,
             },
+            Self::Metric(metric) => Kind::Metric(metric.reading),
+            Self::Bilinear(form) => Kind::Bilinear(form.reading),
         }
     }
 
-    /// Its arrays: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
+    /// Its arrays, all `f64`: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
     /// probabilities `start.mean` (`d`), `start.scale` (`d`) unless all are 1, `logits.matrix`
-    /// (`d x C`) and `logits.bias` (`C`).
+    /// (`d x C`) and `logits.bias` (`C`); of a metric `mahalanobis` (`d x d`) or `transform`
+    /// (`r x d`), of a bilinear form `bilinear` (`d x d`), and of both `mean` (`d`) unless it is 0.
     pub fn arrays(&self) -> Arrays {
         let mut arrays = Arrays::default();
         let mut vector = |name: &str, values: &Array1<f64>| {
@@ -119,30 +157,33 @@ impl Model {
                 vector("logits.bias", &of.bias);
                 arrays.put_matrix("logits.matrix", &of.matrix);
             }
+            Self::Metric(metric) => metric.put(&mut arrays),
+            Self::Bilinear(form) => form.put(&mut arrays),
         }
         arrays
     }
 
     /// The model of such a kind and arrays. Fails where they do not fit each other.
     pub fn from_arrays(kind: Kind, arrays: &Arrays) -> Result<Self> {
-        let mean = arrays.vector64("start.mean")?;
-        let fits = |(d, r): (usize, usize)| mean.len() == d && d > 0 && r > 0;
+        let fits = |mean: &Array1<f64>, (d, r): (usize, usize)| mean.len() == d && d > 0 && r > 0;
         match kind {
             Kind::Linear(reading) => {
+                let mean = arrays.vector64("start.mean")?;
                 let matrix = arrays.matrix64("start.matrix")?;
-                if !fits(matrix.dim()) {
+                if !fits(&mean, matrix.dim()) {
                     return Err(Error::data("start.mean and start.matrix do not fit"));
                 }
                 Ok(Self::linear(reading, Affine { mean, matrix }))
             }
             Kind::Probabilities { reading, share } => {
+                let mean = arrays.vector64("start.mean")?;
                 let matrix = arrays.matrix64("logits.matrix")?;
                 let bias = arrays.vector64("logits.bias")?;
                 let scale = match arrays.get("start.scale") {
                     Ok(_) => arrays.vector64("start.scale")?,
                     Err(_) => Array1::ones(mean.len()),
                 };
-                let fits = fits(matrix.dim()) && scale.len() == mean.len();
+                let fits = fits(&mean, matrix.dim()) && scale.len() == mean.len();
                 if !fits || bias.len() != matrix.ncols() {
                     let message = "start.mean, logits.matrix and logits.bias do not fit";
                     return Err(Error::data(message));
@@ -159,100 +200,10 @@ impl Model {
                     share,
                 }))
             }
+            Kind::Metric(reading) => Ok(Self::Metric(LearnedMetric::of(reading, arrays)?)),
+            Kind::Bilinear(reading) => Ok(Self::Bilinear(Bilinear::of(reading, arrays)?)),
         }
     }
-}
-
-/// A linear map of features, and unit rows behind it.
-///
-/// ```text
-/// x = the features as they are read
-/// z = normalise((x - mean) A)
-/// ```
-///
-/// Whitened features are one, and so is every Mahalanobis metric: with `M = A A^T` distances
-/// of `x A` are those of the metric; here rows have length 1, as all searches expect, so that
-/// cosines are compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Linear {
-    /// How features are read.
-    pub reading: Reading,
-    /// Centre and map.
-    pub map: Affine,
-}
-
-impl Linear {
-    fn rows(&self, x: Array2<f32>) -> Result<Array2<f32>> {
-        let read = self.reading.rows(x);
-        Ok(l2_normalize(self.map.transform(read.view())?))
-    }
-}
-
-/// The square roots of class probabilities beside the centred features.
-///
-/// ```text
-/// c = (x - mean) scale                                x: the features as they are read
-/// p = softmax(c V + b)
-/// z = [ sqrt(share) sqrt(p), sqrt(1 - share) c / |c| ]
-/// ```
-///
-/// The cosine of two items is then `share` times the Bhattacharyya coefficient of their
-/// probabilities and `1 - share` times the cosine of their centred features. A part whose share
-/// is 0 is left out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Probabilities {
-    /// How features are read.
-    pub reading: Reading,
-    /// Mean of the features, `d`.
-    pub mean: Array1<f64>,
-    /// What the centred features are multiplied by, `d`.
-    pub scale: Array1<f64>,
-    /// `V`, `d x C`.
-    pub matrix: Array2<f64>,
-    /// `b`, `C`.
-    pub bias: Array1<f64>,
-    /// Share of the probabilities in the cosine, from 0 to 1.
-    pub share: f64,
-}
-
-impl Probabilities {
-    fn output_dim(&self) -> usize {
-        let (d, classes) = self.matrix.dim();
-        usize::from(self.share > 0.0) * classes + usize::from(self.share < 1.0) * d
-    }
-
-    fn rows(&self, x: Array2<f32>) -> Array2<f32> {
-        let read = self.reading.rows(x);
-        let centred = less_mean(read.view(), &self.mean) * &self.scale;
-        let mut parts = Vec::new();
-        if self.share > 0.0 {
-            let transposed = self.matrix.t().as_standard_layout().into_owned();
-            let mut p = product(&centred, &transposed) + &self.bias;
-            for mut row in p.rows_mut() {
-                softmax(row.view_mut());
-                row.mapv_inplace(|p| (self.share * p).sqrt());
-            }
-            parts.push(p.mapv(|v| v as f32));
-        }
-        if self.share < 1.0 {
-            let unit = l2_normalize(centred.mapv(|v| v as f32));
-            parts.push(unit * (1.0 - self.share).sqrt() as f32);
-        }
-        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
-        // A row on the mean has no direction, and only the length of its probabilities.
-        match ndarray::concatenate(Axis(1), &views) {
-            Ok(rows) => l2_normalize(rows),
-            Err(_) => unreachable!("parts of the same rows"),
-        }
-    }
-}
-
-/// Logits to probabilities, in place.
-pub(crate) fn softmax(mut row: ArrayViewMut1<f64>) {
-    let most = row.fold(f64::NEG_INFINITY, |most, &v| most.max(v));
-    row.mapv_inplace(|v| (v - most).exp());
-    let sum = row.sum();
-    row /= sum;
 }
 
 #[cfg(test)]
@@ -286,8 +237,51 @@ mod tests {
         let json = serde_json::to_string(&model.kind()).unwrap();
         assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), model.kind());
         let mut wrong = model.arrays();
-        wrong.put("start.mean", &[1], Values::F64(vec![0.0]));
+        for mean in ["start.mean", "mean"] {
+            wrong.put(mean, &[1], Values::F64(vec![0.0]));
+        }
         assert!(Model::from_arrays(model.kind(), &wrong).is_err());
+    }
+
+    #[test]
+    fn a_metric_by_hand_in_both_forms() {
+        let forms = [
+            Form::Mahalanobis(array![[4.0, 0.0], [0.0, 1.0]]),
+            Form::Transform(array![[2.0, 0.0], [0.0, 1.0]]),
+        ];
+        for form in forms {
+            let metric = LearnedMetric::new(Reading::default(), array![1.0, 0.0], form.clone());
+            let metric = Model::Metric(metric.unwrap());
+            let z = metric
+                .embed(array![[1.0, 0.0], [2.0, 3.0_f32]].view())
+                .unwrap();
+            // (1, 3) M (1, 3) = 4 + 9.
+            let difference = &z.row(0) - &z.row(1);
+            assert!((difference.dot(&difference) - 13.0).abs() < 1e-5, "{z}");
+            assert_eq!(metric.similarity(), Similarity::Euclidean);
+            back_from_its_arrays(&metric);
+            assert!(LearnedMetric::new(Reading::default(), array![1.0], form).is_err());
+        }
+        // A metric of rank 1 gives one column.
+        let flat = Form::Mahalanobis(array![[1.0, 1.0], [1.0, 1.0]]);
+        let flat = LearnedMetric::new(Reading::default(), Array1::zeros(2), flat).unwrap();
+        assert!(!Model::Metric(flat.clone()).arrays().get("mean").is_ok());
+        assert_eq!(Model::Metric(flat).output_dim(), 1);
+        let wide = Form::Mahalanobis(array![[1.0, 0.0]]);
+        let said = LearnedMetric::new(Reading::default(), Array1::zeros(2), wide).unwrap_err();
+        assert!(said.to_string().contains("square"), "{said}");
+    }
+
+    #[test]
+    fn a_bilinear_form_by_hand() {
+        let w = array![[0.0, 1.0], [0.0, 0.0]];
+        let form = Bilinear::new(Reading::default(), array![1.0, 0.0], w.clone()).unwrap();
+        let model = Model::Bilinear(form);
+        let z = model.embed(array![[3.0, 5.0_f32]].view()).unwrap();
+        assert_eq!(z, array![[2.0, 5.0]]);
+        assert_eq!(model.similarity(), Similarity::Bilinear(w.clone()));
+        back_from_its_arrays(&model);
+        assert!(Bilinear::new(Reading::default(), array![1.0], w).is_err());
     }
 
     #[test]

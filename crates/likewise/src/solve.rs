@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod conjugate_gradient;
+mod exponential;
 pub(crate) mod lbfgs;
 pub mod minres;
 pub mod operator;
@@ -10,6 +11,7 @@ mod vectorised;
 use std::sync::OnceLock;
 
 pub use conjugate_gradient::{ConjugateGradient, Solution};
+pub(crate) use exponential::exp_of_negative;
 pub use minres::MinRes;
 pub use operator::{Operator, Real, Sparse};
 pub(crate) use vectorised::vectorised;

@@ -14,7 +14,7 @@
 pub mod affinity;
 pub mod beliefs;
 pub mod chunklet;
-mod draw;
+pub(crate) mod draw;
 pub mod labels;
 pub mod manifold;
 mod pairs;

@@ -413,7 +413,7 @@ fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
     let mut recipe = match &args.recipe {
         // Where nothing can be chosen by.
         _ if chooses(args, at)? => Recipe::mild_probabilities(),
-        None if args.pairs.is_some() => Recipe::rca(),
+        None if args.pairs.is_some() => Recipe::label_rca(),
         None if args.triplets.is_some() => Recipe::named("triplet")?,
         None => Recipe::default(),
         Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {

@@ -1,5 +1,7 @@
 //! `likewise index`
 
+use likewise::distance::Metric;
+use likewise::index::Kind as IndexKind;
 use likewise_study::estimate::Estimate;
 use likewise_study::run_folder::{IndexFolder, RunFolder, check_output, rows_of, write_index};
 use likewise_study::source::{ReadAs, Source};
@@ -36,6 +38,9 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
                 out.display()
             )));
         }
+    }
+    if let Some(run) = run {
+        of_cosines(run, args)?;
     }
     let source = match run {
         Some(run) => run.file("embeddings.npy"),
@@ -83,6 +88,25 @@ pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
         "{} index of {} items, {} dimensions, recall@{} {:.4}",
         card.kind, card.items, card.dimensions, card.k, card.recall
     ))
+}
+
+/// Fails for an index that compares otherwise than the run does.
+fn of_cosines(run: &RunFolder, args: &Index) -> Result<(), Failure> {
+    let apart = args.out.is_some();
+    let approximate = IndexKind::from(args.kind) == IndexKind::Hnsw;
+    if run.similarity()?.metric() == Metric::Cosine || !(apart || approximate) {
+        return Ok(());
+    }
+    let what = if apart {
+        "an index of its own"
+    } else {
+        "an approximate index"
+    };
+    Err(Failure::usage(format!(
+        "{}: its model compares by a learned metric, and {what} by the cosine alone; search in the \
+         run itself, which compares with every item",
+        args.source.display()
+    )))
 }
 
 /// The neighbours that were asked for. Fails for none, and for more than there are.

@@ -314,3 +314,40 @@ fn links_to_nothing_are_named() {
     let what = "1 links to files that are not there (first: \"red/lost.png\")";
     assert!(said.contains(what), "{said}");
 }
+
+#[test]
+fn descriptors_of_a_folder_are_views_to_fit() {
+    let scene = scene();
+    let at = scene.path();
+    let with = ["describe", "photos", "--with", "hist,lbp"];
+    let answer = succeeds(at, &[&with[..], &["-o", "d.npz", "--json"]].concat());
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["items"], 60);
+    assert_eq!(answer["views"][0]["view"], "hist");
+    let fit = "fit d.npz --view hist --labels-per-class 3 --draws 1 --recipe label-probabilities -q -o run";
+    succeeds(at, &fit.split(' ').collect::<Vec<_>>());
+    // Again, from the cache, byte for byte.
+    succeeds(at, &[&with[..], &["-o", "e.npz", "-q"]].concat());
+    let bytes = |name: &str| std::fs::read(at.join(name)).unwrap();
+    assert_eq!(bytes("d.npz"), bytes("e.npz"));
+    for (with, expected) in [
+        ("nosuch", "there are: hist"),
+        ("hist,hist", "named twice"),
+        ("net:", "there are: hist"),
+        ("net:absent.pth", "absent.pth"),
+        ("hist,dsift", "too small"),
+        ("", "there are: hist"),
+    ] {
+        let (code, said) = said(at, &["describe", "photos", "--with", with, "-o", "x.npz"]);
+        assert!(code != Some(0) && said.contains(expected), "{with}: {said}");
+        assert!(!at.join("x.npz").exists());
+    }
+    let (code, told) = said_of_table(at);
+    assert!(code == Some(2) && told.contains("of images"), "{told}");
+}
+
+/// Descriptors of what is no images.
+fn said_of_table(at: &Path) -> (Option<i32>, String) {
+    std::fs::write(at.join("t.csv"), "id,a\n1,2\n2,3\n").unwrap();
+    said(at, &["describe", "t.csv", "--with", "hist", "-o", "x.npz"])
+}

@@ -5,6 +5,7 @@ mod daily;
 mod gates;
 mod images;
 mod journey;
+mod metric;
 mod mine;
 mod pages;
 mod program;

@@ -50,7 +50,7 @@ impl Recipe {
             "mixed-lda",
             "mixed-lp-paper",
             "mixed-rca",
-            "rca",
+            "label-rca",
             "dssml",
             "affinity-triplet",
             "contextual",
@@ -71,10 +71,8 @@ impl Recipe {
             name: name.to_owned(),
             ..recipe
         };
-        if let Some(learner) = Closed::named(name) {
-            return Ok(Self::closed(learner));
-        }
         Ok(named(match name {
+            "label-rca" => Self::label_rca(),
             "mixed-lp" => Self::mixed_lp(),
             "mixed-lp-centred" => Self::mixed_lp_centred(),
             "mild-probabilities" => Self::mild_probabilities(),
@@ -88,6 +86,8 @@ impl Recipe {
             "affinity-triplet" => Self::affinity_triplet(),
             "start" => Self::start(),
             "label-probabilities" => Self::label_probabilities(),
+            _ if let Some(learner) = Closed::published(name) => Self::published(learner),
+            _ if let Some(learner) = Closed::named(name) => Self::closed(learner),
             _ => {
                 let rule = || format!("there are: {}", Self::names().join(", "));
                 let unknown = |_| Error::parameter("recipe", name, &rule());
@@ -136,7 +136,7 @@ impl Recipe {
                 epochs: 0,
                 ..RoundsConfig::default()
             },
-            ..Self::rca()
+            ..Self::label_rca()
         }
     }
 
@@ -272,14 +272,18 @@ impl Recipe {
         }
     }
 
-    /// Relevant component analysis of the features by the known labels alone, in closed form.
+    /// Relevant component analysis of the features by the known labels alone, much shrunk, and
+    /// compared by the cosine.
     ///
     /// **Use it** as what labels are worth without any that spread: it takes no time.
     /// **Not** with fewer than two labels a class, which leave nothing that varies within one.
     ///
     /// **Source.** Bar-Hillel et al., ICML 2003; `likewise explain rca` says more of the method.
-    pub fn rca() -> Self {
-        Self::closed(Closed::Rca(Rca::default()))
+    pub fn label_rca() -> Self {
+        Self {
+            name: "label-rca".into(),
+            ..Self::closed(Closed::Rca(Rca::default()))
+        }
     }
 
     /// A learner in closed form, by the known labels alone.
@@ -296,6 +300,25 @@ impl Recipe {
                 ..RoundsConfig::default()
             },
             ..Self::default()
+        }
+    }
+
+    /// A learner as it was published: on the features as they are, by the known labels or given tuples
+    /// alone, and kept whatever validation says.
+    ///
+    /// **Use it** to compare with the literature, or for what another program does with the metric.
+    /// **Not** to search with few labels before `fit` without a recipe was tried.
+    pub fn published(learner: Closed) -> Self {
+        Self {
+            name: learner.name().into(),
+            start: StartConfig::as_given(),
+            pseudo_labels: PseudoLabels::None,
+            learner: Learner::Closed(learner),
+            rounds: RoundsConfig {
+                epochs: 1,
+                keep: Keep::Last,
+                ..RoundsConfig::default()
+            },
         }
     }
 

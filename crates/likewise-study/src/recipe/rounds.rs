@@ -29,7 +29,7 @@ pub struct RoundsConfig {
     /// Which epoch is kept.
     pub keep: Keep,
     /// Folds of the cross-validation over the known labels, used where the split has no
-    /// validation part. 0 or 1: none, all epochs are run.
+    /// validation part and an epoch is chosen. 0 or 1: none, all epochs are run.
     pub folds: usize,
     /// Epochs without a better validation score after which training stops; 0: never.
     pub patience: usize,

@@ -1,9 +1,17 @@
 //! What the features become before anything learns.
 
+use std::fmt;
+
 use likewise::matrix::Reading;
-use serde::{Deserialize, Serialize};
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Error, Result};
+
+/// The word for features as they are.
+const AS_GIVEN: &str = "as-given";
 
 /// The start: what the features become before anything learns, without any label.
 ///
@@ -12,9 +20,15 @@ use crate::{Error, Result};
 /// x = x / |x|                        where `unit` is set
 /// s = normalise((x - center mean) W)  W whitens the `rank` directions that vary most
 /// ```
+///
+/// In a file it is a table of these, or one word: `"as-given"`, `"centred"` or `"whitened"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct StartConfig {
+    /// Whether features stay as they are, compared by their Euclidean distance: what metric learners
+    /// were published for. The others are then those of [`as_given`](Self::as_given()).
+    #[serde(skip)]
+    pub as_given: bool,
     /// Power of the features' sizes, above 0 to 1. Pooled activations of a network, and counts, have
     /// a few large values that outweigh all others; their roots (.5) share better. Not for
     /// features of both signs around a centre: on the digits it lost up to 3 points of R@1.
@@ -42,6 +56,7 @@ pub struct StartConfig {
 impl Default for StartConfig {
     fn default() -> Self {
         Self {
+            as_given: false,
             power: 1.0,
             unit: false,
             center: 1.0,
@@ -53,6 +68,31 @@ impl Default for StartConfig {
 }
 
 impl StartConfig {
+    /// The starts that have a word of their own.
+    pub const NAMES: [&str; 3] = [AS_GIVEN, "centred", "whitened"];
+
+    /// The start of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            AS_GIVEN => Some(Self::as_given()),
+            "centred" => Some(Self::centred()),
+            "whitened" => Some(Self::default()),
+            _ => None,
+        }
+    }
+
+    /// The features as they are.
+    pub fn as_given() -> Self {
+        Self {
+            as_given: true,
+            center: 0.0,
+            rank: usize::MAX,
+            shrinkage: Some(f64::INFINITY),
+            standardize: Some(false),
+            ..Self::default()
+        }
+    }
+
     /// The mildest start: unit rows less most of their mean, not whitened.
     ///
     /// Of 43 sets (tables, pixels, descriptors, counts) it loses more than a point of MAP@R against
@@ -94,6 +134,45 @@ impl StartConfig {
             return Err(Error::parameter("start.shrinkage", eps, "must be above 0"));
         }
         Ok(())
+    }
+}
+
+impl Serialize for StartConfig {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.as_given {
+            to.serialize_str(AS_GIVEN)
+        } else {
+            Self::serialize(self, to)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for StartConfig {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        from.deserialize_any(WordOrTable)
+    }
+}
+
+struct WordOrTable;
+
+impl<'de> Visitor<'de> for WordOrTable {
+    type Value = StartConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a table, or one of: {}", StartConfig::NAMES.join(", "))
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> std::result::Result<StartConfig, E> {
+        StartConfig::named(word).ok_or_else(|| {
+            let names = StartConfig::NAMES.join(", ");
+            E::custom(format!(
+                "start = \"{word}\": there are: {names}, or a table"
+            ))
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<StartConfig, A::Error> {
+        StartConfig::deserialize(MapAccessDeserializer::new(map))
     }
 }
 

@@ -280,6 +280,10 @@ fn only_known(given: &toml::Table, read: &toml::Table, path: &str) -> Result<()>
 fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
     for (key, value) in new {
         let path = format!("{path}{key}");
+        let value = match value {
+            toml::Value::String(method) if path == "pseudo_labels" => by_method(method),
+            value => value,
+        };
         match (old.get_mut(&key), value) {
             (Some(toml::Value::Table(below)), toml::Value::String(kind))
                 if let Some(tag) = TAGS.iter().find(|tag| below.contains_key(**tag)) =>
@@ -303,6 +307,19 @@ fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Pseudo-labels of one word: the propagation of this name, with its defaults.
+fn by_method(word: String) -> toml::Value {
+    if Method::named(&word).is_err() {
+        return word.into();
+    }
+    let spread = toml::Table::from_iter([("method".to_owned(), word.into())]);
+    let fields = [
+        ("kind".to_owned(), "propagation".into()),
+        ("spread".to_owned(), spread.into()),
+    ];
+    toml::Table::from_iter(fields).into()
 }
 
 /// The settings of a table one by one, each with its path. A table that names its kind is one

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use likewise::distance::Metric;
 use likewise::index::{Flat, Index};
-use likewise::{Monitor, matrix, seed};
+use likewise::{Monitor, Similarity, matrix, seed};
 use maud::{Markup, html};
 use ndarray::ArrayView2;
 use rand::seq::SliceRandom;
@@ -87,9 +86,10 @@ fn ask(ground: &Ground) -> Result<Vec<Asked>> {
     if queries.is_empty() || ground.gallery.is_empty() {
         return Ok(vec![]);
     }
-    let raw = answers(ground.features, &queries, &ground.gallery)?;
-    let learned = answers(ground.embeddings(), &queries, &ground.gallery)?;
-    let asked = queries.into_iter().zip(raw.into_iter().zip(learned));
+    let by = |rows, similarity: &Similarity| answers(rows, similarity, &queries, &ground.gallery);
+    let raw = by(ground.features, &Similarity::Cosine)?;
+    let learned = by(ground.embeddings(), &ground.study.model.similarity())?;
+    let asked = queries.iter().copied().zip(raw.into_iter().zip(learned));
     Ok(asked
         .map(|(query, (raw, learned))| {
             let right = |items: &[usize]| {
@@ -109,9 +109,16 @@ fn ask(ground: &Ground) -> Result<Vec<Asked>> {
 }
 
 /// The nearest gallery items of each query, the query itself left out.
-fn answers(rows: ArrayView2<f32>, queries: &[usize], gallery: &[usize]) -> Result<Vec<Vec<usize>>> {
-    let index = Flat::new(matrix::select_rows(rows, gallery).view(), Metric::Cosine)?;
+fn answers(
+    rows: ArrayView2<f32>,
+    similarity: &Similarity,
+    queries: &[usize],
+    gallery: &[usize],
+) -> Result<Vec<Vec<usize>>> {
+    let searched = matrix::select_rows(rows, gallery);
+    let index = Flat::new(searched.view(), similarity.metric())?;
     let asked = matrix::select_rows(rows, queries);
+    let asked = similarity.asking(asked.view()).unwrap_or(asked);
     let hits = index.search(asked.view(), ANSWERS + 1, &Monitor::silent())?;
     let answers = queries.iter().zip(hits).map(|(&query, hits)| {
         let items = hits.iter().map(|hit| gallery[hit.item]);
@@ -272,7 +279,7 @@ mod tests {
     #[test]
     fn a_query_never_answers_itself() {
         let rows = ndarray::array![[1.0, 0.0], [1.0, 0.0], [0.9, 0.1], [0.0, 1.0]];
-        let found = answers(rows.view(), &[0, 1, 3], &[0, 1, 2]).unwrap();
+        let found = answers(rows.view(), &Similarity::Cosine, &[0, 1, 3], &[0, 1, 2]).unwrap();
         assert_eq!(found, [vec![1, 2], vec![0, 2], vec![2, 0, 1]]);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use likewise::Monitor;
 use likewise::distance::Metric;
 use likewise::error::Hint;
 use likewise::index::{Flat, Hit, Hnsw, Index, Kind as IndexKind, nearest};
+use likewise::{Monitor, Similarity};
 use ndarray::ArrayView2;
 
 use super::index::{HNSW_FILE, IndexCard};
@@ -23,6 +23,8 @@ pub(super) struct Gallery {
     pub(super) embeddings: PathBuf,
     /// The folder of the index.
     pub(super) index: PathBuf,
+    /// How they compare.
+    pub(super) similarity: Similarity,
     /// What tells the embeddings from others, where that is known.
     pub(super) own: Option<String>,
 }
@@ -57,7 +59,11 @@ impl Gallery {
             let message = format!("{}: the index is of other embeddings", self.root.display());
             return Err(failed(message).hint(Hint::Index));
         }
+        let asking = self.similarity.asking(queries);
+        let queries = asking.as_ref().map_or(queries, |rows| rows.view());
+        let metric = self.similarity.metric();
         if queries.nrows() <= FEW_QUERIES
+            && metric == Metric::Cosine
             && let Some(mapped) = likewise_io::Mapped::npy(&self.embeddings)?
         {
             check(mapped.view().nrows())?;
@@ -103,7 +109,7 @@ impl Gallery {
             }
             _ => Ok(Box::new(Flat::new(
                 likewise_io::read_matrix(&self.embeddings, None)?.view(),
-                Metric::Cosine,
+                self.similarity.metric(),
             )?)),
         }
     }

@@ -48,9 +48,10 @@ pub struct IndexCard {
     pub embeddings: Option<String>,
 }
 
-/// The kind of index that suits a collection of this size.
-pub fn suitable(items: usize) -> IndexKind {
-    if items >= APPROXIMATE_FROM {
+/// The kind of index that suits a collection of this size whose rows compare so: an approximate one
+/// searches by the cosine alone.
+pub fn suitable(items: usize, metric: Metric) -> IndexKind {
+    if items >= APPROXIMATE_FROM && metric == Metric::Cosine {
         IndexKind::Hnsw
     } else {
         IndexKind::Flat

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use likewise::Monitor;
 use likewise::index::{Hit, Kind as IndexKind};
+use likewise::{Monitor, Similarity};
 use likewise_io::items::{self, ItemRow};
 use ndarray::{Array2, ArrayView2, Axis};
 
@@ -126,6 +126,7 @@ impl IndexFolder {
 
     fn gallery(&self) -> Result<Gallery> {
         Ok(Gallery {
+            similarity: Similarity::Cosine,
             root: self.root.clone(),
             embeddings: self.embeddings(),
             index: self.root.clone(),

@@ -6,7 +6,7 @@ use likewise::eval::bootstrap::Estimate;
 use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::split;
 use likewise::{Labels, Monitor, Part, matrix, seed};
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 use rand::seq::index;
 
 use super::believe::{Source, spread};
@@ -290,15 +290,14 @@ impl<'a> Trial<'a> {
             (Source::Beliefs, Some(beliefs))
         };
         let chosen = ground.choose(&setup, source, &seen, beliefs.as_ref(), monitor)?;
-        let embeddings: Array2<f32> =
-            ground.embed_tested_by(&chosen.model, &setup.start, monitor)?;
+        let embedding = ground.embed_tested_by(&chosen.model, &setup.start, monitor)?;
         let tested = &ground.tested_items;
         let asking: Vec<usize> = (kept.iter())
             .filter_map(|item| tested.binary_search(item).ok())
             .collect();
         let labels = known.select(tested);
         let round = Round {
-            embeddings: embeddings.view(),
+            embedding: &embedding,
             labels: &labels,
             kept: &asking,
             sizes: &self.sizes,

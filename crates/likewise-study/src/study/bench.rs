@@ -27,7 +27,7 @@ impl<'p> Bench<'p> {
     /// How the features do as they are.
     pub fn raw(&self, monitor: &Monitor) -> Result<Run> {
         let raw = matrix::l2_normalize(self.0.tested.clone());
-        self.0.plan.ask(&self.0, raw.view(), monitor)
+        self.0.plan.ask(&self.0, &raw.into(), monitor)
     }
 
     /// How the whitened features do, with a shrinkage that no label chooses.

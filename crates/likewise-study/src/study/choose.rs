@@ -33,7 +33,8 @@ pub(super) struct Chosen {
 impl Ground<'_> {
     /// Trains from `source` and chooses the epoch by validation: on the split's validation
     /// part; else by folds over the known labels (train on the others, ask the held-out
-    /// ones among the others), after which all labels train together.
+    /// ones among the others), after which all labels train together. Nothing is to choose where
+    /// the last epoch is kept.
     pub(super) fn choose(
         &self,
         setup: &Setup,
@@ -46,7 +47,7 @@ impl Ground<'_> {
         let (mut curves, mut raw) = (Vec::new(), Vec::new());
         if let Some(judge) = &setup.validation {
             raw.extend(self.score_raw(&judge.items, &judge.validation)?);
-        } else {
+        } else if recipe.rounds.keep != Keep::Last {
             let folds = folds(known, recipe.rounds.folds, setup.seed);
             for (number, held_out) in folds.into_iter().enumerate() {
                 let seen = known.masked(|i| held_out.binary_search(&i).is_err());
@@ -160,7 +161,7 @@ impl Ground<'_> {
 
     /// How the features as they are (read by the recipe's power) do on these items.
     fn score_raw(&self, items: &[usize], judge: &Validation) -> Result<Option<Score>> {
-        judge.score(&matrix::l2_normalize(self.features(items)))
+        judge.score(&matrix::l2_normalize(self.features(items)).into())
     }
 
     /// A model that leaves the features as they are, but for their length; none where there are

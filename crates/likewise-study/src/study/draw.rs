@@ -107,20 +107,22 @@ impl Ground<'_> {
             known,
             monitor,
         )?;
-        let labels_only = self.choose(&setup, Source::Labels, known, None, monitor)?;
-        let recipe = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
-        for (name, chosen) in [(Row::LabelsOnly, &labels_only), (Row::Recipe, &recipe)] {
+        let ask = |chosen: &Chosen| -> Result<Run> {
             let embedded = self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
-            let run = plan.ask(self, embedded.view(), monitor)?;
-            rows.entry(name).or_default().push(run);
+            plan.ask(self, &embedded, monitor)
+        };
+        let recipe = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
+        let of_recipe = ask(&recipe)?;
+        let (of_labels, labels_only) = if self.learns_labels_alone() {
+            (of_recipe.clone(), recipe.epoch)
+        } else {
+            let chosen = self.choose(&setup, Source::Labels, known, None, monitor)?;
+            (ask(&chosen)?, chosen.epoch)
+        };
+        for (row, run) in [(Row::LabelsOnly, of_labels), (Row::Recipe, of_recipe)] {
+            rows.entry(row).or_default().push(run);
         }
-        let log = DrawLog::of(
-            draw,
-            &drawn,
-            &recipe,
-            Some(&beliefs),
-            Some(labels_only.epoch),
-        );
+        let log = DrawLog::of(draw, &drawn, &recipe, Some(&beliefs), Some(labels_only));
         let shown = self.shown(&drawn);
         let kept = self.kept(recipe, beliefs, &drawn)?;
         Ok(Draw { log, shown, kept })
@@ -223,7 +225,7 @@ impl Ground<'_> {
         let chosen = self.choose(&setup, Source::Beliefs, &drawn.known, beliefs, monitor)?;
         let ask = |model: &Model| -> Result<Run> {
             let embedded = self.embed_tested_by(model, &setup.start, monitor)?;
-            self.plan.ask(self, embedded.view(), monitor)
+            self.plan.ask(self, &embedded, monitor)
         };
         Ok(Measured {
             kept: ask(&chosen.model)?,
@@ -269,7 +271,7 @@ impl Ground<'_> {
     pub(super) fn ask_whitened(&mut self, monitor: &Monitor) -> Result<Run> {
         let start = self.whitened_start()?;
         let whitened = self.whitened_rows(start)?;
-        self.plan.ask(self, whitened.view(), monitor)
+        self.plan.ask(self, &whitened.into(), monitor)
     }
 
     /// How the model does that all labels of the training part give: what labels are worth.
@@ -306,7 +308,7 @@ impl Ground<'_> {
         };
         let model = model_at(&trained, epoch)?;
         let embedded = self.embed_tested_by(&model, &setup.start, monitor)?;
-        self.plan.ask(self, embedded.view(), monitor)
+        self.plan.ask(self, &embedded, monitor)
     }
 
     /// The labels that may be fitted on: all of `truth`, or a draw.

@@ -1,7 +1,7 @@
 //! Embeddings of a ground's items by the models of its trainings.
 
 use likewise::learn::Start;
-use likewise::{Monitor, matrix};
+use likewise::{Embedding, Monitor, matrix};
 use likewise_nn::Model;
 use likewise_nn::net::Deep;
 use ndarray::Array2;
@@ -16,7 +16,7 @@ pub(super) fn no_images() -> Error {
 
 impl Ground<'_> {
     /// Embeddings of the queries and the gallery.
-    pub(super) fn embed_tested(&self, kept: &Kept, monitor: &Monitor) -> Result<Array2<f32>> {
+    pub(super) fn embed_tested(&self, kept: &Kept, monitor: &Monitor) -> Result<Embedding> {
         self.embed_tested_by(&kept.model, &kept.start, monitor)
     }
 
@@ -26,14 +26,14 @@ impl Ground<'_> {
         model: &Model,
         start: &Start,
         monitor: &Monitor,
-    ) -> Result<Array2<f32>> {
-        match model {
-            Model::Network(_) => {
-                let rows = self.start_rows(start, &self.tested_items)?;
-                self.embed(model, &rows, &self.tested_items, monitor)
-            }
-            _ => model.embed(self.tested.view(), &self.plan.device),
-        }
+    ) -> Result<Embedding> {
+        let rows = if let Model::Network(_) = model {
+            let rows = self.start_rows(start, &self.tested_items)?;
+            self.embed(model, &rows, &self.tested_items, monitor)?
+        } else {
+            model.embed(self.tested.view(), &self.plan.device)?
+        };
+        Ok(Embedding::new(rows, &model.similarity()))
     }
 
     /// The embedding of items; `rows` are their unit rows of the start, which need not be

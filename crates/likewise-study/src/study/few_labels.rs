@@ -8,7 +8,7 @@ use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::kmeans::KMeans;
 use likewise::eval::proportion;
 use likewise::eval::summary::{Difference, Summary};
-use likewise::{Beliefs, Label, Labels, Monitor, Part, matrix, seed};
+use likewise::{Beliefs, Embedding, Label, Labels, Monitor, Part, matrix, seed};
 use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
@@ -26,6 +26,7 @@ use super::row::Row;
 use super::run::Study;
 use super::verdict::Delivered;
 use crate::Result;
+use crate::recipe::Keep;
 
 /// Values of one system: a list a round.
 type Values = Vec<Vec<Value>>;
@@ -56,8 +57,8 @@ impl<'p> Plan<'p> {
         let leaks = self.leaks(None, &parts, monitor)?;
         let mut ground = self.ground_on(Cow::Owned(known.clone()), Places::all(&known))?;
         self.look_at_tuples(&ground, monitor)?;
-        let raw = matrix::l2_normalize(ground.tested.clone());
-        let raw_collapse = collapse(&ground, raw.view())?;
+        let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
+        let raw_collapse = collapse(&ground, raw.rows.view())?;
         let whiten = if known.n_classes() < 2 {
             ground.plain_start()?
         } else {
@@ -91,7 +92,8 @@ impl<'p> Plan<'p> {
             rows.delivered = Delivered::of(&log);
             (kept, vec![log])
         };
-        if rows.learned_is_worse() {
+        // A recipe that keeps its last round is one that is looked at as it was trained.
+        if rows.learned_is_worse() && self.recipe.rounds.keep != Keep::Last {
             let delivered;
             (kept, delivered) = ground.best_start(kept, &drawn, &rows)?;
             rows.delivered = delivered;
@@ -100,7 +102,7 @@ impl<'p> Plan<'p> {
             raw: raw_collapse,
             learned: {
                 let embedded = ground.embed_tested(&kept, monitor)?;
-                collapse(&ground, embedded.view())?
+                collapse(&ground, embedded.rows.view())?
             },
             calibration: calibration(&kept.beliefs, &drawn.truth, &kept.classes)?,
             classes: vec![],
@@ -118,7 +120,7 @@ impl Ground<'_> {
         &mut self,
         drawn: &Drawn,
         rows: &mut Rows,
-        raw: Array2<f32>,
+        raw: Embedding,
         monitor: &Monitor,
     ) -> Result<(Kept, DrawLog)> {
         let known = &drawn.known;
@@ -150,9 +152,9 @@ impl Ground<'_> {
             monitor,
         )?;
         let sizes = class_sizes(&beliefs, known);
-        let ask = |embeddings: ArrayView2<f32>, kept: &[usize]| {
+        let ask = |embedding: &Embedding, kept: &[usize]| {
             let round = Round {
-                embeddings,
+                embedding,
                 labels: known,
                 kept,
                 sizes: &sizes,
@@ -162,17 +164,17 @@ impl Ground<'_> {
         let mut values: BTreeMap<Row, Values> = BTreeMap::new();
         let mut add = |row, found| values.entry(row).or_default().push(found);
         for kept in &rounds {
-            add(Row::Raw, ask(raw.view(), kept)?);
+            add(Row::Raw, ask(&raw, kept)?);
         }
         drop(raw);
-        let centred = self.centred().rows(&self.tested);
+        let centred = Embedding::from(self.centred().rows(&self.tested));
         for kept in &rounds {
-            add(Row::Centred, ask(centred.view(), kept)?);
+            add(Row::Centred, ask(&centred, kept)?);
         }
         drop(centred);
-        let whitened = self.whitened_rows(baseline)?;
+        let whitened = Embedding::from(self.whitened_rows(baseline)?);
         for kept in &rounds {
-            add(Row::Whitened, ask(whitened.view(), kept)?);
+            add(Row::Whitened, ask(&whitened, kept)?);
         }
         drop(whitened);
         let mut done = 0;
@@ -184,17 +186,25 @@ impl Ground<'_> {
             let how = &self.spreading;
             let beliefs = spread(how, setup.rows.view(), setup.graph()?, seen, quiet)?;
             for (row, source) in [
-                (Row::LabelsOnly, Source::Labels),
                 (Row::Recipe, Source::Beliefs),
+                (Row::LabelsOnly, Source::Labels),
             ] {
+                done += 1;
+                if row == Row::LabelsOnly && self.learns_labels_alone() {
+                    continue;
+                }
                 let chosen = self.choose(&setup, source, seen, Some(&beliefs), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
-                add(row, ask(embedded.view(), kept)?);
-                done += 1;
+                add(row, ask(&embedded, kept)?);
                 monitor.step(done)?;
             }
         }
         monitor.end();
+        if self.learns_labels_alone()
+            && let Some(same) = values.get(&Row::Recipe).cloned()
+        {
+            values.insert(Row::LabelsOnly, same);
+        }
         rows.fill(&values, known, self.train.len());
         if rows.summaries.is_empty() {
             rows.not_measured = Some(format!(
@@ -212,7 +222,7 @@ impl Ground<'_> {
     /// The start, where nothing can be learned; all beliefs are those of the labels.
     fn kept_start(&self, drawn: &Drawn) -> Result<Kept> {
         self.kept_as(
-            self.basis(drawn.whiten)?.model().into(),
+            self.basis(drawn.whiten)?.model()?.into(),
             no_beliefs(&drawn.known),
             drawn,
         )
@@ -222,7 +232,7 @@ impl Ground<'_> {
     fn best_start(&mut self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let best = rows.best_start();
         let whitened = self.whitened_start()?;
-        let plain = || -> Result<Model> { Ok(self.basis(whitened)?.model().into()) };
+        let plain = || -> Result<Model> { Ok(self.basis(whitened)?.model()?.into()) };
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
             Some(raw)

@@ -11,9 +11,9 @@ use likewise::graph::KnnGraph;
 use likewise::images::{Images, PixelRows};
 use likewise::linear::whitening::Spectrum;
 use likewise::matrix::Reading;
-use likewise::{Graph, Labels, Monitor, Part, matrix};
+use likewise::{Embedding, Graph, Labels, Monitor, Part, matrix};
 use likewise_nn::net::EmbeddingConfig;
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 
 use super::finding::{Finding, findings};
 use super::plan::Plan;
@@ -216,11 +216,11 @@ impl<'p> Plan<'p> {
     pub(super) fn ask(
         &self,
         ground: &Ground,
-        tested: ArrayView2<f32>,
+        tested: &Embedding,
         monitor: &Monitor,
     ) -> Result<Run> {
         let labels = &ground.tested_labels;
-        let ask = Ask::new(tested, labels, &ground.queries, &ground.gallery);
+        let ask = Ask::of(tested, labels, &ground.queries, &ground.gallery);
         Ok(Run {
             ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
             nmi: if self.protocol.nmi {

@@ -122,7 +122,7 @@ impl Learning for Refitting<'_> {
     fn model(&self, evidence: &Evidence) -> Result<Model> {
         Ok(match &self.fitted {
             Some((_, model)) => model.clone(),
-            None => evidence.start.model().into(),
+            None => evidence.start.model()?.into(),
         })
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(
     // A network that labels have taught knows better neighbours than the features do.
     let begun = learner.first(&first, rounds.seed)?;
     let start = match &begun {
-        First::Start => first.start.model().into(),
+        First::Start => first.start.model()?.into(),
         First::LikeStart(model) | First::Own(model) => model.clone(),
     };
     let mut current = targets(1, &Models::of_start(start.clone()))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use likewise::eval::by_class::{ClassResult, by_class};
 use likewise::eval::summary::Run;
-use likewise::{Beliefs, Monitor, Part, matrix};
+use likewise::{Beliefs, Embedding, Monitor, Part, matrix};
 use likewise_nn::Model;
 use ndarray::Array2;
 
@@ -78,13 +78,13 @@ impl<'p> Plan<'p> {
         }
 
         let mut rows: BTreeMap<Row, Vec<Run>> = BTreeMap::new();
-        let raw = matrix::l2_normalize(ground.tested.clone());
-        rows.insert(Row::Raw, vec![self.ask(&ground, raw.view(), monitor)?]);
+        let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
+        rows.insert(Row::Raw, vec![self.ask(&ground, &raw, monitor)?]);
         let centred = ground.centred().rows(&ground.tested);
-        let centred = self.ask(&ground, centred.view(), monitor)?;
+        let centred = self.ask(&ground, &centred.into(), monitor)?;
         rows.insert(Row::Centred, vec![centred]);
         rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
-        let raw_collapse = collapse(&ground, raw.view())?;
+        let raw_collapse = collapse(&ground, raw.rows.view())?;
         drop(raw);
         let (mut logs, mut drawn) = (Vec::new(), Vec::new());
         let mut first = None;
@@ -105,7 +105,7 @@ impl<'p> Plan<'p> {
         let mut kept = first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
         let learned = {
             let embedded = ground.embed_tested(&kept, monitor)?;
-            collapse(&ground, embedded.view())?
+            collapse(&ground, embedded.rows.view())?
         };
         let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
         // Rankings number the tested items, of which a refit has others.

@@ -8,6 +8,7 @@ use likewise::{Graph, Labels, Monitor, matrix};
 use likewise_nn::net::EmbeddingConfig;
 use ndarray::Array2;
 
+use super::choose::MOST_COLUMNS;
 use super::ground::{Ground, Whiten};
 use super::rounds::{ENOUGH, Mean, Validation};
 use crate::recipe::StartConfig;
@@ -161,6 +162,9 @@ impl Ground<'_> {
     ) -> Result<Whiten> {
         let recipe = self.recipe;
         let plain = self.plain_start()?;
+        if recipe.start.as_given {
+            return Ok(plain);
+        }
         let (rows, labels) = if validation.is_empty() {
             let is_known = |&i: &usize| known[i].class().is_some();
             let rows: Vec<usize> = (0..known.len()).filter(is_known).collect();
@@ -172,7 +176,7 @@ impl Ground<'_> {
         let judge = Validation::within((0..rows.len()).collect(), &labels);
         let features = self.features(&rows);
         let scored = |start: Whiten| -> Result<Option<Vec<f64>>> {
-            judge.precisions(&self.whitened(start, &features)?)
+            judge.precisions(&self.whitened(start, &features)?.into())
         };
         let Some(standard) = scored(plain)?.filter(|queries| queries.len() >= enough) else {
             return Ok(plain);
@@ -206,6 +210,9 @@ impl Ground<'_> {
 
     /// The coordinates that learning starts from.
     pub(super) fn basis(&self, whiten: Whiten) -> Result<Start> {
+        if self.recipe.start.as_given {
+            return self.as_given();
+        }
         let (spectrum, rank) = (self.spectrum(whiten)?, self.rank());
         let map = |eps: f64| -> Result<Affine> {
             let mut map = spectrum.truncated(eps, rank)?;
@@ -217,7 +224,20 @@ impl Ground<'_> {
             standardized: self.recipe.start.standardize,
             whitening: map(whiten.eps)?,
             rotation: map(f64::INFINITY)?,
+            as_given: false,
         })
+    }
+
+    fn as_given(&self) -> Result<Start> {
+        let columns = self.plan.features.ncols();
+        if columns > MOST_COLUMNS {
+            return Err(Error::data(format!(
+                "start = \"as-given\": a matrix of {columns} x {columns} is learned, and at most \
+                 {MOST_COLUMNS} columns are taken; write start = \"whitened\", which keeps 256 \
+                 directions"
+            )));
+        }
+        Ok(Start::as_given(columns))
     }
 
     /// Directions of the start.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use likewise::learn::{Evidence, Fit as _, Targets};
-use likewise::{Labels, Monitor};
+use likewise::{Embedding, Labels, Monitor};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 use likewise_nn::sample::groups;
@@ -125,10 +125,17 @@ impl Ground<'_> {
             (None, Some(judge)) => (&judge.rows, judge.items.clone(), &judge.validation),
             (None, None) => return Ok(None),
         };
-        match model {
-            Some(model) => validation.score(&self.embed(model, rows, &items, monitor)?),
-            None => validation.score(rows),
-        }
+        let start;
+        let model = match model {
+            Some(model) => model,
+            None if setup.start.as_given => {
+                start = setup.start.model()?.into();
+                &start
+            }
+            None => return validation.score(&rows.clone().into()),
+        };
+        let rows = self.embed(model, rows, &items, monitor)?;
+        validation.score(&Embedding::new(rows, &model.similarity()))
     }
 
     /// The weights of an encoder that has learned from the labels alone.

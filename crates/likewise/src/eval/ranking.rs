@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rank_counter::RankCounter;
 use crate::distance::{Metric, Searched};
-use crate::{Error, Label, Labels, Monitor, Result, seed};
+use crate::{Embedding, Error, Label, Labels, Monitor, Result, seed};
 
 /// Queries of known class above which only a sample asks.
 pub const MANY_QUERIES: usize = 50_000;
@@ -48,6 +48,8 @@ pub const SAMPLE: usize = 20_000;
 pub struct Protocol<'a> {
     /// Embeddings, `items x dimensions`.
     pub embeddings: ArrayView2<'a, f32>,
+    /// The rows of the same items as they ask, where these are others.
+    pub asking: Option<ArrayView2<'a, f32>>,
     /// Labels of the same items.
     pub labels: &'a Labels,
     /// Items that ask.
@@ -73,12 +75,27 @@ impl<'a> Protocol<'a> {
     ) -> Self {
         Self {
             embeddings,
+            asking: None,
             labels,
             queries,
             gallery,
             metric: Metric::Cosine,
             same_as: None,
             sample: Some(SAMPLE),
+        }
+    }
+
+    /// Queries against a gallery by the similarity of the model that made the rows.
+    pub fn of(
+        embedding: &'a Embedding,
+        labels: &'a Labels,
+        queries: &'a [usize],
+        gallery: &'a [usize],
+    ) -> Self {
+        Self {
+            asking: Some(embedding.asking()),
+            metric: embedding.metric,
+            ..Self::new(embedding.rows.view(), labels, queries, gallery)
         }
     }
 
@@ -125,6 +142,15 @@ impl<'a> Protocol<'a> {
                 "{} labels for {} embeddings; there must be one each",
                 self.labels.len(),
                 self.embeddings.nrows()
+            )));
+        }
+        if let Some(asking) = self.asking
+            && asking.dim() != self.embeddings.dim()
+        {
+            return Err(Error::data(format!(
+                "rows that ask are {:?}, rows that are searched {:?}; give one of each for every item",
+                asking.dim(),
+                self.embeddings.dim()
             )));
         }
         for (name, items) in [("queries", self.queries), ("gallery", self.gallery)] {
@@ -374,7 +400,7 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
     monitor.start("ranking", queries.len() as u64);
     let searched = Searched::new(protocol.embeddings, &gallery, protocol.metric)?;
     let answers = searched.for_each_query(
-        protocol.embeddings,
+        protocol.asking.unwrap_or(protocol.embeddings),
         &queries,
         monitor,
         RankCounter::default,
@@ -445,8 +471,34 @@ fn draw(queries: &[usize], labels: &Labels, most: usize) -> Vec<usize> {
 #[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
-    use ndarray::Array2;
+    use crate::Similarity;
+    use ndarray::{Array2, array};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_query_asks_by_its_own_side_of_a_bilinear_form() {
+        // q W x is the first column of q times the second of x.
+        let w = array![[0.0, 1.0], [0.0, 0.0]];
+        let x = array![[1.0, 3.0], [1.0, 1.0], [-1.0, 2.5_f32]];
+        let labels = Labels::from_integers([0, 0, 1]);
+        let made = Embedding::new(x.clone(), &Similarity::Bilinear(w));
+        let items = [0, 1, 2];
+        let ranking = evaluate(
+            &Protocol::of(&made, &labels, &items, &items),
+            &[1],
+            &Monitor::silent(),
+        );
+        // Items 0 and 1 ask for the largest second column, item 2 for the smallest.
+        assert_eq!(ranking.unwrap().first, [Some(2), Some(0), Some(1)]);
+        // By the distance it is the other of 0 and 1, and of 2 the nearer one.
+        let made = Embedding::new(x, &Similarity::Euclidean);
+        let near = evaluate(
+            &Protocol::of(&made, &labels, &items, &items),
+            &[1],
+            &Monitor::silent(),
+        );
+        assert_eq!(near.unwrap().first, [Some(1), Some(0), Some(0)]);
+    }
 
     /// The definition: sort everything, then count.
     fn naive_ranks(scores: &[f32], relevant: &[u32], own: u32) -> Vec<u32> {

@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Fit, Need};
-use crate::linear::{Lda, Logistic, Rca};
+use crate::linear::{
+    Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Lda, Lmnn, Logistic, Lrml, Mmc, Nca, Oasis, Rca,
+    Seraph,
+};
 use crate::model::Model;
 use crate::{Monitor, Result};
 
-/// One line a learner: its name, its type, its source, and what it is.
+/// One line a learner: its name, its type, its source, what it is and, where it was published for
+/// features as they are, its parameters as printed.
 macro_rules! learners {
-    ($($name:literal $learner:ident $file:literal, $what:literal;)*) => {
+    ($($name:literal $learner:ident $file:literal, $what:literal $(, $printed:expr)?;)*) => {
         /// A learner in closed form, with its parameters.
         ///
         /// ```
@@ -41,6 +45,15 @@ macro_rules! learners {
                 })
             }
 
+            /// The learner of this name with the parameters that its paper prints, where it was
+            /// published for features as they are: a recipe of its name gives it these.
+            pub fn published(name: &str) -> Option<Self> {
+                match name {
+                    $($($name => Some(Self::$learner($printed)),)?)*
+                    _ => None,
+                }
+            }
+
             /// The name of this learner.
             pub fn name(&self) -> &'static str {
                 match self {
@@ -58,12 +71,38 @@ macro_rules! learners {
 }
 
 learners! {
+    "apit" Apit "../linear/apit.rs",
+        "APIT: an information-theoretic metric, smoothed by affinities that spread.", Apit::new();
+    "apllr" Apllr "../linear/apllr.rs",
+        "APLLR: a metric of likelihood ratios, smoothed by affinities that spread.", Apllr::paper();
+    "dca" Dca "../linear/dca.rs",
+        "Discriminative component analysis: what tells classes apart, evened out.", Dca::paper();
+    "dml-eig" DmlEig "../linear/dml_eig.rs",
+        "DML-eig: the least distance of unlike pairs as large as alike ones allow.", DmlEig::new();
+    "gmml" Gmml "../linear/gmml.rs",
+        "Geometric mean metric: midway between what alike and unlike pairs ask for.", Gmml::paper();
+    "isdml" Isdml "../linear/isdml.rs",
+        "ISDML: pairs, and neighbours weighed by how dense it is around them.", Isdml::new();
+    "itml" Itml "../linear/itml.rs",
+        "Information-theoretic metric: the one nearest to a prior that keeps pairs in bounds.", Itml::new();
     "lda" Lda "../linear/lda.rs",
         "Linear discriminant analysis: class probabilities of equal Gaussians, beside the features.";
+    "lmnn" Lmnn "../linear/lmnn.rs",
+        "Large margin nearest neighbours: other classes a margin farther than the nearest own.", Lmnn::new();
     "logistic" Logistic "../linear/logistic.rs",
         "Class probabilities: their square roots beside the centred features.";
+    "lrml" Lrml "../linear/lrml.rs",
+        "Laplacian regularised metric: pairs, and neighbours that stay near.", Lrml::new();
+    "mmc" Mmc "../linear/mmc.rs",
+        "MMC: unlike pairs as far apart as alike ones allow.", Mmc::paper();
+    "nca" Nca "../linear/nca.rs",
+        "Neighbourhood components: a random near neighbour is one of the own class.", Nca::paper();
+    "oasis" Oasis "../linear/oasis.rs",
+        "OASIS: a bilinear similarity, learned online from comparisons of three.", Oasis::paper();
     "rca" Rca "../linear/rca.rs",
-        "Relevant component analysis: whitens what varies within classes.";
+        "Relevant component analysis: whitens what varies within classes.", Rca::paper();
+    "seraph" Seraph "../linear/seraph.rs",
+        "SERAPH: pairs by probability, and certainty on the pairs that nobody labeled.", Seraph::paper();
 }
 
 impl Fit for Closed {
@@ -92,6 +131,10 @@ mod tests {
             let learner = Closed::named(name).unwrap();
             assert_eq!(learner.name(), *name);
             learner.validate().unwrap();
+            if let Some(published) = Closed::published(name) {
+                assert_eq!(published.name(), *name);
+                published.validate().unwrap();
+            }
             let json = serde_json::to_string(&learner).unwrap();
             assert!(json.contains(&format!("\"kind\":\"{name}\"")), "{json}");
             assert_eq!(serde_json::from_str::<Closed>(&json).unwrap(), learner);

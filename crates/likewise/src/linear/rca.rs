@@ -18,13 +18,16 @@
 //! Cost: O(n d m + m^3) in `f64`, m the smaller of n and d; memory O(d m + block x d).
 //!
 //! Source: Bar-Hillel, Hertz, Shental and Weinshall, "Learning distance functions using
-//! equivalence relations", ICML 2003; a chunklet is a class, or a part of one. Ours: weights, and
-//! the shrinkage, without which few labels leave C singular.
+//! equivalence relations", ICML 2003; a chunklet is a class, or a part of one. Ours: weights, the
+//! shrinkage, without which few labels leave C singular, and the cosine behind the map, which the
+//! recipes `label-rca` and `mixed-rca` compare by. The recipe `rca` is the method as published: on
+//! the features as they are, by the distance, with no more shrinkage than C needs.
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::affine::Affine;
+use super::spd;
 use super::whitening::Spectrum;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
@@ -48,12 +51,15 @@ const SINGULAR: f64 = 1e-12;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rca {
-    shrinkage: f64,
+    #[serde(with = "usual")]
+    shrinkage: Option<f64>,
 }
 
 impl Default for Rca {
     fn default() -> Self {
-        Self { shrinkage: 0.5 }
+        Self {
+            shrinkage: Some(0.5),
+        }
     }
 }
 
@@ -64,11 +70,19 @@ impl Rca {
         Self::default()
     }
 
+    /// As published, but for as much shrinkage as C needs: a millionth, or a tenth of fewer than two
+    /// rows (less one a class) for each column.
+    pub fn paper() -> Self {
+        Self { shrinkage: None }
+    }
+
     /// Share of the mean variance in every direction's, from 0 (as published) to 1 (the identity,
     /// but for its scale).
     #[must_use]
     pub fn shrinkage(self, shrinkage: f64) -> Self {
-        Self { shrinkage }
+        Self {
+            shrinkage: Some(shrinkage),
+        }
     }
 
     /// The map `L` (`d x d`, symmetric) from rows (`n x d`) and their labels; rows without a
@@ -105,6 +119,12 @@ impl Rca {
             ));
         }
         let means = means(x, classes, weights);
+        let share = self.shrinkage.unwrap_or_else(|| {
+            let mut of: Vec<u32> = members.iter().map(|&i| classes[i]).collect();
+            of.sort_unstable();
+            of.dedup();
+            spd::usual_shrinkage((members.len() - of.len()) as f64, d)
+        });
         let spectrum = Spectrum::of_centred(members.len(), d, |row, out| {
             let i = members[row];
             // The spectrum divides by the number of rows, which here count by their weight.
@@ -114,7 +134,7 @@ impl Rca {
                 *out = factor * (f64::from(value) - mean);
             }
         })?;
-        self.invert(&spectrum, d)
+        invert(share, &spectrum, d)
     }
 
     /// As [`fit`](Self::fit), from pairs of rows: the [chunklets](crate::tuple::chunklet) that
@@ -142,35 +162,29 @@ impl Rca {
 
     /// Checks the shrinkage.
     pub fn validate(&self) -> Result<()> {
-        if (0.0..=1.0).contains(&self.shrinkage) {
-            return Ok(());
-        }
-        let rule = "must be from 0 to 1";
-        Err(Error::parameter("rca.shrinkage", self.shrinkage, rule))
+        spd::check_shrinkage("rca.shrinkage", self.shrinkage)
     }
+}
 
-    fn invert(self, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
-        let mean = spectrum.variances.sum() / d as f64;
-        if mean <= 0.0 {
-            return Ok(Array2::eye(d));
-        }
-        let floor = self.shrinkage * mean;
-        let shrunk = spectrum
-            .variances
-            .mapv(|v| (1.0 - self.shrinkage) * v + floor);
-        let whole = shrunk.len() == d;
-        let least = shrunk.iter().copied().fold(f64::INFINITY, f64::min);
-        let least = if whole { least } else { least.min(floor) };
-        if least <= SINGULAR * shrunk[0] {
-            return Err(Error::data(format!(
-                "the labeled rows do not vary within their classes in some of the {d} dimensions; \
-                 give a shrinkage above {}",
-                self.shrinkage
-            )));
-        }
-        let other = if whole { 0.0 } else { floor.sqrt().recip() };
-        Ok(spectrum.symmetric(&shrunk.mapv(|v| v.sqrt().recip()), other))
+/// `C^(-1/2)` of the shrunk covariance.
+fn invert(share: f64, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
+    let mean = spectrum.variances.sum() / d as f64;
+    if mean <= 0.0 {
+        return Ok(Array2::eye(d));
     }
+    let floor = share * mean;
+    let shrunk = spectrum.variances.mapv(|v| (1.0 - share) * v + floor);
+    let whole = shrunk.len() == d;
+    let least = shrunk.iter().copied().fold(f64::INFINITY, f64::min);
+    let least = if whole { least } else { least.min(floor) };
+    if least <= SINGULAR * shrunk[0] {
+        return Err(Error::data(format!(
+            "the labeled rows do not vary within their classes in some of the {d} dimensions; \
+             give a shrinkage above {share}"
+        )));
+    }
+    let other = if whole { 0.0 } else { floor.sqrt().recip() };
+    Ok(spectrum.symmetric(&shrunk.mapv(|v| v.sqrt().recip()), other))
 }
 
 impl Fit for Rca {
@@ -182,8 +196,9 @@ impl Fit for Rca {
         Rca::validate(self)
     }
 
-    /// The map behind the centred directions of the start, which it weighs itself. Given pairs
-    /// take the place of classes, where some of them are alike.
+    /// The map behind the centred directions of the start, which it weighs itself, and unit rows
+    /// behind it; of features as they are given, the metric as published. Given pairs take the place
+    /// of classes, where some of them are alike.
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.rotated()?;
         let map = if let Some(pairs) = evidence.alike_pairs() {
@@ -192,12 +207,45 @@ impl Fit for Rca {
             let targets = evidence.targets;
             self.fit_weighted(rows, &targets.class, &targets.weight)?
         };
+        if evidence.start.as_given {
+            return evidence.start.transform(map);
+        }
         let Affine { mean, matrix } = &evidence.start.rotation;
         let whole = Affine {
             mean: mean.clone(),
             matrix: matrix.dot(&map),
         };
         Ok(Model::linear(evidence.start.reading, whole))
+    }
+}
+
+/// The shrinkage in files: a number, or "usual".
+mod usual {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Share(f64),
+        Word(String),
+    }
+
+    const WORD: &str = "usual";
+
+    #[allow(clippy::ref_option)] // The form that serde calls.
+    pub(super) fn serialize<S: Serializer>(of: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        let written = of.map_or_else(|| Written::Word(WORD.into()), Written::Share);
+        written.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        match Written::deserialize(from)? {
+            Written::Share(share) => Ok(Some(share)),
+            Written::Word(word) if word == WORD => Ok(None),
+            Written::Word(word) => Err(de::Error::custom(format!(
+                "shrinkage is a number from 0 to 1, or \"{WORD}\", not {word:?}"
+            ))),
+        }
     }
 }
 

@@ -23,7 +23,7 @@
 //! Source: Liu, He and Chang 2010, in the form of Dutta, Harandi and Sekhar, AAAI 2021. An item
 //! is not its own neighbour. The column form is ours; it is the same matrix.
 
-mod walk;
+pub(crate) mod walk;
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;

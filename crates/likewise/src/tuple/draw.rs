@@ -14,7 +14,7 @@ use crate::{Error, Monitor, Result, seed};
 const STRIDE: usize = 4096;
 
 /// What tuples are drawn from: items of known class, sorted by it.
-pub(super) struct Classes {
+pub(crate) struct Classes {
     /// The items, class by class, ascending within one.
     order: Vec<u32>,
     /// Where each class begins in `order`, and the end.
@@ -32,7 +32,7 @@ struct Anchor {
 
 impl Classes {
     /// From a class and a weight above 0 for the items that have one.
-    pub(super) fn new(n: usize, of: impl Fn(usize) -> Option<(u32, f32)>) -> Self {
+    pub(crate) fn new(n: usize, of: impl Fn(usize) -> Option<(u32, f32)>) -> Self {
         let mut weight = vec![0.0; n];
         let mut order = Vec::new();
         for (item, own) in weight.iter_mut().enumerate() {
@@ -84,7 +84,7 @@ impl Classes {
     }
 
     /// Pairs, each once, sorted by their smaller and their larger item.
-    pub(super) fn pairs(&self, per_item: usize, seed: u64, monitor: &Monitor) -> Result<Pairs> {
+    pub(crate) fn pairs(&self, per_item: usize, seed: u64, monitor: &Monitor) -> Result<Pairs> {
         let mut found = Vec::new();
         self.draw(per_item, seed, "pairs", monitor, |anchor, rng| {
             let (others, rest) = self.others(anchor);

@@ -259,6 +259,7 @@ mod tests {
             standardized: None,
             whitening: spectrum.truncated(1.0, 5)?,
             rotation: spectrum.truncated(f64::INFINITY, 5)?,
+            as_given: false,
         };
         let rows = start.rows(x.clone())?;
         let items: Vec<usize> = (0..60).collect();

@@ -1,8 +1,7 @@
 //! Choosing between models by the labels at hand, never by those that are hidden.
 
 use likewise::eval::ranking::{self, Measure, Protocol};
-use likewise::{Labels, Monitor};
-use ndarray::Array2;
+use likewise::{Embedding, Labels, Monitor};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -113,17 +112,12 @@ impl Validation {
     }
 
     /// P@k of embeddings (all rows, in the order of `labels`).
-    pub(crate) fn score(&self, embeddings: &Array2<f32>) -> Result<Option<Score>> {
+    pub(crate) fn score(&self, embedding: &Embedding) -> Result<Option<Score>> {
         let k = self.k();
         if k == 0 {
             return Ok(None);
         }
-        let protocol = Protocol::new(
-            embeddings.view(),
-            &self.labels,
-            &self.queries,
-            &self.gallery,
-        );
+        let protocol = Protocol::of(embedding, &self.labels, &self.queries, &self.gallery);
         let ranking = ranking::evaluate(&protocol, &[k], &Monitor::silent())?;
         let answered: Vec<usize> = (0..ranking.queries.len())
             .filter(|&q| ranking.relevant[q] > 0)
@@ -146,13 +140,13 @@ impl Validation {
     }
 
     /// P@k of each query that has something to find, in their order; `None` without any.
-    pub(crate) fn precisions(&self, embeddings: &Array2<f32>) -> Result<Option<Vec<f64>>> {
+    pub(crate) fn precisions(&self, embedding: &Embedding) -> Result<Option<Vec<f64>>> {
         let k = self.k();
         if k == 0 {
             return Ok(None);
         }
         let (queries, gallery) = (&self.queries, &self.gallery);
-        let protocol = Protocol::new(embeddings.view(), &self.labels, queries, gallery);
+        let protocol = Protocol::of(embedding, &self.labels, queries, gallery);
         let ranking = ranking::evaluate(&protocol, &[k], &Monitor::silent())?;
         let answered = (0..ranking.queries.len()).filter(|&q| ranking.relevant[q] > 0);
         Ok(ranking
@@ -528,10 +522,10 @@ mod tests {
     fn queries_with_one_right_answer_are_not_counted_as_informed() {
         // Two of a, three of b, each asking all others.
         let labels = Labels::from_integers([0, 0, 1, 1, 1]);
-        let x = Array2::from_shape_fn((5, 2), |(i, c)| {
+        let x = ndarray::Array2::from_shape_fn((5, 2), |(i, c)| {
             f32::from(u8::from(usize::from(i > 1) == c))
         });
-        let score = Validation::within((0..5).collect(), &labels).score(&x);
+        let score = Validation::within((0..5).collect(), &labels).score(&x.into());
         let score = score.unwrap().unwrap();
         assert_eq!((score.queries, score.informed), (5, 3));
         let pooled = Score::pool(&[score, score]).unwrap();

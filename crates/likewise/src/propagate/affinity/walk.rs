@@ -9,20 +9,20 @@ use crate::neighbor::Neighbors;
 use crate::{Monitor, Result};
 
 /// Columns that are solved together: one cache line of `f64`.
-pub(super) const WIDTH: usize = 8;
+pub(crate) const WIDTH: usize = 8;
 /// The solver starts again while a start leaves no more than this share of the residual.
 const ENOUGH: f64 = 0.1;
 /// Iterations without coming closer after which a column gives up.
 const PATIENCE: usize = 20;
 
-pub(super) type Block = Vec<[f64; WIDTH]>;
+pub(crate) type Block = Vec<[f64; WIDTH]>;
 
 /// How a solve went.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Report {
-    pub(super) iterations: usize,
-    pub(super) residual: f64,
-    pub(super) converged: bool,
+pub(crate) struct Report {
+    pub(crate) iterations: usize,
+    pub(crate) residual: f64,
+    pub(crate) converged: bool,
 }
 
 impl Default for Report {
@@ -36,7 +36,7 @@ impl Default for Report {
 }
 
 impl Report {
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             iterations: self.iterations.max(other.iterations),
             residual: self.residual.max(other.residual),
@@ -46,18 +46,18 @@ impl Report {
 }
 
 /// The random walk over neighbours that goes on with probability `gamma`.
-pub(super) struct Walk {
-    pub(super) k: usize,
+pub(crate) struct Walk {
+    pub(crate) k: usize,
     gamma: f64,
     /// Neighbours of all items, `k` each; the place in this list is the number of an arc.
-    pub(super) lists: Vec<u32>,
+    pub(crate) lists: Vec<u32>,
     /// Arcs that end in each node, node after node, and where each node's begin.
     incoming: Vec<u32>,
     starts: Vec<usize>,
 }
 
 impl Walk {
-    pub(super) fn new(neighbors: &Neighbors, gamma: f64) -> Self {
+    pub(crate) fn new(neighbors: &Neighbors, gamma: f64) -> Self {
         let lists: Vec<u32> = neighbors.indices.iter().copied().collect();
         let mut starts = vec![0; neighbors.n() + 1];
         for &z in &lists {
@@ -80,7 +80,7 @@ impl Walk {
         }
     }
 
-    pub(super) fn n(&self) -> usize {
+    pub(crate) fn n(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -98,7 +98,7 @@ impl Walk {
     }
 
     /// Values at the neighbours of `v`, and at the items that `v` is a neighbour of.
-    pub(super) fn at_neighbors(
+    pub(crate) fn at_neighbors(
         &self,
         v: usize,
         value: impl Fn(usize) -> f64,
@@ -111,7 +111,7 @@ impl Walk {
 
     /// Both kinds of values of [`at_neighbors`](Self::at_neighbors), one an arc; 0 at nodes
     /// without.
-    pub(super) fn lay_out(
+    pub(crate) fn lay_out(
         &self,
         found: impl Iterator<Item = (usize, (Vec<f64>, Vec<f64>))>,
     ) -> (Vec<f64>, Vec<f64>) {
@@ -144,7 +144,7 @@ impl Walk {
     /// long as that helps, then the plain iteration `x += r, r = gamma Q r`, which always
     /// converges. Stops when no row of the residual is above `tolerance`; then no entry of
     /// `(1 - gamma) X` is off by more, since `R` has row sums `1 / (1 - gamma)`.
-    pub(super) fn solve(
+    pub(crate) fn solve(
         &self,
         b: &Block,
         tolerance: f64,
@@ -248,7 +248,7 @@ impl Walk {
     }
 
     /// For every node `a`, row `a` of `R` at its neighbours and at those that it is one of.
-    pub(super) fn push_all(
+    pub(crate) fn push_all(
         &self,
         threshold: f64,
         monitor: &Monitor,
@@ -291,7 +291,7 @@ impl Walk {
     }
 
     /// `R^T 1`, to six digits, by its series.
-    fn column_sums(&self) -> Vec<f64> {
+    pub(crate) fn column_sums(&self) -> Vec<f64> {
         let mut term = vec![1.0; self.n()];
         let mut sum = term.clone();
         let mut size = 1.0;

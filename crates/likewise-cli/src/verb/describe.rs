@@ -1,0 +1,61 @@
+//! `likewise describe`
+
+use likewise_image::Words;
+use likewise_study::run_folder::{check_ending, check_output};
+use likewise_study::source::Maker;
+use serde::Serialize;
+
+use crate::args::Describe;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Serialize)]
+struct Answer {
+    items: usize,
+    views: Vec<View>,
+}
+
+#[derive(Serialize)]
+struct View {
+    view: String,
+    columns: usize,
+}
+
+pub(crate) fn run(args: &Describe, at: &Context) -> Result<(), Failure> {
+    let out = Some(args.out.as_path());
+    check_output(out, &[Some(args.data.path()), args.data.labels.as_deref()])?;
+    check_ending(out, "descriptors are written", "npz")?;
+    let makers = Maker::list(&args.with)?;
+    if args.data.images.encoder.is_some() || !args.data.view.is_empty() {
+        return Err(Failure::usage(
+            "--encoder and --view have no effect here: --with names what is made, a network as net:FILE",
+        ));
+    }
+    if args.words == 0 {
+        return Err(Failure::usage("--words 0: must be at least 1"));
+    }
+    output::beside(out);
+    let words = Words::default().size(args.words).seed(at.common.seed);
+    let collection = args.data.source()?.described(&makers, &words, &at.env)?;
+    likewise_io::collection::write(&args.out, &collection)?;
+    let views = collection.views().iter().map(|view| View {
+        view: view.name.clone(),
+        columns: view.matrix.ncols(),
+    });
+    let answer = Answer {
+        items: collection.len(),
+        views: views.collect(),
+    };
+    if at.common.json {
+        return output::json(&answer);
+    }
+    for view in &answer.views {
+        let (name, columns) = (&view.view, view.columns);
+        output::line(format!(
+            "view {name}: {} items, {columns} columns",
+            answer.items
+        ))?;
+    }
+    Ok(())
+}

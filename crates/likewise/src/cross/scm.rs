@@ -1,0 +1,561 @@
+//! Semantic correlation maximisation: bits whose products say whether two rows share a class.
+//!
+//! ```text
+//! S = 2 L_x L_y^T - 1 1^T                  1 where classes agree, -1 elsewhere; never formed
+//! G = q X^T S Y                            X, Y centred, q: number of bits
+//! bit: max wx^T R wy  with  wx^T X^T X wx = 1, wy^T Y^T Y wy = 1
+//! ```
+//!
+//! *Sequentially* (the default): `R = G` at first, and after each bit, with `hx = sign(X wx)` and
+//! `hy = sign(Y wy)`, `R -= (X^T hx) (Y^T hy)^T`: the next bit learns what is still missing. Once
+//! a direction would count more than the one before it, the bits that are left take the first
+//! canonical correlations of the pairs. *Orthogonally*: all directions of `G` at once; no more
+//! than the number of classes less 1 say anything of them, and `fill` chooses what the other bits
+//! are.
+//!
+//! **Use it** for a linear map to bits that is learned in seconds. **Not** where a kernel pays
+//! (digits, textures): [`Gsph`](super::Gsph) finds much more; and not orthogonally with more
+//! bits than classes.
+//!
+//! Cost: O(n d^2 + d^3 + q (m^3 + n d)) in `f64`, m the smaller number of columns; memory
+//! O(n d + d^2).
+//!
+//! Source: Zhang and Li, "Large-scale supervised multimodal hashing with semantic correlation
+//! maximization", AAAI 2014; the rule that ends the sequence, and what follows it, are those of
+//! published code. Ours: weights, and rows without a pair. Where there are no pairs, or too few
+//! canonical directions, the sequence goes on in place of them. A sign of 0 is 1 in learning as
+//! in encoding. Bits past the number of directions are random mixtures of those that say
+//! something, not constant.
+
+use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate, s};
+use serde::{Deserialize, Serialize};
+
+use super::canonical::{Directions, White};
+use super::parts::{Side, check_bits, check_positive, class_sums, normal, scaled, signs, times};
+use super::{Encoder, Hashed, Learned, Model, Views};
+use crate::linear::{Affine, spd::cross};
+use crate::{Monitor, Result, seed};
+
+/// A direction that counts less than this beside the first one says nothing.
+const NOTHING: f64 = 1e-10;
+
+/// How the bits are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bits {
+    /// One after the other, each for what is still missing.
+    #[default]
+    Sequential,
+    /// All at once; with more bits than directions of the classes the rest is filled so.
+    Orthogonal(Fill),
+}
+
+/// What bits are for which the classes have no direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fill {
+    /// Random mixtures of the directions of the classes.
+    #[default]
+    Mixtures,
+    /// Canonical correlations of the pairs.
+    Correlations,
+    /// Directions that are as good as any other, as published code leaves them.
+    Arbitrary,
+}
+
+/// Parameters of semantic correlation maximisation; see [`scm`](self).
+///
+/// ```
+/// use likewise::{Monitor, cross::{Scm, Views}};
+/// let x = ndarray::array![[0.0, 1.0], [0.1, 0.2], [2.0, 0.9], [2.1, 0.1_f32]];
+/// let y = ndarray::array![[5.0], [5.1], [1.0], [1.2_f32]];
+/// let views = Views::paired(&[x.view(), y.view()], &[0, 0, 1, 1], &[1.0; 4])?;
+/// let found = Scm::new().bits(8).fit(&views, 7, &Monitor::silent())?;
+/// assert_eq!(found.model.encoders[0].output_dim(), 8);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scm {
+    bits: usize,
+    how: Bits,
+    ridge: f64,
+}
+
+impl Default for Scm {
+    fn default() -> Self {
+        Self {
+            bits: 64,
+            how: Bits::default(),
+            ridge: 1e-6,
+        }
+    }
+}
+
+impl Scm {
+    /// 64 bits, sequentially, as published.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// 64 bits, orthogonally, as published.
+    pub fn orthogonal() -> Self {
+        Self::default().how(Bits::Orthogonal(Fill::Arbitrary))
+    }
+
+    /// Number of bits.
+    #[must_use]
+    pub fn bits(mut self, bits: usize) -> Self {
+        self.bits = bits;
+        self
+    }
+
+    /// How the bits are found.
+    #[must_use]
+    pub fn how(mut self, how: Bits) -> Self {
+        self.how = how;
+        self
+    }
+
+    /// What is added to the sums of squares `X^T X`, above 0.
+    #[must_use]
+    pub fn ridge(mut self, ridge: f64) -> Self {
+        self.ridge = ridge;
+        self
+    }
+
+    /// Checks the parameters.
+    pub fn validate(&self) -> Result<()> {
+        check_bits("scm.bits", self.bits)?;
+        check_positive("scm.ridge", self.ridge)
+    }
+
+    /// An encoder for each of two modalities, from the labels of their rows.
+    ///
+    /// Fails on a parameter out of range, unless there are two modalities with labeled rows, and
+    /// when cancelled.
+    pub fn fit(&self, views: &Views, seed: u64, monitor: &Monitor) -> Result<Hashed> {
+        self.validate()?;
+        views.check_modalities(2, "semantic correlation maximisation")?;
+        let (sides, classes) = Side::all(views)?;
+        let problem = Problem::of(&sides[0], &sides[1], classes, self)?;
+        let (wx, wy) = match self.how {
+            Bits::Sequential => problem.sequential(self.bits, monitor)?,
+            Bits::Orthogonal(fill) => problem.orthogonal(self.bits, fill, seed)?,
+        };
+        let encoder = |side: &Side, matrix| Encoder::Bits {
+            map: Affine {
+                mean: side.mean.clone(),
+                matrix,
+            },
+            offset: Array1::zeros(self.bits),
+        };
+        let encoders = vec![encoder(&sides[0], wx), encoder(&sides[1], wy)];
+        Ok(Hashed {
+            model: Model { encoders },
+            learned: Vec::<Learned>::new(),
+        })
+    }
+}
+
+/// What the bits are looked for in, in the space where both modalities are white.
+struct Problem<'a> {
+    x: &'a Array2<f64>,
+    y: &'a Array2<f64>,
+    weight: [&'a [f64]; 2],
+    white: White,
+    /// `Lx^-1 G Ly^-T`.
+    semantic: Array2<f64>,
+    /// The same of the pairs, where there are some.
+    paired: Option<Array2<f64>>,
+}
+
+impl<'a> Problem<'a> {
+    fn of(x: &'a Side, y: &'a Side, classes: usize, scm: &Scm) -> Result<Self> {
+        let squares = |side: &Side| {
+            let mut squares = cross(&side.x, &scaled(&side.x, &side.weight));
+            squares.diag_mut().mapv_inplace(|v| v + scm.ridge);
+            squares
+        };
+        let white = White::of(&squares(x), &squares(y), "give a larger scm.ridge")?;
+        let sums = |side: &Side| class_sums(&side.x, &side.class, &side.weight, classes);
+        let (sx, sy) = (sums(x), sums(y));
+        let whole = |sums: &Array2<f64>| sums.sum_axis(Axis(0)).insert_axis(Axis(0));
+        let g = 2.0 * cross(&sx, &sy) - cross(&whole(&sx), &whole(&sy));
+        let semantic = white.whiten(&(g * scm.bits as f64));
+        let paired = pairs(x, y).map(|(left, right)| white.whiten(&cross(&left, &right)));
+        Ok(Self {
+            x: &x.x,
+            y: &y.x,
+            weight: [&x.weight, &y.weight],
+            white,
+            semantic,
+            paired,
+        })
+    }
+
+    fn sequential(&self, bits: usize, monitor: &Monitor) -> Result<(Array2<f64>, Array2<f64>)> {
+        let correlations = match &self.paired {
+            Some(paired) => Some(self.white.directions(paired)?),
+            None => None,
+        };
+        let most = correlations.as_ref().map_or(0, |all| all.values.len());
+        let mut residual = self.semantic.clone();
+        let mut found = Vec::with_capacity(bits);
+        let (mut last, mut ended) = (f64::INFINITY, false);
+        monitor.start("bits", bits as u64);
+        for bit in 0..bits {
+            // Once it has ended, the last bit takes the first correlation, the one before it the
+            // second, and so on.
+            let rank = bits - 1 - bit;
+            if let (true, Some(all)) = (ended && rank < most, &correlations) {
+                found.push(all.at(rank));
+                continue;
+            }
+            let best = self.white.first(&residual)?;
+            if !ended && best.values[0] > last {
+                ended = true;
+                if let (true, Some(all)) = (rank < most, &correlations) {
+                    found.push(all.at(rank));
+                    continue;
+                }
+            }
+            last = best.values[0];
+            residual -= &self.explained(&best);
+            found.push(best);
+            monitor.step(bit as u64 + 1)?;
+        }
+        monitor.end();
+        Ok(joined(&found))
+    }
+
+    /// What the bits of a direction explain: `(X^T hx) (Y^T hy)^T`, white.
+    fn explained(&self, of: &Directions) -> Array2<f64> {
+        let sum = |x: &Array2<f64>, w: &Array2<f64>, weight: &[f64]| {
+            let mut h = signs(&times(x, w));
+            h.column_mut(0)
+                .zip_mut_with(&ArrayView1::from(weight), |h, w| *h *= w);
+            cross(x, &h)
+        };
+        let left = sum(self.x, &of.x, self.weight[0]);
+        let right = sum(self.y, &of.y, self.weight[1]);
+        self.white.whiten(&left.dot(&right.t()))
+    }
+
+    fn orthogonal(&self, bits: usize, fill: Fill, seed: u64) -> Result<(Array2<f64>, Array2<f64>)> {
+        let all = self.white.directions(&self.semantic)?;
+        let least = NOTHING * all.values[0];
+        let telling = all.values.iter().filter(|&&v| v > least).count().max(1);
+        let first = all.clone().keep(bits.min(telling));
+        let mut parts = vec![first.clone()];
+        let missing =
+            |parts: &[Directions]| bits - parts.iter().map(|part| part.values.len()).sum::<usize>();
+        match (fill, &self.paired) {
+            (Fill::Arbitrary, _) => parts = vec![all.keep(bits)],
+            (Fill::Correlations, Some(paired)) => {
+                let others = self.white.directions(paired)?;
+                parts.push(others.keep(missing(&parts)));
+            }
+            _ => {}
+        }
+        let rest = missing(&parts);
+        let mut rng = seed::stream(seed, "mixtures of scm");
+        let mixture = normal((first.values.len(), rest), &mut rng);
+        parts.push(Directions {
+            x: times(&first.x, &mixture),
+            y: times(&first.y, &mixture),
+            values: Array1::zeros(rest),
+        });
+        Ok(joined(&parts))
+    }
+}
+
+impl Directions {
+    /// One of them.
+    fn at(&self, i: usize) -> Self {
+        Self {
+            x: self.x.slice(s![.., i..=i]).to_owned(),
+            y: self.y.slice(s![.., i..=i]).to_owned(),
+            values: self.values.slice(s![i..=i]).to_owned(),
+        }
+    }
+}
+
+fn joined(parts: &[Directions]) -> (Array2<f64>, Array2<f64>) {
+    let all = |of: fn(&Directions) -> &Array2<f64>| {
+        let views: Vec<_> = parts.iter().map(|part| of(part).view()).collect();
+        match concatenate(Axis(1), &views) {
+            Ok(all) => all,
+            Err(_) => unreachable!("directions of the same columns"),
+        }
+    };
+    (all(|d| &d.x), all(|d| &d.y))
+}
+
+/// The rows that show the same object, times the root of their weight; none without such.
+fn pairs(x: &Side, y: &Side) -> Option<(Array2<f64>, Array2<f64>)> {
+    // Both ascend by row, not by object.
+    let objects = x
+        .object
+        .iter()
+        .chain(&y.object)
+        .max()
+        .map_or(0, |&last| last + 1);
+    let mut row_of = vec![None; objects];
+    for (row, &object) in y.object.iter().enumerate() {
+        row_of[object] = Some(row);
+    }
+    let both = x.object.iter().enumerate();
+    let (left, right): (Vec<usize>, Vec<usize>) = both
+        .filter_map(|(row, &object)| Some((row, row_of[object]?)))
+        .unzip();
+    if left.is_empty() {
+        return None;
+    }
+    let weight: Vec<f64> = left.iter().map(|&row| x.weight[row].sqrt()).collect();
+    let part = |x: &Array2<f64>, rows: &[usize]| scaled(&x.select(Axis(0), rows), &weight);
+    Some((part(&x.x, &left), part(&y.x, &right)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unreadable_literal)] // Printed values.
+mod tests {
+    use ndarray::{ArrayView2, array};
+
+    use super::super::check_values;
+    use super::super::parts::tests::{close, found, two_modalities};
+    use super::*;
+    use crate::reference::in_one_and_two_threads;
+
+    fn published() -> (Side, Side) {
+        let (x, y) = check_values::rows();
+        let labels = [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3];
+        let side = |x: Array2<f64>| Side {
+            rows: (0..20).collect(),
+            mean: Array1::zeros(x.ncols()),
+            x,
+            class: labels.to_vec(),
+            weight: vec![1.0; 20],
+            object: (0..20).collect(),
+        };
+        (side(x), side(y))
+    }
+
+    #[test]
+    fn published_values_in_sequence() {
+        let (x, y) = published();
+        let scm = Scm::new().bits(4);
+        let problem = Problem::of(&x, &y, 4, &scm).unwrap();
+        let (wx, wy) = problem.sequential(4, &Monitor::silent()).unwrap();
+        // The fourth bit ends the sequence and takes the first canonical correlation.
+        let expected_x = array![
+            [
+                -0.205135074122648,
+                -0.07283728637940699,
+                -0.09017532043445886,
+                0.0683339389741568,
+                0.20822563331498317
+            ],
+            [
+                0.07624937257113895,
+                0.308149357843164,
+                0.08708803054117058,
+                -0.05211600709852697,
+                -0.04266912840956554
+            ],
+            [
+                -0.14358581384148644,
+                0.20046758481027893,
+                0.1772734226649075,
+                -0.11751186018776004,
+                -0.03739110959695369
+            ],
+            [
+                -0.1294344067641747,
+                0.01612512091232398,
+                0.020359497491209008,
+                0.13006488908988545,
+                0.06817006195214396
+            ],
+        ];
+        let expected_y = array![
+            [
+                0.026623991231951246,
+                -0.053129778207135145,
+                0.19890679401593614,
+                0.08427149293371419
+            ],
+            [
+                -0.15754766941271725,
+                0.24866301801052434,
+                0.06068632138932738,
+                -0.0721180910392862
+            ],
+            [
+                0.030812049731727395,
+                -0.1119188117069168,
+                0.18041080004846208,
+                0.0933365979573991
+            ],
+            [
+                0.09151873641970391,
+                0.00825074039092671,
+                0.09204307771101262,
+                -0.0018163442397132338
+            ],
+        ];
+        assert!(close(&wx, &expected_x.reversed_axes(), 1e-7), "{wx}");
+        assert!(close(&wy, &expected_y.reversed_axes(), 1e-7), "{wy}");
+        let first = problem.white.first(&problem.semantic).unwrap();
+        assert!((first.values[0].powi(2) / 223.6750360555325 - 1.0).abs() < 1e-9);
+        let residual = &problem.semantic - &problem.explained(&first);
+        let second = problem.white.first(&residual).unwrap();
+        assert!((second.values[0].powi(2) / 157.25629373759335 - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn published_values_at_once() {
+        let (x, y) = published();
+        let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
+        let all = problem.white.directions(&problem.semantic).unwrap();
+        let singular = [14.955769323426077, 10.666474052222961, 1.6776865606978926];
+        assert!(
+            singular
+                .iter()
+                .zip(&all.values)
+                .all(|(a, b)| (a - b).abs() < 1e-9)
+        );
+        // The other directions are arbitrary.
+        let wx = array![
+            [-0.205135074122648, 0.05884219057206607, 0.18079286601842764],
+            [
+                -0.07283728637940699,
+                0.31416997216634085,
+                -0.033585449903056015
+            ],
+            [
+                -0.09017532043445886,
+                0.14395637823002788,
+                0.01829987225076676
+            ],
+            [
+                0.0683339389741568,
+                -0.07511276891534954,
+                0.11635607416966456
+            ],
+            [
+                0.20822563331498317,
+                -0.07448957209739392,
+                0.016059434378319828
+            ],
+        ];
+        let wy = array![
+            [
+                0.026623991231951246,
+                -0.1571921469188913,
+                -0.03172787527286145
+            ],
+            [
+                -0.053129778207135145,
+                0.2542329447839854,
+                -0.1256308056752362
+            ],
+            [0.19890679401593614, 0.16215940306688528, 0.0649786410615691],
+            [
+                0.08427149293371419,
+                -0.03824326730276098,
+                0.2042028041790486
+            ],
+        ];
+        let found = problem.orthogonal(3, Fill::Arbitrary, 0).unwrap();
+        assert!(close(&found.0, &wx, 1e-7) && close(&found.1, &wy, 1e-7));
+    }
+
+    #[test]
+    fn the_semantic_product_is_that_of_the_full_matrix() {
+        let (x, y) = published();
+        let s = Array2::from_shape_fn(
+            (20, 20),
+            |(i, j)| {
+                if x.class[i] == y.class[j] { 1.0 } else { -1.0 }
+            },
+        );
+        let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
+        let full = problem.white.whiten(&(4.0 * x.x.t().dot(&s).dot(&y.x)));
+        assert!(close(&full, &problem.semantic, 1e-10));
+    }
+
+    #[test]
+    fn classes_are_found_with_and_without_pairs() {
+        let ([x, y], class) = two_modalities(4, 20, 0.15, 1);
+        let ones = [1.0; 80];
+        let paired = Views::paired(&[x.view(), y.view()], &class, &ones).unwrap();
+        let sides: [(ArrayView2<f32>, &[u32], &[f32]); 2] =
+            [(x.view(), &class, &ones), (y.view(), &class, &ones)];
+        let apart = Views::unpaired(&sides).unwrap();
+        let orthogonal = |fill| Scm::new().how(Bits::Orthogonal(fill));
+        for scm in [
+            Scm::new(),
+            orthogonal(Fill::Mixtures),
+            orthogonal(Fill::Correlations),
+        ] {
+            for views in [&paired, &apart] {
+                for bits in [3, 16, 40] {
+                    let run = || scm.bits(bits).fit(views, 1, &Monitor::silent()).unwrap();
+                    let (one, two) = in_one_and_two_threads(run);
+                    assert_eq!(one, two);
+                    let share = found(&one.model, &[x.clone(), y.clone()], &class);
+                    assert!(
+                        share > if bits == 3 { 0.4 } else { 0.6 },
+                        "{scm:?} {bits}: {share}"
+                    );
+                }
+            }
+        }
+        let arbitrary = Scm::orthogonal()
+            .bits(16)
+            .fit(&paired, 1, &Monitor::silent());
+        assert_eq!(arbitrary.unwrap().model.encoders[1].output_dim(), 16);
+    }
+
+    #[test]
+    fn weights_are_multiplicities_and_zero_is_absence() {
+        let ([x, y], class) = two_modalities(4, 6, 0.5, 1);
+        let weight: Vec<f32> = (0..24).map(|i| (i % 3) as f32).collect();
+        let rows: Vec<usize> = (0..24).flat_map(|i| vec![i; i % 3]).collect();
+        let (xs, ys) = (x.select(Axis(0), &rows), y.select(Axis(0), &rows));
+        let classes: Vec<u32> = rows.iter().map(|&i| class[i]).collect();
+        let weighted = Views::paired(&[x.view(), y.view()], &class, &weight).unwrap();
+        let repeated = Views::paired(&[xs.view(), ys.view()], &classes, &vec![1.0; rows.len()]);
+        let fit = |views: &Views| {
+            let found = Scm::new()
+                .bits(6)
+                .fit(views, 0, &Monitor::silent())
+                .unwrap();
+            found.model.encoders[0].scores(x.view()).unwrap()
+        };
+        let (a, b) = (fit(&weighted), fit(&repeated.unwrap()));
+        assert!((&a - &b).iter().all(|e| e.abs() < 1e-4));
+    }
+
+    #[test]
+    fn degenerate_classes_and_parameters() {
+        let ([x, y], class) = two_modalities(2, 3, 0.4, 5);
+        let fit = |scm: Scm, x: &Array2<f32>, class: &[u32], weight: &[f32]| {
+            let views = Views::paired(&[x.view(), y.view()], class, weight).unwrap();
+            scm.fit(&views, 0, &Monitor::silent())
+        };
+        for how in [Bits::Sequential, Bits::Orthogonal(Fill::Mixtures)] {
+            let scm = Scm::new().how(how).bits(16);
+            for x in [&x, &Array2::ones((6, 3))] {
+                for class in [&class, &vec![0; 6]] {
+                    let found = fit(scm, x, class, &[1.0; 6]).unwrap();
+                    assert!(found.model.encode(0, x.view()).is_ok());
+                }
+            }
+        }
+        assert!(fit(Scm::new(), &x, &class, &[0.0; 6]).is_err());
+        assert!(fit(Scm::new().bits(0), &x, &class, &[1.0; 6]).is_err());
+        assert!(fit(Scm::new().ridge(0.0), &x, &class, &[1.0; 6]).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! Class probabilities beside the features.
+
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
+
+use crate::matrix::{Reading, l2_normalize, less_mean, product};
+
+/// The square roots of class probabilities beside the centred features.
+///
+/// ```text
+/// c = (x - mean) scale                                x: the features as they are read
+/// p = softmax(c V + b)
+/// z = [ sqrt(share) sqrt(p), sqrt(1 - share) c / |c| ]
+/// ```
+///
+/// The cosine of two items is then `share` times the Bhattacharyya coefficient of their
+/// probabilities and `1 - share` times the cosine of their centred features. A part whose share
+/// is 0 is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probabilities {
+    /// How features are read.
+    pub reading: Reading,
+    /// Mean of the features, `d`.
+    pub mean: Array1<f64>,
+    /// What the centred features are multiplied by, `d`.
+    pub scale: Array1<f64>,
+    /// `V`, `d x C`.
+    pub matrix: Array2<f64>,
+    /// `b`, `C`.
+    pub bias: Array1<f64>,
+    /// Share of the probabilities in the cosine, from 0 to 1.
+    pub share: f64,
+}
+
+impl Probabilities {
+    pub(super) fn output_dim(&self) -> usize {
+        let (d, classes) = self.matrix.dim();
+        usize::from(self.share > 0.0) * classes + usize::from(self.share < 1.0) * d
+    }
+
+    pub(super) fn rows(&self, x: Array2<f32>) -> Array2<f32> {
+        let read = self.reading.rows(x);
+        let centred = less_mean(read.view(), &self.mean) * &self.scale;
+        let mut parts = Vec::new();
+        if self.share > 0.0 {
+            let transposed = self.matrix.t().as_standard_layout().into_owned();
+            let mut p = product(&centred, &transposed) + &self.bias;
+            for mut row in p.rows_mut() {
+                softmax(row.view_mut());
+                row.mapv_inplace(|p| (self.share * p).sqrt());
+            }
+            parts.push(p.mapv(|v| v as f32));
+        }
+        if self.share < 1.0 {
+            let unit = l2_normalize(centred.mapv(|v| v as f32));
+            parts.push(unit * (1.0 - self.share).sqrt() as f32);
+        }
+        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+        // A row on the mean has no direction, and only the length of its probabilities.
+        match ndarray::concatenate(Axis(1), &views) {
+            Ok(rows) => l2_normalize(rows),
+            Err(_) => unreachable!("parts of the same rows"),
+        }
+    }
+}
+
+/// Logits to probabilities, in place.
+pub(crate) fn softmax(mut row: ArrayViewMut1<f64>) {
+    let most = row.fold(f64::NEG_INFINITY, |most, &v| most.max(v));
+    row.mapv_inplace(|v| (v - most).exp());
+    let sum = row.sum();
+    row /= sum;
+}

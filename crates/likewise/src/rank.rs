@@ -1,0 +1,5 @@
+//! Ranking: the rows of a collection by how near they are to a query along its manifold.
+
+pub mod emr;
+
+pub use emr::Emr;

@@ -1,0 +1,175 @@
+//! Laplacian score: columns whose values are alike among neighbours, for how much they vary.
+//!
+//! ```text
+//! W_ij = exp(-d_ij^2 / (2 t^2)) among k nearest neighbours, D its degrees, L = D - W
+//! f~ = f - (f^T D 1 / 1^T D 1) 1                score = f~^T L f~ / f~^T D f~      less is better
+//! ```
+//!
+//! **Use it** for a first cut, without labels, where rows fall into groups. **Not** where columns
+//! repeat each other: each is scored by itself, and ten copies of the best are the ten best
+//! ([MCFS](super::mcfs) looks at them together).
+//!
+//! Cost: O(n^2 d) for the neighbours and O(n k d) for the scores; memory O(n (k + d)).
+//!
+//! Source: He, Cai and Niyogi, "Laplacian score for feature selection", NIPS 2005. `t` is the mean
+//! of all distances, that of a row to itself included, as in the authors' program. A column that
+//! does not vary scores infinity.
+
+use ndarray::{Array2, ArrayView2};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Selected;
+use super::embedding::Neighborhood;
+use crate::matrix::check_finite;
+use crate::{Error, Monitor, Result};
+
+/// Least spread of a column.
+const CONSTANT: f64 = 1e-12;
+
+/// Parameters of the Laplacian score; see [`laplacian_score`](self).
+///
+/// ```
+/// use likewise::{Monitor, select::LaplacianScore};
+/// // The first column tells two groups apart, the second does not.
+/// let x = ndarray::Array2::from_shape_fn((20, 2), |(i, j)| {
+///     if j == 0 { (i / 10) as f32 * 9.0 } else { (i * i % 7) as f32 / 7.0 }
+/// });
+/// let found = LaplacianScore::new().features(1).fit(x.view(), &Monitor::silent())?;
+/// assert_eq!(found.chosen, [0]);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaplacianScore {
+    features: usize,
+    neighbors: usize,
+}
+
+impl Default for LaplacianScore {
+    fn default() -> Self {
+        Self {
+            features: 50,
+            neighbors: 5,
+        }
+    }
+}
+
+impl LaplacianScore {
+    /// Fifty columns, five neighbours.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Columns to choose, at least 1; all where there are fewer.
+    #[must_use]
+    pub fn features(mut self, features: usize) -> Self {
+        self.features = features;
+        self
+    }
+
+    /// Neighbours of a row, at least 1; all others where there are fewer.
+    #[must_use]
+    pub fn neighbors(mut self, neighbors: usize) -> Self {
+        self.neighbors = neighbors;
+        self
+    }
+
+    /// Checks the numbers.
+    pub fn validate(&self) -> Result<()> {
+        for (name, value) in [("features", self.features), ("neighbors", self.neighbors)] {
+            if value == 0 {
+                let field = format!("laplacian-score.{name}");
+                return Err(Error::parameter(&field, 0, "must be at least 1"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scores the columns of rows (`n x d`).
+    ///
+    /// Fails on NaN, with fewer than two rows, without columns, and when cancelled.
+    pub fn fit(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Selected> {
+        self.validate()?;
+        check_finite(x, "Laplacian score")?;
+        if x.nrows() < 2 || x.ncols() == 0 {
+            return Err(Error::data("a Laplacian score needs columns and two rows"));
+        }
+        self.fit_rows(&x.mapv(f64::from), monitor)
+    }
+
+    fn fit_rows(&self, x: &Array2<f64>, monitor: &Monitor) -> Result<Selected> {
+        let graph = Neighborhood::of(x, self.neighbors, monitor)?;
+        let scores = scores(x, &graph);
+        let mut chosen: Vec<usize> = (0..scores.len()).collect();
+        chosen.sort_by(|&i, &j| scores[i].total_cmp(&scores[j]));
+        chosen.truncate(self.features);
+        Ok(Selected { scores, chosen })
+    }
+}
+
+fn scores(x: &Array2<f64>, graph: &Neighborhood) -> Vec<f64> {
+    let whole = graph.degrees.sum();
+    let columns = (0..x.ncols()).into_par_iter();
+    let one = |j: usize| {
+        let own = x.column(j);
+        let mean = own.dot(&graph.degrees) / whole;
+        let f: Vec<f64> = own.iter().map(|v| v - mean).collect();
+        let spread: f64 = f.iter().zip(&graph.degrees).map(|(f, d)| f * f * d).sum();
+        if spread < CONSTANT {
+            return f64::INFINITY;
+        }
+        let among: f64 = graph.times(&f).iter().zip(&f).map(|(w, f)| w * f).sum();
+        1.0 - among / spread
+    };
+    columns.map(one).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unreadable_literal)] // Printed values.
+mod tests {
+    use super::*;
+    use crate::linear::check_values::{standardized, wine};
+
+    #[test]
+    fn scores_of_wines() {
+        let x = standardized(&wine().0);
+        let found = LaplacianScore::new()
+            .fit_rows(&x, &Monitor::silent())
+            .unwrap();
+        let expected = [
+            0.235114675928,
+            0.296352974264,
+            0.317215325038,
+            0.327017659466,
+            0.319167020248,
+            0.188433725848,
+            0.117692737444,
+            0.261871032798,
+            0.32242918219,
+            0.15915251711,
+            0.211952348522,
+            0.169488401881,
+            0.164396858535,
+        ];
+        for (found, expected) in found.scores.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        assert_eq!(found.chosen, [6, 9, 12, 11, 5, 10, 0, 7, 1, 2, 4, 8, 3]);
+    }
+
+    #[test]
+    fn a_constant_column_is_last_and_numbers_are_checked() {
+        let x = Array2::from_shape_fn((12, 3), |(i, j)| if j == 0 { 4.0 } else { (i * j) as f32 });
+        let silent = Monitor::silent();
+        let own = LaplacianScore::new();
+        let found = own.fit(x.view(), &silent).unwrap();
+        assert!(found.scores[0].is_infinite() && found.chosen[2] == 0);
+        let same = Array2::from_elem((4, 2), 1.0_f32);
+        assert_eq!(own.fit(same.view(), &silent).unwrap().chosen, [0, 1]);
+        assert!(own.fit(Array2::zeros((1, 2)).view(), &silent).is_err());
+        for wrong in [own.features(0), own.neighbors(0)] {
+            assert!(wrong.validate().is_err());
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! MCFS: the columns that together tell apart the groups that rows fall into.
+//!
+//! ```text
+//! W_ij = exp(-d_ij^2 / (2 t^2)) among k nearest neighbours; L y = lambda D y, smallest lambda
+//! a_g: lasso of y_g on the columns, with exactly as many non-zeros as columns are asked for
+//! score_j = max_g |a_gj| / |a_g|                       more is better
+//! ```
+//!
+//! Each `y` draws a line between groups, and the few columns that draw it too are kept; so a
+//! column that says what another has said is left out.
+//!
+//! **Use it** to bring a descriptor of hundreds of columns down to fifty, without labels. **Not**
+//! where rows do not fall into groups, and not to fewer columns than groups. Columns of different
+//! units must be standardized first.
+//!
+//! Cost: O(n^2 d) for the neighbours, O(n d) a step of a path, with `features` steps for each group;
+//! memory O(n (d + groups)).
+//!
+//! Source: Cai, Zhang and He, "Unsupervised feature selection for multi-cluster data", KDD 2010, as
+//! in the authors' program: `t` is the mean of all distances, no centring of columns, and a ridge of
+//! 1e-3. Of a graph in several parts the vectors that tell parts apart are kept; only the
+//! constant one is left out. Where fewer columns than asked for have a score, paths are followed
+//! farther, and then the columns that vary most join.
+
+use ndarray::{Array2, ArrayView2, Axis};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::embedding::Neighborhood;
+use super::{Selected, descending, lars};
+use crate::matrix::check_finite;
+use crate::{Error, Monitor, Result};
+
+/// Parameters of MCFS; see [`mcfs`](self).
+///
+/// ```
+/// use likewise::{Monitor, select::Mcfs};
+/// // The second column tells two groups apart.
+/// let x = ndarray::Array2::from_shape_fn((30, 3), |(i, j)| {
+///     if j == 1 { (i / 15) as f32 * 9.0 } else { ((i * i + j) % 7) as f32 / 7.0 }
+/// });
+/// let found = Mcfs::new().groups(1).features(1).fit(x.view(), &Monitor::silent())?;
+/// assert_eq!(found.chosen, [1]);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mcfs {
+    features: usize,
+    groups: usize,
+    neighbors: usize,
+    ridge: f64,
+}
+
+impl Default for Mcfs {
+    fn default() -> Self {
+        Self {
+            features: 50,
+            groups: 10,
+            neighbors: 5,
+            ridge: 1e-3,
+        }
+    }
+}
+
+impl Mcfs {
+    /// Fifty columns, ten groups, five neighbours, a ridge of .001.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Columns to choose, at least 1; all where there are fewer.
+    #[must_use]
+    pub fn features(mut self, features: usize) -> Self {
+        self.features = features;
+        self
+    }
+
+    /// Groups, and vectors that tell them apart, at least 1: the number of classes, where that is
+    /// known.
+    #[must_use]
+    pub fn groups(mut self, groups: usize) -> Self {
+        self.groups = groups;
+        self
+    }
+
+    /// Neighbours of a row, at least 1; all others where there are fewer.
+    #[must_use]
+    pub fn neighbors(mut self, neighbors: usize) -> Self {
+        self.neighbors = neighbors;
+        self
+    }
+
+    /// Ridge of the regressions, above 0.
+    #[must_use]
+    pub fn ridge(mut self, ridge: f64) -> Self {
+        self.ridge = ridge;
+        self
+    }
+
+    /// Checks the numbers.
+    pub fn validate(&self) -> Result<()> {
+        let counts = [
+            ("mcfs.features", self.features),
+            ("mcfs.groups", self.groups),
+            ("mcfs.neighbors", self.neighbors),
+        ];
+        if let Some((field, _)) = counts.into_iter().find(|count| count.1 == 0) {
+            return Err(Error::parameter(field, 0, "must be at least 1"));
+        }
+        if self.ridge.is_finite() && self.ridge > 0.0 {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "mcfs.ridge",
+            self.ridge,
+            "must be above 0",
+        ))
+    }
+
+    /// Scores the columns of rows (`n x d`).
+    ///
+    /// Fails on NaN, without columns, without more rows than groups, and when cancelled.
+    pub fn fit(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Selected> {
+        self.validate()?;
+        check_finite(x, "MCFS")?;
+        if x.nrows() <= self.groups || x.ncols() == 0 {
+            return Err(Error::data(format!(
+                "MCFS needs columns and more rows than the {} groups, but the matrix is {} x {}",
+                self.groups,
+                x.nrows(),
+                x.ncols()
+            )));
+        }
+        self.fit_rows(&x.mapv(f64::from), monitor)
+    }
+
+    fn fit_rows(&self, x: &Array2<f64>, monitor: &Monitor) -> Result<Selected> {
+        let (n, d) = x.dim();
+        let graph = Neighborhood::of(x, self.neighbors, monitor)?;
+        let y = graph.embedding(self.groups, monitor)?;
+        let columns = x.t().as_standard_layout().into_owned();
+        let wanted = self.features.min(d);
+        let mut cardinality = wanted;
+        let scores = loop {
+            let scores = self.scores(&columns, &y, cardinality, monitor)?;
+            let count = scores.iter().filter(|&&score| score > 0.0).count();
+            if count >= wanted || cardinality >= d.min(n) {
+                break scores;
+            }
+            cardinality = (2 * cardinality).min(d.min(n));
+        };
+        let variance = x.var_axis(Axis(0), 0.0);
+        let mut chosen = descending(&scores);
+        chosen.sort_by(|&i, &j| {
+            let by_score = scores[j].total_cmp(&scores[i]);
+            by_score.then_with(|| {
+                if scores[i] > 0.0 {
+                    return i.cmp(&j);
+                }
+                variance[j].total_cmp(&variance[i]).then(i.cmp(&j))
+            })
+        });
+        chosen.truncate(wanted);
+        Ok(Selected { scores, chosen })
+    }
+
+    fn scores(
+        &self,
+        columns: &Array2<f64>,
+        y: &Array2<f64>,
+        cardinality: usize,
+        monitor: &Monitor,
+    ) -> Result<Vec<f64>> {
+        let groups = y.axis_iter(Axis(1)).into_par_iter();
+        let all = groups.map(|y| {
+            monitor.check()?;
+            Ok(lars::coefficients(
+                columns,
+                &y.to_owned(),
+                self.ridge,
+                cardinality,
+            ))
+        });
+        let mut scores = vec![0.0_f64; columns.nrows()];
+        for found in all.collect::<Result<Vec<_>>>()? {
+            let length = found.dot(&found).sqrt();
+            if length > 0.0 {
+                for (score, value) in scores.iter_mut().zip(&found) {
+                    *score = score.max(value.abs() / length);
+                }
+            }
+        }
+        Ok(scores)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unreadable_literal)] // Printed values.
+mod tests {
+    use super::*;
+    use crate::linear::check_values::{standardized, wine};
+
+    #[test]
+    fn columns_of_wines() {
+        let x = standardized(&wine().0);
+        let silent = Monitor::silent();
+        let graph = Neighborhood::of(&x, 5, &silent).unwrap();
+        let degrees = [
+            6.13080219724,
+            4.50752080776,
+            4.574912487,
+            4.56875438651,
+            5.87203456302,
+        ];
+        for (found, expected) in graph.degrees.iter().zip(degrees) {
+            assert!((found - expected).abs() < 1e-9);
+        }
+        let y = graph.embedding(3, &silent).unwrap();
+        let expected = ndarray::array![
+            [-0.0317240318166, -0.023411509022, 0.000956777471193],
+            [-0.0292013162032, -0.0163540103372, -0.00612278396325],
+            [-0.0335815413832, -0.0288271212976, 0.0117363569538],
+        ];
+        for ((at, expected), _) in expected.indexed_iter().zip(0..) {
+            assert!((y[at] - expected).abs() < 1e-7, "{at:?} {}", y[at]);
+        }
+        let own = Mcfs::new().groups(3).features(5);
+        let columns = x.t().as_standard_layout().into_owned();
+        let scores = own.scores(&columns, &y, 5, &silent).unwrap();
+        let expected = [
+            0.50406935903,
+            0.0315581021729,
+            0.0916881706308,
+            0.0779912101303,
+            0.182834689157,
+            0.0,
+            0.787159603153,
+            0.421039328694,
+            0.542950329052,
+            0.781840073497,
+            0.246018717403,
+            0.531127316224,
+            0.514652021237,
+        ];
+        for (found, expected) in scores.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+        let found = own.features(13).neighbors(5).fit_rows(&x, &silent).unwrap();
+        assert_eq!(found.chosen.len(), 13);
+        let best = own.fit_rows(&x, &silent).unwrap();
+        assert_eq!(best.chosen, [6, 9, 8, 11, 12]);
+    }
+
+    #[test]
+    fn copies_constants_and_numbers_out_of_range() {
+        let silent = Monitor::silent();
+        let x = Array2::from_shape_fn((30, 4), |(i, j)| match j {
+            0 => 7.0,
+            3 => (i % 2) as f32,
+            _ => (i / 15) as f32 * 9.0 + (i % 5) as f32 / 50.0,
+        });
+        let own = Mcfs::new().groups(2).features(3);
+        let found = own.fit(x.view(), &silent).unwrap();
+        assert_eq!(found.chosen.len(), 3);
+        assert!(found.scores.iter().all(|s| s.is_finite()));
+        let same = Array2::from_elem((8, 3), 2.0_f32);
+        assert_eq!(own.fit(same.view(), &silent).unwrap().chosen.len(), 3);
+        assert!(own.fit(Array2::zeros((2, 3)).view(), &silent).is_err());
+        let fit = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| own.fit(x.view(), &silent).unwrap())
+        };
+        assert_eq!(fit(1), fit(2));
+        for wrong in [
+            own.features(0),
+            own.groups(0),
+            own.neighbors(0),
+            own.ridge(0.0),
+        ] {
+            assert!(
+                wrong
+                    .validate()
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("mcfs.")
+            );
+        }
+    }
+}
