@@ -265,8 +265,9 @@ mod tests {
         // A metric of rank 1 gives one column.
         let flat = Form::Mahalanobis(array![[1.0, 1.0], [1.0, 1.0]]);
         let flat = LearnedMetric::new(Reading::default(), Array1::zeros(2), flat).unwrap();
-        assert!(!Model::Metric(flat.clone()).arrays().get("mean").is_ok());
-        assert_eq!(Model::Metric(flat).output_dim(), 1);
+        let flat = Model::Metric(flat);
+        assert!(flat.arrays().get("mean").is_err());
+        assert_eq!(flat.output_dim(), 1);
         let wide = Form::Mahalanobis(array![[1.0, 0.0]]);
         let said = LearnedMetric::new(Reading::default(), Array1::zeros(2), wide).unwrap_err();
         assert!(said.to_string().contains("square"), "{said}");

@@ -34,22 +34,22 @@ impl Scene {
         for (row, line) in IRIS.lines().skip(1).enumerate() {
             let features = line.rsplit_once(',').unwrap().0;
             let label = chunk(row).map_or(String::new(), |c| format!("c{c}"));
-            chunks += &format!("{features},{label}\n");
+            chunks.extend([features, ",", &label, "\n"]);
         }
         scene.text("chunks.csv", &chunks);
-        let mut apart = "a,b,y\n".to_owned();
+        let mut pairs = vec!["a,b,y\n".to_owned()];
         for a in 0..150 {
             for b in a + 1..150 {
                 match (chunk(a), chunk(b)) {
-                    (Some(one), Some(other)) if one == other => apart += &format!("{a},{b},1\n"),
+                    (Some(one), Some(other)) if one == other => pairs.push(format!("{a},{b},1\n")),
                     (Some(one), Some(other)) if one / 2 != other / 2 => {
-                        apart += &format!("{a},{b},-1\n");
+                        pairs.push(format!("{a},{b},-1\n"));
                     }
                     _ => {}
                 }
             }
         }
-        scene.text("apart.csv", &apart);
+        scene.text("apart.csv", &pairs.concat());
         scene
     }
 
@@ -224,7 +224,7 @@ fn oasis_by_triplets_gives_its_check_value_and_asks_by_it() {
     let mut text = names.join(",") + ",label\n";
     for (row, of) in z.rows().into_iter().zip(&rows) {
         let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
-        text += &format!("{},c{}\n", cells.join(","), of[13]);
+        text.extend([cells.join(","), format!(",c{}\n", of[13])]);
     }
     scene.text("wine.csv", &text);
     let triplets = TRIPLETS.replacen("a,p,n", "anchor,positive,negative", 1);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use likewise::error::Hint;
-use likewise::{Collection, Labels, Part, View};
+use likewise::{Collection, Part, View};
 use likewise_image::descriptor::{Descriptor, Kind};
 use likewise_image::{ErrorKind, Words, describe, describers};
 
@@ -72,7 +72,7 @@ impl Source {
         let mut parts: Vec<Collection> = Vec::new();
         let skip = self.read.skip_bad;
         let wrong = |e: likewise_image::Error| match e.kind() {
-            likewise_image::ErrorKind::Cancelled => Error::cancelled(),
+            ErrorKind::Cancelled => Error::cancelled(),
             ErrorKind::Format if !skip => images::of_image(e).hint(Hint::SkipBadImages),
             _ => images::of_image(e),
         };
@@ -120,20 +120,18 @@ impl Source {
             let (features, _) = encoded.features(&folder, encoded.square(), at)?;
             parts.push(features);
         }
-        together(parts)
+        together(&parts)
     }
 }
 
 /// The views of all parts, which are of the same items.
-fn together(parts: Vec<Collection>) -> Result<Collection> {
+fn together(parts: &[Collection]) -> Result<Collection> {
     let mut views: Vec<View> = Vec::new();
-    let mut first: Option<(Vec<String>, Option<Labels>, Option<Vec<Part>>)> = None;
+    let Some(first) = parts.first() else {
+        return Err(usage("name a descriptor at least"));
+    };
     for part in parts {
-        let (ids, _, _) = first.get_or_insert_with(|| {
-            let ids = part.ids().to_vec();
-            (ids, part.labels.clone(), part.split.clone())
-        });
-        if part.ids() != *ids {
+        if part.ids() != first.ids() {
             return Err(failed(
                 "some images were read for one descriptor and not for another; run it again",
             ));
@@ -148,8 +146,8 @@ fn together(parts: Vec<Collection>) -> Result<Collection> {
             views.push(view.clone());
         }
     }
-    let (ids, labels, split) = first.ok_or_else(|| usage("name a descriptor at least"))?;
-    let mut whole = Collection::new(ids, views)?;
-    (whole.labels, whole.split) = (labels, split);
+    let mut whole = Collection::new(first.ids().to_vec(), views)?;
+    whole.labels.clone_from(&first.labels);
+    whole.split.clone_from(&first.split);
     Ok(whole)
 }

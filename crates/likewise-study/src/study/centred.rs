@@ -6,8 +6,8 @@ use likewise::model::Model as Closed;
 use likewise_nn::Model;
 use ndarray::{Array1, Array2};
 
-use super::choose::MOST_COLUMNS;
 use super::ground::Ground;
+use super::setup::MOST_COLUMNS;
 use crate::recipe::StartConfig;
 
 /// How unit rows are centred: what is taken off, and what their columns are multiplied by then.

@@ -10,13 +10,10 @@ use rand::seq::SliceRandom;
 use super::believe::Source;
 use super::ground::Ground;
 use super::rounds::{Epoch, Rule, Score, Trained, Validation, Wanted, Why};
-use super::setup::Setup;
+use super::setup::{MOST_COLUMNS, Setup};
 use super::train::Training;
 use crate::recipe::{Keep, Learner};
 use crate::{Error, ErrorKind, Result};
-
-/// Most columns of features for which a matrix of `columns x columns` is kept.
-pub(super) const MOST_COLUMNS: usize = 4096;
 
 /// A model and how it was chosen.
 pub(super) struct Chosen {

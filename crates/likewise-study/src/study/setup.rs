@@ -8,11 +8,13 @@ use likewise::{Graph, Labels, Monitor, matrix};
 use likewise_nn::net::EmbeddingConfig;
 use ndarray::Array2;
 
-use super::choose::MOST_COLUMNS;
 use super::ground::{Ground, Whiten};
 use super::rounds::{ENOUGH, Mean, Validation};
 use crate::recipe::StartConfig;
 use crate::{Error, Result};
+
+/// Most columns of features for which a matrix of `columns x columns` is kept.
+pub(super) const MOST_COLUMNS: usize = 4096;
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
 const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];

@@ -208,10 +208,11 @@ fn every_source_goes_with_every_learner_in_closed_form() {
             ..Recipe::mixed_rca()
         };
         let study = run(&collection, &recipe);
-        // Those that others published may lose on spread labels, but not the classes altogether.
+        // Those that others published may lose on wrong labels, but not the classes altogether: by
+        // chance it is a twentieth of what whitened features give here, or less.
         let least = |whitened: f64| {
             if published {
-                whitened / 2.0
+                whitened / 4.0
             } else {
                 whitened - 0.02
             }
