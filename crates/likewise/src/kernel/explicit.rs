@@ -7,7 +7,7 @@
 //! f(q, x) = sum_i theta_i S_i(q, x)                     theta_i ~ beta^mistakes_i
 //! ```
 //!
-//! Where the coordinates are exact for the rows that are learned from (the [cosine](super::cosine), or
+//! Where the coordinates are exact for the rows that are learned from (the [cosine], or
 //! [Nyström](super::nystrom) with all of them as landmarks) this is [OMKS](super::omks) itself: the step in the
 //! operator and that in `W` are one. The kernel stands in `S` as it is, so coordinates are only
 //! asked for what was learned.

@@ -1,5 +1,5 @@
 //! Affinity propagation with an information-theoretic prior: the metric of
-//! [`Itml`](super::Itml), that follows affinities spread from the pairs.
+//! [`Itml`], that follows affinities spread from the pairs.
 //!
 //! ```text
 //! P = metric of information-theoretic metric learning from the pairs
@@ -9,7 +9,7 @@
 //! with the propagated affinity `W` as [`apllr`](super::apllr) has it. `eta` = 0 gives `P`.
 //!
 //! **Use it** as [`Apllr`](super::Apllr), with few pairs: its prior never is singular. **Not** where
-//! [`Itml`](super::Itml) alone is as good, which says nothing of rows without pairs and needs no graph.
+//! [`Itml`] alone is as good, which says nothing of rows without pairs and needs no graph.
 //!
 //! Cost: that of both; memory O(n (d + k) + d^2).
 //!
