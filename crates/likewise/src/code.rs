@@ -5,18 +5,21 @@
 //! | codes from signs, words, bytes | [`Codes`] |
 //! | the nearest codes of every query, exactly | [`nearest`] |
 //! | the nearest codes of real-valued queries | [`nearest_to_real`] |
+//! | codes that learn classes | [`Hds`] |
 //!
 //! A code of 64 bits takes 8 bytes, and two are compared in about one cycle of a processor that
 //! counts bits in vectors. **Use it** for the codes of hashing learners
 //! ([`cross`](crate::cross)). **Not** for features that are not codes.
 
 mod asymmetric;
+pub mod hds;
 mod kernel;
 mod search;
 
 use ndarray::{Array2, ArrayView2};
 
 pub use asymmetric::{NearestReal, nearest_to_real};
+pub use hds::Hds;
 pub(crate) use kernel::Kernel;
 pub use search::{Nearest, nearest};
 

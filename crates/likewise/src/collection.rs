@@ -1,5 +1,7 @@
 //! A collection: items with views, labels and a split.
 
+use std::ops::Range;
+
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +61,21 @@ pub struct View {
     pub present: Option<Vec<bool>>,
 }
 
+/// A view among several that stand side by side in one matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Columns {
+    /// Name of the view.
+    pub name: String,
+    /// Its columns.
+    pub range: Range<usize>,
+}
+
 /// Items with stable ids, one or more views, and labels and a split where known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collection {
     ids: Vec<String>,
     views: Vec<View>,
+    columns: Vec<Columns>,
     /// Labels, if any source gave them.
     pub labels: Option<Labels>,
     /// The part of every item, if the source says it.
@@ -100,6 +112,7 @@ impl Collection {
         Ok(Self {
             ids,
             views,
+            columns: vec![],
             labels: None,
             split: None,
         })
@@ -123,6 +136,12 @@ impl Collection {
     /// All views.
     pub fn views(&self) -> &[View] {
         &self.views
+    }
+
+    /// The views that stand side by side in the only one, [joined](Self::joined) or
+    /// [beside](Self::beside) each other, each by its columns; empty where it was not made of several.
+    pub fn columns(&self) -> &[Columns] {
+        &self.columns
     }
 
     /// The view of this name; without a name, the only one.
@@ -156,7 +175,34 @@ impl Collection {
     /// assert!((row[[0, 1]] - 0.8 / 2_f32.sqrt()).abs() < 1e-6);
     /// # Ok::<(), likewise::Error>(())
     /// ```
-    pub fn joined(mut self, names: &[&str]) -> Result<Self> {
+    pub fn joined(self, names: &[&str]) -> Result<Self> {
+        let share = (names.len() as f32).sqrt().recip();
+        self.side_by_side(names, |matrix| l2_normalize(matrix.clone()) * share)
+    }
+
+    /// As [`joined`](Self::joined), each view as it is: for learners that see views apart, by their
+    /// [`columns`](Self::columns).
+    ///
+    /// ```
+    /// use likewise::{Collection, View};
+    /// let view = |name: &str, matrix| View { name: name.into(), matrix, present: None };
+    /// let shape = view("shape", ndarray::array![[3.0, 4.0]]);
+    /// let colour = view("colour", ndarray::array![[2.0]]);
+    /// let items = Collection::new(vec!["a".into()], vec![shape, colour])?;
+    /// let beside = items.beside(&["colour", "shape"])?;
+    /// assert_eq!(beside.view(Some("colour+shape"))?.matrix, ndarray::array![[2.0, 3.0, 4.0]]);
+    /// assert_eq!(beside.columns()[1].range, 1..3);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn beside(self, names: &[&str]) -> Result<Self> {
+        self.side_by_side(names, Array2::clone)
+    }
+
+    fn side_by_side(
+        mut self,
+        names: &[&str],
+        part: impl Fn(&Array2<f32>) -> Array2<f32>,
+    ) -> Result<Self> {
         let twice = |(place, name): (usize, &&str)| names[..place].contains(name);
         if names.len() < 2 || names.iter().enumerate().any(twice) {
             let rule = "names two views or more, each once";
@@ -165,10 +211,17 @@ impl Collection {
         let views: Vec<&View> = (names.iter())
             .map(|name| self.view(Some(name)))
             .collect::<Result<_>>()?;
-        let share = (views.len() as f32).sqrt().recip();
-        let parts: Vec<Array2<f32>> = (views.iter())
-            .map(|view| l2_normalize(view.matrix.clone()) * share)
-            .collect();
+        let mut columns = Vec::with_capacity(names.len());
+        let mut first = 0;
+        for view in &views {
+            let last = first + view.matrix.ncols();
+            columns.push(Columns {
+                name: view.name.clone(),
+                range: first..last,
+            });
+            first = last;
+        }
+        let parts: Vec<Array2<f32>> = views.iter().map(|view| part(&view.matrix)).collect();
         let parts: Vec<_> = parts.iter().map(|part| part.view()).collect();
         let matrix = ndarray::concatenate(Axis(1), &parts)
             .map_err(|e| Error::new(ErrorKind::Internal, format!("views side by side: {e}")))?;
@@ -184,6 +237,7 @@ impl Collection {
             matrix,
             present,
         }];
+        self.columns = columns;
         Ok(self)
     }
 
@@ -220,6 +274,7 @@ impl Collection {
                         .map(|p| rows.iter().map(|&r| p[r]).collect()),
                 })
                 .collect(),
+            columns: self.columns.clone(),
             labels: self.labels.as_ref().map(|l| l.select(rows)),
             split: self
                 .split

@@ -16,6 +16,8 @@
 //! | [`Smfh`] | bits | labels and pairs | [`smfh`] |
 //! | [`GrowBit`] | bits | labels, no pairs | [`growbit`] |
 //!
+//! [`Learner`] is the list of them, [`NamedModel`] what is kept of one.
+//!
 //! How good a search is, [`eval::map50`](crate::eval::map50) says.
 
 mod canonical;
@@ -29,7 +31,10 @@ pub mod gsph;
 pub mod gssl;
 pub mod klr;
 pub mod lcmf;
+mod learner;
+mod named;
 mod nearby;
+mod network;
 mod parts;
 pub mod scm;
 pub mod seph;
@@ -44,6 +49,9 @@ pub use gsph::Gsph;
 pub use gssl::Gssl;
 pub use klr::{Anchors, KernelLogistic};
 pub use lcmf::Lcmf;
+pub use learner::{Learner, Need, OrthogonalScm};
+pub use named::{NamedKind, NamedModel, NamedView};
+pub use network::Network;
 pub use scm::Scm;
 pub use seph::Seph;
 pub use smfh::Smfh;

@@ -41,6 +41,8 @@ pub enum Hint {
     NameData,
     /// Build with support of graphics cards, or use the processor.
     BuildVulkan,
+    /// Build with networks.
+    BuildNetworks,
     /// Fit a run.
     Fit,
     /// Go on with the interrupted run.

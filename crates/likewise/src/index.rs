@@ -6,6 +6,7 @@
 
 #[cfg(feature = "hnsw")]
 mod checked;
+mod exact;
 mod flat;
 #[cfg(feature = "hnsw")]
 mod hnsw;
@@ -17,6 +18,7 @@ use std::cmp::Ordering;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
+pub use exact::Exact;
 pub use flat::Flat;
 #[cfg(feature = "hnsw")]
 pub use hnsw::{Hnsw, HnswOptions};

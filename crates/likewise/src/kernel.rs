@@ -21,15 +21,19 @@
 //! | [`Explicit`] | learns the same in coordinates of each kernel; memory O(r^2) a kernel |
 //! | [`Nystrom`], [`Fourier`], [`Cosine`] | such coordinates |
 
+mod compared;
 pub mod cosine;
 pub mod explicit;
 pub mod fourier;
+pub mod learner;
 pub mod nystrom;
 pub mod omks;
+mod seen;
 
 pub use cosine::Cosine;
 pub use explicit::{Coordinates, Explicit, Mapped};
 pub use fourier::Fourier;
+pub use learner::{ExplicitOmksLearner, OmksLearner};
 pub use nystrom::Nystrom;
 pub use omks::{Omks, Order, Similarity, Source, Theta};
 

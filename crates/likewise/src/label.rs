@@ -342,16 +342,35 @@ impl Labels {
         (labels, kept)
     }
 
+    /// Draws a `share` of the known items of each class, rounded and at least two, and hides the other
+    /// labels; otherwise as [`draw`](Self::draw).
+    ///
+    /// ```
+    /// let labels = likewise::Labels::from_integers((0..60).map(|i| i % 3));
+    /// assert_eq!(labels.draw_share(0.3, 7).n_known(), 18);
+    /// assert_eq!(labels.draw_share(0.01, 7).n_known(), 6);
+    /// ```
+    pub fn draw_share(&self, share: f64, seed: u64) -> Self {
+        self.draw_by(seed, |members| {
+            ((share * members as f64).round() as usize).max(2)
+        })
+    }
+
     /// Draws `per_class` known items of each class and hides the other labels.
     ///
     /// A class with fewer known items keeps all of them. The draw depends on `seed`
     /// and on the order of the items, on nothing else.
     pub fn draw(&self, per_class: usize, seed: u64) -> Self {
+        self.draw_by(seed, |_| per_class)
+    }
+
+    /// Draws as many of each class as `many` says for the number that is known.
+    fn draw_by(&self, seed: u64, many: impl Fn(usize) -> usize) -> Self {
         let mut rng = seed::stream(seed, "label draw");
         let mut keep = vec![false; self.items.len()];
         for mut members in self.by_class() {
             members.shuffle(&mut rng);
-            for &item in members.iter().take(per_class) {
+            for &item in members.iter().take(many(members.len())) {
                 keep[item] = true;
             }
         }

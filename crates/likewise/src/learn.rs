@@ -24,7 +24,7 @@ use crate::linear::Affine;
 use crate::matrix::{Reading, l2_normalize, select_rows};
 use crate::model::{Bilinear, Form, LearnedMetric, Model};
 use crate::tuple::draw::Classes;
-use crate::{Error, Graph, Monitor, Pairs, Result, Triplets};
+use crate::{Columns, Error, Graph, Monitor, Pairs, Result, Triplets};
 
 /// About as many pairs are drawn from classes.
 const PAIRS: usize = 20_000;
@@ -152,6 +152,8 @@ impl Start {
 pub struct Evidence<'a> {
     /// Features of all items of the collection, one a row.
     pub features: ArrayView2<'a, f32>,
+    /// The views that stand side by side in the features, where they are of several.
+    pub views: &'a [Columns],
     /// Images of all items of the collection, for a learner that reads them.
     pub images: Option<&'a dyn Images>,
     /// The fitted items, by their places in the collection. What follows is in their order.
@@ -170,6 +172,10 @@ pub struct Evidence<'a> {
     pub pairs: Option<&'a Pairs>,
     /// Which items are alike.
     pub graph: Option<&'a Graph>,
+    /// A model that has learned before, and from how many of the triplets, the first ones: a learner
+    /// that goes on from it learns the others alone. It is there only where that gives what all of
+    /// them would give.
+    pub before: Option<(&'a Model, usize)>,
 }
 
 impl Evidence<'_> {
@@ -302,6 +308,17 @@ pub enum Need {
 pub trait Fit {
     /// What it cannot do without.
     fn needs(&self) -> &'static [Need];
+
+    /// Whether it sees several views apart, each by its columns and as it is. All others see them
+    /// side by side, of length 1 each.
+    fn sees_views(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes on from a model that has learned [before](Evidence::before).
+    fn goes_on(&self) -> bool {
+        false
+    }
 
     /// Fails on a parameter out of its range.
     fn validate(&self) -> Result<()>;

@@ -1,19 +1,23 @@
 //! Models: what learning leaves behind, and how it answers.
 
 mod bilinear;
+mod hashed;
 mod learned_metric;
 mod linear;
 mod probabilities;
+mod scored;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use bilinear::Bilinear;
+pub use hashed::Hashed;
 pub use learned_metric::{Form, LearnedMetric};
 pub use linear::Linear;
 pub use probabilities::Probabilities;
 pub(crate) use probabilities::softmax;
+pub use scored::{By, Described, Scored, Seen};
 
 use crate::arrays::{Arrays, Values};
 use crate::linear::Affine;
@@ -34,10 +38,14 @@ pub enum Model {
     Metric(LearnedMetric),
     /// A learned bilinear form.
     Bilinear(Bilinear),
+    /// Binary codes, and features where codes are equally far.
+    Hashed(Hashed),
+    /// One that compares rows itself.
+    Scored(Scored),
 }
 
 /// The kind of a [`Model`], and what its arrays do not tell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
     /// A [`Linear`] map.
@@ -54,6 +62,10 @@ pub enum Kind {
     Metric(Reading),
     /// A [`Bilinear`] form.
     Bilinear(Reading),
+    /// [`Hashed`] features.
+    Hashed(Reading),
+    /// A [`Scored`] model.
+    Scored(Described),
 }
 
 impl Model {
@@ -69,6 +81,8 @@ impl Model {
             Self::Probabilities(of) => of.mean.len(),
             Self::Metric(metric) => metric.mean.len(),
             Self::Bilinear(form) => form.mean.len(),
+            Self::Hashed(of) => of.mean.len(),
+            Self::Scored(scored) => scored.input_dim(),
         }
     }
 
@@ -79,15 +93,18 @@ impl Model {
             Self::Probabilities(of) => of.output_dim(),
             Self::Metric(metric) => metric.output_dim(),
             Self::Bilinear(form) => form.mean.len(),
+            Self::Hashed(of) => of.output_dim(),
+            Self::Scored(scored) => scored.output_dim(),
         }
     }
 
     /// How its rows compare.
     pub fn similarity(&self) -> Similarity {
         match self {
-            Self::Linear(_) | Self::Probabilities(_) => Similarity::Cosine,
+            Self::Linear(_) | Self::Probabilities(_) | Self::Hashed(_) => Similarity::Cosine,
             Self::Metric(_) => Similarity::Euclidean,
             Self::Bilinear(form) => Similarity::Bilinear(form.matrix.clone()),
+            Self::Scored(scored) => scored.similarity(),
         }
     }
 
@@ -115,6 +132,8 @@ impl Model {
                     Self::Probabilities(of) => of.rows(x.to_owned()),
                     Self::Metric(metric) => metric.rows(x.to_owned())?,
                     Self::Bilinear(form) => form.rows(x.to_owned()),
+                    Self::Hashed(of) => of.rows(x.to_owned()),
+                    Self::Scored(scored) => scored.rows(x.to_owned())?,
                 };
                 out.assign(&rows);
                 Ok(())
@@ -132,13 +151,16 @@ impl Model {
             },
             Self::Metric(metric) => Kind::Metric(metric.reading),
             Self::Bilinear(form) => Kind::Bilinear(form.reading),
+            Self::Hashed(of) => Kind::Hashed(of.reading),
+            Self::Scored(scored) => Kind::Scored(scored.described()),
         }
     }
 
     /// Its arrays, all `f64`: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
     /// probabilities `start.mean` (`d`), `start.scale` (`d`) unless all are 1, `logits.matrix`
     /// (`d x C`) and `logits.bias` (`C`); of a metric `mahalanobis` (`d x d`) or `transform`
-    /// (`r x d`), of a bilinear form `bilinear` (`d x d`), and of both `mean` (`d`) unless it is 0.
+    /// (`r x d`), of a bilinear form `bilinear` (`d x d`), and of both `mean` (`d`) unless it is 0; of
+    /// codes `start.mean`, `start.scale`, `latent.matrix` (`d x h`) and `latent.bias` (`h`); of a scored model its views and what its kernels learned.
     pub fn arrays(&self) -> Arrays {
         let mut arrays = Arrays::default();
         let mut vector = |name: &str, values: &Array1<f64>| {
@@ -159,6 +181,8 @@ impl Model {
             }
             Self::Metric(metric) => metric.put(&mut arrays),
             Self::Bilinear(form) => form.put(&mut arrays),
+            Self::Hashed(of) => of.put(&mut arrays),
+            Self::Scored(scored) => scored.put(&mut arrays),
         }
         arrays
     }
@@ -202,6 +226,8 @@ impl Model {
             }
             Kind::Metric(reading) => Ok(Self::Metric(LearnedMetric::of(reading, arrays)?)),
             Kind::Bilinear(reading) => Ok(Self::Bilinear(Bilinear::of(reading, arrays)?)),
+            Kind::Hashed(reading) => Ok(Self::Hashed(Hashed::of(reading, arrays)?)),
+            Kind::Scored(described) => Ok(Self::Scored(Scored::of(&described, arrays)?)),
         }
     }
 }
@@ -283,6 +309,20 @@ mod tests {
         assert_eq!(model.similarity(), Similarity::Bilinear(w.clone()));
         back_from_its_arrays(&model);
         assert!(Bilinear::new(Reading::default(), array![1.0], w).is_err());
+    }
+
+    #[test]
+    fn codes_come_back_from_their_arrays() {
+        for scale in [1.0, 2.0] {
+            let of = Hashed::new(
+                Reading::default(),
+                (array![1.0, 0.0], array![scale, 1.0]),
+                (array![[1.0], [0.5]], array![0.1]),
+            );
+            let model = Model::Hashed(of.unwrap());
+            assert_eq!((model.input_dim(), model.output_dim()), (2, 3));
+            back_from_its_arrays(&model);
+        }
     }
 
     #[test]

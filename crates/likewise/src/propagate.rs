@@ -15,9 +15,9 @@
 //! | [`PoissonMbo`] | heat steps, decided by sizes again and again | one or two labels a class |
 //! | [`TongJinExact`], [`GongExact`], [`GoldbergExact`] | dense, a few thousand nodes | comparison |
 //!
-//! **Which one.** The default of [`Method`] is [`Lgc`] with [`Mass::Uniform`], the strongest
-//! simple one; [`mixed`] says which did best where. [`Method`] lists them all, with what each
-//! takes besides a graph and labels ([`Given`]).
+//! **Which one.** The default of [`Method`] is [`Mixed`]; [`mixed`] says which did best where. [`Lgc`] with
+//! [`Mass::Uniform`] is the strongest simple one. [`Method`] lists them all, with what each takes besides a
+//! graph and labels ([`Given`]).
 //!
 //! [`GoldbergExact`] needs the feature `exact` (a solver of quadratic programs). Apart from these,
 //! [`Affinity`] spreads what is known of pairs, for the mining of [tuples](crate::tuple).

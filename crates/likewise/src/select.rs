@@ -24,6 +24,8 @@ pub use mcfs::Mcfs;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
+use crate::learn::Evidence;
+use crate::model::Model;
 use crate::{Error, Result};
 
 /// The columns that were chosen.
@@ -54,6 +56,19 @@ impl Selected {
             )));
         }
         Ok(x.select(Axis(1), &self.chosen))
+    }
+}
+
+impl Selected {
+    /// The model that compares the chosen columns of the coordinates of some evidence, the best first,
+    /// by their Euclidean distance.
+    fn model(&self, evidence: &Evidence) -> Result<Model> {
+        let (k, d) = (self.chosen.len(), self.scores.len());
+        let mut l = Array2::zeros((k, d));
+        for (i, &j) in self.chosen.iter().enumerate() {
+            l[(i, j)] = 1.0;
+        }
+        evidence.start.transform(l)
     }
 }
 

@@ -1,7 +1,18 @@
 //! How the rows that a model makes of items compare.
+//!
+//! Most models compare rows by a metric, and search, index and evaluation need nothing else of them.
+//! A model that no metric of rows can stand for is asked itself: it [scores](Scores) queries against
+//! the whole gallery, block by block, wherever rows would be compared.
+
+mod scorer;
+mod searchable;
 
 use ndarray::{Array2, ArrayView2};
 
+pub use scorer::{Scorer, Scores};
+pub use searchable::Searchable;
+
+use crate::Result;
 use crate::distance::Metric;
 use crate::matrix::product;
 
@@ -16,22 +27,40 @@ pub enum Similarity {
     /// `q W x` with this `W` (`d x d`), which need not be symmetric: the row of the query stands on
     /// the left.
     Bilinear(Array2<f64>),
+    /// The model itself is asked; rows tell nothing without it.
+    Scored(Scorer),
 }
 
 impl Similarity {
-    /// How rows are compared once those that ask are [`asking`](Self::asking).
+    /// How rows are compared once those that ask are [`asking`](Self::asking). Scores of a model count
+    /// as products: they have a scale of their own, and no length.
     pub fn metric(&self) -> Metric {
         match self {
             Self::Cosine => Metric::Cosine,
             Self::Euclidean => Metric::Euclidean,
-            Self::Bilinear(_) => Metric::InnerProduct,
+            Self::Bilinear(_) | Self::Scored(_) => Metric::InnerProduct,
         }
+    }
+
+    /// The model that is to be asked, where no metric of rows can stand for it.
+    pub fn scorer(&self) -> Option<&Scorer> {
+        match self {
+            Self::Scored(scorer) => Some(scorer),
+            Self::Cosine | Self::Euclidean | Self::Bilinear(_) => None,
+        }
+    }
+
+    /// The rows of `x` with these indices, ready to be searched. O(n d).
+    ///
+    /// Fails as [`Searchable::new`] does.
+    pub fn searchable(&self, x: ArrayView2<f32>, rows: &[usize]) -> Result<Searchable> {
+        Searchable::new(x, rows, self.metric(), self.scorer())
     }
 
     /// Rows (`n x d`) as they ask, where these are others than those that are searched. O(n d^2).
     pub fn asking(&self, rows: ArrayView2<f32>) -> Option<Array2<f32>> {
         match self {
-            Self::Cosine | Self::Euclidean => None,
+            Self::Cosine | Self::Euclidean | Self::Scored(_) => None,
             Self::Bilinear(w) => {
                 // The product takes the transpose of its second factor.
                 let transposed = w.t().as_standard_layout().into_owned();
@@ -51,6 +80,8 @@ pub struct Embedding {
     asking: Option<Array2<f32>>,
     /// How both are compared.
     pub metric: Metric,
+    /// The model that is asked in place of the metric.
+    scorer: Option<Scorer>,
 }
 
 impl Embedding {
@@ -67,6 +98,7 @@ impl Embedding {
         Self {
             asking: similarity.asking(rows.view()),
             metric: similarity.metric(),
+            scorer: similarity.scorer().cloned(),
             rows,
         }
     }
@@ -74,6 +106,11 @@ impl Embedding {
     /// The rows as they ask.
     pub fn asking(&self) -> ArrayView2<'_, f32> {
         self.asking.as_ref().unwrap_or(&self.rows).view()
+    }
+
+    /// The model that is asked in place of the metric, if there is one.
+    pub fn scorer(&self) -> Option<&Scorer> {
+        self.scorer.as_ref()
     }
 }
 

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::network::{Network, Unit};
 use super::parts::kernel;
 use crate::arrays::{Arrays, Values};
 use crate::code::Codes;
@@ -28,6 +29,10 @@ pub enum Encoder {
     },
     /// A bit for each column of `k(x - mean, anchors) W`: 1 where it is at least 0.
     KernelBits(Kernel),
+    /// What a network with `tanh` units gives, compared by cosine.
+    Network(Network),
+    /// A bit for each column that a network with rectified units gives: 1 where it is at least 0.
+    NetworkBits(Network),
 }
 
 /// Similarities to anchors, weighted: `exp(-|x - mean - anchor|^2 / s2) W`.
@@ -62,6 +67,10 @@ pub enum Kind {
     Bits,
     /// [`Encoder::KernelBits`].
     KernelBits,
+    /// [`Encoder::Network`].
+    Network,
+    /// [`Encoder::NetworkBits`].
+    NetworkBits,
 }
 
 impl Encoder {
@@ -70,6 +79,7 @@ impl Encoder {
         match self {
             Self::Real(map) | Self::Bits { map, .. } => map.mean.len(),
             Self::KernelBits(kernel) => kernel.mean.len(),
+            Self::Network(network) | Self::NetworkBits(network) => network.mean.len(),
         }
     }
 
@@ -78,6 +88,7 @@ impl Encoder {
         match self {
             Self::Real(map) | Self::Bits { map, .. } => map.matrix.ncols(),
             Self::KernelBits(kernel) => kernel.weights.ncols(),
+            Self::Network(network) | Self::NetworkBits(network) => network.output_dim(),
         }
     }
 
@@ -88,7 +99,7 @@ impl Encoder {
     pub fn encode(&self, x: ArrayView2<f32>) -> Result<Embedding> {
         let values = self.values(x)?;
         match self {
-            Self::Real(_) => Ok(Embedding::Real(values.mapv(|v| v as f32))),
+            Self::Real(_) | Self::Network(_) => Ok(Embedding::Real(values.mapv(|v| v as f32))),
             _ => Ok(Embedding::Bits(Codes::from_signs64(values.view())?)),
         }
     }
@@ -112,22 +123,31 @@ impl Encoder {
         }
         check_finite(x, "rows to encode")?;
         let mut out = Array2::zeros((x.nrows(), self.output_dim()));
+        let of = |m: &Array2<f64>| m.t().as_standard_layout().into_owned();
         let transposed = match self {
-            Self::Real(map) | Self::Bits { map, .. } => map.matrix.t(),
-            Self::KernelBits(kernel) => kernel.weights.t(),
+            Self::Real(map) | Self::Bits { map, .. } => vec![of(&map.matrix)],
+            Self::KernelBits(kernel) => vec![of(&kernel.weights)],
+            Self::Network(network) | Self::NetworkBits(network) => network.transposed(),
         };
-        let transposed = transposed.as_standard_layout().into_owned();
         (out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter())
             .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
             .for_each(|(mut out, x)| {
                 let block = match self {
-                    Self::Real(map) => product(&less_mean(x, &map.mean), &transposed),
+                    Self::Real(map) => product(&less_mean(x, &map.mean), &transposed[0]),
                     Self::Bits { map, offset } => {
-                        product(&less_mean(x, &map.mean), &transposed) - offset
+                        product(&less_mean(x, &map.mean), &transposed[0]) - offset
                     }
                     Self::KernelBits(k) => {
                         let rows = less_mean(x, &k.mean);
-                        product(&kernel(&rows, &k.anchors, k.s2), &transposed)
+                        product(&kernel(&rows, &k.anchors, k.s2), &transposed[0])
+                    }
+                    Self::Network(network) => {
+                        let rows = less_mean(x, &network.mean);
+                        network.forward(rows, &transposed, Unit::Tanh)
+                    }
+                    Self::NetworkBits(network) => {
+                        let rows = less_mean(x, &network.mean);
+                        network.forward(rows, &transposed, Unit::Rectified)
                     }
                 };
                 out.assign(&block);
@@ -141,11 +161,14 @@ impl Encoder {
             Self::Real(_) => Kind::Real,
             Self::Bits { .. } => Kind::Bits,
             Self::KernelBits(_) => Kind::KernelBits,
+            Self::Network(_) => Kind::Network,
+            Self::NetworkBits(_) => Kind::NetworkBits,
         }
     }
 
     /// Its arrays: `mean` (`d`); `matrix` (`d x output`) and, of bits, `offset` (`output`), or of a
-    /// kernel `anchors` (`anchors x d`), `s2` (1) and `weights` (`anchors x output`).
+    /// kernel `anchors` (`anchors x d`), `s2` (1) and `weights` (`anchors x output`); or, of a network,
+    /// `weight.N` and `bias.N` of each layer, from 0.
     pub fn arrays(&self) -> Arrays {
         let mut arrays = Arrays::default();
         let mut vector = |name: &str, values: &Array1<f64>| {
@@ -167,12 +190,22 @@ impl Encoder {
                 arrays.put_matrix("anchors", &kernel.anchors);
                 arrays.put_matrix("weights", &kernel.weights);
             }
+            Self::Network(network) | Self::NetworkBits(network) => return network.arrays(),
         }
         arrays
     }
 
     /// The encoder of such a kind and arrays. Fails where they do not fit each other.
     pub fn from_arrays(kind: Kind, arrays: &Arrays) -> Result<Self> {
+        match kind {
+            Kind::Network => {
+                return Network::from_arrays(arrays).map(Self::Network);
+            }
+            Kind::NetworkBits => {
+                return Network::from_arrays(arrays).map(Self::NetworkBits);
+            }
+            Kind::Real | Kind::Bits | Kind::KernelBits => {}
+        }
         let mean = arrays.vector64("mean")?;
         let misfit = || Error::data(format!("the arrays of a {kind:?} encoder do not fit"));
         if kind == Kind::KernelBits {
@@ -312,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    fn encoders() -> [Encoder; 3] {
+    fn encoders() -> [Encoder; 5] {
         let map = Affine {
             mean: array![1.0, 0.0],
             matrix: array![[1.0, 0.0], [1.0, -1.0]],
@@ -328,12 +361,45 @@ mod tests {
             Encoder::Real(map.clone()),
             Encoder::Bits { map, offset },
             Encoder::KernelBits(kernel),
+            Encoder::Network(network()),
+            Encoder::NetworkBits(network()),
         ]
+    }
+
+    fn network() -> Network {
+        Network {
+            mean: array![1.0, 0.0],
+            layers: vec![
+                (
+                    array![[1.0, 0.0, -1.0], [0.0, 1.0, 0.5]],
+                    array![0.0, -1.0, 0.0],
+                ),
+                (
+                    array![[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]],
+                    array![0.5, -1.5],
+                ),
+            ],
+        }
+    }
+
+    #[test]
+    fn networks_by_hand() {
+        let x = array![[2.0, 2.0_f32]];
+        // Less the mean 1, 2; first layer 1, 1, 0; then 1.5 and -.5.
+        let Embedding::Bits(codes) = Encoder::NetworkBits(network()).encode(x.view()).unwrap()
+        else {
+            unreachable!("an encoder of bits")
+        };
+        assert_eq!(codes.words(), [0b01]);
+        let found = Encoder::Network(network()).scores(x.view()).unwrap();
+        let t = 1.0_f64.tanh();
+        let expected = [(t + 0.5).tanh(), (t - 1.5).tanh()];
+        assert!((0..2).all(|k| (f64::from(found[(0, k)]) - expected[k]).abs() < 1e-6));
     }
 
     #[test]
     fn values_by_hand() {
-        let [real, bits, kernel] = encoders();
+        let [real, bits, kernel, ..] = encoders();
         let x = array![[2.0, 3.0], [1.0, 0.0_f32]];
         let found = real.encode(x.view()).unwrap();
         assert_eq!(found, Embedding::Real(array![[4.0, -3.0], [0.0, 0.0]]));

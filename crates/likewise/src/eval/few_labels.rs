@@ -14,7 +14,7 @@
 //! search among the labeled items alone is far easier than the one that users make.
 //!
 //! # Cost
-//! O(queries x items x dimensions) time; the memory of [`Searched`].
+//! O(queries x items x dimensions) time; the memory of [`Searchable`].
 //!
 //! # Source
 //! R-precision: Musgrave, Belongie & Lim 2020. The estimate from ranks of a sample is ours.
@@ -23,7 +23,7 @@ use rand::seq::SliceRandom;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::bootstrap::Estimate;
-use crate::distance::Searched;
+use crate::similarity::Searchable;
 use crate::{Embedding, Error, Labels, Monitor, Result};
 
 /// What is asked in one round: labels that were kept from fitting.
@@ -100,9 +100,12 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
     let queries: Vec<usize> = (round.kept.iter().copied())
         .filter(|&q| by_class[class(q) as usize].len() > 1)
         .collect();
-    let searched = Searched::all(round.embedding.rows.view(), round.embedding.metric)?;
+    let all: Vec<usize> = (0..n).collect();
+    let embedding = round.embedding;
+    let (metric, scorer) = (embedding.metric, embedding.scorer());
+    let searched = Searchable::new(embedding.rows.view(), &all, metric, scorer)?;
     searched.for_each_query(
-        round.embedding.asking(),
+        embedding.asking(),
         &queries,
         monitor,
         Vec::new,

@@ -35,7 +35,8 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::rank_counter::RankCounter;
-use crate::distance::{Metric, Searched};
+use crate::distance::Metric;
+use crate::similarity::{Scorer, Searchable};
 use crate::{Embedding, Error, Label, Labels, Monitor, Result, seed};
 
 /// Queries of known class above which only a sample asks.
@@ -58,6 +59,8 @@ pub struct Protocol<'a> {
     pub gallery: &'a [usize],
     /// How items are compared.
     pub metric: Metric,
+    /// The model that compares them in place of the metric, where there is one.
+    pub scorer: Option<&'a Scorer>,
     /// For each item the one that is not searched when it asks, because both are the same
     /// thing. `None`: the item itself.
     pub same_as: Option<&'a [usize]>,
@@ -80,6 +83,7 @@ impl<'a> Protocol<'a> {
             queries,
             gallery,
             metric: Metric::Cosine,
+            scorer: None,
             same_as: None,
             sample: Some(SAMPLE),
         }
@@ -95,6 +99,7 @@ impl<'a> Protocol<'a> {
         Self {
             asking: Some(embedding.asking()),
             metric: embedding.metric,
+            scorer: embedding.scorer(),
             ..Self::new(embedding.rows.view(), labels, queries, gallery)
         }
     }
@@ -398,7 +403,12 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         .collect();
 
     monitor.start("ranking", queries.len() as u64);
-    let searched = Searched::new(protocol.embeddings, &gallery, protocol.metric)?;
+    let searched = Searchable::new(
+        protocol.embeddings,
+        &gallery,
+        protocol.metric,
+        protocol.scorer,
+    )?;
     let answers = searched.for_each_query(
         protocol.asking.unwrap_or(protocol.embeddings),
         &queries,

@@ -2,13 +2,15 @@
 //!
 //! - [`by_item`]: the classes at test time are those of training (classification-like).
 //! - [`zero_shot`]: the classes at test time are new. The honest test of a *similarity*.
+//! - [`by_role`]: as [`by_item`], with those that ask apart from those that are searched.
 //! - [`given`]: as the source of the data says.
 //!
-//! Items without a known class cannot be measured, so they always go to training.
+//! Items without a known class cannot ask. Those known to be of none of the classes are divided as a
+//! class is, to be wrong answers of a test; all others go to training.
 
 use rand::seq::SliceRandom;
 
-use crate::{Collection, Error, ErrorKind, Labels, Part, Result, seed};
+use crate::{Collection, Error, ErrorKind, Label, Labels, Part, Result, seed};
 
 /// Splits the items of each class: shares `train` and `validation`, the rest is test.
 ///
@@ -47,7 +49,10 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
     }
     let mut parts = vec![Part::Train; labels.len()];
     let mut rng = seed::stream(seed, "item split");
-    for mut members in labels.by_class() {
+    let outside = (0..labels.len()).filter(|&i| labels[i] == Label::Outside);
+    // Last, so that the draws of the classes do not depend on them.
+    let divided = labels.by_class().into_iter().chain([outside.collect()]);
+    for mut members in divided.filter(|members| !members.is_empty()) {
         members.shuffle(&mut rng);
         let at = |share: f64| (share * members.len() as f64).round() as usize;
         let first = at(train).max(usize::from(train > 0.0));
@@ -68,6 +73,52 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
             } else if position >= first {
                 parts[item] = Part::Validation;
             }
+        }
+    }
+    Ok(parts)
+}
+
+/// Splits the items of each class into those to fit on, to validate, that ask, and that are searched:
+/// the first three are percentages, rounded down, and the rest is searched.
+///
+/// Depends on `seed` and the order of the items alone. Fails where the percentages leave nothing to
+/// be searched, without any that ask, and if no class is known.
+///
+/// Source: the protocol of Liang et al. (TMM 2017), 50, 10, 10 and 30 % of each class.
+///
+/// ```
+/// use likewise::{Labels, Part, eval::split};
+/// let labels = Labels::from_integers((0..50).map(|i| i % 5));
+/// let parts = split::by_role(&labels, [50, 10, 10], 7)?;
+/// let count = |part| parts.iter().filter(|&&p| p == part).count();
+/// assert_eq!([Part::Train, Part::Validation, Part::Query, Part::Gallery].map(count), [25, 5, 5, 15]);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+pub fn by_role(labels: &Labels, percent: [usize; 3], seed: u64) -> Result<Vec<Part>> {
+    let [_, _, query] = percent;
+    if query == 0 || percent.iter().sum::<usize>() >= 100 {
+        let rule = "those that ask need a share, and the three together must be below 100";
+        let said = format!("{percent:?}");
+        return Err(Error::parameter("fit, validate, query", said, rule));
+    }
+    if labels.n_known() == 0 {
+        return Err(no_labels());
+    }
+    let mut parts = vec![Part::Train; labels.len()];
+    let mut rng = seed::stream(seed, "split by role");
+    for mut members in labels.by_class() {
+        members.shuffle(&mut rng);
+        let roles = [Part::Train, Part::Validation, Part::Query];
+        let mut rest = members.as_slice();
+        for (role, percent) in roles.into_iter().zip(percent) {
+            let (own, others) = rest.split_at(members.len() * percent / 100);
+            for &item in own {
+                parts[item] = role;
+            }
+            rest = others;
+        }
+        for &item in rest {
+            parts[item] = Part::Gallery;
         }
     }
     Ok(parts)
@@ -158,6 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn classes_without_items_take_no_part_in_a_split() {
+        let all = Labels::from_integers((0..12).map(|i| i % 3));
+        let two = all.masked(|i| i % 3 < 2);
+        let parts = by_item(&two, 0.5, 0.0, 1).unwrap();
+        assert_eq!(
+            (count(&parts, Part::Train), count(&parts, Part::Test)),
+            (8, 4)
+        );
+    }
+
+    #[test]
     fn item_split_is_stratified_and_repeatable() {
         let labels =
             Labels::from_integers((0..330).map(|i| if i < 300 { i % 3 } else { -1 - i % 2 }));
@@ -168,8 +230,15 @@ mod tests {
             assert_eq!(count(&of, Part::Validation), 25);
             assert_eq!(count(&of, Part::Test), 25);
         }
-        // Unknown and outside items cannot be measured.
-        assert!(parts[300..].iter().all(|&p| p == Part::Train));
+        // Unknown items cannot be measured; those outside are wrong answers in every part.
+        let unknown = (300..330).filter(|&i| labels[i] == Label::Unknown);
+        assert!(unknown.map(|i| parts[i]).all(|p| p == Part::Train));
+        let outside = (300..330).filter(|&i| labels[i] == Label::Outside);
+        let outside: Vec<Part> = outside.map(|i| parts[i]).collect();
+        assert_eq!(outside.len(), 15);
+        for part in [Part::Train, Part::Validation, Part::Test] {
+            assert!((3..=8).contains(&count(&outside, part)), "{outside:?}");
+        }
         assert_eq!(parts, by_item(&labels, 0.5, 0.25, 1).unwrap());
         assert_ne!(parts, by_item(&labels, 0.5, 0.25, 2).unwrap());
     }

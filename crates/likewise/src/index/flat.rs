@@ -82,7 +82,7 @@ impl Index for Flat {
 
 /// The `k` best of `scores` in order, left in `best`: collects what beats the k-th best
 /// so far and cuts back whenever twice as many have come together.
-fn top(scores: &[f32], k: usize, best: &mut Vec<Hit>) {
+pub(super) fn top(scores: &[f32], k: usize, best: &mut Vec<Hit>) {
     best.clear();
     let k = k.min(scores.len());
     if k == 0 {

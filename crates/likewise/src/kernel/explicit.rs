@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 use super::cosine;
 use super::omks::{Order, Source, Theta, check_views};
 use super::{Fourier, Kernel, Nystrom, Width};
-use crate::linear::Oasis;
+use crate::arrays::Arrays;
+use crate::linear::oasis::pass::{Mended, pass};
 use crate::matrix::{product, product_of_many};
 use crate::{Error, Monitor, Result, Triplets, seed};
 
@@ -49,6 +50,15 @@ pub enum Coordinates {
 }
 
 impl Coordinates {
+    /// How many there are.
+    fn len(&self) -> usize {
+        match self {
+            Self::Nystrom(own) => own.len(),
+            Self::Fourier(own) => own.len(),
+            Self::Cosine(columns) => columns + 1,
+        }
+    }
+
     fn columns(&self) -> usize {
         match self {
             Self::Nystrom(own) => own.columns(),
@@ -204,7 +214,6 @@ impl Explicit {
         for (a, p, n, w) in order {
             shuffled.push(a, p, n, w);
         }
-        let oasis = Oasis::new().aggressiveness(self.aggressiveness);
         let quiet = monitor.quiet();
         monitor.start("multiple kernel similarity", sources.len() as u64);
         let work = sources.par_iter().enumerate();
@@ -214,7 +223,8 @@ impl Explicit {
             let coordinates = self.coordinates_of(kernel, view, seed.wrapping_add(i as u64))?;
             let phi = coordinates.of_rows(&view.mapv(f64::from));
             let start = Array2::eye(phi.ncols());
-            let passed = oasis.pass(&phi, &shuffled, start, &quiet)?;
+            let most = self.aggressiveness;
+            let passed = pass(&phi, &shuffled, start, most, Mended::Never, &quiet)?;
             let change = passed.w - Array2::<f64>::eye(phi.ncols());
             Ok(One {
                 source: Source { kernel, ..*source },
@@ -264,7 +274,94 @@ struct One {
     mistakes: u64,
 }
 
+/// What the arrays of a similarity in coordinates do not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Described {
+    /// Of each kernel: what it is, which coordinates it has, its mistakes and its weight.
+    kernels: Vec<DescribedKernel>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct DescribedKernel {
+    #[serde(flatten)]
+    source: Source,
+    coordinates: CoordinatesKind,
+    mistakes: u64,
+    theta: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CoordinatesKind {
+    Nystrom,
+    Fourier,
+    Cosine,
+}
+
 impl Mapped {
+    /// What the [arrays](Self::put) do not tell.
+    pub(crate) fn described(&self) -> Described {
+        let each = self.kernels.iter().zip(&self.theta);
+        let kernels = each.map(|(one, &theta)| DescribedKernel {
+            source: one.source,
+            coordinates: match one.coordinates {
+                Coordinates::Nystrom(_) => CoordinatesKind::Nystrom,
+                Coordinates::Fourier(_) => CoordinatesKind::Fourier,
+                Coordinates::Cosine(_) => CoordinatesKind::Cosine,
+            },
+            mistakes: one.mistakes,
+            theta,
+        });
+        Described {
+            kernels: kernels.collect(),
+        }
+    }
+
+    /// Of kernel `i` what it learned, `W - I`, as `kernel.i.change` (`r x r`), and its coordinates:
+    /// `kernel.i.landmarks` (`m x d`) and `kernel.i.map` (`r x m`) by Nyström, `kernel.i.directions`
+    /// (`r x d`) and `kernel.i.offsets` (`r`) by Fourier.
+    pub(crate) fn put(&self, arrays: &mut Arrays) {
+        for (i, one) in self.kernels.iter().enumerate() {
+            arrays.put_matrix(format!("kernel.{i}.change"), &one.change);
+            match &one.coordinates {
+                Coordinates::Nystrom(own) => own.put(&format!("kernel.{i}."), arrays),
+                Coordinates::Fourier(own) => own.put(&format!("kernel.{i}."), arrays),
+                Coordinates::Cosine(_) => {}
+            }
+        }
+    }
+
+    /// The similarity of such arrays, of views of so many columns. Fails where they do not fit.
+    pub(crate) fn of(described: &Described, widths: &[usize], arrays: &Arrays) -> Result<Self> {
+        let broken = || Error::data("the parts of the similarity do not fit; learn it anew");
+        let mut kernels = Vec::with_capacity(described.kernels.len());
+        for (i, one) in described.kernels.iter().enumerate() {
+            one.source.kernel.validate()?;
+            let &width = widths.get(one.source.view).ok_or_else(broken)?;
+            let own = arrays.under(&format!("kernel.{i}."));
+            let coordinates = match one.coordinates {
+                CoordinatesKind::Nystrom => {
+                    Coordinates::Nystrom(Nystrom::of(one.source.kernel, &own)?)
+                }
+                CoordinatesKind::Fourier => Coordinates::Fourier(Fourier::of(&own)?),
+                CoordinatesKind::Cosine => Coordinates::Cosine(width),
+            };
+            let change = own.matrix64("change")?;
+            let r = coordinates.len();
+            if change.dim() != (r, r) || coordinates.columns() != width || !one.theta.is_finite() {
+                return Err(broken());
+            }
+            kernels.push(One {
+                source: one.source,
+                coordinates,
+                change,
+                mistakes: one.mistakes,
+            });
+        }
+        let theta = described.kernels.iter().map(|one| one.theta).collect();
+        Ok(Self { kernels, theta })
+    }
+
     /// The weight of each kernel; they add up to 1.
     pub fn theta(&self) -> &[f64] {
         &self.theta

@@ -18,6 +18,7 @@ use ndarray::{Array1, Array2, ArrayView2};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
+use crate::arrays::{Arrays, Values};
 use crate::matrix::{check_finite, product_of_many};
 use crate::{Error, Result, seed};
 
@@ -64,6 +65,28 @@ impl Fourier {
         check_finite(x, "random Fourier features")?;
         super::check_columns(x.ncols(), self.directions.ncols())?;
         Ok(self.of_rows(&x.mapv(f64::from)))
+    }
+
+    /// How many coordinates there are.
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    pub(super) fn put(&self, prefix: &str, arrays: &mut Arrays) {
+        arrays.put_matrix(format!("{prefix}directions"), &self.directions);
+        let offsets = Values::F64(self.offsets.to_vec());
+        arrays.put(format!("{prefix}offsets"), &[self.offsets.len()], offsets);
+    }
+
+    pub(super) fn of(arrays: &Arrays) -> Result<Self> {
+        let own = Self {
+            directions: arrays.matrix64("directions")?,
+            offsets: arrays.vector64("offsets")?,
+        };
+        if own.directions.nrows() == own.offsets.len() && !own.offsets.is_empty() {
+            return Ok(own);
+        }
+        Err(Error::data("directions and their offsets do not fit"))
     }
 
     pub(crate) fn columns(&self) -> usize {

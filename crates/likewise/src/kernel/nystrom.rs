@@ -20,6 +20,7 @@ use rand::seq::index;
 use serde::{Deserialize, Serialize};
 
 use super::Kernel;
+use crate::arrays::Arrays;
 use crate::linear::spd;
 use crate::matrix::{check_finite, product_of_many};
 use crate::{Error, Monitor, Result, seed};
@@ -105,6 +106,28 @@ impl Nystrom {
         check_finite(x, "Nyström coordinates")?;
         super::check_columns(x.ncols(), self.landmarks.ncols())?;
         Ok(self.of_rows(&x.mapv(f64::from)))
+    }
+
+    /// How many coordinates there are.
+    pub(super) fn len(&self) -> usize {
+        self.map.nrows()
+    }
+
+    pub(super) fn put(&self, prefix: &str, arrays: &mut Arrays) {
+        arrays.put_matrix(format!("{prefix}landmarks"), &self.landmarks);
+        arrays.put_matrix(format!("{prefix}map"), &self.map);
+    }
+
+    pub(super) fn of(kernel: Kernel, arrays: &Arrays) -> Result<Self> {
+        let own = Self {
+            kernel,
+            landmarks: arrays.matrix64("landmarks")?,
+            map: arrays.matrix64("map")?,
+        };
+        if own.map.ncols() == own.landmarks.nrows() {
+            return Ok(own);
+        }
+        Err(Error::data("landmarks and their map do not fit"))
     }
 
     pub(crate) fn columns(&self) -> usize {

@@ -3,11 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Fit, Need};
+use crate::code::Hds;
+use crate::kernel::{ExplicitOmksLearner, OmksLearner};
 use crate::linear::{
-    Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Lda, Lmnn, Logistic, Lrml, Mmc, Nca, Oasis, Rca,
-    Seraph,
+    Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Lda, Lmnn, Logistic, Lrml, Mmc, Nca, Oasis, Pca,
+    Rca, Seraph,
 };
 use crate::model::Model;
+use crate::rank::Emr;
+use crate::select::{Cfs, Dlsr, LaplacianScore, Mcfs};
 use crate::{Monitor, Result};
 
 /// One line a learner: its name, its type, its source, what it is and, where it was published for
@@ -75,16 +79,30 @@ learners! {
         "APIT: an information-theoretic metric, smoothed by affinities that spread.", Apit::new();
     "apllr" Apllr "../linear/apllr.rs",
         "APLLR: a metric of likelihood ratios, smoothed by affinities that spread.", Apllr::paper();
+    "cfs" Cfs "../select/cfs.rs",
+        "CFS: few columns that know the class and not each other.", Cfs::new();
     "dca" Dca "../linear/dca.rs",
         "Discriminative component analysis: what tells classes apart, evened out.", Dca::paper();
+    "dlsr" Dlsr "../select/dlsr.rs",
+        "DLSR: the columns that a regression on classes needs.", Dlsr::new();
     "dml-eig" DmlEig "../linear/dml_eig.rs",
         "DML-eig: the least distance of unlike pairs as large as alike ones allow.", DmlEig::new();
+    "emr" Emr "../rank/emr.rs",
+        "Efficient manifold ranking: near along the bands in which items lie; no labels.",
+        Emr::new().landmarks(50);
+    "explicit-omks" ExplicitOmksLearner "../kernel/explicit.rs",
+        "OMKS in coordinates: kernels of several views for any number of items.",
+        ExplicitOmksLearner::published();
     "gmml" Gmml "../linear/gmml.rs",
         "Geometric mean metric: midway between what alike and unlike pairs ask for.", Gmml::paper();
+    "hds" Hds "../code/hds.rs",
+        "HDS: binary codes of a hidden layer that learns the classes, then the features.", Hds::new();
     "isdml" Isdml "../linear/isdml.rs",
         "ISDML: pairs, and neighbours weighed by how dense it is around them.", Isdml::new();
     "itml" Itml "../linear/itml.rs",
         "Information-theoretic metric: the one nearest to a prior that keeps pairs in bounds.", Itml::new();
+    "laplacian-score" LaplacianScore "../select/laplacian_score.rs",
+        "Laplacian score: the columns that are alike among neighbours; no labels.", LaplacianScore::new();
     "lda" Lda "../linear/lda.rs",
         "Linear discriminant analysis: class probabilities of equal Gaussians, beside the features.";
     "lmnn" Lmnn "../linear/lmnn.rs",
@@ -93,12 +111,19 @@ learners! {
         "Class probabilities: their square roots beside the centred features.";
     "lrml" Lrml "../linear/lrml.rs",
         "Laplacian regularised metric: pairs, and neighbours that stay near.", Lrml::new();
+    "mcfs" Mcfs "../select/mcfs.rs",
+        "MCFS: the columns that together tell groups of items apart; no labels.", Mcfs::new();
     "mmc" Mmc "../linear/mmc.rs",
         "MMC: unlike pairs as far apart as alike ones allow.", Mmc::paper();
     "nca" Nca "../linear/nca.rs",
         "Neighbourhood components: a random near neighbour is one of the own class.", Nca::paper();
     "oasis" Oasis "../linear/oasis.rs",
         "OASIS: a bilinear similarity, learned online from comparisons of three.", Oasis::paper();
+    "omks" OmksLearner "../kernel/omks.rs",
+        "OMKS: a similarity of several kernels of several views, from comparisons of three.",
+        OmksLearner::published();
+    "pca" Pca "../linear/pca.rs",
+        "PCA: the directions in which features vary most; no labels.", Pca::new();
     "rca" Rca "../linear/rca.rs",
         "Relevant component analysis: whitens what varies within classes.", Rca::paper();
     "seraph" Seraph "../linear/seraph.rs",
@@ -108,6 +133,14 @@ learners! {
 impl Fit for Closed {
     fn needs(&self) -> &'static [Need] {
         self.as_fit().needs()
+    }
+
+    fn sees_views(&self) -> bool {
+        self.as_fit().sees_views()
+    }
+
+    fn goes_on(&self) -> bool {
+        self.as_fit().goes_on()
     }
 
     fn validate(&self) -> Result<()> {

@@ -21,7 +21,7 @@ pub fn even(x: ArrayView2<f32>) -> (Array1<f64>, Array1<f64>) {
 }
 
 /// As [`even`], unless it is said whether columns are scaled.
-pub(super) fn even_or(x: ArrayView2<f32>, said: Option<bool>) -> (Array1<f64>, Array1<f64>) {
+pub fn even_or(x: ArrayView2<f32>, said: Option<bool>) -> (Array1<f64>, Array1<f64>) {
     scaled(x, |variances| said.unwrap_or_else(|| is_uneven(variances)))
 }
 

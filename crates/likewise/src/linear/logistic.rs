@@ -229,7 +229,7 @@ impl Fit for Logistic {
 
 /// Leaves a weight to the known labels and to a draw of the other rows, [`MOST_ROWS`] in all
 /// unless there are more labels.
-fn thin(weights: &mut [f32], labeled: &[bool], seed: u64) {
+pub(crate) fn thin(weights: &mut [f32], labeled: &[bool], seed: u64) {
     let counts = |i: &usize| weights[*i] > 0.0;
     let (known, others): (Vec<usize>, Vec<usize>) =
         (0..weights.len()).filter(counts).partition(|&i| labeled[i]);

@@ -28,25 +28,19 @@
 //! those of the authors' program. Ours: weights. A weight is a multiplicity: the same triplet `w`
 //! times in a row takes steps of `min(w C, loss / ...)` in all, which is the rule above.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+pub(crate) mod pass;
+#[cfg(test)]
+mod tests;
+
 use ndarray::{Array2, ArrayView2};
 use rand::{Rng, RngExt};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use self::pass::{Mended, Passed, pass};
 use crate::learn::{Evidence, Fit, Need};
-use crate::linear::spd;
 use crate::matrix::check_finite;
 use crate::model::Model;
 use crate::{Error, Monitor, Result, Triplets, seed};
-
-/// Triplets that are taken together.
-const BLOCK: usize = 128;
-/// Columns of a product that one task computes.
-const COLUMNS: usize = 128;
-/// Least square below which two rows are the same, or a row is 0.
-const SAME: f64 = 1e-20;
 
 /// Parameters of OASIS; see [`oasis`](self).
 ///
@@ -212,41 +206,19 @@ impl Oasis {
     }
 
     /// One pass over rows that were checked, from `w`.
-    pub(crate) fn pass(
+    fn pass(
         &self,
         x: &Array2<f64>,
         triplets: &Triplets,
         w: Array2<f64>,
         monitor: &Monitor,
     ) -> Result<Passed> {
-        let all: Vec<(usize, usize, usize, f64)> = (triplets.iter())
-            .filter(|triplet| triplet.3 > 0.0)
-            .map(|(a, p, n, w)| (a as usize, p as usize, n as usize, f64::from(w)))
-            .collect();
-        let mut passed = Passed {
-            w,
-            updates: 0,
-            mistakes: 0,
+        let mended = match (self.psd, self.symmetric) {
+            (true, _) => Mended::Psd,
+            (false, true) => Mended::Symmetric,
+            (false, false) => Mended::Never,
         };
-        monitor.start("OASIS", all.len() as u64);
-        // Ten times on the way, and at the end.
-        let stretch = all.len().div_ceil(10).max(1);
-        let mut block = Block::new(x.ncols());
-        for (part, stretched) in all.chunks(stretch).enumerate() {
-            for (at, some) in stretched.chunks(BLOCK).enumerate() {
-                if at % 32 == 0 {
-                    monitor.step((part * stretch + at * BLOCK) as u64)?;
-                }
-                block.pass(x, some, self.aggressiveness, &mut passed);
-            }
-            if self.psd {
-                passed.w = spd::project(&passed.w)?;
-            } else if self.symmetric {
-                passed.w = (&passed.w + &passed.w.t()) * 0.5;
-            }
-        }
-        monitor.end();
-        Ok(passed)
+        pass(x, triplets, w, self.aggressiveness, mended, monitor)
     }
 }
 
@@ -255,121 +227,32 @@ impl Fit for Oasis {
         &[Need::Ranked]
     }
 
+    fn goes_on(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Oasis::validate(self)
     }
 
-    /// From given triplets in their order, or from as many as `steps` that are drawn from the classes.
+    /// From given triplets in their order, from where a model [before](Evidence::before) stands, or
+    /// from as many as `steps` that are drawn from the classes.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         let (rows, targets) = (evidence.coordinates()?, evidence.targets);
         let w = match &targets.triplets {
-            Some(triplets) => self.fit_triplets(rows.view(), triplets, None, monitor)?,
+            Some(triplets) => match evidence.before {
+                // Of other coordinates, `W` cannot be had back.
+                Some((Model::Bilinear(before), learned)) if evidence.start.as_given => {
+                    let (start, more) = (Some(before.matrix.view()), triplets.skip(learned));
+                    self.fit_triplets(rows.view(), &more, start, monitor)?
+                }
+                _ => self.fit_triplets(rows.view(), triplets, None, monitor)?,
+            },
             None => {
                 self.fit_weighted(rows.view(), &targets.class, &targets.weight, seed, monitor)?
             }
         };
         evidence.start.bilinear(w)
-    }
-}
-
-/// What a pass gives.
-pub(crate) struct Passed {
-    pub(crate) w: Array2<f64>,
-    /// Triplets that changed `w`.
-    pub(crate) updates: u64,
-    /// Triplets whose negative was at least as similar as the positive when they came.
-    pub(crate) mistakes: u64,
-}
-
-/// Some triplets, and what all their steps are found from.
-struct Block {
-    d: usize,
-    /// Anchors and differences, a row for each triplet.
-    anchors: Vec<f64>,
-    changes: Vec<f64>,
-    /// Anchors times `W`, then what the steps are.
-    moved: Vec<f64>,
-    /// Products of the anchors with each other, and of the differences.
-    between: [Vec<f64>; 2],
-}
-
-impl Block {
-    fn new(d: usize) -> Self {
-        Self {
-            d,
-            anchors: vec![0.0; BLOCK * d],
-            changes: vec![0.0; BLOCK * d],
-            moved: vec![0.0; BLOCK * d],
-            between: [vec![0.0; BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]],
-        }
-    }
-
-    fn pass(
-        &mut self,
-        x: &Array2<f64>,
-        some: &[(usize, usize, usize, f64)],
-        aggressiveness: f64,
-        passed: &mut Passed,
-    ) {
-        let (d, m) = (self.d, some.len());
-        let (Some(x), Some(w)) = (x.as_slice(), passed.w.as_slice_mut()) else {
-            return;
-        };
-        let row = |i: usize| &x[i * d..][..d];
-        let rows = self.anchors.chunks_exact_mut(d.max(1));
-        let rows = rows.zip(self.changes.chunks_exact_mut(d.max(1)));
-        for ((anchor, change), &(a, p, n, _)) in rows.zip(some) {
-            anchor.copy_from_slice(row(a));
-            for ((c, p), n) in change.iter_mut().zip(row(p)).zip(row(n)) {
-                *c = p - n;
-            }
-        }
-        let anchors = MatRef::from_row_major_slice(&self.anchors[..m * d], m, d);
-        let changes = MatRef::from_row_major_slice(&self.changes[..m * d], m, d);
-        for (out, rows) in self.between.iter_mut().zip([anchors, changes]) {
-            let out = MatMut::from_row_major_slice_mut(&mut out[..m * m], m, m);
-            matmul(out, Accum::Replace, rows, rows.transpose(), 1.0, Par::Seq);
-        }
-        let whole = MatRef::from_row_major_slice(&*w, d, d);
-        let moved = MatMut::from_row_major_slice_mut(&mut self.moved[..m * d], m, d);
-        let panels = moved.par_col_chunks_mut(COLUMNS).enumerate();
-        panels.for_each(|(p, out)| {
-            let right = whole.subcols(p * COLUMNS, out.ncols());
-            matmul(out, Accum::Replace, anchors, right, 1.0, Par::Seq);
-        });
-        let mut steps = [0.0; BLOCK];
-        for (t, &(_, _, _, weight)) in some.iter().enumerate() {
-            let own = t * d..(t + 1) * d;
-            let before = self.moved[own.clone()].iter().zip(&self.changes[own]);
-            let [between, apart] = &self.between;
-            let (between, apart) = (&between[t * m..][..m], &apart[t * m..][..m]);
-            let since = steps[..t].iter().zip(between).zip(apart);
-            let margin = before.map(|(a, b)| a * b).sum::<f64>()
-                + since.map(|((step, a), b)| step * a * b).sum::<f64>();
-            passed.mistakes += u64::from(margin <= 0.0);
-            let size = between[t] * apart[t];
-            let loss = 1.0 - margin;
-            if loss > 0.0 && size > SAME {
-                steps[t] = (loss / size).min(weight * aggressiveness);
-                passed.updates += 1;
-            }
-        }
-        let rows = self.moved.chunks_exact_mut(d.max(1));
-        for ((to, from), step) in rows
-            .zip(self.anchors.chunks_exact(d.max(1)))
-            .zip(&steps[..m])
-        {
-            to.iter_mut().zip(from).for_each(|(to, a)| *to = step * a);
-        }
-        // A panel of rows of W is one of memory.
-        let stepped = MatRef::from_row_major_slice(&self.moved[..m * d], m, d);
-        let panels = w.par_chunks_mut((COLUMNS * d).max(1)).enumerate();
-        panels.for_each(|(p, panel)| {
-            let height = panel.len() / d;
-            let left = stepped.subcols(p * COLUMNS, height).transpose();
-            let panel = MatMut::from_row_major_slice_mut(panel, height, d);
-            matmul(panel, Accum::Add, left, changes, 1.0, Par::Seq);
-        });
     }
 }
 
@@ -455,205 +338,4 @@ fn running(values: impl Iterator<Item = f64>) -> Vec<f64> {
 fn place_of(sums: &[f64], at: f64) -> usize {
     let above = sums.partition_point(|&sum| sum <= at);
     above.clamp(1, sums.len() - 1) - 1
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::linear::check_values::{relative_error, standardized, wine, wine_triplets};
-
-    /// The rule as it is written.
-    fn naive(
-        x: &Array2<f64>,
-        triplets: &Triplets,
-        c: f64,
-        mut w: Array2<f64>,
-    ) -> (Array2<f64>, u64) {
-        let mut updates = 0;
-        for (a, p, n, weight) in triplets.iter() {
-            let [a, p, n] = [a, p, n].map(|i| x.row(i as usize));
-            let e = &p - &n;
-            let loss = (1.0 - a.dot(&w.dot(&e))).max(0.0);
-            let tau = (f64::from(weight) * c).min(loss / (a.dot(&a) * e.dot(&e)));
-            if tau > 0.0 && tau.is_finite() {
-                updates += 1;
-                for ((i, j), w) in w.indexed_iter_mut() {
-                    *w += tau * a[i] * e[j];
-                }
-            }
-        }
-        (w, updates)
-    }
-
-    #[test]
-    fn the_pass_over_wines() {
-        let x = standardized(&wine().0);
-        let read = |from: usize| {
-            let file = include_str!("../../testdata/oasis_wine.csv");
-            let lines = file.lines().skip(1 + 13 * from).take(13);
-            let values = lines.flat_map(|line| line.split(',').map(|v| v.parse::<f64>().unwrap()));
-            Array2::from_shape_vec((13, 13), values.collect()).unwrap()
-        };
-        let silent = Monitor::silent();
-        let own = Oasis::new();
-        let found = own
-            .pass(&x, &wine_triplets(), Array2::eye(13), &silent)
-            .unwrap();
-        assert_eq!(found.updates, 18);
-        assert!(relative_error(&found.w, &read(1)) < 1e-10);
-        let mut one = Triplets::default();
-        let (a, p, n, w) = wine_triplets().iter().next().unwrap();
-        one.push(a, p, n, w);
-        let first = own.pass(&x, &one, Array2::eye(13), &silent).unwrap().w;
-        assert!(relative_error(&first, &read(0)) < 1e-10);
-        // The check value is projected once, at the end.
-        let projected = spd::project(&found.w).unwrap();
-        assert!(relative_error(&projected, &read(2)) < 1e-10);
-    }
-
-    fn random(n: usize, d: usize, many: usize, number: u64) -> (Array2<f64>, Triplets) {
-        let mut rng = seed::stream(number, "oasis");
-        let x = Array2::from_shape_fn((n, d), |_| f64::from(rng.random_range(-1.0_f32..1.0)));
-        let mut triplets = Triplets::default();
-        while triplets.len() < many {
-            let [a, p, q] = [0; 3].map(|_: u32| rng.random_range(0..n as u32));
-            if a != p && a != q && p != q {
-                triplets.push(a, p, q, [0.0, 0.5, 1.0, 3.0][rng.random_range(0..4)]);
-            }
-        }
-        (x, triplets)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(30))]
-        #[test]
-        fn blocks_are_one_triplet_after_the_other(
-            n in 3_usize..30, d in 1_usize..20, many in 0_usize..400, c in 0.01_f64..3.0,
-            number in any::<u64>(),
-        ) {
-            let (x, triplets) = random(n, d, many, number);
-            let own = Oasis::new().aggressiveness(c);
-            let silent = Monitor::silent();
-            let found = own.pass(&x, &triplets, Array2::eye(d), &silent).unwrap();
-            let (expected, _) = naive(&x, &triplets, c, Array2::eye(d));
-            prop_assert!(relative_error(&found.w, &expected) < 1e-8);
-            // In two passes, the second from the first.
-            let half = many / 2;
-            let part = |range: std::ops::Range<usize>| {
-                let mut part = Triplets::default();
-                for t in triplets.iter().skip(range.start).take(range.len()) {
-                    part.push(t.0, t.1, t.2, t.3);
-                }
-                part
-            };
-            let x = x.mapv(|v| v as f32);
-            let first = own.fit_triplets(x.view(), &part(0..half), None, &silent).unwrap();
-            let both = own.fit_triplets(x.view(), &part(half..many), Some(first.view()), &silent);
-            prop_assert!(relative_error(&both.unwrap(), &expected) < 1e-8);
-        }
-
-        #[test]
-        fn draws_are_triplets_of_the_classes(
-            n in 2_usize..40, classes in 1_u32..5, number in any::<u64>(),
-        ) {
-            let mut rng = seed::stream(number, "classes");
-            let class: Vec<u32> = (0..n).map(|_| rng.random_range(0..classes)).collect();
-            let weight: Vec<f32> =
-                (0..n).map(|_| [0.0, 0.1, 1.0][rng.random_range(0..3)]).collect();
-            let of = |c: u32| (0..n).filter(|&i| class[i] == c && weight[i] > 0.0).count();
-            let all = weight.iter().filter(|&&w| w > 0.0).count();
-            let possible = (0..classes).any(|c| of(c) > 1 && of(c) < all);
-            let drawn = Oasis::new().steps(300).draw(&class, &weight, number);
-            prop_assert_eq!(drawn.is_ok(), possible);
-            if let Ok(drawn) = drawn {
-                prop_assert!(drawn.check(n).is_ok() && drawn.len() == 300);
-                for (a, p, q, _) in drawn.iter() {
-                    prop_assert!(class[a as usize] == class[p as usize]);
-                    prop_assert!(class[a as usize] != class[q as usize]);
-                    prop_assert!([a, p, q].iter().all(|&i| weight[i as usize] > 0.0));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_drawn_by_their_weight() {
-        let drawn = Oasis::new().steps(40_000);
-        let drawn = drawn
-            .draw(&[0, 0, 0, 1, 1], &[1.0, 2.0, 1.0, 3.0, 1.0], 7)
-            .unwrap();
-        let share = |hits: usize, of: usize| hits as f64 / of as f64;
-        let anchor = drawn.anchors.iter().filter(|&&a| a == 1).count();
-        assert!((share(anchor, 40_000) - 0.25).abs() < 0.01);
-        let both = || drawn.iter().filter(|t| t.0 == 0);
-        let positive = both().filter(|t| t.1 == 1).count();
-        assert!((share(positive, both().count()) - 2.0 / 3.0).abs() < 0.03);
-        let negative = both().filter(|t| t.2 == 3).count();
-        assert!((share(negative, both().count()) - 0.75).abs() < 0.03);
-    }
-
-    #[test]
-    fn the_result_is_the_same_on_two_threads_and_psd_where_asked() {
-        let (x, triplets) = random(60, 150, 700, 3);
-        let own = Oasis::new().psd(true);
-        let fit = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            let silent = Monitor::silent();
-            (pool.build().unwrap()).install(|| {
-                own.pass(&x, &triplets, Array2::eye(150), &silent)
-                    .unwrap()
-                    .w
-            })
-        };
-        let one = fit(1);
-        assert_eq!(one, fit(2));
-        for i in 0..60 {
-            assert!(x.row(i).dot(&one.dot(&x.row(i))) > -1e-9);
-        }
-        let silent = Monitor::silent();
-        let own = Oasis::new().symmetric(true);
-        let w = own
-            .pass(&x, &triplets, Array2::eye(150), &silent)
-            .unwrap()
-            .w;
-        assert!(relative_error(&w.t().to_owned(), &w) < 1e-15);
-    }
-
-    #[test]
-    fn triplets_that_say_nothing_change_nothing() {
-        let x = ndarray::array![[0.0, 0.0], [1.0, 2.0], [1.0, 2.0], [3.0, 1.0_f32]];
-        let mut triplets = Triplets::default();
-        triplets.push(3, 1, 2, 1.0); // Positive and negative are the same.
-        triplets.push(0, 1, 3, 1.0); // An anchor of zeros.
-        triplets.push(1, 2, 3, 0.0);
-        let silent = Monitor::silent();
-        let own = Oasis::new();
-        let w = own
-            .fit_triplets(x.view(), &triplets, None, &silent)
-            .unwrap();
-        assert_eq!(w, Array2::<f64>::eye(2));
-        let start = Array2::<f64>::zeros((3, 3));
-        assert!(
-            own.fit_triplets(x.view(), &triplets, Some(start.view()), &silent)
-                .is_err()
-        );
-        assert!(
-            own.fit_weighted(x.view(), &[0, 0, 1, 1], &[1.0; 4], 1, &silent)
-                .is_ok()
-        );
-        assert!(own.draw(&[0, 1], &[1.0; 2], 1).is_err());
-        assert!(own.draw(&[0, 0], &[1.0; 2], 1).is_err());
-        assert!(own.draw(&[0], &[1.0; 2], 1).is_err());
-        for wrong in [own.aggressiveness(0.0), own.steps(0)] {
-            assert!(
-                wrong
-                    .validate()
-                    .unwrap_err()
-                    .to_string()
-                    .starts_with("oasis.")
-            );
-        }
-    }
 }

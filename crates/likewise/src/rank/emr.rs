@@ -22,6 +22,8 @@
 //! SIGIR 2011, as in the authors' second program: weights are not brought to a sum of 1. Where they
 //! say nothing: a row at which the r nearest landmarks all lie has weight 3/4 for each of them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -138,9 +140,13 @@ impl Emr {
     ///
     /// Fails on NaN, where columns differ in number, with fewer than two landmarks or no row.
     pub fn fit_landmarks(&self, x: ArrayView2<f32>, landmarks: ArrayView2<f32>) -> Result<Ranking> {
+        check_finite(landmarks, "landmarks")?;
+        self.fit_to(x, landmarks.mapv(f64::from))
+    }
+
+    fn fit_to(&self, x: ArrayView2<f32>, landmarks: Array2<f64>) -> Result<Ranking> {
         self.validate()?;
         check_finite(x, "manifold ranking")?;
-        check_finite(landmarks, "landmarks")?;
         if x.ncols() != landmarks.ncols() || x.is_empty() || landmarks.nrows() < 2 {
             return Err(Error::data(format!(
                 "manifold ranking needs rows and two landmarks of as many columns, but these are \
@@ -151,7 +157,23 @@ impl Emr {
                 landmarks.ncols()
             )));
         }
-        self.with_landmarks(&x.mapv(f64::from), landmarks.mapv(f64::from))
+        self.with_landmarks(&x.mapv(f64::from), landmarks)
+    }
+
+    /// The landmarks of some rows (`n x d`), through which any collection can be ranked.
+    ///
+    /// Fails as [`fit`](Self::fit) does.
+    pub fn landmarks_of(
+        &self,
+        x: ArrayView2<f32>,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<Landmarks> {
+        let ranking = self.fit(x, seed, monitor)?;
+        Ok(Landmarks {
+            emr: *self,
+            at: ranking.landmarks,
+        })
     }
 
     fn with_landmarks(&self, x: &Array2<f64>, landmarks: Array2<f64>) -> Result<Ranking> {
@@ -202,6 +224,57 @@ impl Emr {
         }
         monitor.end();
         Ok(landmarks)
+    }
+}
+
+/// Landmarks that were found among some rows; see [`Emr::landmarks_of`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Landmarks {
+    emr: Emr,
+    /// `p x d`.
+    at: Array2<f64>,
+}
+
+impl Landmarks {
+    /// Landmarks at these places (`p x d`). Fails with fewer than two, on NaN, and on a number out of
+    /// range.
+    pub fn new(emr: Emr, at: Array2<f64>) -> Result<Self> {
+        emr.validate()?;
+        if at.nrows() < 2 || at.ncols() == 0 || at.iter().any(|v| !v.is_finite()) {
+            return Err(Error::data(format!(
+                "manifold ranking needs two landmarks of finite numbers, but these are {} x {}",
+                at.nrows(),
+                at.ncols()
+            )));
+        }
+        Ok(Self { emr, at })
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> Emr {
+        self.emr
+    }
+
+    /// Where they are, `p x d`.
+    pub fn at(&self) -> &Array2<f64> {
+        &self.at
+    }
+
+    /// Scores of all rows of a gallery (`g x d`) for each query (`q x d`): `q x g`. A query is a row
+    /// more, whether or not the gallery holds the same item.
+    ///
+    /// Fails as [`Ranking::scores_of`] does. O(g p d) and O(g r^2 + p^3) a query.
+    pub fn scores(
+        &self,
+        queries: ArrayView2<f32>,
+        gallery: ArrayView2<f32>,
+        monitor: &Monitor,
+    ) -> Result<Array2<f64>> {
+        if gallery.nrows() == 0 {
+            return Ok(Array2::zeros((queries.nrows(), 0)));
+        }
+        let ranking = self.emr.fit_to(gallery, self.at.clone())?;
+        ranking.scores_of(queries, monitor)
     }
 }
 
@@ -309,8 +382,10 @@ impl Ranking {
             &self.landmarks,
             self.emr.neighbors,
         );
-        for (q, mut out) in all.rows_mut().into_iter().enumerate() {
-            monitor.step(q as u64)?;
+        let done = AtomicU64::new(0);
+        let rows = all.axis_iter_mut(Axis(0)).into_par_iter().enumerate();
+        rows.try_for_each(|(q, mut out)| -> Result<()> {
+            monitor.step(done.fetch_add(1, Ordering::Relaxed))?;
             let own = q * joined.r..(q + 1) * joined.r;
             let (items, values) = (&joined.items[own.clone()], &joined.values[own]);
             let each = || {
@@ -335,7 +410,8 @@ impl Ranking {
             let column = right.insert_axis(Axis(1));
             let solution = solved.upper_solve(solved.lower_solve(column));
             out.assign(&self.back(&scaled, &solution.column(0).to_owned()));
-        }
+            Ok(())
+        })?;
         monitor.end();
         Ok(all)
     }

@@ -26,7 +26,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Selected;
+use crate::learn::{Evidence, Fit, Need, Targets};
 use crate::matrix::check_finite;
+use crate::model::Model;
 use crate::{Error, Monitor, Result};
 
 /// Parameters of CFS; see [`cfs`](self).
@@ -46,7 +48,9 @@ use crate::{Error, Monitor, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cfs {
+    #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bins: Option<usize>,
 }
 
@@ -156,6 +160,23 @@ impl Cfs {
             ));
         }
         Ok(Selected { scores, chosen })
+    }
+}
+
+impl Fit for Cfs {
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Classes]
+    }
+
+    fn validate(&self) -> Result<()> {
+        Cfs::validate(self)
+    }
+
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
+        let rows = evidence.coordinates()?;
+        let Targets { class, weight, .. } = evidence.targets;
+        let found = self.fit_weighted(rows.view(), class, weight, monitor)?;
+        found.model(evidence)
     }
 }
 

@@ -24,8 +24,10 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::{Selected, descending};
+use crate::learn::{Evidence, Fit, Need, Targets};
 use crate::linear::spd::Cholesky;
 use crate::matrix::{check_finite, product_of_many};
+use crate::model::Model;
 use crate::{Error, ErrorKind, Monitor, Result};
 
 /// Added to twice the length of a row of `W`, so that one over it is finite.
@@ -171,6 +173,23 @@ impl Dlsr {
         let mut chosen = descending(&scores);
         chosen.truncate(self.features);
         Ok(Selected { scores, chosen })
+    }
+}
+
+impl Fit for Dlsr {
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Classes]
+    }
+
+    fn validate(&self) -> Result<()> {
+        Dlsr::validate(self)
+    }
+
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
+        let rows = evidence.coordinates()?;
+        let Targets { class, weight, .. } = evidence.targets;
+        let found = self.fit_weighted(rows.view(), class, weight, monitor)?;
+        found.model(evidence)
     }
 }
 

@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Selected;
 use super::embedding::Neighborhood;
+use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
+use crate::model::Model;
 use crate::{Error, Monitor, Result};
 
 /// Least spread of a column.
@@ -105,6 +107,23 @@ impl LaplacianScore {
         chosen.sort_by(|&i, &j| scores[i].total_cmp(&scores[j]));
         chosen.truncate(self.features);
         Ok(Selected { scores, chosen })
+    }
+}
+
+impl Fit for LaplacianScore {
+    /// No label is used.
+    fn needs(&self) -> &'static [Need] {
+        &[]
+    }
+
+    fn validate(&self) -> Result<()> {
+        LaplacianScore::validate(self)
+    }
+
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
+        let rows = evidence.coordinates()?;
+        let found = LaplacianScore::fit(self, rows.view(), monitor)?;
+        found.model(evidence)
     }
 }
 

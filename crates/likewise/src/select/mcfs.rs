@@ -28,8 +28,13 @@ use serde::{Deserialize, Serialize};
 
 use super::embedding::Neighborhood;
 use super::{Selected, descending, lars};
+use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
+use crate::model::Model;
 use crate::{Error, Monitor, Result};
+
+/// Groups, where nothing tells how many there are.
+const GROUPS: usize = 10;
 
 /// Parameters of MCFS; see [`mcfs`](self).
 ///
@@ -47,7 +52,8 @@ use crate::{Error, Monitor, Result};
 #[serde(default, deny_unknown_fields)]
 pub struct Mcfs {
     features: usize,
-    groups: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<usize>,
     neighbors: usize,
     ridge: f64,
 }
@@ -56,7 +62,7 @@ impl Default for Mcfs {
     fn default() -> Self {
         Self {
             features: 50,
-            groups: 10,
+            groups: None,
             neighbors: 5,
             ridge: 1e-3,
         }
@@ -64,7 +70,7 @@ impl Default for Mcfs {
 }
 
 impl Mcfs {
-    /// Fifty columns, ten groups, five neighbours, a ridge of .001.
+    /// Fifty columns, five neighbours, a ridge of .001; as many groups as classes, or ten.
     pub fn new() -> Self {
         Self::default()
     }
@@ -76,11 +82,11 @@ impl Mcfs {
         self
     }
 
-    /// Groups, and vectors that tell them apart, at least 1: the number of classes, where that is
-    /// known.
+    /// Groups, and vectors that tell them apart, at least 1. Unless said, as many as there are
+    /// classes where that is known, and else ten.
     #[must_use]
     pub fn groups(mut self, groups: usize) -> Self {
-        self.groups = groups;
+        self.groups = Some(groups);
         self
     }
 
@@ -102,7 +108,7 @@ impl Mcfs {
     pub fn validate(&self) -> Result<()> {
         let counts = [
             ("mcfs.features", self.features),
-            ("mcfs.groups", self.groups),
+            ("mcfs.groups", self.groups.unwrap_or(GROUPS)),
             ("mcfs.neighbors", self.neighbors),
         ];
         if let Some((field, _)) = counts.into_iter().find(|count| count.1 == 0) {
@@ -124,10 +130,10 @@ impl Mcfs {
     pub fn fit(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Selected> {
         self.validate()?;
         check_finite(x, "MCFS")?;
-        if x.nrows() <= self.groups || x.ncols() == 0 {
+        let groups = self.groups.unwrap_or(GROUPS);
+        if x.nrows() <= groups || x.ncols() == 0 {
             return Err(Error::data(format!(
-                "MCFS needs columns and more rows than the {} groups, but the matrix is {} x {}",
-                self.groups,
+                "MCFS needs columns and more rows than the {groups} groups, but the matrix is {} x {}",
                 x.nrows(),
                 x.ncols()
             )));
@@ -138,7 +144,7 @@ impl Mcfs {
     fn fit_rows(&self, x: &Array2<f64>, monitor: &Monitor) -> Result<Selected> {
         let (n, d) = x.dim();
         let graph = Neighborhood::of(x, self.neighbors, monitor)?;
-        let y = graph.embedding(self.groups, monitor)?;
+        let y = graph.embedding(self.groups.unwrap_or(GROUPS), monitor)?;
         let columns = x.t().as_standard_layout().into_owned();
         let wanted = self.features.min(d);
         let mut cardinality = wanted;
@@ -192,6 +198,28 @@ impl Mcfs {
             }
         }
         Ok(scores)
+    }
+}
+
+impl Fit for Mcfs {
+    /// No label is used.
+    fn needs(&self) -> &'static [Need] {
+        &[]
+    }
+
+    fn validate(&self) -> Result<()> {
+        Mcfs::validate(self)
+    }
+
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
+        let rows = evidence.coordinates()?;
+        let classes = evidence.classes();
+        let own = Self {
+            groups: self.groups.or((classes > 0).then_some(classes)),
+            ..*self
+        };
+        let found: Selected = Mcfs::fit(&own, rows.view(), monitor)?;
+        found.model(evidence)
     }
 }
 

@@ -51,6 +51,16 @@ impl Triplets {
         (self.anchors.iter().zip(pair).zip(&self.weights)).map(|((&a, (&p, &n)), &w)| (a, p, n, w))
     }
 
+    /// The triplets behind the first `n`.
+    #[must_use]
+    pub fn skip(&self, n: usize) -> Self {
+        let mut rest = Self::default();
+        for (a, p, q, w) in self.iter().skip(n) {
+            rest.push(a, p, q, w);
+        }
+        rest
+    }
+
     /// Fails unless all four lists are of one length, every item is below `n`, the three of a
     /// triplet differ, and weights are finite and at least 0.
     pub fn check(&self, n: usize) -> Result<()> {

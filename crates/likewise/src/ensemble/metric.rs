@@ -1,0 +1,146 @@
+//! A learned metric as classifiers ask it: the nearest and the farthest of some rows.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use rayon::prelude::*;
+
+use crate::Result;
+use crate::model::Model;
+
+/// A metric, and the labeled rows in it.
+pub struct Metric {
+    /// Absent for the Euclidean distance.
+    model: Option<Model>,
+    rows: Array2<f32>,
+    class: Vec<u32>,
+}
+
+impl Metric {
+    /// The metric of a model, or the Euclidean distance without one, and labeled rows (`l x d`) with
+    /// their classes.
+    pub(super) fn new(
+        model: Option<Model>,
+        labeled: ArrayView2<f32>,
+        class: Vec<u32>,
+    ) -> Result<Self> {
+        let rows = embed(model.as_ref(), labeled)?;
+        Ok(Self { model, rows, class })
+    }
+
+    /// Rows as the metric sees them, to be compared by their Euclidean distance.
+    pub fn embed(&self, rows: ArrayView2<f32>) -> Result<Array2<f32>> {
+        embed(self.model.as_ref(), rows)
+    }
+
+    /// For each row the class of the nearest labeled one.
+    pub(super) fn near_classes(&self, rows: ArrayView2<f32>) -> Result<Vec<u32>> {
+        let rows = self.embed(rows)?;
+        let found = extremes(rows.view(), self.rows.view(), |_| None);
+        Ok(found.map(|(near, _)| self.class[near]).collect())
+    }
+
+    /// For each row the class of the farthest labeled one.
+    pub fn far_classes(&self, rows: ArrayView2<f32>) -> Result<Vec<u32>> {
+        let rows = self.embed(rows)?;
+        let found = extremes(rows.view(), self.rows.view(), |_| None);
+        Ok(found.map(|(_, far)| self.class[far]).collect())
+    }
+
+    /// For each row the places of the nearest and of the farthest of `peers`, but that at `own`.
+    pub fn peers(
+        &self,
+        rows: ArrayView2<f32>,
+        peers: ArrayView2<f32>,
+        own: &[usize],
+    ) -> Result<Vec<(u32, u32)>> {
+        let (rows, peers) = (self.embed(rows)?, self.embed(peers)?);
+        let found = extremes(rows.view(), peers.view(), |row| Some(own[row]));
+        Ok(found.map(|(near, far)| (near as u32, far as u32)).collect())
+    }
+}
+
+fn embed(model: Option<&Model>, rows: ArrayView2<f32>) -> Result<Array2<f32>> {
+    match model {
+        Some(model) => model.embed(rows),
+        None => Ok(rows.as_standard_layout().into_owned()),
+    }
+}
+
+/// For each row the places of the nearest and of the farthest of `pool`, the first of several, but
+/// that which is left out for it. The pool has one row more than are left out.
+fn extremes(
+    rows: ArrayView2<f32>,
+    pool: ArrayView2<f32>,
+    left_out: impl Fn(usize) -> Option<usize> + Sync,
+) -> impl Iterator<Item = (usize, usize)> {
+    let rows: Vec<ArrayView1<f32>> = rows.rows().into_iter().collect();
+    let found: Vec<(usize, usize)> = rows
+        .par_iter()
+        .enumerate()
+        .map(|(at, row)| {
+            let skipped = left_out(at);
+            let (mut near, mut far) = ((f64::INFINITY, 0), (f64::NEG_INFINITY, 0));
+            for (place, other) in pool.rows().into_iter().enumerate() {
+                if Some(place) == skipped {
+                    continue;
+                }
+                let square = square(*row, other);
+                if square < near.0 {
+                    near = (square, place);
+                }
+                if square > far.0 {
+                    far = (square, place);
+                }
+            }
+            (near.1, far.1)
+        })
+        .collect();
+    found.into_iter()
+}
+
+/// The squared distance, in lanes that add up in a fixed order.
+fn square(a: ArrayView1<f32>, b: ArrayView1<f32>) -> f64 {
+    const LANES: usize = 8;
+    let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) else {
+        let both = a.iter().zip(b);
+        return both.map(|(&a, &b)| f64::from(a - b).powi(2)).sum();
+    };
+    let mut lanes = [0.0; LANES];
+    let (chunks, rest) = a.as_chunks::<LANES>();
+    let (others, other_rest) = b.as_chunks::<LANES>();
+    let term = |a: f32, b: f32| (f64::from(a) - f64::from(b)).powi(2);
+    for (a, b) in chunks.iter().zip(others) {
+        for lane in 0..LANES {
+            lanes[lane] += term(a[lane], b[lane]);
+        }
+    }
+    let rest: f64 = rest.iter().zip(other_rest).map(|(&a, &b)| term(a, b)).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::seed;
+
+    proptest! {
+        #[test]
+        fn extremes_as_by_sorting(n in 2_usize..9, d in 1_usize..20, number: u64) {
+            let mut rng = seed::stream(number, "nearest");
+            let x = Array2::from_shape_fn((n, d), |_| rng.random_range(0..4_u8).into());
+            let found: Vec<_> = extremes(x.view(), x.view(), Some).collect();
+            for i in 0..n {
+                let square = |j: usize| -> f64 {
+                    (0..d).map(|c| f64::from(x[(i, c)] - x[(j, c)]).powi(2)).sum()
+                };
+                let mut others: Vec<usize> = (0..n).filter(|&j| j != i).collect();
+                others.sort_by(|&a, &b| square(a).total_cmp(&square(b)).then(a.cmp(&b)));
+                prop_assert_eq!(found[i].0, others[0]);
+                others.sort_by(|&a, &b| square(b).total_cmp(&square(a)).then(a.cmp(&b)));
+                prop_assert_eq!(found[i].1, others[0]);
+            }
+        }
+    }
+}

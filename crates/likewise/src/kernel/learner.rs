@@ -1,0 +1,556 @@
+//! OMKS as a learner: kernels of every view, from triplets or classes.
+
+use ndarray::{ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::compared::compared;
+use super::seen::Views;
+use super::{Explicit, Kernel, Omks, Order, Theta};
+use crate::learn::{Evidence, Fit, Need};
+use crate::model::{By, Model, Scored};
+use crate::{Error, Monitor, Result, Triplets};
+
+/// Rows whose square is kept, at most.
+const MOST_ROWS: usize = 4096;
+
+/// [OMKS](super::omks) of several kernels a view; sees views apart.
+///
+/// Given triplets are learned in their order, those of classes in a drawn one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OmksLearner {
+    /// The kernels of every view. Their widths follow from all fitted items.
+    pub kernels: Vec<Kernel>,
+    /// Directions of largest variance that are kept of each view; none: its columns as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<usize>,
+    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    pub triplets: usize,
+    /// `C`, the longest step, above 0.
+    pub aggressiveness: f64,
+    /// What a mistake leaves of a kernel's weight, between 0 and 1.
+    pub beta: f64,
+    /// Passes over the triplets, at least 1.
+    pub epochs: usize,
+    /// The order of the triplets.
+    pub order: Order,
+    /// Triplets that are judged by the same state, and whose steps are then averaged.
+    pub minibatch: usize,
+    /// How mistakes become weights.
+    pub theta: Theta,
+}
+
+impl Default for OmksLearner {
+    fn default() -> Self {
+        Self {
+            kernels: Kernel::ALL_FOUR.to_vec(),
+            rank: None,
+            triplets: 100_000,
+            aggressiveness: 0.1,
+            beta: 0.9,
+            epochs: 1,
+            order: Order::Given,
+            minibatch: 1,
+            theta: Theta::Mistakes,
+        }
+    }
+}
+
+impl OmksLearner {
+    /// As published, but for the widths of its kernels, which scale with the features: of each view
+    /// the fifty directions of largest variance.
+    pub fn published() -> Self {
+        Self {
+            rank: Some(50),
+            ..Self::default()
+        }
+    }
+
+    fn omks(&self) -> Omks {
+        Omks::new()
+            .aggressiveness(self.aggressiveness)
+            .beta(self.beta)
+            .epochs(self.epochs)
+            .order(self.order)
+            .minibatch(self.minibatch)
+            .theta(self.theta)
+    }
+}
+
+impl Fit for OmksLearner {
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Ranked]
+    }
+
+    fn sees_views(&self) -> bool {
+        true
+    }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<()> {
+        check("omks", &self.kernels, self.rank, self.triplets)?;
+        self.omks().validate()
+    }
+
+    /// Goes on from a model [before](Evidence::before) where it holds all rows that triplets name.
+    fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
+        self.validate()?;
+        let views = Views::of(evidence, self.rank)?;
+        let triplets = compared(evidence, self.triplets, seed)?;
+        let n = evidence.items.len();
+        triplets.check(n)?;
+        let named = named(&triplets, n)?;
+        let sources = views.sources(&self.kernels, monitor)?;
+        let own = views.rows.iter().map(|rows| rows.select(Axis(0), &named));
+        let rows: Vec<_> = own.collect();
+        if let Some((Model::Scored(before), learned)) = evidence.before
+            && let By::Kernels(own) = before.by()
+            && own.parameters() == self.omks()
+            && own.sources() == sources
+            && own.rows() == rows
+            && before.views() == views.seen
+        {
+            let mut own = own.clone();
+            let more = among(&triplets.skip(learned), &named);
+            own.learn(&more, seed, monitor)?;
+            let model = Scored::new(views.reading, views.seen, By::Kernels(own))?;
+            return Ok(Model::Scored(model));
+        }
+        let each: Vec<ArrayView2<f32>> = rows.iter().map(|rows| rows.view()).collect();
+        let triplets = among(&triplets, &named);
+        let found = self.omks().fit(&each, &sources, &triplets, seed, monitor)?;
+        let model = Scored::new(views.reading, views.seen, By::Kernels(found))?;
+        Ok(Model::Scored(model))
+    }
+}
+
+/// The items that triplets of some weight name, ascending. Fails without any, and where they are too
+/// many.
+fn named(triplets: &Triplets, n: usize) -> Result<Vec<usize>> {
+    let mut is_named = vec![false; n];
+    for (a, p, q, _) in triplets.iter().filter(|triplet| triplet.3 > 0.0) {
+        for item in [a, p, q] {
+            is_named[item as usize] = true;
+        }
+    }
+    let named: Vec<usize> = (0..n).filter(|&item| is_named[item]).collect();
+    if named.is_empty() {
+        return Err(Error::data("OMKS needs a triplet of some weight"));
+    }
+    if named.len() > MOST_ROWS {
+        return Err(Error::data(format!(
+            "OMKS keeps a square of the {} items that are compared for every kernel, and takes at \
+             most {MOST_ROWS}; give triplets of fewer items, or learn in coordinates, by \
+             explicit-omks",
+            named.len()
+        )));
+    }
+    Ok(named)
+}
+
+/// The triplets of some weight, by the places of their items among those that are named.
+fn among(triplets: &Triplets, named: &[usize]) -> Triplets {
+    // All of them are there.
+    let place = |item: u32| named.partition_point(|&own| own < item as usize) as u32;
+    let mut placed = Triplets::default();
+    for (a, p, q, w) in triplets.iter().filter(|triplet| triplet.3 > 0.0) {
+        placed.push(place(a), place(p), place(q), w);
+    }
+    placed
+}
+
+/// [OMKS in coordinates](super::explicit) of several kernels a view; sees views apart.
+///
+/// Given triplets are learned in their order, those of classes in a drawn one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExplicitOmksLearner {
+    /// The kernels of every view. Their widths follow from all fitted items.
+    pub kernels: Vec<Kernel>,
+    /// Directions of largest variance that are kept of each view; none: its columns as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<usize>,
+    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    pub triplets: usize,
+    /// Coordinates of a kernel, at least 1.
+    pub coordinates: usize,
+    /// Whether RBF kernels take random Fourier features in place of Nyström.
+    pub fourier: bool,
+    /// `C`, the longest step, above 0.
+    pub aggressiveness: f64,
+    /// What a mistake leaves of a kernel's weight, between 0 and 1.
+    pub beta: f64,
+    /// The order of the triplets.
+    pub order: Order,
+    /// How mistakes become weights.
+    pub theta: Theta,
+}
+
+impl Default for ExplicitOmksLearner {
+    fn default() -> Self {
+        let exact = OmksLearner::default();
+        Self {
+            kernels: exact.kernels,
+            rank: exact.rank,
+            triplets: exact.triplets,
+            coordinates: 256,
+            fourier: false,
+            aggressiveness: exact.aggressiveness,
+            beta: exact.beta,
+            order: exact.order,
+            theta: exact.theta,
+        }
+    }
+}
+
+impl ExplicitOmksLearner {
+    /// As [`OmksLearner::published`].
+    pub fn published() -> Self {
+        Self {
+            rank: Some(50),
+            ..Self::default()
+        }
+    }
+
+    fn explicit(&self) -> Explicit {
+        Explicit::new()
+            .coordinates(self.coordinates)
+            .fourier(self.fourier)
+            .aggressiveness(self.aggressiveness)
+            .beta(self.beta)
+            .order(self.order)
+            .theta(self.theta)
+    }
+}
+
+impl Fit for ExplicitOmksLearner {
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Ranked]
+    }
+
+    fn sees_views(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<()> {
+        check("explicit-omks", &self.kernels, self.rank, self.triplets)?;
+        self.explicit().validate()
+    }
+
+    fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
+        self.validate()?;
+        let views = Views::of(evidence, self.rank)?;
+        let triplets = compared(evidence, self.triplets, seed)?;
+        let sources = views.sources(&self.kernels, monitor)?;
+        let each: Vec<ArrayView2<f32>> = views.rows.iter().map(|rows| rows.view()).collect();
+        let found = self
+            .explicit()
+            .fit(&each, &sources, &triplets, seed, monitor)?;
+        let model = Scored::new(views.reading, views.seen, By::Coordinates(found))?;
+        Ok(Model::Scored(model))
+    }
+}
+
+fn check(name: &str, kernels: &[Kernel], rank: Option<usize>, triplets: usize) -> Result<()> {
+    let field = |field: &str| format!("{name}.{field}");
+    if kernels.is_empty() {
+        let rule = "must name at least one";
+        return Err(Error::parameter(&field("kernels"), "[]", rule));
+    }
+    for kernel in kernels {
+        kernel.validate()?;
+    }
+    for (what, value) in [("rank", rank.unwrap_or(1)), ("triplets", triplets)] {
+        if value == 0 {
+            return Err(Error::parameter(&field(what), 0, "must be at least 1"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use ndarray::Array2;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::learn::{Start, Targets};
+    use crate::seed;
+    use crate::{Columns, Similarity};
+
+    struct Scene {
+        x: Array2<f32>,
+        views: Vec<Columns>,
+        items: Vec<usize>,
+        start: Start,
+        targets: Targets,
+        rotated: OnceLock<Array2<f32>>,
+    }
+
+    impl Scene {
+        /// Three classes of ten; the second view is a hundred times as large as the first.
+        fn new() -> Self {
+            let mut rng = seed::stream(3, "learner of kernels");
+            let x = Array2::from_shape_fn((30, 7), |(i, j)| {
+                let own = f32::from(u8::from(i % 3 == j % 3)) + rng.random_range(-0.6_f32..0.6);
+                if j < 3 { own } else { 100.0 * own }
+            });
+            let view = |name: &str, range| Columns {
+                name: name.into(),
+                range,
+            };
+            Self {
+                views: vec![view("a", 0..3), view("b", 3..7)],
+                items: (0..30).collect(),
+                start: Start::as_given(7),
+                targets: Targets {
+                    class: (0..30).map(|i| i % 3).collect(),
+                    weight: vec![1.0; 30],
+                    labeled: vec![true; 30],
+                    passes: 1,
+                    triplets: None,
+                },
+                x,
+                rotated: OnceLock::new(),
+            }
+        }
+
+        fn with(triplets: Triplets) -> Self {
+            let mut scene = Self::new();
+            scene.targets.triplets = Some(triplets);
+            scene
+        }
+
+        fn evidence(&self) -> Evidence<'_> {
+            Evidence {
+                features: self.x.view(),
+                views: &self.views,
+                images: None,
+                items: &self.items,
+                start: &self.start,
+                rows: self.x.view(),
+                rotated: &self.rotated,
+                targets: &self.targets,
+                groups: &[0, 1, 2],
+                pairs: None,
+                graph: None,
+                before: None,
+            }
+        }
+
+        fn fit(&self, learner: &dyn Fit) -> Model {
+            learner
+                .fit(&self.evidence(), 5, &Monitor::silent())
+                .unwrap()
+        }
+    }
+
+    fn some(range: std::ops::Range<u32>) -> Triplets {
+        let mut triplets = Triplets::default();
+        for i in range {
+            let a = i % 30;
+            triplets.push(
+                a,
+                (a + 3 * (1 + i % 7)) % 30,
+                (a + 1 + 3 * (i % 5)) % 30,
+                1.0,
+            );
+        }
+        triplets
+    }
+
+    fn own(model: &Model) -> &crate::kernel::Similarity {
+        match model {
+            Model::Scored(scored) => match scored.by() {
+                By::Kernels(own) => own,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn views_are_seen_apart_with_the_widths_of_all_items() {
+        let scene = Scene::with(some(0..5));
+        let model = scene.fit(&OmksLearner::default());
+        let found = own(&model);
+        assert_eq!(found.sources().len(), 8);
+        assert_eq!(found.rows().len(), 2);
+        let triplets = some(0..5);
+        let named = named(&triplets, 30).unwrap();
+        assert!(named.len() < 30);
+        let view = |range: std::ops::Range<usize>| scene.x.slice(ndarray::s![.., range]);
+        for (source, expected) in found.sources()[4..].iter().zip(Kernel::ALL_FOUR) {
+            let wide = expected.fitted(view(3..7), &Monitor::silent()).unwrap();
+            assert_eq!((source.view, source.kernel), (1, wide));
+        }
+        assert_eq!(found.rows()[0], view(0..3).select(Axis(0), &named));
+        // It is what the kernels give by themselves.
+        let rows = [0..3, 3..7].map(|range| view(range).select(Axis(0), &named));
+        let omks = Omks::new().order(Order::Given);
+        let each = [rows[0].view(), rows[1].view()];
+        let placed = among(&triplets, &named);
+        let silent = Monitor::silent();
+        let expected = omks
+            .fit(&each, found.sources(), &placed, 5, &silent)
+            .unwrap();
+        assert_eq!(*found, expected);
+        // Directions, of a view that has more of them.
+        let few = OmksLearner {
+            rank: Some(3),
+            ..OmksLearner::default()
+        };
+        let model = scene.fit(&few);
+        assert_eq!(model.output_dim(), 6);
+        let Model::Scored(scored) = &model else {
+            panic!("it scores")
+        };
+        assert!(scored.views()[0].map.is_none() && scored.views()[1].map.is_some());
+    }
+
+    #[test]
+    fn going_on_is_learning_everything_at_once() {
+        let learner = OmksLearner::default();
+        let first = Scene::with(some(0..60)).fit(&learner);
+        let whole = Scene::with(some(0..97));
+        let at_once = whole.fit(&learner);
+        let mut evidence = whole.evidence();
+        evidence.before = Some((&first, 60));
+        let silent = Monitor::silent();
+        let went_on = learner.fit(&evidence, 5, &silent).unwrap();
+        assert_eq!(went_on, at_once);
+        assert_ne!(went_on, first);
+        // That it went on shows where the model before was another.
+        let (mut other, mut third) = (some(0..60), some(60..97));
+        other.weights[0] = 0.5;
+        let other = Scene::with(other).fit(&learner);
+        evidence.before = Some((&other, 60));
+        assert_ne!(learner.fit(&evidence, 5, &silent).unwrap(), at_once);
+        // Rows that it does not hold: everything anew.
+        let small = Scene::with(some(0..3)).fit(&learner);
+        evidence.before = Some((&small, 3));
+        assert_eq!(learner.fit(&evidence, 5, &silent).unwrap(), at_once);
+        // Without any weight, triplets change nothing, wherever they stand.
+        third.weights.fill(0.0);
+        let mut more = some(0..60);
+        for (a, p, n, w) in third.iter() {
+            more.push(a, p, n, w);
+        }
+        assert_eq!(Scene::with(more).fit(&learner), first);
+    }
+
+    #[test]
+    fn classes_give_all_triplets_or_as_many_as_asked_for() {
+        let scene = Scene::new();
+        let evidence = scene.evidence();
+        let all = compared(&evidence, 10_000, 1).unwrap();
+        assert_eq!(all.len(), 30 * 9 * 20);
+        all.check(30).unwrap();
+        for (a, p, n, w) in all.iter() {
+            assert!(a % 3 == p % 3 && a % 3 != n % 3 && (w - 1.0).abs() < 1e-6);
+        }
+        let mut sorted: Vec<_> = all.iter().map(|t| (t.0, t.1, t.2)).collect();
+        let drawn = sorted.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), all.len());
+        assert_ne!(sorted, drawn);
+        assert_eq!(compared(&evidence, 100, 1).unwrap().len(), 100);
+        // An item of weight 0 is as if it were absent.
+        let mut less = Scene::new();
+        less.targets.weight[4] = 0.0;
+        let evidence = less.evidence();
+        let without = compared(&evidence, 10_000, 1).unwrap();
+        assert!(without.iter().all(|t| ![t.0, t.1, t.2].contains(&4)));
+        less.targets.class.fill(1);
+        let learner = OmksLearner::default();
+        let refused = learner.fit(&less.evidence(), 1, &Monitor::silent());
+        assert!(refused.unwrap_err().to_string().contains("another class"));
+    }
+
+    #[test]
+    fn a_learned_similarity_finds_classes_and_both_forms_agree() {
+        let scene = Scene::new();
+        let explicit = ExplicitOmksLearner {
+            order: Order::Given,
+            ..ExplicitOmksLearner::default()
+        };
+        let (exact, mapped) = (scene.fit(&OmksLearner::default()), scene.fit(&explicit));
+        let scores = |model: &Model| {
+            let rows = model.embed(scene.x.view()).unwrap();
+            let Similarity::Scored(scorer) = model.similarity() else {
+                panic!("it scores")
+            };
+            let silent = Monitor::silent();
+            let scores = scorer.model().scores(rows.view(), rows.view(), &silent);
+            scores.unwrap()
+        };
+        let (exact, mapped) = (scores(&exact), scores(&mapped));
+        assert!((&exact - &mapped).iter().all(|e| e.abs() < 1e-4));
+        let best = |i: usize| {
+            let others = (0..30).filter(|&j| j != i);
+            others.max_by(|&a, &b| exact[(i, a)].total_cmp(&exact[(i, b)]))
+        };
+        let right = (0..30).filter(|&i| best(i).unwrap() % 3 == i % 3).count();
+        assert!(right >= 27, "{right} of 30");
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        let own = OmksLearner::default;
+        for (wrong, field) in [
+            (
+                OmksLearner {
+                    kernels: vec![],
+                    ..own()
+                },
+                "omks.kernels",
+            ),
+            (
+                OmksLearner {
+                    rank: Some(0),
+                    ..own()
+                },
+                "omks.rank",
+            ),
+            (
+                OmksLearner {
+                    triplets: 0,
+                    ..own()
+                },
+                "omks.triplets",
+            ),
+            (OmksLearner { beta: 1.0, ..own() }, "omks.beta"),
+            (OmksLearner { epochs: 0, ..own() }, "omks.epochs"),
+        ] {
+            let said = wrong.validate().unwrap_err().to_string();
+            assert!(said.contains(field), "{said}");
+        }
+        let wrong = ExplicitOmksLearner {
+            coordinates: 0,
+            ..ExplicitOmksLearner::default()
+        };
+        assert!(wrong.validate().is_err());
+    }
+
+    #[test]
+    fn a_start_of_other_coordinates_is_one_view() {
+        let mut scene = Scene::new();
+        scene.start.as_given = false;
+        scene.start.whitening.mean.fill(0.5);
+        let model = scene.fit(&OmksLearner::default());
+        assert_eq!(own(&model).sources().len(), 4);
+        let rows = model.embed(scene.x.view()).unwrap();
+        assert!((rows[(4, 6)] - (scene.x[(4, 6)] - 0.5)).abs() < 1e-4);
+        let few = OmksLearner {
+            rank: Some(2),
+            ..OmksLearner::default()
+        };
+        assert_eq!(scene.fit(&few).output_dim(), 2);
+    }
+}
