@@ -25,12 +25,15 @@ pub struct ItemRow {
     pub confidence: Option<f32>,
     /// The draws that its label was shown in, ascending, where labels were hidden: `0 2 3`.
     pub drawn: Option<String>,
+    /// Of a run across views, the numbers of those that it has, ascending: `0 1`; absent where all
+    /// items have all views.
+    pub views: Option<String>,
 }
 
 /// Writes the items as a Parquet table, atomically. Equal items give equal bytes.
 ///
 /// Columns `id`, `label`, `split`, `pseudo_label` (text) and `confidence` (f32), null where
-/// unknown; compressed with zstd. A column `drawn` (text) where an item has it. Costs O(n) and one copy of the columns.
+/// unknown; compressed with zstd. Columns `drawn` and `views` (text) where an item has one. Costs O(n) and one copy of the columns.
 ///
 /// ```
 /// use likewise_io::items::{self, ItemRow};
@@ -57,6 +60,9 @@ pub fn write(path: impl AsRef<Path>, rows: &[ItemRow]) -> Result<()> {
     let mut columns = Vec::from(columns.map(|(name, column)| (name.to_owned(), column)));
     if rows.iter().any(|row| row.drawn.is_some()) {
         columns.push(("drawn".into(), text(|r| r.drawn.clone())));
+    }
+    if rows.iter().any(|row| row.views.is_some()) {
+        columns.push(("views".into(), text(|r| r.views.clone())));
     }
     atomic::write(path, |file| parquet::write(file, &columns))
 }
@@ -105,6 +111,9 @@ fn from(input: Input) -> Result<Vec<ItemRow>> {
     for (row, word) in rows.iter_mut().zip(words("drawn")?) {
         row.drawn = word;
     }
+    for (row, word) in rows.iter_mut().zip(words("views")?) {
+        row.views = word;
+    }
     for (i, (row, word)) in rows.iter_mut().zip(words("split")?).enumerate() {
         row.split = match word {
             None => None,
@@ -140,6 +149,7 @@ mod tests {
                 pseudo_label: (i % 5 > 0).then(|| "ü".to_owned()),
                 confidence: (i % 4 > 0).then_some(i as f32 / 9000.0),
                 drawn: (i % 6 == 0).then(|| "0 2".to_owned()),
+                views: (i % 8 == 0).then(|| "0 1".to_owned()),
             })
             .collect();
         let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ use crate::form::Form;
 use crate::input::Input;
 use crate::options::{ReadOptions, TableOptions};
 use crate::table::labels_of;
+use crate::words::LabelTable;
 use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, xlsx};
 
 /// Reads the labels of the items with these ids.
@@ -90,24 +91,12 @@ fn labels(
     asked: &TableOptions,
     monitor: &Monitor,
 ) -> Result<Labels> {
-    let table = match form {
-        Form::Csv => csv::read_labels(input, b',', asked, monitor)?,
-        Form::Tsv => csv::read_labels(input, b'\t', asked, monitor)?,
-        Form::Xlsx => {
-            let mut sheet = xlsx::Sheet::open(input, &ReadOptions::default())?;
-            labels_of(&mut sheet, asked, monitor)?
-        }
-        Form::Jsonl => {
-            let mut objects = jsonl::Objects::open(&input, &ReadOptions::default())?;
-            labels_of(&mut objects, asked, monitor)?
-        }
-        Form::Parquet => parquet::read_labels(input, asked)?,
-        other => {
-            let labels = plain_labels(other, input, monitor)?;
-            check_len(labels.len(), ids.len())?;
-            return Ok(labels);
-        }
-    };
+    if !form.is_table() {
+        let labels = plain_labels(form, input, monitor)?;
+        check_len(labels.len(), ids.len())?;
+        return Ok(labels);
+    }
+    let table = label_table(form, input, asked, monitor)?;
     let (words, lines) = (table.labels, table.lines);
     let named = table.ids.filter(|named| {
         // Names of files may be of something else than the items.
@@ -130,6 +119,68 @@ fn labels(
         None => format!("row {row}"),
     };
     Ok(parse_labels(&matched(&named, words, ids, place)?, monitor))
+}
+
+/// Words by id of a table of any form. Fails on what is no table.
+fn label_table(
+    form: Form,
+    input: Input,
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<LabelTable> {
+    match form {
+        Form::Csv => csv::read_labels(input, b',', asked, monitor),
+        Form::Tsv => csv::read_labels(input, b'\t', asked, monitor),
+        Form::Xlsx => {
+            let mut sheet = xlsx::Sheet::open(input, &ReadOptions::default())?;
+            labels_of(&mut sheet, asked, monitor)
+        }
+        Form::Jsonl => {
+            let mut objects = jsonl::Objects::open(&input, &ReadOptions::default())?;
+            labels_of(&mut objects, asked, monitor)
+        }
+        Form::Parquet => parquet::read_labels(input, asked),
+        _ => Err(Error::parameter(
+            "columns of texts are read from .csv, .tsv, .xlsx, .jsonl and .parquet files",
+        )),
+    }
+}
+
+/// Id and text of each item of a table, by the name of the column of texts; `None` where the cell is
+/// empty. Items without ids have the numbers of their rows.
+///
+/// Fails on a file that is no table, and without such a column.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("shirts.csv");
+/// std::fs::write(&path, "id,title\na,red shirt\nb,\n")?;
+/// let texts = likewise_io::read_texts(&path, "title", &Default::default())?;
+/// assert_eq!(texts[0], ("a".to_owned(), Some("red shirt".to_owned())));
+/// assert_eq!(texts[1].1, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_texts(
+    path: impl AsRef<Path>,
+    column: &str,
+    asked: &TableOptions,
+) -> Result<Vec<(String, Option<String>)>> {
+    let path = path.as_ref();
+    let asked = TableOptions {
+        label_column: Some(column.to_owned()),
+        id_column: asked.id_column.clone(),
+        sep: asked.sep,
+        ..TableOptions::default()
+    };
+    let read = || {
+        let (form, input) = (Form::parse(path)?, Input::open(path)?);
+        let table = label_table(form, input, &asked, &Monitor::silent())?;
+        let numbers = || (0..table.labels.len()).map(|row| row.to_string()).collect();
+        let ids: Vec<String> = table.ids.clone().unwrap_or_else(numbers);
+        let text = |text: &String| (!text.trim().is_empty()).then(|| text.clone());
+        Ok(ids.into_iter().zip(table.labels.iter().map(text)).collect())
+    };
+    read().map_err(|e: Error| e.within(path.display()))
 }
 
 /// The labels of a form that can hold them without a table of ids.

@@ -258,12 +258,31 @@ pub fn write_npy(path: impl AsRef<Path>, matrix: ArrayView2<f32>) -> Result<()> 
     })
 }
 
+/// Writes bytes (items x bytes) in C order, atomically; otherwise as [`write_npy`].
+#[allow(clippy::needless_pass_by_value)]
+pub fn write_npy_bytes(path: impl AsRef<Path>, matrix: ArrayView2<u8>) -> Result<()> {
+    atomic::write(path, |file| {
+        file.write_all(&header_bytes("|u1", matrix.shape()))?;
+        write_numbers(file, matrix.iter().copied(), u8::to_le_bytes)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorKind;
     use crate::{Form, read_bytes};
     use proptest::prelude::*;
+
+    #[test]
+    fn bytes_come_back_as_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("codes.npy");
+        let codes = ndarray::array![[0_u8, 255], [7, 128]];
+        write_npy_bytes(&path, codes.view()).unwrap();
+        let read = crate::read_matrix(&path, None).unwrap();
+        assert_eq!(read, codes.mapv(f32::from));
+    }
 
     fn file(header: &str, payload: &[u8]) -> Vec<u8> {
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
