@@ -95,6 +95,17 @@ impl Words {
         Self { seed, ..self }
     }
 
+    /// Numbers of a row, where there are as many points.
+    pub fn columns(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes that learning from points of so many numbers takes: the points as they are found, side
+    /// by side, and in k-means.
+    pub fn memory_to_learn(&self, numbers: usize) -> u64 {
+        3 * 4 * (self.sample as u64).saturating_mul(numbers as u64)
+    }
+
     /// Checks that none is 0.
     pub fn validate(&self) -> Result<()> {
         for (field, value) in [
