@@ -1,9 +1,36 @@
-//! Where networks run.
+//! Where networks run, and whether they can.
 
-use burn::tensor::Device;
+#[cfg(feature = "networks")]
+pub use burn::tensor::Device;
 use likewise::error::Hint;
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// Where networks run: in a build without them it stands for the processor.
+#[cfg(not(feature = "networks"))]
+#[derive(Debug, Clone)]
+pub struct Device(());
+
+#[cfg(not(feature = "networks"))]
+impl Device {
+    /// The processor.
+    pub fn flex() -> Self {
+        Self(())
+    }
+}
+
+/// Fails in a build without the feature `networks`: `what` needs them.
+///
+/// ```
+/// assert!(likewise_nn::networks("a recipe by gradients").is_ok());
+/// ```
+pub fn networks(what: &str) -> Result<()> {
+    if cfg!(feature = "networks") {
+        return Ok(());
+    }
+    let message = format!("{what} needs networks, and this program was built without them");
+    Err(Error::new(ErrorKind::Parameter, message).hint(Hint::BuildNetworks))
+}
 
 /// Opens a device by its name: `cpu`, or, built with the cargo feature `vulkan`, `vulkan` (the
 /// fastest card) or `vulkan:N` (card N of its own memory, from 0).
@@ -71,6 +98,7 @@ fn multiplies(device: &Device) -> bool {
 
 #[cfg(not(feature = "vulkan"))]
 fn vulkan(name: &str, _card: Option<usize>) -> Result<Device> {
+    networks("a graphics card").map_err(|e| e.hint(Hint::BuildVulkan))?;
     let rule = "is not in this build; use cpu";
     Err(Error::parameter("device", name, rule).hint(Hint::BuildVulkan))
 }

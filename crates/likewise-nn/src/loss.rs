@@ -24,20 +24,25 @@
 mod angular;
 mod center;
 mod check;
+#[cfg(feature = "networks")]
 mod classes;
 mod confidence_proxy;
 mod contextual;
 mod contrastive;
+#[cfg(feature = "networks")]
 mod cosine;
 mod fast_ap;
+#[cfg(feature = "networks")]
 mod listed;
 mod multi_similarity;
 mod normalized_softmax;
 mod nt_xent;
+#[cfg(feature = "networks")]
 mod pairs;
 mod proxy_anchor;
 mod proxy_nca;
 mod proxy_nca_plus_plus;
+#[cfg(feature = "networks")]
 mod reduce;
 #[cfg(test)]
 pub(crate) mod reference;
@@ -47,22 +52,24 @@ mod soft_triple;
 mod triplet;
 mod whole;
 
-use burn::tensor::Tensor;
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
 pub use angular::Angular;
 pub use center::Center;
 pub(crate) use check::{above_zero, at_least_zero};
+#[cfg(feature = "networks")]
 pub use classes::Classes;
 pub use confidence_proxy::ConfidenceProxy;
 pub use contextual::{Contextual, Total};
 pub use contrastive::{Contrastive, Measure};
+#[cfg(feature = "networks")]
 pub(crate) use cosine::cosines;
 pub use fast_ap::FastAp;
 pub use multi_similarity::MultiSimilarity;
 pub use normalized_softmax::NormalizedSoftmax;
 pub use nt_xent::NtXent;
+#[cfg(feature = "networks")]
 pub use pairs::Pairs;
 pub use proxy_anchor::ProxyAnchor;
 pub use proxy_nca::ProxyNca;
@@ -74,8 +81,11 @@ pub use triplet::Triplet;
 pub use whole::{MOST_ITEMS, WholeSet};
 
 use crate::{Error, Result};
+#[cfg(feature = "networks")]
+use burn::tensor::Tensor;
 
 /// What a loss can learn from in a batch.
+#[cfg(feature = "networks")]
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// Pairs; the losses that learn from pairs take them unless there are triplets.
@@ -87,6 +97,7 @@ pub struct Batch {
     pub triplets: Option<Triplets>,
 }
 
+#[cfg(feature = "networks")]
 impl From<Pairs> for Batch {
     fn from(pairs: Pairs) -> Self {
         Self {
@@ -183,6 +194,7 @@ macro_rules! losses {
             ///
             /// Fails if the batch lacks what the loss learns from, and on shapes that do not
             /// agree.
+            #[cfg(feature = "networks")]
             pub fn forward(
                 &self,
                 embeddings: Tensor<2>,
@@ -259,6 +271,7 @@ impl Loss {
     }
 
     /// Proxies and classes, once they are known to fit.
+    #[cfg(feature = "networks")]
     fn targets<'a>(
         &self,
         embeddings: &Tensor<2>,
@@ -288,6 +301,7 @@ impl Loss {
 }
 
 /// The pairs of a batch: those of its triplets if it has any.
+#[cfg(feature = "networks")]
 fn pairs_of(embeddings: &Tensor<2>, batch: &Batch) -> Result<Pairs> {
     let n = embeddings.dims()[0];
     if let Some(triplets) = &batch.triplets {

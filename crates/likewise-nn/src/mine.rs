@@ -17,7 +17,6 @@ mod multi_similarity;
 mod seen;
 mod semihard;
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 pub use all::{All, of_batch};
@@ -28,7 +27,8 @@ use seen::Seen;
 pub use semihard::Semihard;
 
 use crate::Result;
-use crate::loss::Batch;
+#[cfg(feature = "networks")]
+use {crate::loss::Batch, burn::tensor::Tensor};
 
 /// A miner with its parameters.
 ///
@@ -90,6 +90,7 @@ impl Mine {
     /// `embeddings` `[n, d]`, rows of any length. The same seed gives the same choice. Fails
     /// if pairs and embeddings do not agree in number, and if there would be too many
     /// triplets.
+    #[cfg(feature = "networks")]
     pub fn mine(&self, embeddings: &Tensor<2>, batch: Batch, seed: u64) -> Result<Batch> {
         let seen = Seen::of(embeddings, &batch.pairs)?;
         let triplets = match self {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Device;
-use likewise::arrays::Arrays;
+use likewise::arrays::{Arrays, Values};
 use likewise::images::Images;
 use likewise::matrix::{Reading, select_rows};
 use likewise::model::{self, Model as Closed};
@@ -12,7 +11,7 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use crate::net::{Deep, EncoderConfig, Head, HeadConfig, Weights, no_images};
-use crate::{Error, ErrorKind, Result};
+use crate::{Device, Error, ErrorKind, Result, networks};
 
 /// A fitted model, whatever learned it.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,7 +142,13 @@ impl Model {
     /// the same learning comes back.
     pub fn trained(&self) -> Arrays {
         match self {
-            Self::Closed(closed) => closed.arrays(),
+            // Its kind may be another than that of the model that learning began as.
+            Self::Closed(closed) => {
+                let mut arrays = closed.arrays();
+                let kind = serde_json::to_vec(&closed.kind()).unwrap_or_default();
+                arrays.put(KEY, &[kind.len()], Values::Bytes(kind));
+                arrays
+            }
             Self::Network(deep) => deep.trained(),
             Self::Head(head) => {
                 let mut arrays = Arrays::default();
@@ -159,7 +164,11 @@ impl Model {
     /// not fit.
     pub fn with_trained(&self, arrays: &Arrays) -> Result<Self> {
         Ok(match self {
-            Self::Closed(closed) => Self::Closed(Closed::from_arrays(closed.kind(), arrays)?),
+            Self::Closed(_) => {
+                let kind = serde_json::from_slice(arrays.bytes(KEY)?);
+                let kind = kind.map_err(|e| Error::data(format!("its kind is broken: {e}")))?;
+                Self::Closed(Closed::from_arrays(kind, arrays)?)
+            }
             Self::Network(deep) => Self::Network(deep.clone().with_trained(arrays)?),
             Self::Head(head) => {
                 let matrix = |name: &String| Ok((name.clone(), arrays.matrix32(name)?));
@@ -211,7 +220,8 @@ impl Model {
 
     /// The model of such bytes.
     ///
-    /// Fails on broken bytes, without the kind, and on arrays that do not fit each other.
+    /// Fails on broken bytes, without the kind, on arrays that do not fit each other, and on a
+    /// network in a build without them.
     pub fn open(bytes: &[u8]) -> Result<Self> {
         let broken = |e: &dyn std::fmt::Display| Error::data(format!("broken model file: {e}"));
         let (arrays, metadata) =
@@ -220,6 +230,9 @@ impl Model {
             .get(KEY)
             .ok_or_else(|| broken(&"it does not say what kind of model it holds; fit it anew"))?;
         let kind: Kind = serde_json::from_str(kind).map_err(|e| broken(&e))?;
+        if let Kind::Gradient(Gradient::Network { .. }) = kind {
+            networks("the model of this run")?;
+        }
         let model = match kind {
             Kind::Closed(kind) => Closed::from_arrays(kind, &arrays).map(Self::Closed),
             Kind::Gradient(Gradient::Head { reading, head }) => {

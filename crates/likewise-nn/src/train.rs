@@ -1,15 +1,25 @@
 //! Learning by gradients: a head on features, or an encoder of images, round by round.
 
+#[cfg(not(feature = "networks"))]
+mod absent;
+#[cfg(feature = "networks")]
 mod body;
 mod config;
+#[cfg(feature = "networks")]
 mod descent;
-mod gradient;
+#[cfg(feature = "networks")]
+pub(crate) mod gradient;
 mod learner;
+#[cfg(feature = "networks")]
 mod map;
+#[cfg(feature = "networks")]
 mod memory;
+#[cfg(feature = "networks")]
 mod state;
+#[cfg(feature = "networks")]
 mod steps;
 
 pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;
+#[cfg(feature = "networks")]
 pub use memory::Memory;

@@ -1,15 +1,18 @@
 //! The angular loss.
 
-use burn::tensor::Tensor;
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
 use super::check::angle;
-use super::pairs::Pairs;
-use super::reduce::{softplus, weighted_mean};
-use super::triplet::{column, indices};
 use crate::Result;
-use crate::net::tensor::l2_normalize;
+#[cfg(feature = "networks")]
+use {
+    super::pairs::Pairs,
+    super::reduce::{softplus, weighted_mean},
+    super::triplet::{column, indices},
+    crate::net::tensor::l2_normalize,
+    burn::tensor::Tensor,
+};
 
 /// Angular loss: the angle at the negative, in the triangle with anchor and positive, is kept
 /// below a bound.
@@ -62,7 +65,10 @@ impl Angular {
     fn squared_tangent(&self) -> f64 {
         self.alpha.to_radians().tan().powi(2)
     }
+}
 
+#[cfg(feature = "networks")]
+impl Angular {
     /// The loss over all positive pairs of a batch, a tensor of one number. Rows of any
     /// length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {

@@ -1,11 +1,10 @@
 //! The center loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::classes::Classes;
-use super::reduce::weighted_mean;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {super::classes::Classes, super::reduce::weighted_mean, burn::tensor::Tensor};
 
 /// Center loss: every item is pulled to the centre of its class.
 ///
@@ -38,7 +37,10 @@ impl Center {
     pub(crate) fn validate(&self) -> Result<()> {
         Ok(())
     }
+}
 
+#[cfg(feature = "networks")]
+impl Center {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and centres
     /// `[C, d]`.
     pub fn forward(

@@ -1,13 +1,14 @@
 //! The confidence-weighted proxy loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, cosine};
-use super::classes::Classes;
-use super::normalized_softmax::to_proxies;
-use super::reduce::softplus;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::classes::Classes, super::normalized_softmax::to_proxies, super::reduce::softplus,
+    burn::tensor::Tensor,
+};
 
 /// Confidence-weighted proxy loss: every item is pulled to the proxy of its (pseudo-)label
 /// and pushed from all others, weighted by the confidence in that label.
@@ -53,7 +54,10 @@ impl ConfidenceProxy {
         above_zero("loss.scale", self.scale)?;
         cosine("loss.margin", self.margin)
     }
+}
 
+#[cfg(feature = "networks")]
+impl ConfidenceProxy {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C, d]`, rows of any length; no gradient flows through the weights.
     pub fn forward(

@@ -1,13 +1,16 @@
 //! The contextual loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, cosine, count, share};
 use super::contrastive::Contrastive;
-use super::cosine::{cosines, squared_distances};
-use super::pairs::Pairs;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::{cosines, squared_distances},
+    super::pairs::Pairs,
+    burn::tensor::Tensor,
+};
 
 /// How the three parts of [`Contextual`] are added, with `lambda` and `gamma`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +113,10 @@ impl Contextual {
         cosine("loss.positive_margin", self.positive_margin)?;
         cosine("loss.negative_margin", self.negative_margin)
     }
+}
 
+#[cfg(feature = "networks")]
+impl Contextual {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);
@@ -195,6 +201,7 @@ impl Contextual {
 }
 
 /// `1 / x` as a constant; 0 where x is.
+#[cfg(feature = "networks")]
 fn inverse(x: Tensor<2>) -> Tensor<2> {
     let nothing = x.clone().lower_equal_elem(0.0);
     let one_over = x.mask_fill(nothing.clone(), 1.0).recip();
@@ -202,6 +209,7 @@ fn inverse(x: Tensor<2>) -> Tensor<2> {
 }
 
 /// The k-th smallest of each row (the largest, if a row has fewer), `[rows, 1]`.
+#[cfg(feature = "networks")]
 fn kth_smallest(x: &Tensor<2>, k: usize) -> Tensor<2> {
     let [rows, n] = x.dims();
     let place = k.min(n) - 1;

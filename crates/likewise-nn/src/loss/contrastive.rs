@@ -1,13 +1,16 @@
 //! The contrastive loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::cosine_or_distance;
-use super::cosine::{cosines, distances};
-use super::pairs::Pairs;
-use super::reduce::mean_positive;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::{cosines, distances},
+    super::pairs::Pairs,
+    super::reduce::mean_positive,
+    burn::tensor::Tensor,
+};
 
 /// What the margins of [`Contrastive`] are measured in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +79,10 @@ impl Contrastive {
         cosine_or_distance("loss.positive_margin", self.positive_margin, cosine)?;
         cosine_or_distance("loss.negative_margin", self.negative_margin, cosine)
     }
+}
 
+#[cfg(feature = "networks")]
+impl Contrastive {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);

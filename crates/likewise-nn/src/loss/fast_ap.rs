@@ -1,13 +1,16 @@
 //! The `FastAP` loss.
 
-use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::check::count;
-use super::cosine::{cosines, squared_distances};
-use super::pairs::Pairs;
-use super::reduce::weighted_mean;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::{cosines, squared_distances},
+    super::pairs::Pairs,
+    super::reduce::weighted_mean,
+    burn::tensor::{IndexingUpdateOp, Int, Tensor},
+};
 
 /// `FastAP`: average precision of each anchor's ranking, from histograms of distances.
 ///
@@ -44,7 +47,10 @@ impl FastAp {
     pub(crate) fn validate(&self) -> Result<()> {
         count("loss.bins", self.bins, 1..=10_000)
     }
+}
 
+#[cfg(feature = "networks")]
+impl FastAp {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);

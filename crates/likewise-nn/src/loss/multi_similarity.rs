@@ -1,13 +1,16 @@
 //! The multi-similarity loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, cosine};
-use super::cosine::cosines;
-use super::pairs::Pairs;
-use super::reduce::{log_one_plus_sum_exp, weighted_mean};
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::cosines,
+    super::pairs::Pairs,
+    super::reduce::{log_one_plus_sum_exp, weighted_mean},
+    burn::tensor::Tensor,
+};
 
 /// Multi-similarity loss: soft sums over the positives and over the negatives of each anchor,
 /// so that the hardest pairs weigh most.
@@ -54,7 +57,10 @@ impl MultiSimilarity {
         above_zero("loss.negative_scale", self.negative_scale)?;
         cosine("loss.base", self.base)
     }
+}
 
+#[cfg(feature = "networks")]
+impl MultiSimilarity {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);

@@ -1,13 +1,16 @@
 //! The normalised softmax loss.
 
-use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::classes::Classes;
-use super::reduce::weighted_mean;
 use crate::Result;
-use crate::net::tensor::l2_normalize;
+#[cfg(feature = "networks")]
+use {
+    super::classes::Classes,
+    super::reduce::weighted_mean,
+    crate::net::tensor::l2_normalize,
+    burn::tensor::{Tensor, activation::log_softmax},
+};
 
 /// Normalised softmax: cross-entropy of the classes, with cosines to unit proxies as logits.
 ///
@@ -40,7 +43,10 @@ impl NormalizedSoftmax {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.temperature", self.temperature)
     }
+}
 
+#[cfg(feature = "networks")]
+impl NormalizedSoftmax {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C, d]`, rows of any length.
     pub fn forward(
@@ -55,11 +61,13 @@ impl NormalizedSoftmax {
 }
 
 /// Cosines of items and proxies, `[n, C]`.
+#[cfg(feature = "networks")]
 pub(super) fn to_proxies(embeddings: Tensor<2>, proxies: Tensor<2>) -> Tensor<2> {
     l2_normalize(embeddings).matmul(l2_normalize(proxies).transpose())
 }
 
 /// Weighted mean of the cross-entropies of the items.
+#[cfg(feature = "networks")]
 pub(super) fn cross_entropy(logits: Tensor<2>, classes: &Classes) -> Tensor<1> {
     let (own, weights) = classes.like(&logits);
     let terms = (log_softmax(logits, 1) * own).sum_dim(1).neg();

@@ -1,13 +1,16 @@
 //! The normalised temperature-scaled cross-entropy loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::cosine::cosines;
-use super::pairs::Pairs;
-use super::reduce::{log_sum_exp, softplus, weighted_mean};
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::cosines,
+    super::pairs::Pairs,
+    super::reduce::{log_sum_exp, softplus, weighted_mean},
+    burn::tensor::Tensor,
+};
 
 /// NT-Xent: each positive pair must win a softmax against all negatives of its anchor.
 ///
@@ -42,7 +45,10 @@ impl NtXent {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.temperature", self.temperature)
     }
+}
 
+#[cfg(feature = "networks")]
+impl NtXent {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);

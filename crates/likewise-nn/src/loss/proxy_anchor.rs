@@ -1,13 +1,14 @@
 //! The Proxy-Anchor loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, cosine};
-use super::classes::Classes;
-use super::normalized_softmax::to_proxies;
-use super::reduce::log_one_plus_sum_exp;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::classes::Classes, super::normalized_softmax::to_proxies,
+    super::reduce::log_one_plus_sum_exp, burn::tensor::Tensor,
+};
 
 /// Proxy-Anchor: every proxy pulls the items of its class and pushes all others, the hardest
 /// most.
@@ -52,7 +53,10 @@ impl ProxyAnchor {
         above_zero("loss.scale", self.scale)?;
         cosine("loss.margin", self.margin)
     }
+}
 
+#[cfg(feature = "networks")]
+impl ProxyAnchor {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C, d]`, rows of any length.
     pub fn forward(

@@ -1,13 +1,16 @@
 //! The `ProxyNCA` loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::classes::Classes;
-use super::normalized_softmax::{cross_entropy, to_proxies};
-use super::reduce::{log_sum_exp_or_zero, weighted_mean};
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::classes::Classes,
+    super::normalized_softmax::{cross_entropy, to_proxies},
+    super::reduce::{log_sum_exp_or_zero, weighted_mean},
+    burn::tensor::Tensor,
+};
 
 /// `ProxyNCA`: each item is pulled to the proxy of its class against all other proxies.
 ///
@@ -51,7 +54,10 @@ impl ProxyNca {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.scale", self.scale)
     }
+}
 
+#[cfg(feature = "networks")]
+impl ProxyNca {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C, d]`, rows of any length.
     pub fn forward(

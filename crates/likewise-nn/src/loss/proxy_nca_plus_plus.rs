@@ -1,12 +1,12 @@
 //! The `ProxyNCA`++ loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::classes::Classes;
 use super::proxy_nca::ProxyNca;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {super::classes::Classes, burn::tensor::Tensor};
 
 /// `ProxyNCA++`: [`ProxyNca`] with the own proxy in the sum and a low temperature.
 ///
@@ -42,7 +42,10 @@ impl ProxyNcaPlusPlus {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.temperature", self.temperature)
     }
+}
 
+#[cfg(feature = "networks")]
+impl ProxyNcaPlusPlus {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C, d]`, rows of any length.
     pub fn forward(

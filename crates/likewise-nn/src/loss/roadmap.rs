@@ -1,14 +1,17 @@
 //! The ROADMAP loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, cosine};
 use super::contrastive::Contrastive;
-use super::cosine::cosines;
-use super::pairs::Pairs;
-use super::smooth_ap::{AveragePrecision, smooth_step};
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::cosines,
+    super::pairs::Pairs,
+    super::smooth_ap::{AveragePrecision, smooth_step},
+    burn::tensor::Tensor,
+};
 
 /// ROADMAP: an upper bound of one minus average precision that keeps its gradient on badly
 /// ranked items, and a contrastive term that makes batches comparable.
@@ -91,7 +94,10 @@ impl Roadmap {
         cosine("loss.positive_margin", self.positive_margin)?;
         cosine("loss.negative_margin", self.negative_margin)
     }
+}
 
+#[cfg(feature = "networks")]
+impl Roadmap {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);

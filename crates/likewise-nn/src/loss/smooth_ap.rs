@@ -1,15 +1,18 @@
 //! The Smooth-AP loss, and the average precision that it shares with ROADMAP.
 
-use burn::tensor::{IndexingUpdateOp, Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::cosine::cosines;
-use super::listed::Listed;
-use super::pairs::Pairs;
-use super::reduce::with_slope;
-use super::triplet::BLOCK;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::cosines,
+    super::listed::Listed,
+    super::pairs::Pairs,
+    super::reduce::with_slope,
+    super::triplet::BLOCK,
+    burn::tensor::{IndexingUpdateOp, Tensor, activation::sigmoid},
+};
 
 /// Smooth-AP: average precision of each anchor's ranking, with sigmoids in place of
 /// comparisons.
@@ -53,7 +56,10 @@ impl SmoothAp {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.tau", self.tau)
     }
+}
 
+#[cfg(feature = "networks")]
+impl SmoothAp {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);
@@ -70,6 +76,7 @@ impl SmoothAp {
 }
 
 /// The sigmoid G and its derivative.
+#[cfg(feature = "networks")]
 pub(super) fn smooth_step(x: &Tensor<2>, tau: f64) -> (Tensor<2>, Tensor<2>) {
     let value = sigmoid(x.clone().div_scalar(tau));
     let slope = value.clone() * value.clone().neg().add_scalar(1.0);
@@ -87,6 +94,7 @@ pub(super) struct AveragePrecision<R, O> {
     pub(super) include_self: bool,
 }
 
+#[cfg(feature = "networks")]
 impl<R, O> AveragePrecision<R, O>
 where
     R: Fn(&Tensor<2>) -> (Tensor<2>, Tensor<2>),

@@ -1,13 +1,16 @@
 //! The `SoftTriple` loss.
 
-use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, count};
-use super::classes::Classes;
-use super::normalized_softmax::{cross_entropy, to_proxies};
 use crate::Result;
-use crate::net::tensor::l2_normalize;
+#[cfg(feature = "networks")]
+use {
+    super::classes::Classes,
+    super::normalized_softmax::{cross_entropy, to_proxies},
+    crate::net::tensor::l2_normalize,
+    burn::tensor::{Tensor, activation::softmax},
+};
 
 /// `SoftTriple`: normalised softmax with several centres a class, an item close to any of
 /// them.
@@ -62,7 +65,10 @@ impl SoftTriple {
         at_least_zero("loss.margin", self.margin)?;
         at_least_zero("loss.tau", self.tau)
     }
+}
 
+#[cfg(feature = "networks")]
+impl SoftTriple {
     /// The loss of a batch, a tensor of one number. `embeddings` `[n, d]` and `proxies`
     /// `[C K, d]`, the centres of a class one after another; rows of any length.
     pub fn forward(

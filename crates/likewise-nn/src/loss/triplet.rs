@@ -1,15 +1,18 @@
 //! The triplet loss.
 
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 use likewise::Triplets;
 use serde::{Deserialize, Serialize};
 
 use super::check::above_zero;
-use super::cosine::{cosines, distances};
-use super::listed::Listed;
-use super::pairs::Pairs;
-use super::reduce::{mean_positive, with_slope};
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::{cosines, distances},
+    super::listed::Listed,
+    super::pairs::Pairs,
+    super::reduce::{mean_positive, with_slope},
+    burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData},
+};
 
 /// Triplet loss: an anchor must be nearer to its positive than to its negative, by a margin.
 ///
@@ -52,7 +55,10 @@ impl Triplet {
     pub(crate) fn validate(&self) -> Result<()> {
         above_zero("loss.margin", self.margin)
     }
+}
 
+#[cfg(feature = "networks")]
+impl Triplet {
     /// The loss over all triplets of a batch, a tensor of one number. Rows of any length,
     /// `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
@@ -102,6 +108,7 @@ impl Triplet {
 }
 
 /// Indices as a tensor, on the device of `like`.
+#[cfg(feature = "networks")]
 pub(super) fn indices(values: impl Iterator<Item = i64>, like: &Tensor<2>) -> Tensor<1, Int> {
     let values: Vec<i64> = values.collect();
     let shape = [values.len()];
@@ -109,6 +116,7 @@ pub(super) fn indices(values: impl Iterator<Item = i64>, like: &Tensor<2>) -> Te
 }
 
 /// Weights as a column, on the device and in the number type of `like`.
+#[cfg(feature = "networks")]
 pub(super) fn column(values: &[f32], like: &Tensor<2>) -> Tensor<2> {
     let data = TensorData::new(values.to_vec(), [values.len(), 1]);
     Tensor::from_data(data, (&like.device(), like.dtype()))

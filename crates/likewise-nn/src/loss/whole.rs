@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
 use ndarray::ArrayView2;
 
-use super::{Batch, Contextual, Loss, Pairs};
-use crate::{Error, ErrorKind, Result};
+use super::{Contextual, Loss};
+use crate::{Error, ErrorKind, Result, networks};
+#[cfg(feature = "networks")]
+use {
+    super::{Batch, Pairs},
+    burn::tensor::{DType, Device, Tensor, TensorData},
+};
 
 /// Most items of a [`WholeSet`]: its n x n matrices of f64 take 0.8 GB each.
 pub const MOST_ITEMS: usize = 10_000;
@@ -28,7 +32,8 @@ pub struct WholeSet {
 }
 
 impl WholeSet {
-    /// The losses of these names; an error lists the possible ones.
+    /// The losses of these names; an error lists the possible ones. There are none in a build
+    /// without networks.
     pub fn named<S: AsRef<str>>(names: &[S]) -> Result<Self> {
         let possible: Vec<Loss> = (Loss::all().into_iter())
             .filter(|loss| loss.proxies_per_class() == 0)
@@ -47,6 +52,9 @@ impl WholeSet {
             })
         };
         let losses = names.iter().map(find).collect::<Result<Vec<Loss>>>()?;
+        if !losses.is_empty() {
+            networks("the value of a loss")?;
+        }
         let alone = |loss| match loss {
             Loss::Contextual(_) => Loss::Contextual(Contextual::alone()),
             other => other,
@@ -65,6 +73,7 @@ impl WholeSet {
     /// class of each.
     ///
     /// Fails on more than [`MOST_ITEMS`] rows, on none, and on lists of different length.
+    #[cfg(feature = "networks")]
     pub fn measure(
         &self,
         embeddings: ArrayView2<f32>,
@@ -91,6 +100,12 @@ impl WholeSet {
             Ok((loss.name(), value))
         };
         self.losses.iter().map(measure).collect()
+    }
+
+    /// Nothing: no loss has a name here.
+    #[cfg(not(feature = "networks"))]
+    pub fn measure(&self, _: ArrayView2<f32>, _: &[u32]) -> Result<BTreeMap<&'static str, f64>> {
+        Ok(BTreeMap::new())
     }
 }
 

@@ -1,12 +1,16 @@
 //! Pairs that are not yet told apart.
 
-use burn::tensor::{Tensor, TensorData};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::seen::Seen;
 use crate::Result;
-use crate::loss::{Pairs, at_least_zero};
+use crate::loss::at_least_zero;
+#[cfg(feature = "networks")]
+use {
+    crate::loss::Pairs,
+    burn::tensor::{Tensor, TensorData},
+};
 
 /// Keeps a positive that is less similar than some negative, and a negative that is more
 /// similar than some positive, each within eps.
@@ -38,6 +42,7 @@ impl MultiSimilarity {
         at_least_zero("mine.eps", self.eps)
     }
 
+    #[cfg(feature = "networks")]
     pub(super) fn mine(&self, seen: &Seen, pairs: &Pairs) -> Pairs {
         let mut keep_positive = Array2::zeros(seen.cosines.dim());
         let mut keep_negative = keep_positive.clone();

@@ -1,11 +1,14 @@
 //! What a miner looks at.
 
-use burn::tensor::Tensor;
 use likewise::Triplets;
 use ndarray::Array2;
 
-use crate::loss::{Pairs, cosines};
 use crate::{Error, Result};
+#[cfg(feature = "networks")]
+use {
+    crate::loss::{Pairs, cosines},
+    burn::tensor::Tensor,
+};
 
 /// What a miner looks at: plain numbers, `[anchors, n]`.
 pub(super) struct Seen {
@@ -16,6 +19,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    #[cfg(feature = "networks")]
     pub(super) fn of(embeddings: &Tensor<2>, pairs: &Pairs) -> Result<Self> {
         let [m, n] = pairs.dims();
         if n != embeddings.dims()[0] {

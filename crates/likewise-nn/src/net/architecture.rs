@@ -1,14 +1,17 @@
 //! The networks that are known, and what each expects.
 
-use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Builder, Network};
 use super::preprocess::{Channels, Preprocess};
-use super::resnet::Block;
-use super::squeezenet::{self, Border, squeezenet};
-use super::weights::Weights;
-use super::{bn_inception, dutta, googlenet, lite0, resnet};
+#[cfg(feature = "networks")]
+use {
+    super::network::{Builder, Network},
+    super::resnet::Block,
+    super::squeezenet::{self, Border, squeezenet},
+    super::weights::Weights,
+    super::{bn_inception, dutta, googlenet, lite0, resnet},
+    burn::tensor::Device,
+};
 
 /// Epsilon of batch norms, where a network does not say another.
 const EPSILON: f64 = 1e-5;
@@ -150,7 +153,10 @@ impl Architecture {
             Self::Squeezenet => pixels(&[104.0, 116.7, 122.7]),
         }
     }
+}
 
+#[cfg(feature = "networks")]
+impl Architecture {
     /// Published weights under our names, in our form.
     pub(super) fn adopt(self, weights: Weights) -> Weights {
         match self {

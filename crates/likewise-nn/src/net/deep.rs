@@ -1,15 +1,19 @@
 //! A network on images that come as rows, and the orthonormal map behind it.
 
-use burn::tensor::{Device, Tensor, TensorData};
 use likewise::Monitor;
 use likewise::arrays::Arrays;
 use likewise::images::{Images, PixelRows};
 use ndarray::{Array2, ArrayView2, Axis};
 
-use super::encoder::{Encoder, EncoderConfig};
-use super::tensor::{l2_normalize, to_matrix};
+use super::Encoder;
+use super::encoder::EncoderConfig;
 use super::weights::Weights;
-use crate::{Error, Result};
+use crate::{Device, Error, Result};
+#[cfg(feature = "networks")]
+use {
+    super::tensor::{l2_normalize, to_matrix},
+    burn::tensor::{Tensor, TensorData},
+};
 
 /// Pixels embedded at a time: 16 images of 224 x 224 in colour.
 const BLOCK: usize = 16 * 3 * 224 * 224;
@@ -98,6 +102,7 @@ impl EncoderConfig {
     }
 
     /// Images (`n x row_dim`, pixels of 0 to 255) as the input of the network.
+    #[cfg(feature = "networks")]
     pub(crate) fn input_of(&self, rows: Array2<f32>, device: &Device) -> Result<Tensor<4>> {
         let input = self.input();
         let shape = (rows.nrows(), input.channels, input.height, input.width);
@@ -172,6 +177,7 @@ impl Deep {
     }
 
     /// Unit rows by the network with these weights.
+    #[cfg(feature = "networks")]
     fn rows_of(
         &self,
         weights: &Weights,
@@ -192,6 +198,18 @@ impl Deep {
             out.assign(&to_matrix(l2_normalize(encoder.forward(input))));
         }
         Ok(out)
+    }
+
+    #[cfg(not(feature = "networks"))]
+    fn rows_of(
+        &self,
+        weights: &Weights,
+        _: &dyn Images,
+        _: &[usize],
+        device: &Device,
+        _: &Monitor,
+    ) -> Result<Array2<f32>> {
+        match self.encoder(weights, device)? {}
     }
 
     fn encoder(&self, weights: &Weights, device: &Device) -> Result<Encoder> {

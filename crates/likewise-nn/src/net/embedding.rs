@@ -1,19 +1,22 @@
 //! The last layers of an encoder: pooled features in, embedding out.
 
-use burn::module::Module;
-use burn::nn::Linear;
-use burn::tensor::activation::relu;
-use burn::tensor::module::layer_norm;
-use burn::tensor::{Device, Tensor, TensorData};
 use likewise::linear::Affine;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::head::parameter;
-use super::network::uniform;
-use super::tensor::matrix_tensor;
-use super::weights::{Sink, Source};
 use crate::{Error, Result};
+#[cfg(feature = "networks")]
+use {
+    super::head::parameter,
+    super::network::uniform,
+    super::tensor::matrix_tensor,
+    super::weights::{Sink, Source},
+    burn::module::Module,
+    burn::nn::Linear,
+    burn::tensor::activation::relu,
+    burn::tensor::module::layer_norm,
+    burn::tensor::{Device, Tensor, TensorData},
+};
 
 // Optimizers know parameters by their identity; those of networks begin at 1000.
 const OUTPUT: u64 = 100;
@@ -102,6 +105,7 @@ impl EmbeddingConfig {
         }
     }
 
+    #[cfg(feature = "networks")]
     pub(super) fn init(self, features: usize, seed: u64, device: &Device) -> Option<Embedding> {
         // Rectified units halve the variance, so their layer starts with twice of it.
         let hidden = |units| layer(seed, "head.hidden", [features, units], 6.0, device);
@@ -131,6 +135,7 @@ impl EmbeddingConfig {
     }
 }
 
+#[cfg(feature = "networks")]
 fn layer(seed: u64, name: &str, shape: [usize; 2], variance: f64, device: &Device) -> Linear {
     let bound = (variance / shape[0] as f64).sqrt();
     let (weight, bias) = match name {
@@ -144,6 +149,7 @@ fn layer(seed: u64, name: &str, shape: [usize; 2], variance: f64, device: &Devic
 }
 
 /// The layers of an [`EmbeddingConfig`].
+#[cfg(feature = "networks")]
 #[derive(Module, Debug)]
 pub(super) struct Embedding {
     pub(super) hidden: Option<Linear>,
@@ -151,6 +157,7 @@ pub(super) struct Embedding {
     pub(super) layer_norm: bool,
 }
 
+#[cfg(feature = "networks")]
 impl Embedding {
     /// `[batch, features]` to `[batch, dim]`.
     pub(super) fn forward(&self, mut x: Tensor<2>) -> Tensor<2> {

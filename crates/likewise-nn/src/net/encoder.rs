@@ -2,20 +2,24 @@
 
 use std::path::Path;
 
-use burn::module::{Module, ParamId, list_param_ids};
-use burn::tensor::{Device, Tensor, TensorData};
 use likewise::linear::Affine;
 use ndarray::{Array2, Array4, ArrayView4, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::architecture::Architecture;
-use super::embedding::{Embedding, EmbeddingConfig};
-use super::network::Network;
+use super::embedding::EmbeddingConfig;
 use super::pooling::Pool;
 use super::preprocess::Preprocess;
-use super::tensor::to_matrix;
-use super::weights::{Sink, Source, Weights};
 use crate::{Error, ErrorKind, Result};
+#[cfg(feature = "networks")]
+use {
+    super::embedding::Embedding,
+    super::network::Network,
+    super::tensor::to_matrix,
+    super::weights::{Sink, Source, Weights},
+    burn::module::{Module, ParamId, list_param_ids},
+    burn::tensor::{Device, Tensor, TensorData},
+};
 
 /// Names of the parts in a saved encoder begin with these.
 const BACKBONE: &str = "backbone.";
@@ -167,6 +171,7 @@ impl EncoderConfig {
     }
 
     /// The encoder with random weights: the same for the same seed on every device.
+    #[cfg(feature = "networks")]
     pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
         self.validate()?;
         // Drawn as a network that learns, so that `train` can bring it back from `valid`.
@@ -201,6 +206,7 @@ pub enum Group {
 ///
 /// On an autodiff device it can be trained; [`valid`](Module::valid) gives the one to
 /// evaluate.
+#[cfg(feature = "networks")]
 #[derive(Module, Debug)]
 pub struct Encoder {
     pub(super) backbone: Network,
@@ -209,6 +215,7 @@ pub struct Encoder {
     config: EncoderConfig,
 }
 
+#[cfg(feature = "networks")]
 impl Encoder {
     /// The network, without a head, that the weights in a file are of: the first that they fit.
     ///

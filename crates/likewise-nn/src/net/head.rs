@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use burn::module::{Module, Param, ParamId};
-use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData, activation::relu};
 use likewise::linear::Affine;
 use likewise::matrix::Reading;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -12,8 +9,14 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::tensor::{l2_normalize, matrix_tensor, to_matrix};
 use crate::{Error, Result};
+#[cfg(feature = "networks")]
+use {
+    super::tensor::{l2_normalize, matrix_tensor, to_matrix},
+    burn::module::{Module, Param, ParamId},
+    burn::nn::Linear,
+    burn::tensor::{Device, Tensor, TensorData, activation::relu},
+};
 
 /// Rows embedded at a time: enough for the matrix product, small beside the result.
 const BLOCK: usize = 2048;
@@ -124,17 +127,20 @@ const INPUT: u64 = 2;
 const INPUT_BIAS: u64 = 3;
 
 /// A trained parameter of this identity.
+#[cfg(feature = "networks")]
 pub(crate) fn parameter<const D: usize>(id: u64, value: Tensor<D>) -> Param<Tensor<D>> {
     Param::initialized(ParamId::from(id), value.require_grad())
 }
 
 /// The trained tensors of a head; see [`HeadConfig`].
+#[cfg(feature = "networks")]
 #[derive(Module, Debug)]
 pub(crate) struct ResidualNet {
     input: Option<Linear>,
     output: Linear,
 }
 
+#[cfg(feature = "networks")]
 impl ResidualNet {
     /// Random hidden units from `rng`, zero output: the residual of everything is zero.
     pub(crate) fn new(

@@ -1,11 +1,13 @@
 //! From the map of a network to one row an image.
 
-use burn::tensor::Tensor;
-use burn::tensor::module::interpolate;
-use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
 use serde::{Deserialize, Serialize};
-
-use super::tensor::l2_normalize;
+#[cfg(feature = "networks")]
+use {
+    super::tensor::l2_normalize,
+    burn::tensor::Tensor,
+    burn::tensor::module::interpolate,
+    burn::tensor::ops::{InterpolateMode, InterpolateOptions},
+};
 
 /// Levels of square regions of R-MAC.
 const LEVELS: usize = 3;
@@ -61,6 +63,7 @@ impl Pool {
     }
 
     /// `[batch, channels, height, width]` through `network`, to `[batch, its channels]`.
+    #[cfg(feature = "networks")]
     pub(super) fn forward(
         self,
         input: Tensor<4>,
@@ -92,20 +95,24 @@ impl Pool {
     }
 }
 
+#[cfg(feature = "networks")]
 fn mean(map: Tensor<4>) -> Tensor<2> {
     map.flatten::<3>(2, 3).mean_dim(2).squeeze_dim(2)
 }
 
+#[cfg(feature = "networks")]
 fn largest(map: Tensor<4>) -> Tensor<2> {
     map.flatten::<3>(2, 3).max_dim(2).squeeze_dim(2)
 }
 
+#[cfg(feature = "networks")]
 fn sum(rows: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
     rows.reduce(|a, b| a + b)
         .expect("there is a whole map and a first scale")
 }
 
 /// R-MAC of one map.
+#[cfg(feature = "networks")]
 fn regional(map: Tensor<4>) -> Tensor<2> {
     let [batch, channels, height, width] = map.dims();
     let rows = regions(height, width).into_iter().map(|[top, left, h, w]| {

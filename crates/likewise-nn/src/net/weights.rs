@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use burn::module::Param;
-use burn::tensor::{Tensor, TensorData};
 use likewise::arrays::{Arrays, Values};
 use ndarray::Array2;
 use safetensors::tensor::TensorView;
 
 use crate::{Error, ErrorKind, Result};
+#[cfg(feature = "networks")]
+use {
+    burn::module::Param,
+    burn::tensor::{Tensor, TensorData},
+};
 
 /// Names of an error message; more are counted.
 const SHOWN: usize = 6;
@@ -263,6 +266,7 @@ impl Sink {
         }
     }
 
+    #[cfg(feature = "networks")]
     pub(super) fn put<const D: usize>(&mut self, name: String, tensor: Tensor<D>) {
         let shape = tensor.dims().to_vec();
         let values = tensor
@@ -297,6 +301,7 @@ impl Source {
     }
 
     /// Gives a parameter its value; it keeps its identity, which optimizers know it by.
+    #[cfg(feature = "networks")]
     pub(super) fn fill<const D: usize>(&mut self, name: &str, parameter: &mut Param<Tensor<D>>) {
         let trained = parameter.val().is_require_grad();
         let value = self.take(name, parameter.val());
@@ -305,6 +310,7 @@ impl Source {
     }
 
     /// The tensor of this name; `like` itself where it is missing or of another shape.
+    #[cfg(feature = "networks")]
     pub(super) fn take<const D: usize>(&mut self, name: &str, like: Tensor<D>) -> Tensor<D> {
         let name = format!("{}{name}", self.prefix);
         let Some(weight) = self.weights.tensors.remove(&name) else {

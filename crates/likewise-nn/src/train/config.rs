@@ -1,10 +1,12 @@
 //! Settings of the training loop.
 
-use burn::optim::momentum::MomentumConfig;
-use burn::optim::{AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
+#[cfg(feature = "networks")]
+use burn::optim::{
+    AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig, momentum::MomentumConfig,
+};
 
 /// What turns gradients into steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -34,8 +36,9 @@ impl Default for Optimizer {
     }
 }
 
+#[cfg(feature = "networks")]
 impl Optimizer {
-    pub(super) fn init(self, decay: f64) -> ModuleOptimizer {
+    pub(crate) fn init(self, decay: f64) -> ModuleOptimizer {
         match self {
             Self::AdamW { epsilon } => {
                 let config = AdamWConfig::new().with_epsilon(epsilon as f32);

@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use crate::net::value_of;
 
 /// Length of the gradients of some modules, as of one long vector.
-pub(super) fn length<M: Module>(parts: &[(&M, &GradientsParams)]) -> f64 {
+pub(crate) fn length<M: Module>(parts: &[(&M, &GradientsParams)]) -> f64 {
     let squares = parts.iter().map(|(module, gradients)| {
         let mut squares = Squares {
             gradients,
@@ -33,7 +33,7 @@ impl ModuleVisitor for Squares<'_> {
 }
 
 /// Takes the gradients of the parameters `ids` out, each times `factor`.
-pub(super) fn take<M: Module>(
+pub(crate) fn take<M: Module>(
     module: &M,
     gradients: &mut GradientsParams,
     ids: &[ParamId],

@@ -1,6 +1,5 @@
 //! The learner by gradients: its choices, and what it begins with.
 
-use burn::tensor::Device;
 use likewise::learn::Evidence;
 use likewise::linear::Stiefel;
 use likewise::matrix;
@@ -9,11 +8,11 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 
 use super::config::{TrainConfig, Tuning};
-use crate::Result;
 use crate::loss::Loss;
 use crate::mine::Mine;
 use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
 use crate::sample::Sampler;
+use crate::{Device, Result};
 
 /// A learner by gradients, with all its choices.
 ///

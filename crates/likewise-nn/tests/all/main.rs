@@ -2,5 +2,6 @@
 
 mod encoders;
 mod loss;
+mod lpf;
 #[cfg(feature = "vulkan")]
 mod vulkan;

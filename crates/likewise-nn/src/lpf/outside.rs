@@ -1,0 +1,140 @@
+//! Which items are refused as of no known class: the settings.
+
+use likewise::advise::outside::lof;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Which selected items are refused as of no known class.
+///
+/// The threshold is one that the items with labels that were kept back rarely exceed. With fewer than 20
+/// of these it is the largest score among them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Outside {
+    /// What says how unlike the classes an item is.
+    pub by: Unlike,
+    /// Share of items of known classes that are accepted, above 0 and below 1.
+    pub quantile: f64,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self {
+            by: Unlike::default(),
+            quantile: 0.95,
+        }
+    }
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Looks {
+    /// At the scaled features, as the class means do.
+    #[default]
+    Rows,
+    /// At the second hidden layer of the networks.
+    Features,
+}
+
+/// How unlike all known classes an item is; see [`outside`](likewise::advise::outside). What each view
+/// says is measured by what it says of items with labels that were kept back, and averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Unlike {
+    /// The mean rank of three: the distances from the classes in rows and in features, and the
+    /// disagreement of networks and class means.
+    #[default]
+    Combined,
+    /// The energy of the logits. Low for all that the entropy loss has made sure.
+    Energy {
+        /// Temperature, above 0.
+        #[serde(default = "one")]
+        temperature: f64,
+    },
+    /// The largest logit.
+    LargestLogit,
+    /// The distance from the nearest class by the covariance of all.
+    Mahalanobis {
+        /// In what.
+        #[serde(default)]
+        on: Looks,
+        /// Less the distance from all items.
+        #[serde(default)]
+        relative: bool,
+    },
+    /// How much networks and class means of all views disagree.
+    Agreement,
+    /// The Jensen-Shannon divergence of the networks of all views and the class means.
+    Divergence,
+    /// The local outlier factor among labeled and selected items.
+    Lof {
+        /// In what.
+        #[serde(default)]
+        on: Looks,
+        /// Neighbours, at least 1.
+        #[serde(default = "neighbors")]
+        k: usize,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn neighbors() -> usize {
+    lof::NEIGHBORS
+}
+
+impl Outside {
+    pub(super) fn validate(&self) -> Result<()> {
+        if !(self.quantile > 0.0 && self.quantile < 1.0) {
+            let rule = "must be above 0 and below 1";
+            return Err(Error::parameter("outside.quantile", self.quantile, rule));
+        }
+        match self.by {
+            Unlike::Energy { temperature } if !(temperature.is_finite() && temperature > 0.0) => {
+                let rule = "must be above 0";
+                Err(Error::parameter(
+                    "outside.by.temperature",
+                    temperature,
+                    rule,
+                ))
+            }
+            Unlike::Lof { k: 0, .. } => {
+                Err(Error::parameter("outside.by.k", 0, "must be at least 1"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_written_by_name_and_checked() {
+        let outside: Outside =
+            serde_json::from_str(r#"{"by": {"name": "lof", "on": "features"}}"#).unwrap();
+        let expected = Unlike::Lof {
+            on: Looks::Features,
+            k: 20,
+        };
+        assert_eq!((outside.by, outside.quantile), (expected, 0.95));
+        for (text, field) in [
+            (r#"{"quantile": 1}"#, "outside.quantile"),
+            (r#"{"by": {"name": "lof", "k": 0}}"#, "outside.by.k"),
+            (
+                r#"{"by": {"name": "energy", "temperature": 0}}"#,
+                "outside.by.temperature",
+            ),
+        ] {
+            let outside: Outside = serde_json::from_str(text).unwrap();
+            let said = outside.validate().unwrap_err().to_string();
+            assert!(said.starts_with(field), "{said}");
+        }
+        assert!(serde_json::from_str::<Outside>(r#"{"by": {"name": "energy", "k": 3}}"#).is_err());
+    }
+}
