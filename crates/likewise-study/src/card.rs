@@ -1,12 +1,13 @@
 //! `README.md` of a run folder: the model card.
 
 use likewise::Similarity;
+use likewise::cross::Encoder;
 use likewise::matrix::Reading;
-use likewise::model::{Form, Model as Closed};
+use likewise::model::{By, Form, Model as Closed, Scored};
 use likewise_nn::Model;
 
 use crate::recipe::{Learner, ModelConfig, Recipe};
-use crate::study::{Results, SplitKind};
+use crate::study::{CrossStudy, Results, SplitKind};
 use crate::table;
 
 /// What a run was made of.
@@ -52,6 +53,15 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
                 of.share
             );
         }
+        (Model::Closed(Closed::Hashed(of)), _) => {
+            let read = reading(of.reading);
+            return format!(
+                "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
+                 none), a code of {h} bits `s = sign(c latent.matrix + latent.bias)`; the embedding is \
+                 `[sqrt(({h} + 1) / ({h} + 2) / {h}) s, sqrt(1 / ({h} + 2)) normalise(c)]`.",
+                h = of.bits()
+            );
+        }
         (Model::Closed(Closed::Metric(metric)), _) => {
             let read = reading(metric.reading);
             let map = match metric.form {
@@ -70,8 +80,15 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
                  and an item x (mean 0 where there is none); the embedding is `x - mean`."
             );
         }
+        (Model::Closed(Closed::Scored(of)), _) => {
+            return format!(
+                "\n`model.safetensors`: {}{}",
+                reading(of.reading()),
+                scored(of)
+            );
+        }
         (_, Learner::Gradient(gradient)) => gradient,
-        (_, Learner::Closed(_)) => return String::new(),
+        (_, Learner::Closed(_) | Learner::Cross(_)) => return String::new(),
     };
     let start = start(recipe.start.reading());
     let keep = gradient.head().keep;
@@ -109,6 +126,35 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
     )
 }
 
+/// How a model that compares rows itself does so.
+fn scored(of: &Scored) -> String {
+    let views = match of.views().len() {
+        1 => "the features".to_owned(),
+        n => format!("{n} views side by side"),
+    };
+    let mapped = of.views().iter().any(|view| view.map.is_some());
+    let rows = if mapped {
+        format!("{views}, each `(x - view.v.mean) view.v.matrix` (mean 0 where there is none)")
+    } else {
+        format!("{views} as they are")
+    };
+    let learned = match of.by() {
+        By::Kernels(_) => {
+            "`f(q, x) = sum_i theta_i (k_i(q, x) + k_i(q, X) A_i k_i(X, x))` with the rows X = \
+             `view.v.rows` and A_i = `kernel.i.weights`"
+        }
+        By::Coordinates(_) => {
+            "`f(q, x) = sum_i theta_i (k_i(q, x) + phi_i(q) C_i phi_i(x))` with the coordinates phi_i and \
+             C_i = `kernel.i.change`"
+        }
+        By::Manifold(_) => {
+            "nearness along the manifold of all that is searched, through the `landmarks`; a query is a \
+             row more"
+        }
+    };
+    format!("the embedding is {rows}; similarity {learned}.")
+}
+
 /// The model card.
 pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
     let mut card = format!(
@@ -137,11 +183,63 @@ pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
         Similarity::Cosine => "the cosine",
         Similarity::Euclidean => "minus the squared Euclidean distance of embeddings",
         Similarity::Bilinear(_) => "this bilinear form, which is no distance",
+        Similarity::Scored(_) => {
+            "what the model says of two rows: the embedding is what it reads, and cosines or distances of \
+             it say nothing of what was learned"
+        }
     };
     card.extend(["\n\nSimilarity is ", similarity, ". "]);
     card.push_str(
         "Do not use the model on features of another kind than those \
          it was fitted on.\n",
+    );
+    card
+}
+
+/// The model card of a run across views.
+pub(crate) fn across(of: &Origin, study: &CrossStudy) -> String {
+    let results = &study.results;
+    let mut card = format!(
+        "# A search across views by likewise\n\nRecipe `{}`, views {}, fitted on `{}` (sha256 {}), seed \
+         {}.\n\n```text\n{}\n```\n\n",
+        of.recipe.name,
+        results.views.join(", "),
+        of.data,
+        of.sha256,
+        of.seed,
+        table::aligned(&results.table())
+    );
+    for line in &results.verdict {
+        card.extend(["- ", line.as_str(), "\n"]);
+    }
+    card.push_str("\n`model.safetensors` has one encoder a view:\n\n");
+    for (t, view) in study.model.views().iter().enumerate() {
+        let read = match &view.scale {
+            Some(_) => format!("x = x {t}.scale`, `"),
+            None => String::new(),
+        };
+        let formula = match view.encoder {
+            Encoder::Real(_) => format!("z = (x - {t}.mean) {t}.matrix"),
+            Encoder::Bits { .. } => format!("bits = (x - {t}.mean) {t}.matrix - {t}.offset >= 0"),
+            Encoder::KernelBits(_) => {
+                format!("bits = exp(-|x - {t}.mean - {t}.anchors|^2 / {t}.s2) {t}.weights >= 0")
+            }
+            Encoder::Network(_) => format!("z = a network of the layers under {t}."),
+            Encoder::NetworkBits(_) => {
+                format!("bits = a network of the layers under {t}. >= 0")
+            }
+        };
+        card.extend(["- ", &view.name, ": `", &read, &formula, "`\n"]);
+    }
+    let bits = (study.model.views().iter())
+        .any(|view| !matches!(view.encoder, Encoder::Real(_) | Encoder::Network(_)));
+    card.push_str(if bits {
+        "\nSimilarity is the share of bits that are the same. "
+    } else {
+        "\nSimilarity is the cosine. "
+    });
+    card.push_str(
+        "Do not use the model on features of another kind than those it was fitted on.\n",
     );
     card
 }

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::error::Hint;
 use likewise::learn::Closed;
 use likewise::tuple::Tuples;
 use likewise::{Collection, Label, Monitor, Part, View};
+use likewise_image::Vocabulary;
 use likewise_io::Layout;
+use likewise_nn::Model;
 use likewise_nn::net::Weights;
 
 use crate::card;
@@ -44,10 +47,15 @@ pub struct Job {
     pub read_as: String,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
-    /// The network that made the features, where the data were images.
-    pub encoder: Option<Encoded>,
+    /// What made the features, where the data were images.
+    pub encoder: Vec<Encoded>,
+    /// The words of those of points.
+    pub words: Vec<Arc<Vocabulary>>,
     /// Pairs or triplets that are given, by the places of their items.
     pub tuples: Option<Tuples>,
+    /// The model of an earlier fit of the same data that learning goes on from, and from how many of
+    /// the tuples, the first ones.
+    pub before: Option<(Model, usize)>,
     /// The recipes that this one was chosen from, if it was.
     pub tried: Vec<Tried>,
     /// Images for a network that is trained, where they come from a folder.
@@ -140,7 +148,8 @@ impl Job {
         at: &Environment,
     ) -> Result<IndexCard> {
         let clock = Instant::now();
-        save(work, study, collection)?;
+        save(work, study, collection, &view.name)?;
+        work.write_words(&self.words)?;
         let card = write_index(
             &work.file("index"),
             (study.embeddings.view(), Some(&work.file("embeddings.npy"))),
@@ -185,6 +194,7 @@ impl Job {
                 peak_memory_bytes: peak_memory(),
                 threads: rayon::current_num_threads(),
                 read_as: self.read_as.clone(),
+                views: vec![],
                 parts: work.parts()?,
             },
         )?;
@@ -214,6 +224,10 @@ impl Job {
             collection,
             features: view.matrix.view(),
             tuples: self.tuples.as_ref(),
+            before: self
+                .before
+                .as_ref()
+                .map(|(model, learned)| (model, *learned)),
             recipe: &self.recipe,
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),
@@ -373,6 +387,8 @@ fn learning(recipe: &Recipe, n: f64, d: f64, classes: f64) -> f64 {
         Learner::Closed(Closed::Logistic(_)) => 200.0 * 4.0 * n.min(20_000.0) * d * classes,
         // A covariance and its decomposition.
         Learner::Closed(_) => 2.0 * n * rank * rank + 30.0 * rank.powi(3),
+        // Similarities to the anchors, and some hundred products with 64 bits.
+        Learner::Cross(_) => 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0),
     };
     recipe.rounds.epochs as f64 * round
 }

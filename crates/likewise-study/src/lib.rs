@@ -10,6 +10,7 @@
 //! [`experiment`] compares many recipes. Nothing here prints, and nothing knows of a command
 //! line: errors have a kind and a [hint](likewise::error::Hint) that others put in words.
 
+pub mod across;
 pub mod add;
 mod card;
 pub mod duplicates;

@@ -1,10 +1,13 @@
-//! Tuples made of what is known of some data: labels, beliefs, or affinities.
+//! Tuples made of what is known of some data: labels, beliefs, affinities, or votes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use likewise::collection::View;
+use likewise::ensemble::{FromVotes, Votes, Wanted};
 use likewise::tuple::{Affinity, FromBeliefs, FromLabels, Mine as _, Tuples};
-use likewise::{Beliefs, Collection, Monitor, Pairs};
+use likewise::{Beliefs, Collection, Monitor, Pairs, Triplets};
+use ndarray::{Array2, ArrayView2, s};
 
 use crate::estimate::Estimate;
 use crate::graph::{DataShape, Settings};
@@ -31,6 +34,8 @@ pub enum From {
     },
     /// Neighbours sorted by affinities that labels pull together.
     Affinity(Settings),
+    /// What classifiers of each view vote: the view that is named, or all there are.
+    Votes(Box<Votes>, FromVotes),
 }
 
 /// The kind of tuples.
@@ -88,6 +93,7 @@ impl Job {
                 }
             }
             From::Affinity(settings) => self.by_affinity(settings, collection, view, monitor)?,
+            From::Votes(votes, of) => self.by_votes(votes, *of, collection, view, monitor)?,
         };
         if tuples.is_empty() {
             return Err(Error::data(match (&self.from, self.kind) {
@@ -99,6 +105,51 @@ impl Job {
             }));
         }
         Ok(tuples)
+    }
+
+    fn by_votes(
+        &self,
+        votes: &Votes,
+        of: FromVotes,
+        collection: &Collection,
+        view: Option<&str>,
+        monitor: &Monitor,
+    ) -> Result<Tuples> {
+        source::labels(collection)?;
+        // Several that are named stand side by side in one.
+        let views: Vec<&View> = match view {
+            Some(name) => vec![collection.view(Some(name))?],
+            None => collection.views().iter().collect(),
+        };
+        let apart = collection.columns();
+        let n = collection.len();
+        let whole = |&i: &usize| {
+            let there = |view: &&View| view.present.as_ref().is_none_or(|present| present[i]);
+            views.iter().all(there)
+        };
+        let items: Vec<usize> = (0..n).filter(whole).collect();
+        if items.len() < n {
+            monitor.warn(format!(
+                "{} items lack a view and are in no tuple",
+                n - items.len()
+            ));
+        }
+        let labels = source::visible(collection, self.labels_per_class, self.seed);
+        let (labels, _) = labels.select(&items).compact();
+        let rows: Vec<Array2<f32>> = (views.iter())
+            .map(|view| likewise::matrix::select_rows(view.matrix.view(), &items))
+            .collect();
+        let rows: Vec<ArrayView2<f32>> = match (rows.as_slice(), apart) {
+            ([side_by_side], [_, ..]) => (apart.iter())
+                .map(|view| side_by_side.slice(s![.., view.range.clone()]))
+                .collect(),
+            _ => rows.iter().map(|rows| rows.view()).collect(),
+        };
+        let wanted = Wanted::Triplets;
+        let voted = votes.vote(&rows, &labels, None, wanted, self.seed, monitor)?;
+        let mut triplets = of.triplets(&voted, self.seed)?;
+        renumber(&mut triplets, &items);
+        Ok(self.of_kind(Tuples::Triplets(triplets)))
     }
 
     fn by_affinity(
@@ -126,14 +177,7 @@ impl Job {
         let rows = likewise::matrix::select_rows(x, &items);
         let neighbors = settings.build(rows.view(), monitor)?.neighbors;
         let mut triplets = Affinity::new().mine(&neighbors, &labels.select(&items), monitor)?;
-        let lists = [
-            &mut triplets.anchors,
-            &mut triplets.positives,
-            &mut triplets.negatives,
-        ];
-        for item in lists.into_iter().flatten() {
-            *item = items[*item as usize] as u32;
-        }
+        renumber(&mut triplets, &items);
         Ok(self.of_kind(Tuples::Triplets(triplets)))
     }
 
@@ -162,7 +206,28 @@ impl Job {
                 let graph = shape.graph(read, settings);
                 graph.stage(tuples(count), 50.0 * count)
             }
+            // Metrics of all rows, learned in each fold; items compared with all others; and at
+            // most so many triplets of labels.
+            From::Votes(..) => {
+                let count = 500_000.0 + 100.0 * n;
+                let d = shape.columns;
+                let metrics = 6.0 * 4.0 * (400.0 * n.min(1e5) * d + d.powi(3));
+                let compared = 5.0 * n * n * 3.0 * d.min(50.0);
+                read.stage(tuples(count) + 8.0 * n * d, metrics + compared)
+            }
         }
+    }
+}
+
+/// Triplets of places, as those of the items there.
+fn renumber(triplets: &mut Triplets, items: &[usize]) {
+    let lists = [
+        &mut triplets.anchors,
+        &mut triplets.positives,
+        &mut triplets.negatives,
+    ];
+    for item in lists.into_iter().flatten() {
+        *item = items[*item as usize] as u32;
     }
 }
 

@@ -110,6 +110,14 @@ pub fn search_index(
             (vec![id.clone()], index.embedding(row)?, Some(row))
         }
         Query::Data(source) => {
+            if let Some(points) = source.points().first() {
+                return Err(usage(format!(
+                    "{}: words of {} are learned from a set of images, and an index of embeddings \
+                     does not keep them; search a run that was fitted with this encoder",
+                    source.path().display(),
+                    points.name()
+                )));
+            }
             let view = source.read_as().view.as_deref();
             let (collection, name) = source::with_view(source.load(at)?, view, at.monitor)?;
             let x = &collection.view(Some(&name))?.matrix;
@@ -163,7 +171,7 @@ fn dimensions(path: &Path, at: &Environment) -> Result<(usize, usize)> {
     Ok((shape.items, shape.views[0].1))
 }
 
-fn row_of(id: &str, items: &[ItemRow], place: &str) -> Result<usize> {
+pub(crate) fn row_of(id: &str, items: &[ItemRow], place: &str) -> Result<usize> {
     (items.iter().position(|item| item.id == *id))
         .ok_or_else(|| failed(format!("the {place} has no item with id \"{id}\"")))
 }
@@ -190,7 +198,7 @@ pub fn estimate_of_search(
     Ok(match query {
         Query::Id(_) => needed,
         Query::Data(source) => {
-            let source = &source.as_fitted(&run.config()?)?;
+            let source = &source.as_fitted(run)?;
             let asks = DataShape::of(source, at)?;
             // What the queries are made of goes; they and their answers stay.
             let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
@@ -225,7 +233,7 @@ fn asked(k: usize, items: usize, own: Option<usize>) -> usize {
     k.min(items) + usize::from(own.is_some())
 }
 
-fn found(hits: &[Hit], items: &[ItemRow], own: Option<usize>, k: usize) -> Vec<Found> {
+pub(crate) fn found(hits: &[Hit], items: &[ItemRow], own: Option<usize>, k: usize) -> Vec<Found> {
     let others = hits.iter().filter(|hit| Some(hit.item) != own).take(k);
     others
         .zip(1..)
@@ -311,7 +319,7 @@ const SAME: f32 = 1e-3;
 /// Fails on data of another kind than the run was fitted on.
 pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Embedded> {
     let (model, config) = (run.model()?, run.config()?);
-    let source = &source.as_fitted(&config)?;
+    let source = &source.as_fitted(run)?;
     needed(&model, source, at)?.check(at.max_memory)?;
     let place = source.path().display();
     if let (Model::Network(network), true) = (&model, source.is_images()) {
@@ -334,7 +342,7 @@ pub fn estimate_of_embedding(
     source: &Source,
     at: &Environment,
 ) -> Result<Estimate> {
-    needed(&run.model()?, &source.as_fitted(&run.config()?)?, at)
+    needed(&run.model()?, &source.as_fitted(run)?, at)
 }
 
 fn needed(model: &Model, source: &Source, at: &Environment) -> Result<Estimate> {
@@ -370,20 +378,27 @@ fn of_images(network: &Deep, source: &Source, at: &Environment) -> Result<Embedd
 }
 
 /// The data with the view to use: the one asked for; else the run's, where the data have
-/// several. Images have the one of their encoder, which must be that of the run.
+/// several. Images have those of their encoder, which must be that of the run.
 fn with_fitted_view(source: &Source, fitted: &str, at: &Environment) -> Result<Source> {
+    if source.is_images() {
+        let shape = source.with_view(None).shape(at)?;
+        let mut given: Vec<&str> = shape.views.iter().map(|view| view.0.as_str()).collect();
+        let named = given.join(", ");
+        let mut wanted: Vec<&str> = fitted.split('+').collect();
+        given.sort_unstable();
+        wanted.sort_unstable();
+        if given != wanted {
+            return Err(usage(format!(
+                "{}: the run was fitted on view {fitted}, these images give {named}; choose the \
+                 same encoder and side, squeezed or not",
+                source.path().display(),
+            )));
+        }
+    }
     if source.read_as().view.is_some() {
         return Ok(source.clone());
     }
     let shape = source.shape(at)?;
-    if source.is_images() && shape.views[0].0 != fitted {
-        return Err(usage(format!(
-            "{}: the run was fitted on view {fitted}, these images give {}; choose the same \
-             encoder and side, squeezed or not",
-            source.path().display(),
-            shape.views[0].0
-        )));
-    }
     let view = (shape.views.len() > 1).then(|| fitted.to_owned());
     Ok(source.with_view(view))
 }

@@ -4,6 +4,7 @@
 //! start  ->  pseudo-labels  ->  learner  ->  rounds
 //! ```
 
+mod build;
 mod learner;
 mod limits;
 mod preset;
@@ -12,7 +13,8 @@ mod rounds;
 mod start;
 mod written;
 
-use likewise::learn::Closed;
+use likewise::cross;
+use likewise::learn::{Closed, Fit as _, Need};
 use likewise::propagate::Method;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
@@ -20,10 +22,12 @@ use serde::{Deserialize, Serialize};
 pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
-pub use self::pseudo_labels::{Affinity, Confidence, On, Oracle, Propagation, PseudoLabels};
+pub use self::pseudo_labels::{
+    Affinity, Confidence, On, Oracle, Prediction, Propagation, PseudoLabels, Voting,
+};
 pub use self::rounds::{Keep, RoundsConfig};
 pub use self::start::StartConfig;
-use crate::{Error, Result};
+use crate::{Error, Result, usage};
 
 /// All choices of a run.
 ///
@@ -60,6 +64,13 @@ impl Recipe {
         matches!(self.pseudo_labels, PseudoLabels::Oracle(_))
     }
 
+    /// Whether several views are seen apart, each by its columns and as it is; else they stand side
+    /// by side, of length 1 each.
+    pub fn sees_views(&self) -> bool {
+        matches!(&self.learner, Learner::Closed(learner) if learner.sees_views())
+            && self.start.as_given
+    }
+
     /// The encoder that is trained on images, if there is one.
     pub fn encoder(&self) -> Option<&EncoderConfig> {
         Some(&self.learner.network()?.encoder)
@@ -94,7 +105,10 @@ impl Recipe {
                 propagation.graph = propagation.graph.clone().k(k);
             }
             PseudoLabels::Affinity(affinity) => affinity.k = k,
-            PseudoLabels::None | PseudoLabels::Oracle(_) => {
+            PseudoLabels::None
+            | PseudoLabels::Lpf(_)
+            | PseudoLabels::Oracle(_)
+            | PseudoLabels::Votes(_) => {
                 let kind = self.pseudo_labels.kind();
                 let rule = format!(
                     "the recipe {} has no neighbours (pseudo_labels.kind = \"{kind}\"); leave it out",
@@ -140,7 +154,7 @@ impl Recipe {
         if self.rounds.epochs == 0 && self.learner.network().is_none() {
             let why = "with rounds.epochs = 0 nothing is learned";
             let of_learner: &[_] = match &self.learner {
-                Learner::Closed(_) => &["learner"],
+                Learner::Closed(_) | Learner::Cross(_) => &["learner"],
                 Learner::Gradient(_) => &[
                     "learner.loss",
                     "learner.sampler",
@@ -164,29 +178,34 @@ impl Recipe {
     }
 
     fn idle_of_learner(&self) -> Vec<(&'static str, &'static str)> {
-        let Some(gradient) = self.learner.gradient() else {
-            let why = "the learner is fitted in one go";
-            let stands = self.pseudo_labels.stands_still();
-            let paths = ["rounds.patience", "rounds.collapse"];
-            return paths
-                .map(|path| (path, why))
-                .into_iter()
-                .filter(|_| stands)
-                .collect();
-        };
         let mut idle = Vec::new();
+        let Some(gradient) = self.learner.gradient() else {
+            if self.pseudo_labels.stands_still() {
+                let why = "the learner is fitted in one go";
+                idle.extend(["rounds.patience", "rounds.collapse"].map(|path| (path, why)));
+            }
+            if matches!(&self.pseudo_labels, PseudoLabels::Votes(v) if v.triplets.is_some()) {
+                let why = "the learner takes the triplets of the votes, which have no confidence";
+                idle.push(("pseudo_labels.confidence", why));
+                idle.push(("pseudo_labels.confidence_power", why));
+                idle.push(("pseudo_labels.reliable", why));
+            }
+            return idle;
+        };
         if gradient.loss.proxies_per_class() > 0 {
             return idle;
         }
         let why = "the loss has no proxies";
         idle.push(("learner.train.proxy_factor", why));
-        if matches!(self.pseudo_labels, PseudoLabels::Affinity(_)) {
-            let why = "the loss compares the triplets of the affinities, which have no confidence";
+        if self.pseudo_labels.makes_triplets() {
+            let why =
+                "the loss compares the triplets of the pseudo-labels, which have no confidence";
             idle.push(("pseudo_labels.confidence", why));
             idle.push(("pseudo_labels.confidence_power", why));
+            idle.push(("pseudo_labels.reliable", why));
             // The pretraining of a network draws its batches by it.
             if self.learner.network().is_none() {
-                let why = "batches hold the triplets of the affinities";
+                let why = "batches hold the triplets of the pseudo-labels";
                 idle.push(("learner.sampler", why));
             }
         }
@@ -214,6 +233,9 @@ impl Recipe {
 
     /// Fails on more than one fit of a learner in closed form to what stays the same.
     fn check_epochs(&self) -> Result<()> {
+        if self.learner.cross().is_some() {
+            return self.validate_across();
+        }
         let Learner::Closed(learner) = &self.learner else {
             return Ok(());
         };
@@ -244,10 +266,14 @@ impl Recipe {
             return Ok(());
         };
         let directions = matches!(closed, Closed::Lda(_));
-        if !directions && !matches!(closed, Closed::Logistic(_)) {
+        if !directions && !matches!(closed, Closed::Logistic(_) | Closed::Hds(_)) {
             return Ok(());
         }
         if self.pseudo_labels != PseudoLabels::None || self.rounds.epochs == 0 {
+            return Ok(());
+        }
+        // Features as they are have no settings.
+        if self.start.as_given {
             return Ok(());
         }
         let (start, default) = (&self.start, StartConfig::default());
@@ -266,9 +292,68 @@ impl Recipe {
         Ok(())
     }
 
+    /// What a learner across views asks of the other stages, if it is one.
+    fn validate_across(&self) -> Result<()> {
+        let Some(learner) = self.learner.cross() else {
+            return Ok(());
+        };
+        let name = learner.name();
+        let rounds = RoundsConfig {
+            epochs: 1,
+            keep: Keep::Last,
+            ..RoundsConfig::default()
+        };
+        if self.rounds != rounds {
+            let rule = format!(
+                "{name} is fitted in one go, and that fit is kept: leave out what differs from \
+                 epochs = 1 and keep = \"last\""
+            );
+            return Err(Error::parameter("rounds.epochs", self.rounds.epochs, &rule));
+        }
+        let start = StartConfig {
+            standardize: self.start.standardize,
+            ..StartConfig::default()
+        };
+        if self.start != start {
+            return Err(Error::data(format!(
+                "start: {name} reads each view less its mean; all that can be set is \
+                 start.standardize"
+            )));
+        }
+        let stands = self.pseudo_labels.labeled_epochs() == 0;
+        let spreads =
+            matches!(&self.pseudo_labels, PseudoLabels::Propagation(how) if how.on == On::Start);
+        let kind = self.pseudo_labels.kind();
+        match &self.pseudo_labels {
+            PseudoLabels::None => Ok(()),
+            _ if learner.need() == cross::Need::Pairs => {
+                let rule = format!("has no effect: {name} looks at no label; leave it out");
+                Err(Error::parameter("pseudo_labels.kind", kind, &rule))
+            }
+            PseudoLabels::Lpf(_) | PseudoLabels::Oracle(_) if stands => Ok(()),
+            PseudoLabels::Propagation(_) if stands && spreads => Ok(()),
+            _ => {
+                let rule = format!(
+                    "{name} is fitted in one go, to classes that are known before: take \
+                     \"lpf\", or \"propagation\" on = \"start\", without labeled_epochs"
+                );
+                Err(Error::parameter("pseudo_labels.kind", kind, &rule))
+            }
+        }
+    }
+
+    /// What a recipe across views says of a study within one.
+    pub(crate) fn only_across(&self) -> Error {
+        usage(format!(
+            "{} searches from one view to another, so it needs two views by name, each for itself",
+            self.name
+        ))
+    }
+
     /// What one stage asks of another.
     fn validate_together(&self) -> Result<()> {
         self.validate_start()?;
+        self.validate_across()?;
         let network = self.learner.network();
         if network.is_some() && self.start.power < 1.0 {
             let rule = "must be 1 with a network that is trained: it learns its own features";
@@ -285,16 +370,18 @@ impl Recipe {
                         \"embedding\", which is the same then";
             return Err(Error::parameter("pseudo_labels.on", "\"model\"", rule));
         }
-        let (PseudoLabels::Affinity(_), Some(gradient)) =
-            (&self.pseudo_labels, self.learner.gradient())
-        else {
+        self.validate_triplets_of_votes()?;
+        let Some(gradient) = self.learner.gradient() else {
             return Ok(());
         };
-        if gradient.loss.proxies_per_class() > 0 {
+        if gradient.loss.proxies_per_class() > 0 || !self.pseudo_labels.makes_triplets() {
             return Ok(());
         }
-        let rule = "has no effect beside the triplets of pseudo_labels.kind = \"affinity\"; leave \
-                    it out";
+        let rule = format!(
+            "has no effect beside the triplets of pseudo_labels.kind = \"{}\"; leave it out",
+            self.pseudo_labels.kind()
+        );
+        let rule = rule.as_str();
         if let Some(miner) = &gradient.miner {
             return Err(Error::parameter("learner.miner", miner.name(), rule));
         }
@@ -302,6 +389,25 @@ impl Recipe {
             0 => Ok(()),
             rows => Err(Error::parameter("learner.train.memory", rows, rule)),
         }
+    }
+
+    /// Triplets that were asked for must be learned from.
+    fn validate_triplets_of_votes(&self) -> Result<()> {
+        let PseudoLabels::Votes(voting) = &self.pseudo_labels else {
+            return Ok(());
+        };
+        let (name, takes) = match &self.learner {
+            Learner::Gradient(gradient) => {
+                (gradient.loss.name(), gradient.loss.proxies_per_class() == 0)
+            }
+            Learner::Closed(learner) => (learner.name(), learner.needs().contains(&Need::Ranked)),
+            Learner::Cross(learner) => (learner.name(), false),
+        };
+        if takes || voting.triplets.is_none() {
+            return Ok(());
+        }
+        let rule = format!("has no effect on {name}, which learns from classes; leave it out");
+        Err(Error::parameter("pseudo_labels.triplets", "true", &rule))
     }
 }
 
@@ -312,6 +418,7 @@ pub(crate) fn most_neighbors(items: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use likewise_nn::lpf::{CenterRule, Check};
     use likewise_nn::net::EmbeddingConfig;
 
     use super::*;
@@ -375,6 +482,122 @@ mod tests {
         ] {
             Recipe::from_toml(text).unwrap().validate().unwrap();
         }
+    }
+
+    #[test]
+    fn votes_are_named_by_one_word_or_by_a_table() {
+        let short = Recipe::from_toml("base = 'rca'\npseudo_labels = 'votes'").unwrap();
+        let long = "base = 'rca'\npseudo_labels = { kind = 'votes' }";
+        assert_eq!(Recipe::from_toml(long).unwrap(), short);
+        assert_eq!(short.pseudo_labels, Voting::default().into());
+        let text = "base = 'oasis'\n[pseudo_labels]\nkind = 'votes'\ntriplets = {}\n\
+                    votes = { classifiers = ['forest', { kind = 'nearest-neighbor', metric = { kind = 'itml' } }] }";
+        let recipe = Recipe::from_toml(text).unwrap();
+        let PseudoLabels::Votes(voting) = &recipe.pseudo_labels else {
+            panic!("{:?}", recipe.pseudo_labels)
+        };
+        assert!(voting.triplets.is_some());
+        let written = toml::to_string(&recipe).unwrap();
+        assert_eq!(Recipe::from_toml(&written).unwrap(), recipe, "{written}");
+        let wrong = [
+            (
+                "base = 'rca'\npseudo_labels = { kind = 'votes', triplets = {} }",
+                "pseudo_labels.triplets",
+            ),
+            (
+                "base = 'proxy-anchor'\npseudo_labels = { kind = 'votes', triplets = {} }",
+                "pseudo_labels.triplets",
+            ),
+            (
+                "base = 'triplet'\npseudo_labels = { kind = 'votes', triplets = { most = 0 } }",
+                "pseudo_labels.triplets.most",
+            ),
+            (
+                "base = 'triplet'\npseudo_labels = { kind = 'votes', triplets = {} }\nlearner.sampler = { name = 'plain' }",
+                "learner.sampler",
+            ),
+            (
+                "base = 'triplet'\npseudo_labels = { kind = 'votes', triplets = {} }\nlearner.miner = { name = 'hard' }",
+                "miner",
+            ),
+            (
+                "base = 'oasis'\npseudo_labels = { kind = 'votes', triplets = {}, reliable = false }",
+                "pseudo_labels.reliable",
+            ),
+            (
+                "base = 'rca'\npseudo_labels = { kind = 'votes', votes = { share = 2.0 } }",
+                "pseudo_labels.votes.share",
+            ),
+            (
+                "base = 'oasis'\npseudo_labels = { kind = 'votes', triplets = {}, votes = { classifiers = ['forest'] } }",
+                "pseudo_labels.votes.classifiers",
+            ),
+            (
+                "base = 'rca'\npseudo_labels = { kind = 'votes', votes = { classifiers = ['nosuch'] } }",
+                "no classifier",
+            ),
+            (
+                "base = 'rca'\npseudo_labels = { kind = 'votes', confidence = 'plain', confidence_power = 0 }",
+                "pseudo_labels.confidence",
+            ),
+            (
+                "base = 'rca'\npseudo_labels = { kind = 'votes' }\nrounds.epochs = 3",
+                "rounds.epochs",
+            ),
+        ];
+        for (text, part) in wrong {
+            let said = Recipe::from_toml(text).and_then(|recipe| recipe.validate());
+            let said = said.expect_err(text).to_string();
+            assert!(said.contains(part), "{text}: {said}");
+        }
+        assert!(short.clone().set_neighbors(3).is_err());
+    }
+
+    #[test]
+    fn predicted_labels_in_one_word_and_with_their_settings() {
+        let short = Recipe::from_toml("base = 'itml'\npseudo_labels = 'lpf'").unwrap();
+        let PseudoLabels::Lpf(prediction) = &short.pseudo_labels else {
+            panic!("it predicts");
+        };
+        assert_eq!(**prediction, Prediction::default());
+        let text = toml::to_string(&short).unwrap();
+        assert_eq!(Recipe::from_toml(&text).unwrap(), short, "{text}");
+        let json = serde_json::to_string(&short).unwrap();
+        assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), short);
+        let with = |fields: &str| {
+            let text = format!("pseudo_labels = {{ kind = 'lpf', {fields} }}");
+            Recipe::from_toml(&text)
+        };
+        let all = "check = 'all', threshold = 0.8, centers = { name = 'wen', alpha = 1 }, \
+                   first = { epochs = 9 }, max_per_class = 7, confidence_power = 2";
+        let recipe = with(all).unwrap();
+        let PseudoLabels::Lpf(prediction) = recipe.pseudo_labels else {
+            panic!("it predicts");
+        };
+        let lpf = &prediction.lpf;
+        assert_eq!((lpf.first.epochs, lpf.max_per_class), (9, Some(7)));
+        assert_eq!(lpf.centers, CenterRule::Wen { alpha: 1.0 });
+        assert_eq!((lpf.check, lpf.threshold), (Check::All, 0.8));
+        for (fields, field) in [
+            ("hidden = 0", "pseudo_labels.hidden = 0"),
+            ("first = { rate = 0 }", "pseudo_labels.first.rate = 0"),
+            (
+                "iterations = 1, update_means = true",
+                "pseudo_labels.update_means",
+            ),
+            (
+                "confidence_power = -1",
+                "pseudo_labels.confidence_power = -1",
+            ),
+            ("labeled_epochs = 99999", "rounds.epochs"),
+            ("graph = { k = 3 }", "pseudo_labels.graph: unknown field"),
+            ("first = { steps = 3 }", "unknown field `steps`"),
+            ("check = 'some'", "some"),
+        ] {
+            let said = with(fields).unwrap_err().to_string();
+            assert!(said.contains(field), "{fields}: {said}");
+        }
+        assert!(short.clone().set_neighbors(3).is_err());
     }
 
     #[test]
@@ -450,7 +673,7 @@ mod tests {
         assert!(said("learner.loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
         let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
         assert!(said(few).contains("learner.sampler.per_class = 1"));
-        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, apit, apllr, dca"));
+        assert!(said("learner = { kind = 'nosuch' }").contains("gradient, apit, apllr, cfs"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! comes from data (ids, class names, the command) is text, whatever it contains: the
 //! templates escape it, and a content policy forbids anything from outside as well.
 
+mod across;
 mod calibration;
 mod chart;
 mod choices;
@@ -27,6 +28,7 @@ use ndarray::ArrayView2;
 
 use crate::study::{Results, Row, SplitKind, Study};
 use crate::{Error, Result};
+pub use across::across;
 use ground::{Ground, percent};
 use thumbnail::Pictures;
 pub use thumbnail::{Rows, Thumbnails};
@@ -358,6 +360,8 @@ mod tests {
                 "Did spreading them to other items add to that? Not clearly.".into(),
             ],
             answers: Verdict {
+                taught_by: "labels".into(),
+                learns: true,
                 labels: None,
                 spreading: None,
                 falls: vec![],
@@ -416,6 +420,8 @@ mod tests {
             },
             classes: classes.map(String::from).to_vec(),
             embeddings,
+            voted: None,
+            triplets: None,
             drawn: vec![],
             measured: None,
         };

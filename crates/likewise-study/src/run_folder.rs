@@ -1,5 +1,6 @@
 //! A run is a folder: what `fit` leaves and the other verbs read.
 
+mod across;
 mod amend;
 mod exchange;
 mod gallery;
@@ -13,14 +14,17 @@ mod save;
 mod work;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use likewise::error::Hint;
 use likewise::index::{Hit, Kind as IndexKind};
 use likewise::{Collection, Label, Monitor, Similarity};
+use likewise_image::Vocabulary;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2, Axis};
 
+pub use self::across::{AcrossFolder, open_across, save_across};
 pub(crate) use self::amend::Amendment;
 pub use self::exchange::begun;
 use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
@@ -30,7 +34,7 @@ pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
-use self::record::{CONFIG, EMBEDDINGS, RECORD};
+use self::record::{CONFIG, EMBEDDINGS, RECORD, WORDS};
 pub use self::record::{Config, Encoded, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
@@ -68,6 +72,20 @@ fn state(path: &Path) -> (bool, Option<Parts>) {
     (exchange, record(path).ok().map(|record| record.parts))
 }
 
+/// What `read` gives of the run at a path, once no other run takes its place meanwhile.
+fn read_with<T>(path: &Path, read: impl Fn() -> Result<T>) -> Result<T> {
+    // An exchange takes milliseconds; more than a few in a row is something else.
+    for _ in 0..EXCHANGES {
+        let before = state(path);
+        let done = read();
+        if done.is_ok() || (before == state(path) && !before.0) {
+            return done;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    read()
+}
+
 /// The folder of a finished run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
@@ -87,8 +105,23 @@ impl RunFolder {
         path.join(RECORD).exists() || complete.exists() || has_begun(path)
     }
 
-    /// The folder of a finished run.
+    /// The folder of a finished run within one view. Fails on one [across](AcrossFolder) views.
     pub fn open(path: &Path) -> Result<Self> {
+        let run = Self::open_any(path)?;
+        let views = run.record()?.views;
+        if views.is_empty() {
+            return Ok(run);
+        }
+        Err(failed(format!(
+            "{}: the run searches from one view to another ({}), so it has no embeddings of one \
+             kind; search and eval read it",
+            path.display(),
+            views.join(", ")
+        )))
+    }
+
+    /// The folder of a finished run of either kind.
+    pub(crate) fn open_any(path: &Path) -> Result<Self> {
         if !Self::is_meant(path) {
             let message = format!("{}: not a run", path.display());
             return Err(failed(message).hint(Hint::Fit));
@@ -102,16 +135,7 @@ impl RunFolder {
     /// What `work` makes of the run in a folder. Where another run takes its place meanwhile, the
     /// work begins anew, on that one.
     pub fn read_by<T>(path: &Path, work: impl Fn(&Self) -> Result<T>) -> Result<T> {
-        // An exchange takes milliseconds; more than a few in a row is something else.
-        for _ in 0..EXCHANGES {
-            let before = state(path);
-            let done = Self::open(path).and_then(|run| work(&run));
-            if done.is_ok() || (before == state(path) && !before.0) {
-                return done;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        work(&Self::open(path)?)
+        read_with(path, || Self::open(path).and_then(|run| work(&run)))
     }
 
     /// The same, held against other writers until the lock is dropped.
@@ -172,6 +196,32 @@ impl RunFolder {
         self.read_json(CONFIG)
     }
 
+    /// The words of the descriptors of points that made the features. Fails where they are damaged
+    /// or of another run.
+    pub fn vocabularies(&self) -> Result<Vec<Arc<Vocabulary>>> {
+        let mut all = Vec::new();
+        for encoded in self.config()?.encoder {
+            let Encoded::Descriptor {
+                descriptor,
+                words: Some(digest),
+            } = encoded
+            else {
+                continue;
+            };
+            let path = self.file(&words_of(descriptor.name()));
+            let words = Vocabulary::open(&path)?;
+            if *words.descriptor() != descriptor || words.digest() != digest {
+                return Err(failed(format!(
+                    "{}: not the words that {CONFIG} tells of: damaged, or of another run; fit \
+                     again",
+                    path.display()
+                )));
+            }
+            all.push(Arc::new(words));
+        }
+        Ok(all)
+    }
+
     /// `metrics.json`. Fails where it is damaged or of another run.
     pub fn metrics(&self) -> Result<Results> {
         let broken = |e: &dyn std::fmt::Display| {
@@ -230,7 +280,7 @@ impl RunFolder {
         // What gradients made compares by its cosine, and may be large to read.
         match self.config()?.recipe.learner {
             Learner::Gradient(_) => Ok(Similarity::Cosine),
-            Learner::Closed(_) => Ok(self.model()?.similarity()),
+            Learner::Closed(_) | Learner::Cross(_) => Ok(self.model()?.similarity()),
         }
     }
 
@@ -248,6 +298,11 @@ impl RunFolder {
     pub fn index_kind(&self) -> Result<IndexKind> {
         self.gallery()?.kind()
     }
+}
+
+/// The file of the words of a descriptor.
+fn words_of(descriptor: &str) -> String {
+    format!("{WORDS}/{descriptor}.safetensors")
 }
 
 /// The place of a file of a run: below, while a new run has not moved up altogether.

@@ -2,7 +2,9 @@
 
 mod archive;
 mod described;
+mod fitted;
 mod images;
+mod maker;
 mod photos;
 mod telltale;
 
@@ -12,19 +14,19 @@ use std::sync::Arc;
 
 use likewise::error::Hint;
 use likewise::{Collection, ErrorKind, Labels, Monitor, Part};
-use likewise_image::ImageFolder;
+use likewise_image::{ImageFolder, Vocabulary};
 use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
 
 pub(crate) use self::archive::folder;
-pub use self::described::Maker;
 use self::images::Square;
 pub use self::images::Trained;
+pub use self::maker::Maker;
 pub use self::photos::Photos;
 use self::telltale::telltales;
 use crate::environment::Environment;
-use crate::run_folder::{Config, Encoded};
-use crate::{Error, Result};
+use crate::recipe::Recipe;
+use crate::{Error, Result, failed, usage};
 
 /// How a path is read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,8 +35,17 @@ pub struct ReadAs {
     pub labels: Option<PathBuf>,
     /// The feature matrix to use, where there are several.
     pub view: Option<String>,
-    /// File of the network that turns images into features; none: their pixels.
-    pub encoder: Option<PathBuf>,
+    /// Whether several views stand beside each other as they are, for a learner that sees them apart;
+    /// else each is of length 1.
+    pub apart: bool,
+    /// What turns images into features, a view each; none: their pixels.
+    pub encoder: Vec<Maker>,
+    /// Words to learn of each descriptor of points, where not the usual number.
+    pub words: Option<usize>,
+    /// Seed of what is learned of images.
+    pub seed: u64,
+    /// Words that were learned before: those of their descriptors are not learned anew.
+    pub vocabularies: Vec<Arc<Vocabulary>>,
     /// Side of the square that the encoder reads, where not that of its training.
     pub side: Option<usize>,
     /// Whether the whole image is squeezed into the square, instead of its middle cut out.
@@ -74,7 +85,8 @@ impl Source {
     pub fn open(path: &Path, read: ReadAs) -> Result<Self> {
         let images = ImageFolder::suits(path).map_err(images::of_image)?;
         let given = [
-            ("encoder", read.encoder.is_some()),
+            ("encoder", !read.encoder.is_empty()),
+            ("words", read.words.is_some()),
             ("skip_bad", read.skip_bad),
             ("squeeze", read.squeeze),
             ("side", read.side.is_some()),
@@ -88,6 +100,7 @@ impl Source {
             return Err(Error::new(ErrorKind::Parameter, message));
         }
         if images {
+            check_encoder(&read)?;
             // With a table of labels beside the images, these are columns of that.
             let mut table = read.table.clone();
             if read.labels.is_some() {
@@ -105,52 +118,6 @@ impl Source {
         })
     }
 
-    /// The same data, read as those of a run were: a table by the same columns, images through the
-    /// same network, unless another is given.
-    ///
-    /// Fails on settings that the fitted table has decided, and where the network has gone.
-    pub fn as_fitted(&self, run: &Config) -> Result<Self> {
-        let mut read = self.read.clone();
-        if let Some(layout) = &run.table {
-            self.read.table.check_fitted()?;
-            read.layout = Some(Arc::new(layout.clone()));
-        }
-        if let (true, None, Some(encoded)) = (self.images, &read.encoder, &run.encoder) {
-            if read.squeeze || read.side.is_some() {
-                let message = "side and squeeze are those that the run was fitted with; leave them \
-                               out";
-                return Err(Error::new(ErrorKind::Parameter, message));
-            }
-            if !encoded.file.exists() {
-                let file = encoded.file.display();
-                let message =
-                    format!("{file}: the network that the run was fitted with is not there");
-                return Err(Error::data(message).hint(Hint::NameEncoder));
-            }
-            read.encoder = Some(encoded.file.clone());
-            read.side = encoded.side;
-            read.squeeze = encoded.squeeze;
-        }
-        Ok(Self {
-            read,
-            ..self.clone()
-        })
-    }
-
-    /// The network that makes features of these images, to be found again; none for other data and
-    /// for pixels.
-    pub fn encoded(&self) -> Result<Option<Encoded>> {
-        let Some(file) = self.read.encoder.as_deref().filter(|_| self.images) else {
-            return Ok(None);
-        };
-        let absolute = std::fs::canonicalize(file);
-        Ok(Some(Encoded {
-            file: absolute.map_err(|e| Error::data(format!("{}: {e}", file.display())))?,
-            side: self.read.side,
-            squeeze: self.read.squeeze,
-        }))
-    }
-
     /// The same data, of which this view is used.
     #[must_use]
     pub fn with_view(&self, view: Option<String>) -> Self {
@@ -161,6 +128,51 @@ impl Source {
             },
             ..self.clone()
         }
+    }
+
+    /// The same data as this recipe sees several views.
+    #[must_use]
+    pub fn seen_by(&self, recipe: &Recipe) -> Self {
+        Self {
+            read: ReadAs {
+                apart: recipe.sees_views(),
+                ..self.read.clone()
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same table, where these columns are texts of their own: they are no features. Where
+    /// there are `others`, columns that are not named stay what they are.
+    #[must_use]
+    pub fn beside_texts(&self, columns: &[String], others: bool) -> Self {
+        let mut read = self.read.clone();
+        if others {
+            read.table.drop.extend_from_slice(columns);
+        } else {
+            // A table of texts alone has to have some features to be read.
+            read.table.text = true;
+        }
+        Self {
+            read,
+            ..self.clone()
+        }
+    }
+
+    /// Id and text of each item, by a column of a table.
+    ///
+    /// Fails on data that are no table, and without such a column.
+    pub fn texts(&self, column: &str) -> Result<Vec<(String, Option<String>)>> {
+        if self.images {
+            let shown = self.path.display();
+            let message = format!("{shown}: images have no column of texts {column}");
+            return Err(failed(message));
+        }
+        Ok(likewise_io::read_texts(
+            &self.path,
+            column,
+            &self.read.table,
+        )?)
     }
 
     /// The path.
@@ -185,30 +197,16 @@ impl Source {
 
     /// The same, and what making the features holds for a while.
     pub(crate) fn shape_and_making(&self, at: &Environment) -> Result<(Shape, Making)> {
-        if !self.images {
-            let mut shape = likewise_io::inspect(&self.path, &self.options(at))?;
-            if let Some(name) = self.several(|name| shape.views.iter().any(|view| view.0 == name)) {
-                let columns = shape.views.iter().map(|view| view.1).sum();
-                shape.views = vec![(name.to_owned(), columns)];
-            }
-            return Ok((shape, Making::default()));
+        let (mut shape, making) = if self.images {
+            self.shape_of_images(at)?
+        } else {
+            let shape = likewise_io::inspect(&self.path, &self.options(at))?;
+            (shape, Making::default())
+        };
+        if let Some(name) = self.several(|name| shape.views.iter().any(|view| view.0 == name)) {
+            let columns = shape.views.iter().map(|view| view.1).sum();
+            shape.views = vec![(name.to_owned(), columns)];
         }
-        let folder = self.open_folder(None)?;
-        let path = self.read.encoder.as_deref();
-        let (encoder, network) = images::chosen(path, self.square(), at.device)?;
-        let paths = (0..folder.len()).map(|item| folder.path(item));
-        let files: Vec<(u64, PathBuf)> = paths
-            .map(|path| (path.metadata().map_or(0, |m| m.len()), path))
-            .collect();
-        let shape = Shape {
-            items: folder.len(),
-            bytes_on_disk: files.iter().map(|(length, _)| length).sum(),
-            views: vec![(encoder.name, encoder.dimensions)],
-        };
-        let making = Making {
-            decoding: images::decoding(files, at.max_memory),
-            network: network + images::batches(encoder.batch, encoder.preprocess.size),
-        };
         Ok((shape, making))
     }
 
@@ -224,7 +222,7 @@ impl Source {
             let folder = self.open_folder(self.read.labels.as_deref())?;
             self.remark(&folder, at);
             let (collection, _) = self.features(&folder, self.square(), at)?;
-            return Ok((collection, None));
+            return Ok((self.side_by_side(collection)?, None));
         }
         let options = self.options(at);
         let (collection, layout) = likewise_io::read_with_layout(&self.path, &options, at.monitor)?;
@@ -236,15 +234,22 @@ impl Source {
                  what is measured is its own answer; leave it out, unless new items have it too"
             ));
         }
-        Ok(
-            match self.several(|name| collection.view(Some(name)).is_ok()) {
-                Some(name) => (
-                    collection.joined(&name.split('+').collect::<Vec<_>>())?,
-                    layout,
-                ),
-                None => (collection, layout),
-            },
-        )
+        Ok((self.side_by_side(collection)?, layout))
+    }
+
+    /// The items with several views as one, where that is what is used.
+    fn side_by_side(&self, collection: Collection) -> Result<Collection> {
+        match self.several(|name| collection.view(Some(name)).is_ok()) {
+            Some(name) => {
+                let names: Vec<&str> = name.split('+').collect();
+                if self.read.apart {
+                    collection.beside(&names)
+                } else {
+                    collection.joined(&names)
+                }
+            }
+            None => Ok(collection),
+        }
     }
 
     /// The names of several views with `+` between, where that is no view's own name.
@@ -271,11 +276,17 @@ impl Source {
     }
 
     /// The weights that the network of `config` starts from: those of the encoder, if one was
-    /// given. Fails where they are of another network.
+    /// given. Fails where they are of another network, and where it is not one network.
     pub fn pretrained(&self, config: &EncoderConfig) -> Result<Option<Weights>> {
-        let path = self.read.encoder.as_deref();
-        path.map(|path| images::pretrained(path, config))
-            .transpose()
+        match self.read.encoder.as_slice() {
+            [] => Ok(None),
+            [Maker::Network(path)] => Ok(Some(images::pretrained(path, config)?)),
+            _ => Err(usage(format!(
+                "encoder: the recipe trains {} itself, which starts from one file of weights; \
+                 give that alone, or nothing",
+                config.name()
+            ))),
+        }
     }
 
     /// The features in their file, where it can be mapped: an .npy of `f32` without labels of
@@ -294,8 +305,8 @@ impl Source {
     }
 
     /// What tells these data from others: the digest of a file; of a folder of images that over
-    /// the names and digests of its images, whatever else lies there; and those of the files
-    /// of labels and of the encoder.
+    /// the names and digests of its images, whatever else lies there; those of the files of labels
+    /// and of networks; and the names of descriptors.
     pub fn digest(&self) -> Result<String> {
         let mut digest = if self.images && self.path.is_dir() {
             let folder = self.open_folder(None)?;
@@ -304,11 +315,17 @@ impl Source {
         } else {
             likewise_io::digest(&self.path)?
         };
-        for file in [&self.read.labels, &self.read.encoder]
-            .into_iter()
-            .flatten()
-        {
+        if let Some(file) = &self.read.labels {
             digest = format!("{digest}+{}", likewise_io::digest(file)?);
+        }
+        for maker in &self.read.encoder {
+            digest = match maker {
+                Maker::Network(file) => format!("{digest}+{}", likewise_io::digest(file)?),
+                Maker::Descriptor(own) => match (maker.of_points(), self.read.words) {
+                    (Some(_), Some(words)) => format!("{digest}+{} {words}", own.name()),
+                    _ => format!("{digest}+{}", own.name()),
+                },
+            };
         }
         Ok(digest)
     }
@@ -351,7 +368,6 @@ impl Source {
         }
     }
 
-    /// The images as features, and their places in the folder.
     /// Says what the folder holds beside images, and what was made of it.
     fn remark(&self, folder: &ImageFolder, at: &Environment) {
         if folder.hidden() > 0 {
@@ -368,26 +384,29 @@ impl Source {
             at.monitor.warn(remark);
         }
     }
+}
 
-    fn features(
-        &self,
-        folder: &ImageFolder,
-        square: Square,
-        at: &Environment,
-    ) -> Result<(Collection, Vec<usize>)> {
-        let path = self.read.encoder.as_deref();
-        let (encoder, _) = images::chosen(path, square, at.device)?;
-        // Pixels are as quickly made as found again.
-        let cache = path.and_then(|_| archive::cache_folder());
-        let (cache, skip) = (cache.as_deref(), self.read.skip_bad);
-        let made = likewise_image::collection(folder, &encoder, cache, skip, at.monitor);
-        made.map_err(|e| match e.kind() {
-            likewise_image::ErrorKind::Cancelled => Error::cancelled(),
-            likewise_image::ErrorKind::Format if !skip => {
-                images::of_image(e).hint(Hint::SkipBadImages)
-            }
-            _ => images::of_image(e),
-        })
+/// Fails on settings that nothing of the encoder uses.
+fn check_encoder(read: &ReadAs) -> Result<()> {
+    let encoder = &read.encoder;
+    if let Some(words) = read.words {
+        if !encoder.iter().any(|maker| maker.of_points().is_some()) {
+            return Err(usage(
+                "words has no effect: no descriptor of points (sift, dsift, surf, gb) is named \
+                 whose words would be learned",
+            ));
+        }
+        if words == 0 {
+            return Err(usage("words 0: must be at least 1"));
+        }
+    }
+    let square = [("squeeze", read.squeeze), ("side", read.side.is_some())];
+    let without = !encoder.is_empty() && !encoder.iter().any(|maker| maker.network().is_some());
+    match square.iter().find(|(_, given)| *given && without) {
+        Some((what, _)) => Err(usage(format!(
+            "{what} has no effect: it goes with a network, and descriptors see the whole image"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ mod believe;
 mod bench;
 mod centred;
 mod choose;
+mod cross;
 mod draw;
 mod draw_log;
 mod embed;
@@ -25,9 +26,15 @@ mod train;
 mod tried;
 mod tuples;
 mod verdict;
+mod vote;
 
 pub use auto::Choice;
 pub use bench::Bench;
+pub use cross::{
+    ByDirection, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded, OfDraw,
+    TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
+};
+pub(crate) use cross::{nearest_items, select_items};
 pub use draw::Measured;
 pub use draw_log::DrawLog;
 pub use finding::Finding;

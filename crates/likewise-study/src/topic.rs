@@ -3,6 +3,8 @@
 
 mod words;
 
+use likewise::cross;
+use likewise::ensemble::Base;
 use likewise::error::Hint;
 use likewise::learn::Closed;
 use likewise::propagate::Method;
@@ -48,6 +50,9 @@ topics! {
     "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
     "affinity", "propagated affinities of pairs", "likewise/src/propagate/affinity.rs";
     "diffusion", "diffusion on a graph", "likewise/src/propagate/parts/diffusion.rs";
+    "votes", "pseudo-labels by votes of many classifiers", "likewise/src/ensemble/votes.rs";
+    "pruning", "which classifiers vote best together", "likewise/src/ensemble/pruning.rs";
+    "vote-triplets", "triplets of what votes are sure of", "likewise/src/ensemble/triplets.rs";
     "affinity-triplets", "triplets by affinity", "likewise/src/tuple/affinity.rs";
     "manifold-triplets", "mining on manifolds", "likewise/src/tuple/manifold.rs";
     "negative", "negative edges by edge removal", "likewise/src/propagate/parts/negative.rs";
@@ -67,12 +72,16 @@ topics! {
     "diagnosis", "whether propagation helps, asked of the labels", "likewise/src/advise/diagnosis.rs";
     "balance", "classes of the pseudo-labels", "likewise/src/advise/balance.rs";
     "oracle", "a propagation against the truth", "likewise/src/advise/oracle.rs";
+    "outside", "items of none of the known classes", "likewise/src/advise/outside.rs";
     "suspects", "labels that are likely wrong", "likewise/src/advise/suspects.rs";
     "duplicates", "items that stand more than once", "likewise-study/src/duplicates.rs";
     "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
     "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
     "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
     "flat", "the exact index", "likewise/src/index/flat.rs";
+    "lpf", "pseudo-labels where networks and class means agree", "likewise-nn/src/lpf.rs";
+    "acmr", "adversarial search across modalities", "likewise-nn/src/cross/acmr.rs";
+    "deep-growbit", "networks of codes that grow", "likewise-nn/src/cross/growbit.rs";
     "head", "the trained head", "likewise-nn/src/net/head.rs";
     "hard-mining", "miner: the hardest of each anchor", "likewise-nn/src/mine/hard.rs";
     "semihard-mining", "miner: a little farther than the positive", "likewise-nn/src/mine/semihard.rs";
@@ -83,6 +92,9 @@ topics! {
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "words", "bag of visual words", "likewise-image/src/words.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
+    "text", "texts as rows of numbers", "likewise/src/text.rs";
+    "klr", "encoders that imitate codes", "likewise/src/cross/klr.rs";
+    "map50", "mean average precision of the first 50", "likewise/src/eval/map50.rs";
     "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
 }
 
@@ -105,12 +117,24 @@ fn topics() -> Vec<Topic> {
         Method::ABOUT,
         Method::SOURCES,
     ));
+    topics.extend(listed(
+        "classifier that votes: ",
+        Base::NAMES,
+        Base::ABOUT,
+        Base::SOURCES,
+    ));
     topics.extend(listed("loss: ", Loss::NAMES, Loss::ABOUT, Loss::SOURCES));
     topics.extend(listed(
         "learner in closed form: ",
         Closed::NAMES,
         Closed::ABOUT,
         Closed::SOURCES,
+    ));
+    topics.extend(listed(
+        "learner across views: ",
+        cross::Learner::NAMES,
+        cross::Learner::ABOUT,
+        cross::Learner::SOURCES,
     ));
     topics.extend(listed(
         "descriptor of images: ",
@@ -184,7 +208,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 14] = [
+const RECIPES: [(&str, &str, &str); 15] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -243,6 +267,11 @@ const RECIPES: [(&str, &str, &str); 14] = [
         "the recipe of affinity triplets",
         "affinity_triplet",
     ),
+    (
+        "multi-kernel",
+        "the recipe of votes, triplets and many kernels",
+        "multi_kernel",
+    ),
 ];
 
 /// Where the file of a recipe is explained.
@@ -256,6 +285,14 @@ fn what(name: &str, topic: Option<Topic>) -> Option<String> {
     topic
         .map(|topic| topic.in_words())
         .or(recipe.map(|recipe| recipe.1.to_owned()))
+        .or_else(|| {
+            // A learner across views with a source of pseudo-labels before it.
+            let (source, learner) = name.split_once('+')?;
+            Recipe::named(name).ok()?;
+            Some(format!(
+                "the recipe of {learner} with pseudo-labels by {source}"
+            ))
+        })
 }
 
 /// What is to be said of a topic, and of the recipe of the same name.
@@ -275,7 +312,9 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
     }
     if let Some(recipe) = recipe {
         let made = RECIPES.iter().find(|made| made.0 == recipe.name);
-        let plain = if recipe.learner.gradient().is_some() {
+        let plain = if recipe.learner.cross().is_some() {
+            "across"
+        } else if recipe.learner.gradient().is_some() {
             "supervised"
         } else if recipe.start.as_given {
             "published"

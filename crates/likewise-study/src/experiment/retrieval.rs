@@ -28,7 +28,7 @@ use super::written::Head;
 use crate::Result;
 use crate::environment::Environment;
 use crate::recipe::Recipe;
-use crate::source::{self, ReadAs, Source, Trained};
+use crate::source::{self, Maker, ReadAs, Source, Trained};
 use crate::study::{Bench, Plan, Protocol};
 
 impl Set for Data {
@@ -268,7 +268,13 @@ impl Loaded {
         let read = ReadAs {
             labels: sources.labels.clone(),
             view: data.view.clone(),
-            encoder: sources.encoder.clone(),
+            apart: data.apart,
+            encoder: sources
+                .encoder
+                .clone()
+                .map(Maker::Network)
+                .into_iter()
+                .collect(),
             squeeze: data.squeeze,
             ..ReadAs::default()
         };
@@ -293,7 +299,7 @@ impl Loaded {
             (source.load(at)?, None, None)
         };
         let known = source::labels(&collection)?;
-        if let Some(parts) = data.split.parts(known)? {
+        if let Some(parts) = data.split.parts(known, experiment.head.seed)? {
             collection.split = Some(parts);
         }
         Ok(Self {

@@ -1,5 +1,6 @@
 //! What learns, as a recipe writes it down.
 
+use likewise::cross;
 use likewise::learn::{Closed, Fit as _};
 use likewise::linear::Stiefel;
 use likewise_nn::loss::{ConfidenceProxy, Loss, NormalizedSoftmax};
@@ -19,6 +20,9 @@ pub enum Learner {
     /// In closed form, from the classes and weights of a round, on the features within the first
     /// `rank` directions of the start, or as the start reads them (`logistic`).
     Closed(Closed),
+    /// Across views: an encoder for each of several views, all into one space, so that a query of
+    /// one finds items of another. From the classes and weights of the items, and their pairs.
+    Cross(cross::Learner),
 }
 
 /// What one by gradients is called where its kind is written.
@@ -195,14 +199,14 @@ impl Default for Learner {
 impl Learner {
     /// All kinds, as they are written.
     pub fn kinds() -> Vec<&'static str> {
-        [&[GRADIENT], Closed::NAMES].concat()
+        [&[GRADIENT], Closed::NAMES, cross::Learner::NAMES].concat()
     }
 
     /// The one by gradients, if it is.
     pub fn gradient(&self) -> Option<&GradientConfig> {
         match self {
             Self::Gradient(gradient) => Some(gradient),
-            Self::Closed(_) => None,
+            Self::Closed(_) | Self::Cross(_) => None,
         }
     }
 
@@ -210,7 +214,15 @@ impl Learner {
     pub fn gradient_mut(&mut self) -> Option<&mut GradientConfig> {
         match self {
             Self::Gradient(gradient) => Some(gradient),
-            Self::Closed(_) => None,
+            Self::Closed(_) | Self::Cross(_) => None,
+        }
+    }
+
+    /// The one across views, if it is.
+    pub fn cross(&self) -> Option<&cross::Learner> {
+        match self {
+            Self::Cross(learner) => Some(learner),
+            Self::Closed(_) | Self::Gradient(_) => None,
         }
     }
 
@@ -225,6 +237,7 @@ impl Learner {
     pub(super) fn validate(&self) -> Result<()> {
         match self {
             Self::Closed(learner) => learner.validate(),
+            Self::Cross(learner) => learner.validate(),
             Self::Gradient(gradient) => gradient.validate(),
         }
         .map_err(|e| e.under("learner."))
@@ -374,6 +387,7 @@ impl Serialize for Learner {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
             Self::Closed(learner) => learner.serialize(to),
+            Self::Cross(learner) => learner.serialize(to),
             Self::Gradient(gradient) => Written {
                 kind: GRADIENT,
                 gradient,
@@ -394,6 +408,9 @@ impl<'de> Deserialize<'de> for Learner {
             }
             Some(kind) if Closed::NAMES.contains(&kind) => {
                 serde_json::from_value(fields.into()).map(Self::Closed)
+            }
+            Some(kind) if cross::Learner::NAMES.contains(&kind) => {
+                serde_json::from_value(fields.into()).map(Self::Cross)
             }
             _ => {
                 let kinds = Self::kinds().join(", ");

@@ -1,7 +1,9 @@
 //! Where the classes of unlabeled items come from.
 
+use likewise::ensemble::{FromVotes, Votes};
 use likewise::graph::KnnGraph;
 use likewise::propagate::{self, Method};
+use likewise_nn::lpf::Lpf;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{ROUNDS, at_most};
@@ -19,6 +21,10 @@ pub enum PseudoLabels {
     /// losses of pairs and triplets; for the losses of classes, the class whose labeled items
     /// are nearest.
     Affinity(Affinity),
+    /// From votes of many classifiers, which the known labels train.
+    Votes(Box<Voting>),
+    /// From networks and class means that agree: of the items that they are sure of.
+    Lpf(Box<Prediction>),
     /// From the hidden labels: what perfect pseudo-labels would give. A bound, not a result.
     Oracle(Oracle),
 }
@@ -141,6 +147,82 @@ impl Default for Affinity {
     }
 }
 
+/// Pseudo-labels from votes, and perhaps triplets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Voting {
+    /// What the classifiers look at: the coordinates that learning starts from, or the embedding.
+    pub on: On,
+    /// Who votes, and how sure that is.
+    pub votes: Votes,
+    /// Whether only items that are taken for reliable are learned.
+    pub reliable: bool,
+    /// The losses of pairs and triplets, and learners of triplets, take these in place of classes;
+    /// absent: they take the classes, as all others do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triplets: Option<FromVotes>,
+    /// What a confidence weighs.
+    pub confidence: Confidence,
+    /// Weight of a pseudo-label: its confidence, as `confidence` says, to this power.
+    pub confidence_power: f64,
+    /// Epochs on the known labels alone before pseudo-labels join.
+    pub labeled_epochs: usize,
+}
+
+/// Pseudo-labels from networks and class means that agree; they learn from the features as the start
+/// reads them, once, before anything else does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Prediction {
+    /// How they learn and agree. Its fields stand beside the others.
+    #[serde(flatten)]
+    pub lpf: Lpf,
+    /// Weight of a selected item: its confidence to this power. Known labels weigh 1, and what is not
+    /// selected weighs nothing.
+    pub confidence_power: f64,
+    /// Epochs on the known labels alone before pseudo-labels join.
+    pub labeled_epochs: usize,
+}
+
+impl Default for Voting {
+    fn default() -> Self {
+        Self {
+            on: On::Start,
+            votes: Votes::new(),
+            reliable: true,
+            triplets: None,
+            confidence: Confidence::Relative,
+            confidence_power: 1.0,
+            labeled_epochs: 0,
+        }
+    }
+}
+
+impl Default for Prediction {
+    fn default() -> Self {
+        Self {
+            lpf: Lpf::default(),
+            confidence_power: 1.0,
+            labeled_epochs: 0,
+        }
+    }
+}
+
+impl From<Voting> for PseudoLabels {
+    fn from(voting: Voting) -> Self {
+        Self::Votes(Box::new(voting))
+    }
+}
+
+impl From<Lpf> for PseudoLabels {
+    fn from(lpf: Lpf) -> Self {
+        Self::Lpf(Box::new(Prediction {
+            lpf,
+            ..Prediction::default()
+        }))
+    }
+}
+
 /// Pseudo-labels that are the truth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -156,6 +238,8 @@ impl PseudoLabels {
             Self::None => "none",
             Self::Propagation(_) => "propagation",
             Self::Affinity(_) => "affinity",
+            Self::Votes(_) => "votes",
+            Self::Lpf(_) => "lpf",
             Self::Oracle(_) => "oracle",
         }
     }
@@ -176,12 +260,22 @@ impl PseudoLabels {
         }
     }
 
+    /// Whether an epoch learns triplets, where what learns takes any.
+    pub(crate) fn makes_triplets(&self) -> bool {
+        match self {
+            Self::Affinity(_) => true,
+            Self::Votes(voting) => voting.triplets.is_some(),
+            Self::None | Self::Propagation(_) | Self::Lpf(_) | Self::Oracle(_) => false,
+        }
+    }
+
     /// What the graph or the neighbourhoods are built on; nothing where there are none.
     pub fn on(&self) -> Option<On> {
         match self {
             Self::Propagation(propagation) => Some(propagation.on),
             Self::Affinity(affinity) => Some(affinity.on),
-            Self::None | Self::Oracle(_) => None,
+            Self::Votes(voting) => Some(voting.on),
+            Self::None | Self::Lpf(_) | Self::Oracle(_) => None,
         }
     }
 
@@ -191,6 +285,8 @@ impl PseudoLabels {
             Self::None => 0,
             Self::Propagation(propagation) => propagation.labeled_epochs,
             Self::Affinity(affinity) => affinity.labeled_epochs,
+            Self::Votes(voting) => voting.labeled_epochs,
+            Self::Lpf(prediction) => prediction.labeled_epochs,
             Self::Oracle(oracle) => oracle.labeled_epochs,
         }
     }
@@ -198,8 +294,9 @@ impl PseudoLabels {
     /// Whether all epochs learn from the same pseudo-labels.
     pub(crate) fn stands_still(&self) -> bool {
         match self {
-            Self::None | Self::Oracle(_) => true,
+            Self::None | Self::Lpf(_) | Self::Oracle(_) => true,
             Self::Propagation(propagation) => propagation.on == On::Start,
+            Self::Votes(voting) => voting.on == On::Start,
             // Each partition holds other items.
             Self::Affinity(_) => false,
         }
@@ -208,10 +305,9 @@ impl PseudoLabels {
     /// The first epoch that learns from the same pseudo-labels as epoch `epoch`.
     pub(crate) fn since(&self, epoch: usize) -> usize {
         match self {
-            Self::None | Self::Oracle(_) => 1,
-            Self::Propagation(propagation) if propagation.on == On::Start => 1,
-            Self::Propagation(_) => epoch,
             Self::Affinity(Affinity { every, .. }) => (epoch - 1) / every * every + 1,
+            _ if self.stands_still() => 1,
+            _ => epoch,
         }
     }
 
@@ -225,26 +321,34 @@ impl PseudoLabels {
             );
             return Err(Error::parameter("rounds.epochs", epochs, &rule));
         }
-        let power = match self {
+        let (power, confidence) = match self {
             Self::Propagation(propagation) => {
-                let idle = propagation.confidence != Propagation::default().confidence;
-                if propagation.confidence_power == 0.0 && idle {
-                    let rule = "has no effect with a confidence_power of 0; leave it out";
-                    let confidence = format!("{:?}", propagation.confidence).to_lowercase();
-                    return Err(Error::parameter(
-                        "pseudo_labels.confidence",
-                        confidence,
-                        rule,
-                    ));
-                }
-                propagation.confidence_power
+                (propagation.confidence_power, Some(propagation.confidence))
             }
             Self::Affinity(affinity) => {
                 affinity.validate()?;
-                affinity.confidence_power
+                (affinity.confidence_power, None)
+            }
+            Self::Votes(voting) => {
+                voting.validate()?;
+                (voting.confidence_power, Some(voting.confidence))
+            }
+            Self::Lpf(prediction) => {
+                let checked = prediction.lpf.validate();
+                checked.map_err(|e| e.under("pseudo_labels."))?;
+                (prediction.confidence_power, None)
             }
             Self::None | Self::Oracle(_) => return Ok(()),
         };
+        if let (0.0, Some(confidence @ Confidence::Plain)) = (power, confidence) {
+            let rule = "has no effect with a confidence_power of 0; leave it out";
+            let confidence = format!("{confidence:?}").to_lowercase();
+            return Err(Error::parameter(
+                "pseudo_labels.confidence",
+                confidence,
+                rule,
+            ));
+        }
         if power.is_finite() && power >= 0.0 {
             return Ok(());
         }
@@ -252,6 +356,27 @@ impl PseudoLabels {
         Err(Error::parameter(
             "pseudo_labels.confidence_power",
             power,
+            rule,
+        ))
+    }
+}
+
+impl Voting {
+    fn validate(&self) -> Result<()> {
+        let of_votes = self.votes.validate();
+        of_votes.map_err(|e| e.under("pseudo_labels."))?;
+        let Some(triplets) = &self.triplets else {
+            return Ok(());
+        };
+        let of_triplets = triplets.validate();
+        of_triplets.map_err(|e| e.under("pseudo_labels."))?;
+        if self.votes.has_metric() {
+            return Ok(());
+        }
+        let rule = "triplets need a classifier that compares by a metric, such as euclid or rca";
+        Err(Error::parameter(
+            "pseudo_labels.votes.classifiers",
+            "none by a metric",
             rule,
         ))
     }

@@ -309,8 +309,11 @@ fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Pseudo-labels of one word: the propagation of this name, with its defaults.
+/// Pseudo-labels of one word: votes, `lpf`, or the propagation of this name, with their defaults.
 fn by_method(word: String) -> toml::Value {
+    if word == "votes" || word == "lpf" {
+        return toml::Table::from_iter([("kind".to_owned(), word.into())]).into();
+    }
     if Method::named(&word).is_err() {
         return word.into();
     }

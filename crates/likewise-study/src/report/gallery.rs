@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use likewise::index::{Flat, Index};
+use likewise::index::{Exact, Index};
 use likewise::{Monitor, Similarity, matrix, seed};
 use maud::{Markup, html};
 use ndarray::ArrayView2;
@@ -116,7 +116,7 @@ fn answers(
     gallery: &[usize],
 ) -> Result<Vec<Vec<usize>>> {
     let searched = matrix::select_rows(rows, gallery);
-    let index = Flat::new(searched.view(), similarity.metric())?;
+    let index = Exact::new(searched.view(), similarity)?;
     let asked = matrix::select_rows(rows, queries);
     let asked = similarity.asking(asked.view()).unwrap_or(asked);
     let hits = index.search(asked.view(), ANSWERS + 1, &Monitor::silent())?;

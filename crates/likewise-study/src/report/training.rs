@@ -41,8 +41,9 @@ pub(super) fn curves(results: &Results) -> Result<Markup> {
                 "Blue: the first draw, whose head is kept in the run. Grey: "
                 @if draws == 2 { "the second. " } @else { "the other " (draws - 1) ". " }
             }
-            "A ring marks the epoch that validation kept. Epoch 0 is the start, before any \
-            learning; it has no loss."
+            "A ring marks the epoch that is kept: the last one that is as good as the best, within the luck \
+            of the validation, unless the recipe says otherwise. Epoch 0 is the start, before any learning; \
+            it has no loss."
         }
     })
 }

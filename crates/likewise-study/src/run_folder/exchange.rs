@@ -3,7 +3,8 @@
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 
-use super::record::{CONFIG, Config, Origin, RECORD};
+use super::parts;
+use super::record::{CONFIG, Config, Origin, RECORD, WORDS};
 use crate::{Result, failed};
 
 pub(super) const UNFINISHED: &str = "unfinished";
@@ -46,6 +47,7 @@ pub(super) fn move_up(root: &Path) -> Result<()> {
     }
     let entries = entries.filter(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != ORIGIN));
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    remove_others(root, &complete).map_err(cannot)?;
     // Until it is there, the folder is not taken for a finished run of its own.
     names.sort_by_key(|name| (name == RECORD, name.clone()));
     for name in names {
@@ -57,8 +59,28 @@ pub(super) fn move_up(root: &Path) -> Result<()> {
     }
     sync(root);
     std::fs::remove_dir(&complete).map_err(cannot)?;
-    // A run that trained nothing tells nothing.
-    let _ = std::fs::remove_dir(root.join(EVENTS));
+    // A run that trained nothing tells nothing, and one without points has no words.
+    for folder in [EVENTS, WORDS] {
+        let _ = std::fs::remove_dir(root.join(folder));
+    }
+    Ok(())
+}
+
+/// Removes what an older run has and a complete one, by its record, has not.
+fn remove_others(root: &Path, complete: &Path) -> std::io::Result<()> {
+    let Ok(record) = likewise_io::read_file(complete.join(RECORD), crate::text::MOST) else {
+        return Ok(());
+    };
+    let Ok(record) = serde_json::from_slice::<serde_json::Value>(&record) else {
+        return Ok(());
+    };
+    let gone = |name: &&&str| record["parts"].get(**name).is_none();
+    for name in parts::OPTIONAL.iter().filter(gone) {
+        match std::fs::remove_file(root.join(name)) {
+            Err(e) if e.kind() != NotFound => return Err(e),
+            _ => {}
+        }
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use likewise::distance::Metric;
 use likewise::error::Hint;
-use likewise::index::{Flat, Hit, Hnsw, Index, Kind as IndexKind, nearest};
+use likewise::index::{Exact, Hit, Hnsw, Index, Kind as IndexKind, nearest};
 use likewise::{Monitor, Similarity};
 use ndarray::ArrayView2;
 
@@ -107,9 +107,9 @@ impl Gallery {
                 let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
                 Ok(Box::new(Hnsw::from_bytes(&bytes)?))
             }
-            _ => Ok(Box::new(Flat::new(
+            _ => Ok(Box::new(Exact::new(
                 likewise_io::read_matrix(&self.embeddings, None)?.view(),
-                self.similarity.metric(),
+                &self.similarity,
             )?)),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use likewise_io::atomic;
 
 use super::RunFolder;
-use super::record::{CONFIG, EMBEDDINGS, RECORD};
+use super::record::{CONFIG, EMBEDDINGS, RECORD, WORDS};
 use crate::{Result, usage};
 
 /// Whether both are the same folder.
@@ -111,7 +111,7 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether this is a file of a run, or of its index.
+/// Whether this is a file of a run, of its index, or of its words.
 pub fn is_part(path: &Path) -> bool {
     let within = |folder: Option<&Path>| {
         folder.is_some_and(|folder| {
@@ -127,13 +127,20 @@ pub fn is_part(path: &Path) -> bool {
         "model.safetensors",
         "items.parquet",
         "beliefs.npz",
+        "voters.parquet",
+        "votes.parquet",
+        "tuples.parquet",
         "metrics.json",
         "report.html",
         "README.md",
     ];
     let folder = path.parent();
-    let of_index = folder.is_some_and(|folder| {
-        folder.file_name() == Some(OsStr::new("index")) && within(folder.parent())
+    let below = folder.is_some_and(|folder| {
+        let name = folder.file_name();
+        let own = ["index", WORDS]
+            .iter()
+            .any(|own| name == Some(OsStr::new(own)));
+        own && within(folder.parent())
     });
-    of_index || own.iter().any(|own| name == *own) && within(folder)
+    below || own.iter().any(|own| name == *own) && within(folder)
 }

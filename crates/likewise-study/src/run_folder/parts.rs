@@ -18,6 +18,9 @@ pub(super) const READ: [&str; 5] = [
     "metrics.json",
 ];
 
+/// Files that only some runs have.
+pub(super) const OPTIONAL: [&str; 3] = ["voters.parquet", "votes.parquet", "tuples.parquet"];
+
 /// Blocks of a file that are looked at, and their bytes: all of a small file, and of a large one
 /// so much that a search need not wait for it.
 const BLOCKS: u64 = 64;

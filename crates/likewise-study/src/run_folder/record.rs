@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use likewise_image::descriptor::Descriptor;
 use likewise_io::Layout;
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +15,63 @@ use crate::study::Protocol;
 pub(super) const CONFIG: &str = "config.json";
 pub(super) const RECORD: &str = "run.json";
 pub(super) const EMBEDDINGS: &str = "embeddings.npy";
+/// Folder of the words of descriptors of points.
+pub(super) const WORDS: &str = "words";
+pub(super) const CODES: &str = "codes.npy";
 
-/// The network that made features of images.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Encoded {
-    /// Its file, from the root of the file system.
-    pub file: PathBuf,
-    /// Side of the square that it reads, where not that of its training.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub side: Option<usize>,
-    /// Whether the whole image is squeezed into the square.
-    #[serde(default)]
-    pub squeeze: bool,
+/// What made features of images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Encoded {
+    /// A network.
+    Network {
+        /// Its file, from the root of the file system.
+        file: PathBuf,
+        /// Side of the square that it reads, where not that of its training.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        side: Option<usize>,
+        /// Whether the whole image is squeezed into the square.
+        #[serde(default)]
+        squeeze: bool,
+    },
+    /// A descriptor.
+    Descriptor {
+        /// Its name and parameters.
+        descriptor: Descriptor,
+        /// Of one of points: the digest of its words, which have a file of their own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        words: Option<String>,
+    },
+}
+
+/// What made the features, as it stands in `config.json`: nothing, one, or a list.
+mod encoders {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Encoded;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        One(Encoded),
+        Several(Vec<Encoded>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(encoders: &[Encoded], to: S) -> Result<S::Ok, S::Error> {
+        match encoders {
+            [one] => one.serialize(to),
+            several => several.serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Encoded>, D::Error> {
+        Ok(match Written::deserialize(from)? {
+            Written::One(one) => vec![one],
+            Written::Several(several) => several,
+        })
+    }
 }
 
 /// `config.json`: all choices, resolved.
@@ -33,16 +79,16 @@ pub struct Encoded {
 pub struct Config {
     /// Version of the program that wrote it.
     pub version: String,
-    /// View that was fitted on.
+    /// View that was fitted on; of a run across views their names with `+` between.
     pub view: String,
-    /// Columns of that view.
+    /// Columns of that view, or of all of them.
     pub dimensions: usize,
     /// How the columns of the table became features, where the data were one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Layout>,
-    /// The network that made the features, where the data were images.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub encoder: Option<Encoded>,
+    /// What made the features, where the data were images; nothing for pixels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoders")]
+    pub encoder: Vec<Encoded>,
     /// The recipe.
     pub recipe: Recipe,
     /// The protocol.
@@ -79,6 +125,10 @@ pub struct Record {
     /// How the data were read; together with their digest it tells them from others.
     #[serde(default)]
     pub read_as: String,
+    /// Views that are searched from one to another, in the order of the files; none in a run within
+    /// one view.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<String>,
     /// What tells the files of this run from those of another.
     #[serde(default)]
     pub parts: Parts,
@@ -96,4 +146,37 @@ pub struct Origin {
     pub data_sha256: String,
     /// What was taken of them, and how.
     pub read_as: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Holder {
+        #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoders")]
+        encoder: Vec<Encoded>,
+    }
+
+    #[test]
+    fn one_encoder_is_written_as_it_was_and_several_as_a_list() {
+        let read = |text: &str| serde_json::from_str::<Holder>(text).unwrap();
+        let written = |holder: &Holder| serde_json::to_string(holder).unwrap();
+        let network = r#"{"encoder":{"file":"/a.pth","squeeze":true}}"#;
+        assert_eq!(written(&read(network)), network);
+        assert_eq!(written(&read("{}")), "{}");
+        let descriptor = |name: &str, words: Option<&str>| Encoded::Descriptor {
+            descriptor: Descriptor::named(name).unwrap(),
+            words: words.map(str::to_owned),
+        };
+        let mut holder = Holder {
+            encoder: vec![descriptor("dsift", Some("ab"))],
+        };
+        assert!(written(&holder).contains(r#""words":"ab"}}"#));
+        assert_eq!(read(&written(&holder)), holder);
+        holder.encoder.push(descriptor("gist", None));
+        holder.encoder.extend(read(network).encoder);
+        assert!(written(&holder).starts_with(r#"{"encoder":[{"#));
+        assert_eq!(read(&written(&holder)), holder);
+    }
 }

@@ -8,8 +8,9 @@ use super::work::Work;
 use crate::Result;
 use crate::study::Study;
 
-/// Writes everything that a study leaves, but for `run.json`, which comes last.
-pub fn save(to: &Work, study: &Study, collection: &Collection) -> Result<()> {
+/// Writes everything that a study of the view of this name leaves, but for `run.json`, which comes
+/// last.
+pub fn save(to: &Work, study: &Study, collection: &Collection, view: &str) -> Result<()> {
     to.write("model.safetensors", &study.model.to_safetensors()?)?;
     likewise_io::items::write(to.file("items.parquet"), &rows(study, collection))?;
     likewise_io::write_npy(to.file(EMBEDDINGS), study.embeddings.view())?;
@@ -19,6 +20,17 @@ pub fn save(to: &Work, study: &Study, collection: &Collection) -> Result<()> {
         .map(|&i| collection.ids()[i].clone())
         .collect();
     likewise_io::beliefs::write(to.file("beliefs.npz"), &study.beliefs, &study.classes, &ids)?;
+    if let Some(voted) = &study.voted {
+        let views = match collection.columns() {
+            [] => vec![view.to_owned()],
+            several => several.iter().map(|view| view.name.clone()).collect(),
+        };
+        likewise_io::votes::write_voters(to.file("voters.parquet"), voted, &views)?;
+        likewise_io::votes::write_votes(to.file("votes.parquet"), voted, &views, &ids)?;
+    }
+    if let Some(triplets) = &study.triplets {
+        likewise_io::tuples::write_triplets(to.file("tuples.parquet"), triplets, &ids)?;
+    }
     to.write_json("metrics.json", &study.results)
 }
 

@@ -7,18 +7,20 @@
 //! looks into `complete` first, and the next writer moves up what is left there.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use likewise::error::Hint;
+use likewise_image::Vocabulary;
 use likewise_io::atomic;
 use serde::Serialize;
 
-use super::RunFolder;
 use super::exchange::{
     COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove, sync,
 };
 use super::lock::{self, Lock};
 use super::parts::{self, Parts};
-use super::record::{CONFIG, Config, Origin, RECORD};
+use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS};
+use super::{RunFolder, words_of};
 use crate::{Result, failed, no_json, usage};
 
 const CHECKPOINTS: &str = "checkpoints";
@@ -84,7 +86,7 @@ impl Work {
                 let message = format!("{shown} holds a finished run");
                 return Err(usage(message).hint(Hint::Overwrite));
             }
-            work.finished = Some(RunFolder::open(path)?);
+            work.finished = Some(RunFolder::open_any(path)?);
         }
         work.over = false;
         work.resumes = kept && rights.resume;
@@ -159,16 +161,34 @@ impl Work {
         Ok(atomic::write(self.file(name), write)?)
     }
 
+    /// Writes the words of descriptors of points.
+    pub fn write_words(&self, all: &[Arc<Vocabulary>]) -> Result<()> {
+        for words in all {
+            atomic::make_folder(&self.file(WORDS))?;
+            words.save(self.file(&words_of(words.descriptor().name())))?;
+        }
+        Ok(())
+    }
+
     /// What tells the files of this run from those of another.
     pub fn parts(&self) -> Result<Parts> {
+        self.parts_of(&parts::READ)
+    }
+
+    /// The same of these files.
+    pub fn parts_of(&self, names: &[&str]) -> Result<Parts> {
         let mark = |name: &&str| Ok((String::from(*name), parts::mark(&self.file(name))?));
-        parts::READ.iter().map(mark).collect()
+        let optional = parts::OPTIONAL.iter();
+        let there = optional.filter(|name| self.file(name).exists());
+        names.iter().chain(there).map(mark).collect()
     }
 
     /// Puts the new run, all of whose files are written, in the place of the old one.
     pub fn finish(mut self) -> Result<()> {
         // Without any, those of an older run go.
-        std::fs::create_dir_all(self.events()).map_err(|e| cannot(&self.root, e))?;
+        for folder in [self.events(), self.file(WORDS)] {
+            std::fs::create_dir_all(folder).map_err(|e| cannot(&self.root, e))?;
+        }
         // Whatever happens from here on, nothing that was made is taken away.
         self.over = true;
         let unfinished = self.root.join(UNFINISHED);
@@ -180,9 +200,27 @@ impl Work {
         })?;
         sync(&self.root);
         move_up(&self.root)?;
+        self.drop_older();
         // Whatever stays does no harm: the next fit removes it.
         let _ = remove(&self.checkpoints());
         Ok(())
+    }
+
+    /// Removes what an older run of the other kind has left.
+    fn drop_older(&self) {
+        let Ok(record) = super::record(&self.root) else {
+            return;
+        };
+        // Whatever stays does no harm: no record tells of it.
+        for name in [EMBEDDINGS, CODES] {
+            if !record.parts.contains_key(name) {
+                let _ = std::fs::remove_file(self.root.join(name));
+            }
+        }
+        if !record.views.is_empty() {
+            let _ = std::fs::remove_file(self.root.join("beliefs.npz"));
+            let _ = remove(&self.root.join("index"));
+        }
     }
 
     /// Ends without a run. What the trainings kept stays for another try, unless the same

@@ -1,139 +1,271 @@
-//! Images as what descriptors, and frozen networks, make of them: a view each.
+//! Images as what their encoders make of them: pixels, descriptors and frozen networks, a view each.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use likewise::error::Hint;
 use likewise::{Collection, Part, View};
-use likewise_image::descriptor::{Descriptor, Kind};
-use likewise_image::{ErrorKind, Words, describe, describers};
+use likewise_image::descriptor::{Descriptor, Hist, Kind};
+use likewise_image::{
+    Describer, ErrorKind, ImageFolder, Vocabulary, Words, collection, describe, describers,
+};
+use likewise_io::Shape;
+use ndarray::Array2;
 
-use super::{ReadAs, Source, archive, images};
+use super::images::Square;
+use super::{Maker, Making, Source, archive, images};
 use crate::environment::Environment;
 use crate::{Error, Result, failed, usage};
 
-/// What makes a view of images.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Maker {
-    /// A descriptor; one of points gives how often its words occur.
-    Descriptor(Descriptor),
-    /// The network of a file of weights, frozen.
-    Network(PathBuf),
-}
-
-/// What a file of weights stands behind.
-const NETWORK: &str = "net:";
-
-impl Maker {
-    /// The makers of a list with commas between: names of descriptors, and `net:WEIGHTS`.
-    ///
-    /// Fails on an unknown name, on one that is there twice, and on an empty list.
-    pub fn list(text: &str) -> Result<Vec<Self>> {
-        let mut makers: Vec<Self> = Vec::new();
-        for name in text.split(',').map(str::trim) {
-            let maker = match (name.strip_prefix(NETWORK), Descriptor::named(name)) {
-                (Some(path), _) if !path.is_empty() => Self::Network(path.into()),
-                (_, Some(descriptor)) => Self::Descriptor(descriptor),
-                _ => {
-                    let names = Descriptor::NAMES.join(", ");
-                    return Err(usage(format!(
-                        "no descriptor \"{name}\"; there are: {names}, and {NETWORK}FILE for a network"
-                    )));
-                }
-            };
-            if makers.contains(&maker) {
-                return Err(usage(format!("{name} is named twice; name it once")));
-            }
-            makers.push(maker);
-        }
-        Ok(makers)
-    }
-}
-
 impl Source {
-    /// The images with a view of each maker: those of descriptors first.
+    /// The same images, whose words of points are learned now, from the items that `training`
+    /// names of all of them, and from no others; nothing to do where there are no descriptors of
+    /// points, or where their words are known.
     ///
-    /// Words of points are learned from the training part, where items have parts, and else from
-    /// all images. Fails on data that are no images, at the first one that cannot be read (unless
-    /// such are left out), and when cancelled.
-    pub fn described(
+    /// `training` is given ids, labels and split, without features. Fails as it does, at the first
+    /// image that cannot be read (unless such are left out), where no training image has a point,
+    /// and when cancelled.
+    pub fn with_words_from(
         &self,
-        makers: &[Maker],
-        words: &Words,
+        training: impl FnOnce(Collection) -> Result<Vec<usize>>,
         at: &Environment,
-    ) -> Result<Collection> {
-        if !self.images {
-            return Err(usage(format!(
-                "{}: descriptors are of images; give a folder, or a .tar, of them",
-                self.path.display()
-            )));
+    ) -> Result<Self> {
+        if !self.images || self.points().is_empty() {
+            return Ok(self.clone());
         }
         let folder = self.open_folder(self.read.labels.as_deref())?;
-        self.remark(&folder, at);
-        let mut parts: Vec<Collection> = Vec::new();
-        let skip = self.read.skip_bad;
-        let wrong = |e: likewise_image::Error| match e.kind() {
-            ErrorKind::Cancelled => Error::cancelled(),
-            ErrorKind::Format if !skip => images::of_image(e).hint(Hint::SkipBadImages),
-            _ => images::of_image(e),
+        let items = self.readable(&folder, at)?;
+        let none = View {
+            name: "none".into(),
+            matrix: Array2::zeros((items.len(), 0)),
+            present: None,
         };
-        let descriptors: Vec<Descriptor> = (makers.iter())
-            .filter_map(|maker| match maker {
-                Maker::Descriptor(descriptor) => Some(descriptor.clone()),
-                Maker::Network(_) => None,
-            })
-            .collect();
-        if !descriptors.is_empty() {
-            let training: Vec<usize> = match folder.split() {
-                Some(split) => (0..folder.len())
-                    .filter(|&item| split[item] == Part::Train)
-                    .collect(),
-                None => (0..folder.len()).collect(),
-            };
-            let points = |descriptor: &Descriptor| matches!(descriptor.kind(), Kind::Local(_));
-            if folder.split().is_none() && descriptors.iter().any(points) {
-                at.monitor.note(
-                    "words are learned from all images: no training part is named (a column split \
-                     in metadata.csv beside the images does so)",
-                );
-            }
-            let ready = describers(&folder, &descriptors, words, &training, skip, at.monitor);
-            let ready = ready.map_err(wrong)?;
-            let cache = archive::cache_folder();
-            let made = describe(&folder, &ready, cache.as_deref(), skip, at.monitor);
-            let made = made.map_err(wrong)?;
-            let ids = made.items.iter().map(|&item| folder.ids()[item].clone());
-            let mut collection = Collection::new(ids.collect(), made.views)?;
-            collection.labels = folder.labels().map(|labels| labels.select(&made.items));
-            collection.split =
-                (folder.split()).map(|split| made.items.iter().map(|&item| split[item]).collect());
-            parts.push(collection);
-        }
-        for maker in makers {
-            let Maker::Network(weights) = maker else {
-                continue;
-            };
-            let read = ReadAs {
-                encoder: Some(weights.clone()),
-                ..self.read.clone()
-            };
-            let encoded = Self::open(&self.path, read)?;
-            let (features, _) = encoded.features(&folder, encoded.square(), at)?;
-            parts.push(features);
-        }
-        together(&parts)
+        let chosen = training(of_folder(&folder, &items, vec![none])?)?;
+        let chosen: Vec<usize> = chosen.into_iter().map(|item| items[item]).collect();
+        self.with_words_of_places(&folder, &chosen, at)
     }
+
+    /// The same images, in the words of `other`, so that rows of both compare.
+    #[must_use]
+    pub fn with_words_of(&self, other: &Self) -> Self {
+        let mut source = self.clone();
+        source
+            .read
+            .vocabularies
+            .clone_from(&other.read.vocabularies);
+        source
+    }
+
+    /// The same images, whose words are learned from the training part, where items have parts, and
+    /// else from all of them.
+    pub fn with_own_words(&self, at: &Environment) -> Result<Self> {
+        if !self.images || self.points().is_empty() {
+            return Ok(self.clone());
+        }
+        let folder = self.open_folder(self.read.labels.as_deref())?;
+        self.with_words_of_folder(&folder, at)
+    }
+
+    fn with_words_of_folder(&self, folder: &ImageFolder, at: &Environment) -> Result<Self> {
+        if self.points().is_empty() {
+            return Ok(self.clone());
+        }
+        let all = 0..folder.len();
+        let training: Vec<usize> = if let Some(split) = folder.split() {
+            all.filter(|&item| split[item] == Part::Train).collect()
+        } else {
+            at.monitor.note(
+                "words are learned from all images: no training part is named (a column split in \
+                 metadata.csv beside the images does so)",
+            );
+            all.collect()
+        };
+        self.with_words_of_places(folder, &training, at)
+    }
+
+    fn with_words_of_places(
+        &self,
+        folder: &ImageFolder,
+        training: &[usize],
+        at: &Environment,
+    ) -> Result<Self> {
+        let (points, skip) = (self.points(), self.read.skip_bad);
+        let learned = describers(folder, &points, &self.words(), training, skip, at.monitor);
+        let learned = learned.map_err(|e| self.wrong(e))?;
+        let learned = learned.into_iter().filter_map(|describer| match describer {
+            Describer::Words(words) => Some(Arc::new(words)),
+            Describer::Whole(_) => None,
+        });
+        let mut source = self.clone();
+        source.read.vocabularies.extend(learned);
+        Ok(source)
+    }
+
+    /// Words that are known of the descriptors of points.
+    pub fn vocabularies(&self) -> &[Arc<Vocabulary>] {
+        &self.read.vocabularies
+    }
+
+    /// How words are learned.
+    pub(super) fn words(&self) -> Words {
+        let words = Words::default().seed(self.read.seed);
+        self.read.words.map_or(words, |size| words.size(size))
+    }
+
+    /// The words of a descriptor of points, where they are known.
+    pub(super) fn words_of(&self, descriptor: &Descriptor) -> Option<&Arc<Vocabulary>> {
+        let mut all = self.read.vocabularies.iter();
+        all.find(|words| words.descriptor() == descriptor)
+    }
+
+    /// Descriptors of points whose words are still to be learned.
+    pub(crate) fn points(&self) -> Vec<Descriptor> {
+        let points = self.read.encoder.iter().filter_map(Maker::of_points);
+        points
+            .filter(|descriptor| self.words_of(descriptor).is_none())
+            .cloned()
+            .collect()
+    }
+
+    /// The images as features, a view of each encoder, and their places in the folder.
+    pub(super) fn features(
+        &self,
+        folder: &ImageFolder,
+        square: Square,
+        at: &Environment,
+    ) -> Result<(Collection, Vec<usize>)> {
+        let source = &self.with_words_of_folder(folder, at)?;
+        let mut parts = Vec::new();
+        let ready: Vec<Describer> = source.describers().collect();
+        let (cache, skip) = (archive::cache_folder(), self.read.skip_bad);
+        if !ready.is_empty() {
+            let made = describe(folder, &ready, cache.as_deref(), skip, at.monitor);
+            let made = made.map_err(|e| self.wrong(e))?;
+            let described = of_folder(folder, &made.items, made.views)?;
+            parts.push((described, made.items));
+        }
+        let networks = self.read.encoder.iter().filter_map(Maker::network);
+        let mut networks: Vec<_> = networks.map(Some).collect();
+        if self.read.encoder.is_empty() {
+            networks.push(None);
+        }
+        for path in networks {
+            let (encoder, _) = images::chosen(path, square, at.device)?;
+            // Pixels are as quickly made as found again.
+            let cache = cache.as_deref().filter(|_| path.is_some());
+            let made = collection(folder, &encoder, cache, skip, at.monitor);
+            parts.push(made.map_err(|e| self.wrong(e))?);
+        }
+        together(parts)
+    }
+
+    /// Sizes of the features of these images, and what making them holds for a while.
+    pub(super) fn shape_of_images(&self, at: &Environment) -> Result<(Shape, Making)> {
+        let folder = self.open_folder(None)?;
+        let (mut views, mut network) = (Vec::new(), 0.0_f64);
+        for descriptor in self.read.encoder.iter().filter_map(Maker::descriptor) {
+            let columns = match descriptor.kind() {
+                Kind::Whole(whole) => whole.dimensions(),
+                Kind::Local(local) => {
+                    if let Some(words) = self.words_of(descriptor) {
+                        words.words().nrows()
+                    } else {
+                        network += self.words().memory_to_learn(local.dimensions()) as f64;
+                        self.words().columns()
+                    }
+                }
+            };
+            views.push((descriptor.name().to_owned(), columns));
+        }
+        let networks = self.read.encoder.iter().filter_map(Maker::network);
+        let mut networks: Vec<_> = networks.map(Some).collect();
+        if self.read.encoder.is_empty() {
+            networks.push(None);
+        }
+        for path in networks {
+            let (encoder, held) = images::chosen(path, self.square(), at.device)?;
+            let batches = images::batches(encoder.batch, encoder.preprocess.size);
+            // One works at a time.
+            network = network.max(held + batches);
+            views.push((encoder.name, encoder.dimensions));
+        }
+        let paths = (0..folder.len()).map(|item| folder.path(item));
+        let files: Vec<(u64, PathBuf)> = paths
+            .map(|path| (path.metadata().map_or(0, |m| m.len()), path))
+            .collect();
+        let shape = Shape {
+            items: folder.len(),
+            bytes_on_disk: files.iter().map(|(length, _)| length).sum(),
+            views,
+        };
+        let making = Making {
+            decoding: images::decoding(files, at.max_memory),
+            network,
+        };
+        Ok((shape, making))
+    }
+
+    /// What makes rows of descriptors, in their order; without those whose words are not known.
+    fn describers(&self) -> impl Iterator<Item = Describer> {
+        let descriptors = (self.read.encoder.iter()).filter_map(Maker::descriptor);
+        descriptors.filter_map(|descriptor| match descriptor.kind() {
+            Kind::Whole(_) => Some(Describer::Whole(descriptor.clone())),
+            Kind::Local(_) => {
+                let words = self.words_of(descriptor)?;
+                Some(Describer::Words(Vocabulary::clone(words)))
+            }
+        })
+    }
+
+    /// The images that can be read: all of them, unless others are left out.
+    fn readable(&self, folder: &ImageFolder, at: &Environment) -> Result<Vec<usize>> {
+        if !self.read.skip_bad {
+            return Ok((0..folder.len()).collect());
+        }
+        // What cannot be read is told of when the features are made.
+        let (quiet, cache) = (at.monitor.quiet(), archive::cache_folder());
+        let colours = [Describer::Whole(Descriptor::Hist(Hist::default()))];
+        let made = describe(folder, &colours, cache.as_deref(), true, &quiet);
+        Ok(made.map_err(|e| self.wrong(e))?.items)
+    }
+
+    /// What is wrong with an image, and what to do about it.
+    fn wrong(&self, e: likewise_image::Error) -> Error {
+        match e.kind() {
+            ErrorKind::Cancelled => Error::cancelled(),
+            ErrorKind::Format if !self.read.skip_bad => {
+                images::of_image(e).hint(Hint::SkipBadImages)
+            }
+            _ => images::of_image(e),
+        }
+    }
+}
+
+/// The images at `places` with these views, and what the folder says of them.
+fn of_folder(folder: &ImageFolder, places: &[usize], views: Vec<View>) -> Result<Collection> {
+    let ids = places.iter().map(|&item| folder.ids()[item].clone());
+    let mut items = Collection::new(ids.collect(), views)?;
+    items.labels = folder.labels().map(|labels| labels.select(places));
+    let split = folder.split();
+    items.split = split.map(|split| places.iter().map(|&item| split[item]).collect());
+    Ok(items)
 }
 
 /// The views of all parts, which are of the same items.
-fn together(parts: &[Collection]) -> Result<Collection> {
-    let mut views: Vec<View> = Vec::new();
-    let Some(first) = parts.first() else {
-        return Err(usage("name a descriptor at least"));
+fn together(parts: Vec<(Collection, Vec<usize>)>) -> Result<(Collection, Vec<usize>)> {
+    let mut parts = parts.into_iter();
+    let Some((first, places)) = parts.next() else {
+        return Err(usage("name an encoder at least"));
     };
-    for part in parts {
-        if part.ids() != first.ids() {
+    let rest: Vec<_> = parts.collect();
+    if rest.is_empty() {
+        return Ok((first, places));
+    }
+    let mut views: Vec<View> = first.views().to_vec();
+    for (part, of_part) in rest {
+        if of_part != places {
             return Err(failed(
-                "some images were read for one descriptor and not for another; run it again",
+                "some images were read for one encoder and not for another; run it again",
             ));
         }
         for view in part.views() {
@@ -147,7 +279,7 @@ fn together(parts: &[Collection]) -> Result<Collection> {
         }
     }
     let mut whole = Collection::new(first.ids().to_vec(), views)?;
-    whole.labels.clone_from(&first.labels);
-    whole.split.clone_from(&first.split);
-    Ok(whole)
+    whole.labels = first.labels;
+    whole.split = first.split;
+    Ok((whole, places))
 }

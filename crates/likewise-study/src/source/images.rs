@@ -113,7 +113,8 @@ pub(super) fn decoding(mut files: Vec<(u64, PathBuf)>, max_memory: Option<u64>) 
     let one = largest.map(|(_, path)| decode::memory(path)).max();
     let one = one.unwrap_or(0);
     let threads = rayon::current_num_threads().min(files.len()) as u64;
-    let room = max_memory.map_or(u64::MAX, |most| (most / 2).max(2 * one));
+    let most = max_memory.unwrap_or_else(|| likewise_io::memory::allowed(None));
+    let room = (most / 2).max(2 * one);
     one.saturating_mul(threads).min(room) as f64
 }
 

@@ -67,11 +67,14 @@ impl<'p> Plan<'p> {
             return Ok(none(usual));
         };
         matrix::check_finite(self.features, "features")?;
-        let parts = self.split(truth)?;
+        let parts = self.protocol.parts(self.collection, truth)?;
         if is_disjoint(truth, &parts) {
             return Ok(none(unseen));
         }
         let (rows, known) = self.among(truth, &parts);
+        if let Err(e) = likewise_nn::networks("a recipe by gradients") {
+            monitor.warn(format!("{e}: none is compared"));
+        }
         // Not those that measure the chosen one.
         let rounds = few_labels::rounds(&known, self.protocol.seed ^ OWN_ROUNDS);
         if known.n_classes() < 2 || rounds.is_empty() {
@@ -281,15 +284,12 @@ impl<'a> Trial<'a> {
         ground.build_graph(whiten, monitor)?;
         let mut setup = ground.setup(whiten, format!("choice-{number}"), 0, &[])?;
         setup.enough = enough;
-        let (source, beliefs) = if recipe.pseudo_labels == PseudoLabels::None {
+        let (source, found) = if recipe.pseudo_labels == PseudoLabels::None {
             (Source::Labels, None)
         } else {
-            let how = &ground.spreading;
-            let rows = setup.rows.view();
-            let beliefs = spread(how, rows, setup.graph()?, &seen, monitor)?;
-            (Source::Beliefs, Some(beliefs))
+            (Source::Beliefs, Some(ground.find(&setup, &seen, monitor)?))
         };
-        let chosen = ground.choose(&setup, source, &seen, beliefs.as_ref(), monitor)?;
+        let chosen = ground.choose(&setup, source, &seen, found.as_ref(), monitor)?;
         let embedding = ground.embed_tested_by(&chosen.model, &setup.start, monitor)?;
         let tested = &ground.tested_items;
         let asking: Vec<usize> = (kept.iter())

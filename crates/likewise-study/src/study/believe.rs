@@ -1,5 +1,6 @@
-//! What an epoch learns: from the labels, from what spreads from them, or from the truth.
+//! What an epoch learns: from the labels, from what spreads from them, from votes, or from the truth.
 
+use likewise::ensemble::Voted;
 use likewise::learn::Targets;
 use likewise::neighbor::Exact;
 use likewise::propagate::iscen::class_weights;
@@ -7,7 +8,8 @@ use likewise::propagate::parts::confidence;
 use likewise::propagate::{Ability, Given, Propagate as _};
 use likewise::tuple::{self, Triplets};
 use likewise::{Beliefs, Graph, Label, Labels, Monitor, seed};
-use likewise_nn::Model;
+use likewise_nn::lpf::Rows;
+use likewise_nn::{Device, Model};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index;
 
@@ -15,7 +17,9 @@ use super::embed::before_map;
 use super::ground::Ground;
 use super::rounds::Models;
 use super::setup::Setup;
-use crate::recipe::{Affinity, Confidence, On, Propagation, PseudoLabels, Recipe};
+use crate::recipe::{
+    Affinity, Confidence, On, Prediction, Propagation, PseudoLabels, Recipe, Voting,
+};
 use crate::{Error, Result};
 
 /// Where a training takes its targets from.
@@ -44,22 +48,53 @@ impl Source {
     }
 }
 
+/// What is believed of the fitted items before anything is learned: what a run writes down.
+pub(super) struct Found {
+    pub(super) beliefs: Beliefs,
+    /// The votes that they come from, if they do.
+    pub(super) voted: Option<Voted>,
+}
+
 impl Ground<'_> {
+    /// What is believed on the start: by votes where the recipe has them, else by what spreads.
+    pub(super) fn find(&self, setup: &Setup, known: &Labels, monitor: &Monitor) -> Result<Found> {
+        if let PseudoLabels::Votes(how) = &self.recipe.pseudo_labels {
+            let voted = self.vote(how, setup, known, None, monitor)?;
+            return Ok(Found {
+                beliefs: voted.beliefs(),
+                voted: Some(voted),
+            });
+        }
+        let rows = setup.rows.view();
+        Ok(Found {
+            beliefs: spread(&self.spreading, rows, setup.graph()?, known, monitor)?,
+            voted: None,
+        })
+    }
+
     /// What a training learns first.
     pub(super) fn targets(
         &self,
         setup: &Setup,
         source: Source,
         known: &Labels,
-        beliefs: Option<&Beliefs>,
+        found: Option<&Found>,
         monitor: &Monitor,
     ) -> Result<Targets> {
-        match (source, beliefs) {
-            (Source::Labels, _) => Ok(labeled(known)),
-            (Source::Beliefs, given) => match (given, self.recipe.pseudo_labels.propagation()) {
-                (Some(beliefs), Some(how)) => Ok(believed(beliefs, known, how)),
-                _ => self.believe(setup, known, 1, &Models::default(), monitor),
-            },
+        if source == Source::Labels {
+            return Ok(labeled(known));
+        }
+        match (&self.recipe.pseudo_labels, found) {
+            (PseudoLabels::Propagation(how), Some(found)) => {
+                Ok(believed(&found.beliefs, known, how))
+            }
+            (
+                PseudoLabels::Votes(how),
+                Some(Found {
+                    voted: Some(voted), ..
+                }),
+            ) => of_votes(voted, known, how, setup.seed),
+            _ => self.believe(setup, known, 1, &Models::default(), monitor),
         }
     }
 
@@ -92,6 +127,10 @@ impl Ground<'_> {
                 };
                 Ok(believed(&beliefs, known, how))
             }
+            PseudoLabels::Votes(how) => {
+                let voted = self.vote(how, setup, known, learned(models.last()), monitor)?;
+                of_votes(&voted, known, how, setup.seed)
+            }
             PseudoLabels::Affinity(how) => {
                 let partition = (epoch - 1) / how.every;
                 // The model at the end of the last partition, also where training resumed.
@@ -104,8 +143,41 @@ impl Ground<'_> {
                 }
                 of_affinities(rows.view(), &places, known, how, monitor)
             }
+            PseudoLabels::Lpf(how) => {
+                let rows = self.features(&self.train);
+                predicted(
+                    rows.view(),
+                    known,
+                    how,
+                    setup.seed,
+                    &self.plan.device,
+                    monitor,
+                )
+            }
         }
     }
+}
+
+/// The classes of the items that label prediction is sure of, from the rows of one view. Items known
+/// to be of no class teach it nothing.
+fn predicted(
+    rows: ArrayView2<f32>,
+    known: &Labels,
+    how: &Prediction,
+    seed: u64,
+    device: &Device,
+    monitor: &Monitor,
+) -> Result<Targets> {
+    let labels: Vec<Option<u32>> = known.items().iter().map(|l| l.class()).collect();
+    let present: Vec<bool> = known.items().iter().map(|l| *l != Label::Outside).collect();
+    let view = Rows {
+        rows,
+        present: Some(&present),
+    };
+    let classes = known.n_classes();
+    let found = (how.lpf).fit(&[view], &labels, classes, seed, device, monitor)?;
+    let weigh = (Confidence::Plain, how.confidence_power);
+    Ok(weighted(&found.class, &found.confidence, known, weigh))
 }
 
 /// The known labels, and nothing else.
@@ -190,6 +262,26 @@ pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> 
         }
     }
     targets
+}
+
+/// Votes weighted by how sure they are, and the triplets that the recipe asks for.
+pub(super) fn of_votes(voted: &Voted, known: &Labels, how: &Voting, seed: u64) -> Result<Targets> {
+    let mut beliefs = voted.beliefs();
+    if how.reliable {
+        let reliable = voted.reliable();
+        for item in &voted.items {
+            if reliable.binary_search(item).is_err() {
+                beliefs.pseudo_label[*item] = None;
+            }
+        }
+    }
+    let triplets = how.triplets.as_ref();
+    let triplets = triplets.map(|of| of.triplets(voted, seed)).transpose()?;
+    let weigh = (how.confidence, how.confidence_power);
+    Ok(Targets {
+        triplets,
+        ..weighted(&beliefs.pseudo_label, &beliefs.confidence, known, weigh)
+    })
 }
 
 fn weighted(
@@ -355,6 +447,51 @@ mod tests {
         assert_eq!([name(0), name(1), name(3)], ["b", "a", "b"]);
         assert_eq!(targets.weight, [1.0, 1.0, 0.0, 1.0]);
         assert_eq!(targets.labeled, [true, true, false, false]);
+    }
+
+    #[test]
+    fn predicted_items_weigh_by_confidence_and_others_nothing() {
+        let x = Array2::from_shape_fn((60, 3), |(i, j)| {
+            (i / 30 * 4) as f32 + ((i * 13 + j * 7) % 11) as f32 / 11.0
+        });
+        let mut classes: Vec<i64> = vec![-1; 60];
+        for i in 0..5 {
+            (classes[i], classes[30 + i]) = (0, 1);
+        }
+        classes[59] = -2;
+        let known = Labels::from_integers(classes);
+        let mut how = Prediction {
+            lpf: likewise_nn::lpf::Lpf::new()
+                .hidden(16)
+                .epochs(60)
+                .iterations(2),
+            ..Prediction::default()
+        };
+        let targets = |how: &Prediction| {
+            let device = likewise_nn::device("cpu").unwrap();
+            predicted(x.view(), &known, how, 1, &device, &Monitor::silent()).unwrap()
+        };
+        let once = targets(&how);
+        assert!((0..5).all(|i| once.labeled[i] && (once.weight[i] - 1.0).abs() < 1e-6));
+        assert!(once.weight[59] == 0.0 && !once.labeled[59]);
+        let selected: Vec<usize> = (5..30)
+            .chain(35..59)
+            .filter(|&i| once.weight[i] > 0.0)
+            .collect();
+        assert!(selected.len() > 30, "{selected:?}");
+        assert!(selected.iter().all(|&i| once.class[i] as usize == i / 30));
+        assert!(
+            selected
+                .iter()
+                .all(|&i| once.weight[i] > 0.9 && once.weight[i] <= 1.0)
+        );
+        how.confidence_power = 2.0;
+        let twice = targets(&how);
+        assert!(
+            selected
+                .iter()
+                .all(|&i| (twice.weight[i] - once.weight[i].powi(2)).abs() < 1e-6)
+        );
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use likewise::linear::Affine;
 use likewise::model::Model as Closed;
-use likewise::{Beliefs, Labels, Monitor, matrix, seed};
+use likewise::{Labels, Monitor, matrix, seed};
 use likewise_nn::Model;
 use ndarray::{Array1, Array2};
 use rand::seq::SliceRandom;
 
-use super::believe::Source;
+use super::believe::{Found, Source};
 use super::ground::Ground;
 use super::rounds::{Epoch, Rule, Score, Trained, Validation, Wanted, Why};
 use super::setup::{MOST_COLUMNS, Setup};
@@ -37,7 +37,7 @@ impl Ground<'_> {
         setup: &Setup,
         source: Source,
         known: &Labels,
-        beliefs: Option<&Beliefs>,
+        found: Option<&Found>,
         monitor: &Monitor,
     ) -> Result<Chosen> {
         let recipe = self.recipe;
@@ -95,7 +95,7 @@ impl Ground<'_> {
             name: "final",
             source,
             known,
-            first: self.targets(setup, source, known, beliefs, monitor)?,
+            first: self.targets(setup, source, known, found, monitor)?,
             judge: None,
             wanted,
         };

@@ -7,7 +7,7 @@ use likewise::learn::Targets;
 use likewise::{Beliefs, Convergence, Label, Labels, Monitor};
 use likewise_nn::Model;
 
-use super::believe::{Source, labeled, spread};
+use super::believe::{Found, Source, labeled};
 use super::choose::{Chosen, model_at};
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Whiten};
@@ -15,7 +15,9 @@ use super::kept::Kept;
 use super::results::label_counts;
 use super::rounds::{ENOUGH, Wanted, Why};
 use super::row::Row;
+use super::setup::REFIT;
 use super::train::Training;
+use crate::recipe::PseudoLabels;
 use crate::{Error, Result};
 
 impl DrawLog {
@@ -100,18 +102,12 @@ impl Ground<'_> {
 
         let name = format!("draw-{draw}");
         let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
-        let beliefs = spread(
-            &self.spreading,
-            setup.rows.view(),
-            setup.graph()?,
-            known,
-            monitor,
-        )?;
+        let found = self.find(&setup, known, monitor)?;
         let ask = |chosen: &Chosen| -> Result<Run> {
             let embedded = self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
             plan.ask(self, &embedded, monitor)
         };
-        let recipe = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
+        let recipe = self.choose(&setup, Source::Beliefs, known, Some(&found), monitor)?;
         let of_recipe = ask(&recipe)?;
         let (of_labels, labels_only) = if self.learns_labels_alone() {
             (of_recipe.clone(), recipe.epoch)
@@ -122,9 +118,10 @@ impl Ground<'_> {
         for (row, run) in [(Row::LabelsOnly, of_labels), (Row::Recipe, of_recipe)] {
             rows.entry(row).or_default().push(run);
         }
-        let log = DrawLog::of(draw, &drawn, &recipe, Some(&beliefs), Some(labels_only));
+        let beliefs = Some(&found.beliefs);
+        let log = DrawLog::of(draw, &drawn, &recipe, beliefs, Some(labels_only));
         let shown = self.shown(&drawn);
-        let kept = self.kept(recipe, beliefs, &drawn)?;
+        let kept = self.kept(recipe, found, &drawn)?;
         Ok(Draw { log, shown, kept })
     }
 
@@ -135,11 +132,12 @@ impl Ground<'_> {
         fitted.chain(drawn.validation.iter().copied()).collect()
     }
 
-    pub(super) fn kept(&self, chosen: Chosen, beliefs: Beliefs, drawn: &Drawn) -> Result<Kept> {
+    pub(super) fn kept(&self, chosen: Chosen, found: Found, drawn: &Drawn) -> Result<Kept> {
         Ok(Kept {
             epoch: chosen.epoch,
             why: chosen.why,
-            ..self.kept_as(chosen.model, beliefs, drawn)?
+            voted: found.voted,
+            ..self.kept_as(chosen.model, found.beliefs, drawn)?
         })
     }
 
@@ -149,6 +147,7 @@ impl Ground<'_> {
             classes: of.known.classes().to_vec(),
             labels: label_counts(&of.known),
             beliefs,
+            voted: None,
             whiten: of.whiten,
             start: self.basis(of.whiten)?,
             why: Why::Last,
@@ -162,14 +161,8 @@ impl Ground<'_> {
         let seed = self.plan.protocol.seed;
         let (known, _) = self.labels.compact();
         self.build_graph(measured.whiten, monitor)?;
-        let setup = self.setup(measured.whiten, "refit".into(), seed, &[])?;
-        let beliefs = spread(
-            &self.spreading,
-            setup.rows.view(),
-            setup.graph()?,
-            &known,
-            monitor,
-        )?;
+        let setup = self.setup(measured.whiten, REFIT.into(), seed, &[])?;
+        let found = self.find(&setup, &known, monitor)?;
         let model = match self.as_they_are() {
             Some(raw) if measured.why == Why::RawFeatures => raw,
             _ => {
@@ -179,7 +172,7 @@ impl Ground<'_> {
                     name: "final",
                     source,
                     known: &known,
-                    first: self.targets(&setup, source, &known, Some(&beliefs), monitor)?,
+                    first: self.targets(&setup, source, &known, Some(&found), monitor)?,
                     judge: None,
                     wanted: Wanted::Epoch(measured.epoch),
                 };
@@ -191,7 +184,8 @@ impl Ground<'_> {
             model,
             why: measured.why,
             epoch: measured.epoch,
-            beliefs,
+            beliefs: found.beliefs,
+            voted: found.voted,
             classes: known.classes().to_vec(),
             labels: label_counts(&known),
             whiten: measured.whiten,
@@ -211,18 +205,13 @@ impl Ground<'_> {
         }
         let name = format!("draw-{draw}");
         let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
-        let beliefs = match setup.graph {
-            Some(graph) if spreads => Some(spread(
-                &self.spreading,
-                setup.rows.view(),
-                graph,
-                &drawn.known,
-                monitor,
-            )?),
-            _ => None,
+        let found = if spreads || matches!(self.recipe.pseudo_labels, PseudoLabels::Votes(_)) {
+            Some(self.find(&setup, &drawn.known, monitor)?)
+        } else {
+            None
         };
-        let beliefs = beliefs.as_ref();
-        let chosen = self.choose(&setup, Source::Beliefs, &drawn.known, beliefs, monitor)?;
+        let found = found.as_ref();
+        let chosen = self.choose(&setup, Source::Beliefs, &drawn.known, found, monitor)?;
         let ask = |model: &Model| -> Result<Run> {
             let embedded = self.embed_tested_by(model, &setup.start, monitor)?;
             self.plan.ask(self, &embedded, monitor)
@@ -230,7 +219,13 @@ impl Ground<'_> {
         Ok(Measured {
             kept: ask(&chosen.model)?,
             last: chosen.last.as_ref().map(ask).transpose()?,
-            log: DrawLog::of(draw as usize, &drawn, &chosen, beliefs, None),
+            log: DrawLog::of(
+                draw as usize,
+                &drawn,
+                &chosen,
+                found.map(|found| &found.beliefs),
+                None,
+            ),
         })
     }
 

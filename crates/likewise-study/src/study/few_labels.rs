@@ -13,7 +13,7 @@ use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
-use super::believe::{Source, spread};
+use super::believe::Source;
 use super::draw::Drawn;
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Places, Whiten};
@@ -24,6 +24,7 @@ use super::results::{Meters, Results, Rows, label_counts};
 use super::rounds::ENOUGH;
 use super::row::Row;
 use super::run::Study;
+use super::setup::{FIRST_DRAW, START};
 use super::verdict::Delivered;
 use crate::Result;
 use crate::recipe::Keep;
@@ -77,7 +78,7 @@ impl<'p> Plan<'p> {
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
-            let setup = ground.setup(whiten, "start".into(), seed, &[])?;
+            let setup = ground.setup(whiten, START.into(), seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
             if let Some(model) = ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
@@ -143,15 +144,9 @@ impl Ground<'_> {
         }
 
         let baseline = self.whitened_start()?;
-        let setup = self.setup(drawn.whiten, "draw-0".into(), drawn.seed, &[])?;
-        let beliefs = spread(
-            &self.spreading,
-            setup.rows.view(),
-            setup.graph()?,
-            known,
-            monitor,
-        )?;
-        let sizes = class_sizes(&beliefs, known);
+        let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
+        let all = self.find(&setup, known, monitor)?;
+        let sizes = class_sizes(&all.beliefs, known);
         let ask = |embedding: &Embedding, kept: &[usize]| {
             let round = Round {
                 embedding,
@@ -183,8 +178,7 @@ impl Ground<'_> {
             let name = format!("round-{number}");
             let mut setup = self.setup(whiten, name, drawn.seed, &[])?;
             setup.enough = enough(seen);
-            let how = &self.spreading;
-            let beliefs = spread(how, setup.rows.view(), setup.graph()?, seen, quiet)?;
+            let found = self.find(&setup, seen, quiet)?;
             for (row, source) in [
                 (Row::Recipe, Source::Beliefs),
                 (Row::LabelsOnly, Source::Labels),
@@ -193,7 +187,7 @@ impl Ground<'_> {
                 if row == Row::LabelsOnly && self.learns_labels_alone() {
                     continue;
                 }
-                let chosen = self.choose(&setup, source, seen, Some(&beliefs), quiet)?;
+                let chosen = self.choose(&setup, source, seen, Some(&found), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
                 add(row, ask(&embedded, kept)?);
                 monitor.step(done)?;
@@ -214,9 +208,9 @@ impl Ground<'_> {
                 known.n_classes()
             ));
         }
-        let chosen = self.choose(&setup, Source::Beliefs, known, Some(&beliefs), monitor)?;
-        let log = DrawLog::of(0, drawn, &chosen, Some(&beliefs), None);
-        Ok((self.kept(chosen, beliefs, drawn)?, log))
+        let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
+        let log = DrawLog::of(0, drawn, &chosen, Some(&all.beliefs), None);
+        Ok((self.kept(chosen, all, drawn)?, log))
     }
 
     /// The start, where nothing can be learned; all beliefs are those of the labels.
@@ -246,7 +240,11 @@ impl Ground<'_> {
             }
             _ => (plain()?, Delivered::Start),
         };
-        Ok((self.kept_as(model, kept.beliefs, drawn)?, delivered))
+        let best = Kept {
+            voted: kept.voted,
+            ..self.kept_as(model, kept.beliefs, drawn)?
+        };
+        Ok((best, delivered))
     }
 }
 

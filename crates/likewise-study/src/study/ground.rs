@@ -17,7 +17,7 @@ use ndarray::Array2;
 
 use super::finding::{Finding, findings};
 use super::plan::Plan;
-use super::protocol::{SplitKind, TRAIN_SHARE};
+use super::protocol::SplitKind;
 use crate::recipe::{Propagation, Recipe};
 use crate::{Error, Result};
 
@@ -82,7 +82,7 @@ impl<'p> Plan<'p> {
             Error::data(message).hint(Hint::GiveLabels)
         })?;
         matrix::check_finite(self.features, "features")?;
-        Ok((labels, self.split(labels)?))
+        Ok((labels, self.protocol.parts(self.collection, labels)?))
     }
 
     /// What the recipe's encoder reads, if there is one.
@@ -115,15 +115,6 @@ impl<'p> Plan<'p> {
             Error::data(format!("the encoder {name} reads {e}"))
         })?;
         Ok(Some(Box::new(rows)))
-    }
-
-    pub(super) fn split(&self, labels: &Labels) -> Result<Vec<Part>> {
-        Ok(match self.protocol.split {
-            SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed)?,
-            SplitKind::ZeroShot => split::zero_shot(labels, self.protocol.seed)?,
-            SplitKind::Given => split::given(self.collection)?,
-            SplitKind::Folds => vec![Part::Train; labels.len()],
-        })
     }
 
     pub(super) fn ground(&'p self, labels: &'p Labels, parts: &[Part]) -> Result<Ground<'p>> {

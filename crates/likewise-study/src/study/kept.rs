@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use likewise::Beliefs;
+use likewise::ensemble::Voted;
 use likewise::learn::Start;
 use likewise_nn::Model;
 
@@ -13,6 +14,8 @@ use super::rounds::Why;
 pub(super) struct Kept {
     pub(super) model: Model,
     pub(super) beliefs: Beliefs,
+    /// The votes that these come from, if they do.
+    pub(super) voted: Option<Voted>,
     pub(super) classes: Vec<String>,
     /// Fitted labels of each class.
     pub(super) labels: BTreeMap<String, usize>,

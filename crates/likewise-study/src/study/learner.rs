@@ -23,7 +23,7 @@ impl Recipe {
         let rounds = &self.rounds;
         Rounds {
             name: match self.learner {
-                Learner::Closed(_) => "fitting",
+                Learner::Closed(_) | Learner::Cross(_) => "fitting",
                 Learner::Gradient(_) => "training",
             },
             epochs: rounds.epochs,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use likewise::Collection;
 use likewise::images::Images;
 use likewise::tuple::Tuples;
-use likewise_nn::Device;
 use likewise_nn::net::Weights;
+use likewise_nn::{Device, Model};
 use ndarray::ArrayView2;
 
 use super::protocol::Protocol;
@@ -23,6 +23,9 @@ pub struct Plan<'a> {
     pub images: Option<&'a dyn Images>,
     /// Pairs or triplets that are given, by the places of their items.
     pub tuples: Option<&'a Tuples>,
+    /// The model that an earlier fit of the same plan delivered, and from how many of the tuples, the
+    /// first ones; `None`: learning begins anew.
+    pub before: Option<(&'a Model, usize)>,
     /// The recipe.
     pub recipe: &'a Recipe,
     /// The protocol.
@@ -55,6 +58,7 @@ impl<'a> Plan<'a> {
             features,
             images: None,
             tuples: None,
+            before: None,
             recipe,
             protocol,
             pretrained: None,

@@ -9,6 +9,7 @@ use likewise::eval::by_class::ClassResult;
 use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::summary::{Difference, Run, Summary};
+use likewise::tuple::Tuples;
 use likewise_nn::loss::Loss;
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +212,14 @@ impl Rows {
             refit: plan.protocol.refits(),
         });
         let next = self.next(plan, labels.as_ref(), spreading.as_ref());
+        let taught_by = match plan.tuples {
+            Some(Tuples::Pairs(_)) => "pairs",
+            Some(Tuples::Triplets(_)) => "triplets",
+            None => verdict::LABELS,
+        };
         Verdict {
+            taught_by: taught_by.into(),
+            learns: plan.recipe.rounds.epochs > 0,
             not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
             validation: validation_in_words(per_draw),
             delivered: self.delivered,
@@ -327,6 +335,7 @@ const PERFECT: f64 = 0.995;
 fn labels_only(recipe: &Recipe) -> Option<&'static str> {
     match &recipe.learner {
         Learner::Closed(learner) => Some(learner.name()),
+        Learner::Cross(learner) => Some(learner.name()),
         Learner::Gradient(gradient) => {
             let usual = matches!(gradient.loss, Loss::ConfidenceProxy(_));
             (usual && recipe.encoder().is_none()).then_some("confidence-proxy")

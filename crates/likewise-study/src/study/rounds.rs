@@ -61,7 +61,6 @@ pub(crate) fn run(
     traces: Traces,
     monitor: &Monitor,
 ) -> Result<Trained> {
-    first.check(learner.needs())?;
     // A network that labels have taught knows better neighbours than the features do.
     let begun = learner.first(&first, rounds.seed)?;
     let start = match &begun {
@@ -73,6 +72,7 @@ pub(crate) fn run(
         targets: &current,
         ..first
     };
+    evidence.check(learner.needs())?;
     let mut learning = learner.begin(&evidence, rounds.seed)?;
     let mut done = match &traces.checkpoint {
         Some(saved) => saved.restore(rounds, &start, learning.as_mut(), &evidence)?,

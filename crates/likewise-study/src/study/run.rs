@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use likewise::ensemble::Voted;
 use likewise::eval::by_class::{ClassResult, by_class};
 use likewise::eval::summary::Run;
-use likewise::{Beliefs, Embedding, Monitor, Part, matrix};
+use likewise::{Beliefs, Embedding, Label, Monitor, Part, Triplets, matrix};
 use likewise_nn::Model;
 use ndarray::Array2;
 
@@ -17,6 +18,7 @@ use super::protocol::SplitKind;
 use super::results::{Meters, Results, Rows};
 use super::row::Row;
 use super::verdict::Delivered;
+use crate::recipe::PseudoLabels;
 use crate::{Error, Result};
 
 /// Everything a study leaves behind.
@@ -34,6 +36,10 @@ pub struct Study {
     pub train: Vec<usize>,
     /// Beliefs of the first draw about the training items.
     pub beliefs: Beliefs,
+    /// The votes that these come from, where the recipe has any.
+    pub voted: Option<Voted>,
+    /// The triplets that it makes of them, by rows of `beliefs`.
+    pub triplets: Option<Triplets>,
     /// Class of each column of `beliefs`.
     pub classes: Vec<String>,
     /// Embeddings of all items by the model that is kept.
@@ -47,11 +53,15 @@ impl<'p> Plan<'p> {
     /// Runs the study.
     ///
     /// Fails without labels, with a split that leaves nothing to fit or to ask, on NaN, on
-    /// a parameter out of its range, and when cancelled.
+    /// a parameter out of its range, on a recipe that this build cannot run, and when cancelled.
     ///
     /// Cost: one exact graph of the training items, and per draw two propagations and
     /// trainings (times the folds + 1 where the split has no validation part).
     pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
+        self.recipe.check_build()?;
+        if self.recipe.learner.cross().is_some() {
+            return Err(self.recipe.only_across());
+        }
         match self.protocol.split {
             SplitKind::Folds => self.run_on_all(monitor),
             _ => self.run_on_split(monitor),
@@ -107,6 +117,7 @@ impl<'p> Plan<'p> {
             let embedded = ground.embed_tested(&kept, monitor)?;
             collapse(&ground, embedded.rows.view())?
         };
+        let hidden = labels.select(&ground.train).n_known() - kept.labels.values().sum::<usize>();
         let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
         // Rankings number the tested items, of which a refit has others.
         let asked = rows[&Row::Recipe].iter().map(|run| &run.ranking);
@@ -117,6 +128,13 @@ impl<'p> Plan<'p> {
             ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
             kept = ground.refit(&kept, monitor)?;
         }
+        // Items without a label, and those of the training part whose label was hidden.
+        let still_open = labels
+            .items()
+            .iter()
+            .filter(|l| **l == Label::Unknown)
+            .count()
+            + hidden;
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
         let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
         let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
@@ -125,7 +143,7 @@ impl<'p> Plan<'p> {
             weakest: weakest.map(|class| class.class.clone()),
             disjoint,
             lone,
-            unlabeled: labels.len() - fitted.values().sum::<usize>(),
+            unlabeled: still_open,
             delivered: logs.first().map_or(Delivered::Learned, Delivered::of),
             ..Rows::default()
         };
@@ -171,12 +189,22 @@ impl<'p> Plan<'p> {
     ) -> Result<Study> {
         let embeddings = self.embed_all(&kept.model, &ground, monitor)?;
         let model = kept.model;
+        let triplets = match (&self.recipe.pseudo_labels, &kept.voted) {
+            (PseudoLabels::Votes(how), Some(voted)) => {
+                let of = how.triplets.as_ref();
+                of.map(|of| of.triplets(voted, self.protocol.seed))
+                    .transpose()?
+            }
+            _ => None,
+        };
         Ok(Study {
             results,
             parts,
             model,
             train: ground.train,
             beliefs: kept.beliefs,
+            voted: kept.voted,
+            triplets,
             classes: kept.classes,
             embeddings,
             drawn: vec![],

@@ -13,6 +13,12 @@ use super::rounds::{ENOUGH, Mean, Validation};
 use crate::recipe::StartConfig;
 use crate::{Error, Result};
 
+/// Names of what is fitted: the first draw, what is fitted again on everything, and what learns from
+/// tuples alone.
+pub(super) const FIRST_DRAW: &str = "draw-0";
+pub(super) const REFIT: &str = "refit";
+pub(super) const START: &str = "start";
+
 /// Most columns of features for which a matrix of `columns x columns` is kept.
 pub(super) const MOST_COLUMNS: usize = 4096;
 

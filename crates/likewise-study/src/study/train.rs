@@ -49,6 +49,7 @@ impl Ground<'_> {
         let rotated = OnceLock::new();
         let evidence = Evidence {
             features: self.plan.features,
+            views: self.plan.collection.columns(),
             images: self.images.as_deref(),
             items: &self.train,
             start: &setup.start,
@@ -58,6 +59,7 @@ impl Ground<'_> {
             groups: &groups,
             pairs: given.pairs(),
             graph: setup.graph,
+            before: self.before(training).map(|model| (model, given.learned())),
         };
         let pretraining = recipe
             .learner
@@ -87,6 +89,7 @@ impl Ground<'_> {
         let warm_up = source.warm_up(recipe);
         let rounds = recipe.rounds(training.wanted, warm_up, setup.seed, &self.plan.device);
         match &recipe.learner {
+            Learner::Cross(_) => Err(recipe.only_across()),
             Learner::Closed(closed) => {
                 closed.validate()?;
                 let learner = Refits(closed);

@@ -1,6 +1,7 @@
 //! Given pairs and triplets: which learner takes them, and which of them a training may see.
 
 use likewise::learn::{Fit as _, Need, Targets};
+use likewise::model::Model as Closed;
 use likewise::tuple::Tuples;
 use likewise::{Labels, Monitor, Pairs, Triplets};
 
@@ -9,7 +10,7 @@ use super::ground::Ground;
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::rounds::{Validation, Wanted};
-use super::setup::Setup;
+use super::setup::{FIRST_DRAW, REFIT, START, Setup};
 use super::train::Training;
 use crate::recipe::{Learner, PseudoLabels, Recipe};
 use crate::{Error, Model, Result, usage};
@@ -27,8 +28,16 @@ impl Recipe {
     /// Fails where what this recipe learns by cannot use tuples of this kind: to be asked before
     /// anything is read.
     pub fn check_tuples(&self, kind: TupleKind) -> Result<()> {
+        self.check_learned(kind)?;
         let gradient = match &self.learner {
             Learner::Gradient(gradient) => gradient,
+            Learner::Cross(learner) => {
+                return Err(usage(format!(
+                    "{} learns from classes and from the views of an item, not from given pairs or \
+                     triplets; leave them out",
+                    learner.name()
+                )));
+            }
             Learner::Closed(learner) => {
                 let ranks = learner.needs().contains(&Need::Ranked);
                 if ranks && kind == TupleKind::Pairs {
@@ -41,7 +50,11 @@ impl Recipe {
                 let takes =
                     |need: &Need| !matches!(need, Need::Classes | Need::Graph | Need::Images);
                 if learner.needs().iter().any(takes) {
-                    return Ok(());
+                    return if ranks {
+                        self.check_own_triplets()
+                    } else {
+                        Ok(())
+                    };
                 }
                 return Err(usage(format!(
                     "{} learns from classes, not from given pairs or triplets; choose the recipe label-rca",
@@ -62,13 +75,61 @@ impl Recipe {
                  pairs or triplets, such as triplet, or the recipe label-rca"
             )));
         }
-        if matches!(self.pseudo_labels, PseudoLabels::Affinity(_)) {
-            return Err(usage(
-                "the recipe makes triplets of its own from affinities, and would not use given \
-                 ones; choose another, such as triplet",
-            ));
+        self.check_own_triplets()
+    }
+
+    /// Fails where labels would be spread that the given tuples stand in the place of.
+    fn check_learned(&self, kind: TupleKind) -> Result<()> {
+        if !matches!(
+            self.pseudo_labels,
+            PseudoLabels::Propagation(_) | PseudoLabels::Lpf(_)
+        ) {
+            return Ok(());
         }
-        Ok(())
+        let (given, instead) = match kind {
+            TupleKind::Pairs => ("pairs", "label-rca or itml"),
+            TupleKind::Triplets => ("triplets", "triplet or oasis"),
+        };
+        Err(usage(format!(
+            "the recipe {} learns from classes that labels spread to, and given {given} would stand in \
+             their place; choose a recipe that spreads none, such as {instead}",
+            self.name
+        )))
+    }
+
+    /// Fails where the recipe makes triplets of its own, in place of which given ones would stand.
+    fn check_own_triplets(&self) -> Result<()> {
+        let of = match &self.pseudo_labels {
+            PseudoLabels::Affinity(_) => "affinities",
+            PseudoLabels::Votes(voting) if voting.triplets.is_some() => "votes",
+            _ => return Ok(()),
+        };
+        Err(usage(format!(
+            "the recipe makes triplets of its own from {of}, and would not use given ones; choose \
+             another, such as triplet"
+        )))
+    }
+}
+
+impl Recipe {
+    /// Fails where what this recipe learns by begins anew each time.
+    pub fn check_goes_on(&self) -> Result<()> {
+        match &self.learner {
+            Learner::Closed(learner) if learner.goes_on() => Ok(()),
+            Learner::Closed(learner) => Err(usage(format!(
+                "{} does not go on from where it stood; fit anew with all pairs or triplets. Those that \
+                 do are oasis and omks",
+                learner.name()
+            ))),
+            Learner::Cross(learner) => Err(usage(format!(
+                "{} does not go on from where it stood; fit anew with all items",
+                learner.name()
+            ))),
+            Learner::Gradient(_) => Err(usage(
+                "a learner by gradients does not go on with more triplets; fit anew with all of them. \
+                 Those that do are oasis and omks",
+            )),
+        }
     }
 }
 
@@ -76,9 +137,15 @@ impl Recipe {
 pub(super) struct Given {
     pairs: Option<Pairs>,
     triplets: Option<Triplets>,
+    /// How many of the triplets, the first ones, a model has learned from before.
+    learned: usize,
 }
 
 impl Given {
+    pub(super) fn learned(&self) -> usize {
+        self.learned
+    }
+
     pub(super) fn pairs(&self) -> Option<&Pairs> {
         self.pairs.as_ref()
     }
@@ -120,6 +187,12 @@ impl Plan<'_> {
                 tuples.len()
             )));
         }
+        if ground.labels.n_known() > 0 {
+            monitor.warn(format!(
+                "the {name} are learned in place of the labels, which only measure here; the row \
+                 \"labels only\" has learned from the labels"
+            ));
+        }
         let left_out = tuples.len() - fitted.len();
         if left_out > 0 {
             monitor.warn(format!(
@@ -149,6 +222,22 @@ impl Ground<'_> {
         places
     }
 
+    /// The model that this training goes on from: that of the earlier fit, where it is the training that
+    /// delivers. All others measure, and learn from everything anew.
+    pub(super) fn before(&self, training: &Training) -> Option<&Closed> {
+        let protocol = self.plan.protocol;
+        let delivers = if protocol.refit {
+            training.setup.name == REFIT
+        } else {
+            training.setup.name == FIRST_DRAW || training.setup.name == START
+        };
+        let alone = training.judge.is_none() && training.source == Source::Beliefs;
+        match self.plan.before {
+            Some((Model::Closed(model), _)) if delivers && alone => Some(model),
+            _ => None,
+        }
+    }
+
     /// The tuples that a training may see: of fitted items, without those whose labels are kept
     /// back to judge it. The row of the labels alone learns from none.
     pub(super) fn given(
@@ -160,6 +249,7 @@ impl Ground<'_> {
         let mut given = Given {
             pairs: None,
             triplets: None,
+            learned: 0,
         };
         let (Some(tuples), Source::Beliefs) = (self.plan.tuples, source) else {
             return Ok(given);
@@ -174,9 +264,16 @@ impl Ground<'_> {
         };
         let of_pairs = match &self.recipe.learner {
             Learner::Closed(learner) => !learner.needs().contains(&Need::Ranked),
-            Learner::Gradient(_) => false,
+            Learner::Gradient(_) | Learner::Cross(_) => false,
         };
-        match tuples.placed(&self.places(|place| !kept_back(place)))? {
+        let places = self.places(|place| !kept_back(place));
+        if let (Some((_, first)), Tuples::Triplets(triplets)) = (self.plan.before, tuples) {
+            let own = |item: &u32| places[*item as usize].is_some();
+            let all = [&triplets.anchors, &triplets.positives, &triplets.negatives];
+            let is_placed = |&row: &usize| all.iter().all(|items| own(&items[row]));
+            given.learned = (0..first.min(triplets.len())).filter(is_placed).count();
+        }
+        match tuples.placed(&places)? {
             Tuples::Pairs(pairs) => given.pairs = Some(pairs),
             Tuples::Triplets(triplets) if of_pairs => {
                 given.pairs = Some(Pairs::from(&triplets));

@@ -65,6 +65,9 @@ const ENOUGH: usize = 16;
 /// Queries from which on answers that are all alike say that nothing changed.
 const MANY: usize = 100;
 
+/// What teaches unless pairs or triplets are given.
+pub(super) const LABELS: &str = "labels";
+
 /// Half of the last digit that is shown.
 const SHOWN: f64 = 0.000_5;
 
@@ -178,6 +181,12 @@ pub enum Next {
 /// The answers of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
+    /// What taught: `labels`, or the given `pairs` or `triplets` that stand in their place.
+    #[serde(default = "labels", skip_serializing_if = "is_labels")]
+    pub taught_by: Cow<'static, str>,
+    /// Whether the recipe learns at all, rather than to leave its start as it is.
+    #[serde(default = "learns", skip_serializing_if = "is_true")]
+    pub learns: bool,
     /// Did the labels help, against the best start without any? Absent where nothing could be
     /// measured.
     pub labels: Option<Answer>,
@@ -200,6 +209,26 @@ pub struct Verdict {
     pub next: Next,
 }
 
+fn labels() -> Cow<'static, str> {
+    Cow::Borrowed(LABELS)
+}
+
+fn is_labels(taught_by: &str) -> bool {
+    taught_by == LABELS
+}
+
+fn learns() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_true(learns: &bool) -> bool {
+    *learns
+}
+
 impl Verdict {
     /// Whether the labels clearly helped.
     pub fn helped(&self) -> bool {
@@ -210,7 +239,7 @@ impl Verdict {
     pub fn headline(&self) -> String {
         let Some(answer) = &self.labels else {
             let why = self.not_measured.as_deref().unwrap_or("nothing to measure");
-            return format!("Did the labels help? Not measured: {why}.");
+            return format!("Did the {} help? Not measured: {why}.", self.taught_by);
         };
         let metric = title(&answer.metric);
         let than = match answer.against {
@@ -226,6 +255,9 @@ impl Verdict {
             interval(&answer.difference)
         );
         let word = match answer.finding {
+            Finding::Better | Finding::Worse if !self.learns => {
+                "The recipe learns nothing from them, and its start differs"
+            }
             Finding::Better if self.kept_nothing() => {
                 "Yes, by the start that they chose; nothing that was learned is kept"
             }
@@ -237,11 +269,12 @@ impl Verdict {
             Finding::TooFew => {
                 let queries = self.sure.map_or(0, |sure| sure.queries);
                 return format!(
-                    "Did the labels help? Too few labels to tell: only {queries} queries; {change}."
+                    "Did the {} help? Too few labels to tell: only {queries} queries; {change}.",
+                    self.taught_by
                 );
             }
         };
-        format!("Did the labels help? {word}: {change}.")
+        format!("Did the {} help? {word}: {change}.", self.taught_by)
     }
 
     /// Whether what was measured is already what stands in the place of something learned.
@@ -314,6 +347,9 @@ impl Verdict {
                 "Delivered: the features as they are, which measured better than what was learned."
                     .into(),
             ),
+            Delivered::Start if self.labels.is_none() => {
+                lines.push("Delivered: the start without labels.".into());
+            }
             Delivered::Start => lines.push(
                 "Delivered: the start; training it further was not shown to be better.".into(),
             ),
@@ -340,7 +376,8 @@ impl Sureness {
             };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
-                 items, in {} rounds that fitted the other labels{all}.",
+                 items, in {} rounds that fitted the other labels{all}. It holds where every class \
+                 among the items has labels; if some have none, all values are too high.",
                 self.rounds
             )
         } else {
@@ -460,6 +497,8 @@ mod tests {
             finding: Finding::of(&estimate(value, 0.05), 100),
         };
         let verdict = Verdict {
+            taught_by: labels(),
+            learns: true,
             labels: Some(answer(Row::Whitened, 0.2)),
             spreading: Some(answer(Row::LabelsOnly, 0.01)),
             falls: vec![Fall {
@@ -500,8 +539,55 @@ mod tests {
     }
 
     #[test]
+    fn what_taught_is_named_and_a_start_is_not_blamed_on_the_labels() {
+        let worse = estimate(-0.1, 0.02);
+        let verdict = |taught_by: &'static str, learns| Verdict {
+            taught_by: taught_by.into(),
+            learns,
+            labels: Some(Answer {
+                against: Row::Raw,
+                metric: "map_at_r".into(),
+                from: 0.5,
+                to: 0.4,
+                difference: worse,
+                finding: Finding::of(&worse, 100),
+            }),
+            spreading: None,
+            falls: vec![],
+            sure: None,
+            not_measured: None,
+            validation: None,
+            delivered: Delivered::Learned,
+            bound: false,
+            next: Next::Nothing,
+        };
+        let said = verdict("pairs", true).headline();
+        assert!(
+            said.starts_with("Did the pairs help? No, they did harm"),
+            "{said}"
+        );
+        let said = verdict(LABELS, false).headline();
+        assert!(
+            said.starts_with("Did the labels help? The recipe learns nothing from them"),
+            "{said}"
+        );
+        // Runs of before name neither.
+        let json = serde_json::to_value(verdict(LABELS, true)).unwrap();
+        assert!(json.get("taught_by").is_none() && json.get("learns").is_none());
+        let again: Verdict = serde_json::from_value(json).unwrap();
+        assert_eq!(again, verdict(LABELS, true));
+        let pairs = serde_json::to_value(verdict("pairs", false)).unwrap();
+        assert_eq!(
+            (&pairs["taught_by"], &pairs["learns"]),
+            (&"pairs".into(), &false.into())
+        );
+    }
+
+    #[test]
     fn what_cannot_be_measured_is_said_so() {
         let verdict = Verdict {
+            taught_by: labels(),
+            learns: true,
             labels: None,
             spreading: None,
             falls: vec![],
@@ -517,7 +603,7 @@ mod tests {
             verdict.lines(),
             [
                 "Did the labels help? Not measured: no item is labeled.",
-                "Delivered: the start; training it further was not shown to be better."
+                "Delivered: the start without labels."
             ]
         );
     }

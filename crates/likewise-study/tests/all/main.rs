@@ -1,5 +1,6 @@
 //! Whole fits: every part with every other, on digits and on images.
 
+mod across;
 mod bench;
 mod device;
 mod digits;

@@ -2,19 +2,21 @@
 //! all numbers finite, the own loss lower than at first. The list is made from the
 //! registries, so that what is new is in it by existing.
 
+use likewise::ensemble::{Base, FromVotes, Votes};
 use likewise::graph::KnnGraph;
 use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
 use likewise::{Collection, Monitor, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_nn::loss::Loss;
+use likewise_nn::lpf::Lpf;
 use likewise_nn::mine::Mine;
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::TrainConfig;
 use likewise_study::Recipe;
 use likewise_study::recipe::{
     Affinity, GradientConfig, Learner, Linear, Mlp, ModelConfig, On, Oracle, Orthogonal,
-    Propagation, PseudoLabels, RoundsConfig, StartConfig,
+    Propagation, PseudoLabels, RoundsConfig, StartConfig, Voting,
 };
 use likewise_study::study::{Plan, Protocol, Row, Study};
 use ndarray::Axis;
@@ -47,6 +49,7 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
     };
     let plan = Plan {
         tuples: None,
+        before: None,
         collection,
         features: collection.view(None).unwrap().matrix.view(),
         recipe,
@@ -115,6 +118,17 @@ fn check(study: &Study, name: &str) {
     assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
 }
 
+/// Some that are quick.
+fn votes(triplets: Option<FromVotes>) -> Voting {
+    let names = ["discriminant", "forest", "euclid", "rca"];
+    let bases = names.iter().filter_map(|name| Base::named(name)).collect();
+    Voting {
+        votes: Votes::new().classifiers(bases).folds(2),
+        triplets,
+        ..Voting::default()
+    }
+}
+
 fn sources() -> Vec<(String, PseudoLabels)> {
     let mut sources: Vec<(String, PseudoLabels)> = [
         PseudoLabels::None,
@@ -123,7 +137,16 @@ fn sources() -> Vec<(String, PseudoLabels)> {
             k: 6,
             ..Affinity::default()
         }),
+        // A few labels and a threshold that a short learning reaches.
+        Lpf::new()
+            .hidden(32)
+            .epochs(60)
+            .tuning_epochs(2)
+            .iterations(2)
+            .threshold(0.5)
+            .into(),
         PseudoLabels::Oracle(Oracle::default()),
+        votes(None).into(),
     ]
     .map(|source| (source.kind().to_owned(), source))
     .to_vec();
@@ -187,10 +210,23 @@ fn every_two_of_source_loss_and_head_go_together() {
     }
 }
 
+/// A learner in closed form with settings that take a moment; of few labels no cut of a column pays, so
+/// that columns are cut evenly.
+fn quick(name: &str) -> Closed {
+    let settings = match name {
+        "cfs" => "bins = 5",
+        "itml" => "sweeps = 30",
+        "omks" | "explicit-omks" => "triplets = 3000",
+        "hds" => "bits = 16",
+        _ => "",
+    };
+    toml::from_str(&format!("kind = \"{name}\"\n{settings}")).unwrap()
+}
+
 #[test]
 fn every_source_goes_with_every_learner_in_closed_form() {
     let collection = digits();
-    let learners = Closed::NAMES.iter().filter_map(|name| Closed::named(name));
+    let learners = Closed::NAMES.iter().map(|name| quick(name));
     let pairs = learners.flat_map(|learner| {
         let each = sources().into_iter();
         each.map(move |source| (learner.clone(), source))
@@ -225,6 +261,47 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         assert!(own >= least(whitened), "{name}: {own} {whitened}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
     }
+}
+
+#[test]
+fn triplets_of_votes_go_with_whatever_learns_from_triplets() {
+    let collection = digits();
+    let triplets = FromVotes::new().most(2000).per_anchor(20);
+    for name in ["triplet", "angular", "contrastive"] {
+        let name_of_all = format!("votes x triplets x {name}");
+        if !is_wanted(&name_of_all) {
+            continue;
+        }
+        let recipe = Recipe {
+            name: name_of_all.clone(),
+            pseudo_labels: votes(Some(triplets)).into(),
+            learner: learner(GradientConfig {
+                loss: Loss::named(name).unwrap(),
+                ..GradientConfig::default()
+            }),
+            ..base()
+        };
+        check(&run(&collection, &recipe), &name_of_all);
+    }
+    let recipe = Recipe {
+        name: "votes x triplets x oasis".into(),
+        pseudo_labels: votes(Some(triplets)).into(),
+        ..Recipe::named("oasis").unwrap()
+    };
+    let study = run(&collection, &recipe);
+    let (voted, made) = (study.voted.unwrap(), study.triplets.unwrap());
+    assert!(!made.is_empty() && made.check(study.train.len()).is_ok());
+    // Those of labels alone are fewer than all.
+    let anchors = made.anchors.iter();
+    let unlabeled = anchors.filter(|&&a| voted.items.binary_search(&(a as usize)).is_ok());
+    assert!(unlabeled.count() > 100);
+    assert_eq!(study.beliefs, voted.beliefs());
+    let map = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
+    let own = map(&study.results.summary);
+    assert!(
+        own > map(&study.results.baselines[&Row::Raw]) / 2.0,
+        "{own}"
+    );
 }
 
 #[test]

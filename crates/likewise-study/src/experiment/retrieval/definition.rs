@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use likewise::eval::split;
 use likewise::{Labels, Part};
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,9 @@ pub(crate) struct Data {
     pub(super) labels: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) view: Option<String>,
+    /// Whether several views stand beside each other as they are, in place of rows of length 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) apart: bool,
     /// Weights that turn images into features, and that training starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) encoder: Option<PathBuf>,
@@ -96,21 +100,36 @@ pub(super) enum Split {
     /// The first classes to fit on, the next to validate, the others to test; in the order of
     /// their numbers, or of their names.
     Classes { fit: usize, validate: usize },
+    /// Percentages of each class: to fit on, to validate, that ask; the others are searched.
+    Roles {
+        fit: usize,
+        validate: usize,
+        query: usize,
+    },
 }
 
 impl Split {
     pub(super) fn kind(self) -> SplitKind {
         match self {
-            Self::Given | Self::Classes { .. } => SplitKind::Given,
+            Self::Given | Self::Classes { .. } | Self::Roles { .. } => SplitKind::Given,
             Self::Item => SplitKind::Item,
             Self::ZeroShot => SplitKind::ZeroShot,
         }
     }
 
     /// The part of every item, where the split says it.
-    pub(super) fn parts(self, labels: &Labels) -> Result<Option<Vec<Part>>> {
-        let Self::Classes { fit, validate } = self else {
-            return Ok(None);
+    pub(super) fn parts(self, labels: &Labels, seed: u64) -> Result<Option<Vec<Part>>> {
+        let (fit, validate) = match self {
+            Self::Classes { fit, validate } => (fit, validate),
+            Self::Roles {
+                fit,
+                validate,
+                query,
+            } => {
+                let parts = split::by_role(labels, [fit, validate, query], seed);
+                return Ok(Some(parts.map_err(|e| e.within("split"))?));
+            }
+            Self::Given | Self::Item | Self::ZeroShot => return Ok(None),
         };
         let classes = labels.classes();
         if fit == 0 || fit + validate >= classes.len() {
@@ -456,12 +475,24 @@ mod tests {
             validate: 1,
         };
         let numbers = Labels::parse(["10", "9", "2", "100", ""]);
-        let parts = split.parts(&numbers).unwrap().unwrap();
+        let parts = split.parts(&numbers, 0).unwrap().unwrap();
         assert_eq!(parts, [Validation, Train, Train, Test, Train]);
         let words = Labels::parse(["d", "b", "a", "c"]);
-        let parts = split.parts(&words).unwrap().unwrap();
+        let parts = split.parts(&words, 0).unwrap().unwrap();
         assert_eq!(parts, [Test, Train, Train, Validation]);
-        assert!(split.parts(&Labels::parse(["a", "b", "c"])).is_err());
+        assert!(split.parts(&Labels::parse(["a", "b", "c"]), 0).is_err());
+        let ten = Labels::from_integers((0..20).map(|i| i % 2));
+        let roles = |fit| Split::Roles {
+            fit,
+            validate: 10,
+            query: 10,
+        };
+        let parts = roles(50).parts(&ten, 3).unwrap().unwrap();
+        let count = |part| parts.iter().filter(|&&p| p == part).count();
+        let counts = [Train, Validation, Part::Query, Part::Gallery].map(count);
+        assert_eq!(counts, [10, 2, 2, 6]);
+        assert_ne!(roles(50).parts(&ten, 4).unwrap().unwrap(), parts);
+        assert!(roles(80).parts(&ten, 3).is_err());
     }
 
     #[test]

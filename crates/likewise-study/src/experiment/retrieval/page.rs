@@ -83,6 +83,16 @@ fn about(page: &mut Page, store: &Store, data: &Data) {
         Split::Given => "split as the data say".to_owned(),
         Split::Item => "the same classes in all parts".to_owned(),
         Split::ZeroShot => "classes disjoint, drawn at random".to_owned(),
+        Split::Roles {
+            fit,
+            validate,
+            query,
+        } => {
+            let rest = 100 - fit - validate - query;
+            format!(
+                "of each class {fit} % to fit, {validate} % validate, {query} % ask, {rest} % are searched"
+            )
+        }
         Split::Classes { fit, validate } => {
             let test = record.classes - fit - validate;
             format!("classes disjoint: {fit} to fit, {validate} to validate, {test} to test")
@@ -220,6 +230,7 @@ fn in_words(recipe: &Recipe) -> String {
     };
     let epochs = recipe.rounds.epochs;
     match &recipe.learner {
+        Learner::Cross(learner) => format!("pseudo-labels {labels}, {}", learner.name()),
         Learner::Closed(learner) => {
             format!("pseudo-labels {labels}, {}, {epochs} fits", learner.name())
         }

@@ -15,7 +15,7 @@ use super::data_record::DataRecord;
 use super::definition::{Data, Experiment, LabelDraw, Standardize};
 use crate::Result;
 use crate::environment::Environment;
-use crate::source::{self, ReadAs, Source};
+use crate::source::{self, Maker, ReadAs, Source};
 
 /// A data set, ready for its draws.
 pub(super) struct Prepared {
@@ -44,7 +44,10 @@ impl Prepared {
         let read = ReadAs {
             labels: labels.map(Path::to_owned),
             view: data.view.clone(),
-            encoder: encoder.map(Path::to_owned),
+            encoder: encoder
+                .map(|file| Maker::Network(file.to_owned()))
+                .into_iter()
+                .collect(),
             squeeze: encoder.is_some(),
             ..ReadAs::default()
         };

@@ -286,6 +286,7 @@ mod tests {
         };
         let evidence = Evidence {
             features: x.view(),
+            views: &[],
             images: None,
             items: &items,
             start: &start,
@@ -295,6 +296,7 @@ mod tests {
             groups: &[0, 1, 2],
             pairs: None,
             graph: None,
+            before: None,
         };
         work(&gradient, &evidence)
     }

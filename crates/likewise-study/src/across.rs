@@ -1,0 +1,437 @@
+//! Across views: a fit and its run folder, and what a query of one view finds in another.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use likewise::Collection;
+use likewise::cross::{Embedding, Learner};
+use likewise_image::Vocabulary;
+use likewise_io::Layout;
+use ndarray::Axis;
+
+use crate::environment::{Environment, today};
+use crate::estimate::Estimate;
+use crate::graph::DataShape;
+use crate::query::{Answer, Found, Query, found, row_of};
+use crate::recipe::Recipe;
+use crate::report::{self, About};
+use crate::run_folder::{
+    AcrossFolder, Config, Encoded, Origin, Record, Work, peak_memory, save_across,
+};
+use crate::source;
+use crate::study::{CrossPlan, CrossStudy, Protocol, SplitKind, Texts, nearest_items};
+use crate::{Result, card, failed, usage};
+
+/// Label draws, unless another number is asked for.
+const DRAWS: usize = 5;
+
+/// What was asked of the protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked {
+    /// How items are divided; `None`: as the data say, else within each class.
+    pub split: Option<SplitKind>,
+    /// Labels kept for each class.
+    pub labels_per_class: Option<NonZeroUsize>,
+    /// Share of the labels kept, of each class.
+    pub label_fraction: Option<f64>,
+    /// Label draws.
+    pub draws: Option<NonZeroUsize>,
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+impl Asked {
+    /// How the study of these data goes. Fails on settings that exclude each other.
+    pub fn protocol(&self, collection: &Collection) -> Result<Protocol> {
+        if self.labels_per_class.is_some() && self.label_fraction.is_some() {
+            return Err(usage(
+                "labels per class and a share of the labels are two ways to say the same; give one",
+            ));
+        }
+        if let Some(share) = self.label_fraction
+            && !(share > 0.0 && share < 1.0)
+        {
+            let rule = "must be above 0 and below 1; leave it out to keep all labels";
+            return Err(likewise::Error::parameter("label fraction", share, rule));
+        }
+        let hides = self.labels_per_class.is_some() || self.label_fraction.is_some();
+        if self.draws.is_some() && !hides {
+            return Err(usage(
+                "draws go with labels per class or a share of the labels: without them there is one \
+                 set of labels, and nothing to draw",
+            ));
+        }
+        let given = if collection.split.is_some() {
+            SplitKind::Given
+        } else {
+            SplitKind::Item
+        };
+        Ok(Protocol {
+            split: self.split.unwrap_or(given),
+            labels_per_class: self.labels_per_class.map(NonZeroUsize::get),
+            label_fraction: self.label_fraction,
+            draws: self.draws.map_or(DRAWS, NonZeroUsize::get),
+            seed: self.seed,
+            nmi: false,
+            ..Protocol::default()
+        })
+    }
+}
+
+/// What a fit across views of data of this shape will cost.
+pub fn estimate(shape: &DataShape, recipe: &Recipe) -> Estimate {
+    let (n, d) = (shape.items, shape.all_columns);
+    let k = recipe.spreading(n as usize).graph.n_neighbors() as f64;
+    // Five draws of two fits: rows in f64, similarities to 500 anchors, codes.
+    let fit = 8.0 * n * (d + 500.0 + 3.0 * 64.0);
+    let flops = 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0);
+    shape
+        .read()
+        .stage(fit, 12.0 * flops)
+        .graph(n, d, k)
+        .propagation(n, k, 20.0)
+}
+
+/// A fit across views to run, and where its data came from.
+pub struct Job {
+    /// What to do.
+    pub recipe: Recipe,
+    /// How it is measured.
+    pub protocol: Protocol,
+    /// Names of the views.
+    pub views: Vec<String>,
+    /// Those of them that are texts.
+    pub texts: Vec<Texts>,
+    /// The data, in words.
+    pub data: String,
+    /// Their digest.
+    pub digest: String,
+    /// What was taken of them, and how.
+    pub read_as: String,
+    /// How the columns of the table became features, where the data were one.
+    pub table: Option<Layout>,
+    /// The network that made features of images, where there were some.
+    pub encoder: Vec<Encoded>,
+    /// The words of those of points.
+    pub words: Vec<Arc<Vocabulary>>,
+    /// What was asked for, as it stands in the record and the report.
+    pub command: Vec<String>,
+    /// Seconds that the steps before took, by name; those of the fit join them.
+    pub seconds: BTreeMap<String, f64>,
+}
+
+impl Job {
+    fn config(&self, collection: &Collection) -> Result<Config> {
+        let is_text = |name: &&String| self.texts.iter().any(|texts| texts.name == **name);
+        let columns = |name: &String| Ok(collection.view(Some(name))?.matrix.ncols());
+        let rows = self.views.iter().filter(|name| !is_text(name));
+        let columns: Vec<usize> = rows.map(columns).collect::<Result<_>>()?;
+        Ok(Config {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            view: self.views.join("+"),
+            dimensions: columns.iter().sum(),
+            table: self.table.clone(),
+            encoder: self.encoder.clone(),
+            recipe: self.recipe.clone(),
+            protocol: self.protocol.clone(),
+        })
+    }
+
+    /// Runs the study and fills the folder: the artifacts first, `run.json` last.
+    ///
+    /// Fails as the study does, and where the folder cannot be written.
+    pub fn run(
+        &mut self,
+        collection: &Collection,
+        work: Work,
+        at: &Environment,
+    ) -> Result<CrossStudy> {
+        let origin = Origin {
+            data_sha256: self.digest.clone(),
+            read_as: self.read_as.clone(),
+        };
+        work.note(&self.config(collection)?, &origin)?;
+        let clock = Instant::now();
+        let plan = CrossPlan {
+            collection,
+            views: &self.views,
+            texts: &self.texts,
+            recipe: &self.recipe,
+            protocol: &self.protocol,
+            device: at.device.clone(),
+        };
+        let study = plan.run(at.monitor)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        self.seconds.insert("study".into(), seconds);
+        self.write(&study, collection, &work, at)?;
+        work.finish()?;
+        Ok(study)
+    }
+
+    fn write(
+        &mut self,
+        study: &CrossStudy,
+        collection: &Collection,
+        work: &Work,
+        at: &Environment,
+    ) -> Result<()> {
+        let clock = Instant::now();
+        let read = save_across(work, study, collection)?;
+        work.write_words(&self.words)?;
+        let name = Path::new(&self.data).file_name();
+        let name = name.map_or_else(|| self.data.clone(), |name| name.display().to_string());
+        let about = About {
+            data: &name,
+            date: &today(),
+            command: &self.command.join(" "),
+        };
+        let page = report::across(study, collection, &about, at.monitor)?;
+        work.write("report.html", page.as_bytes())?;
+        let origin = card::Origin {
+            recipe: &self.recipe,
+            data: &self.data,
+            sha256: &self.digest,
+            seed: self.protocol.seed,
+        };
+        work.write("README.md", card::across(&origin, study).as_bytes())?;
+        let seconds = clock.elapsed().as_secs_f64();
+        self.seconds.insert("write".into(), seconds);
+        work.write_json(
+            "run.json",
+            &Record {
+                version: env!("CARGO_PKG_VERSION").into(),
+                arguments: self.command.clone(),
+                seed: self.protocol.seed,
+                data: self.data.clone(),
+                data_sha256: self.digest.clone(),
+                items: collection.len(),
+                added: 0,
+                seconds: self.seconds.clone(),
+                stages: at.stages.seconds(),
+                peak_memory_bytes: peak_memory(),
+                threads: rayon::current_num_threads(),
+                read_as: self.read_as.clone(),
+                views: self.views.clone(),
+                parts: work.parts_of(&read)?,
+            },
+        )
+    }
+
+    /// Whether a finished run is what this job would make. Fails where it is not whole.
+    pub fn is_done(&self, run: &AcrossFolder, collection: &Collection) -> Result<bool> {
+        run.check()?;
+        let record = run.record()?;
+        Ok(run.config()? == self.config(collection)?
+            && record.data_sha256 == self.digest
+            && record.read_as == self.read_as)
+    }
+}
+
+/// From which view a query comes, and in which one is searched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Way {
+    /// The view of the query.
+    pub from: Option<String>,
+    /// The view that is searched.
+    pub to: Option<String>,
+}
+
+impl Way {
+    /// The places of both views in a run; of two views one that is not named is the other one.
+    ///
+    /// Fails on an unknown name, and where a view has to be named.
+    fn places(&self, views: &[String]) -> Result<(usize, usize)> {
+        let place = |name: &String| {
+            views.iter().position(|view| view == name).ok_or_else(|| {
+                usage(format!(
+                    "the run has no view \"{name}\"; there are: {}",
+                    views.join(", ")
+                ))
+            })
+        };
+        let from = self.from.as_ref().map(place).transpose()?;
+        let to = self.to.as_ref().map(place).transpose()?;
+        let other = |place: usize| (views.len() == 2).then(|| 1 - place);
+        match (from.or(to.and_then(other)), to.or(from.and_then(other))) {
+            (Some(from), Some(to)) => Ok((from, to)),
+            _ => Err(usage(format!(
+                "the run searches from one view to another; say from which and to which of: {}",
+                views.join(", ")
+            ))),
+        }
+    }
+}
+
+/// What asks.
+#[derive(Debug, Clone, Copy)]
+pub enum Ask<'a> {
+    /// An item of the run, or data.
+    Query(&'a Query),
+    /// A text, in a view of texts.
+    Text(&'a str),
+}
+
+/// The `k` items of a run across views that are nearest to each query. An item that asks is left
+/// out of its own view, and stays in another one: a picture may find its own text.
+///
+/// Fails for `k` of 0, an id or a view that the run does not have, an item that lacks the view, data
+/// of other columns, and where the run is damaged.
+pub fn search(
+    run: &AcrossFolder,
+    ask: &Ask,
+    way: &Way,
+    k: usize,
+    at: &Environment,
+) -> Result<Vec<Answer>> {
+    if k == 0 {
+        return Err(likewise::Error::parameter("k", 0, "must be at least 1"));
+    }
+    let (from, to) = way.places(run.views())?;
+    let config = run.config()?;
+    let model = run.model()?;
+    let bits = config
+        .recipe
+        .learner
+        .cross()
+        .is_some_and(Learner::gives_bits);
+    let bits = bits.then(|| model.views()[from].encoder.output_dim());
+    let items = run.items()?;
+    let (names, queries, own) = match ask {
+        Ask::Text(text) => {
+            let asked = model.encode_texts(from, &[text])?;
+            (vec![(*text).to_owned()], asked, None)
+        }
+        Ask::Query(Query::Id(id)) => {
+            let item = row_of(id, &items, "run")?;
+            let (of, rows) = run.view(from, &items, bits)?;
+            let place = of.binary_search(&item).map_err(|_| {
+                failed(format!(
+                    "the item {id} has no view {}, so it cannot ask from there",
+                    run.views()[from]
+                ))
+            })?;
+            (
+                vec![id.clone()],
+                one(&rows, place),
+                (from == to).then_some(item),
+            )
+        }
+        Ask::Query(Query::Data(source)) if model.views()[from].text.is_some() => {
+            let texts = source.texts(&run.views()[from])?;
+            let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
+            let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
+            (ids, model.encode_texts(from, &texts)?, None)
+        }
+        Ask::Query(Query::Data(source)) => {
+            let source = source.as_fitted(run.folder())?;
+            let collection = source.load(at)?;
+            let name = &run.views()[from];
+            let view = collection.view(Some(name));
+            // A file of that view alone may call it otherwise.
+            let view = match view {
+                Err(_) if collection.views().len() == 1 => collection.view(None),
+                found => found,
+            };
+            let place = source.path().display();
+            let view = view.map_err(|e| e.within(place.to_string()))?.name.clone();
+            let (asks, view) = source::with_view(collection, Some(&view), at.monitor)?;
+            let rows = model.encode(from, asks.view(Some(&view))?.matrix.view());
+            (
+                asks.ids().to_vec(),
+                rows.map_err(|e| e.within(place))?,
+                None,
+            )
+        }
+    };
+    let (searched, rows) = run.view(to, &items, bits)?;
+    let wanted = k.min(searched.len()) + usize::from(own.is_some());
+    let near = nearest_items(&queries, &rows, wanted.min(searched.len()), at.monitor)?;
+    let answer = |(query, near): (String, Vec<(usize, f32)>)| {
+        let hits = near
+            .into_iter()
+            .map(|(place, similarity)| likewise::index::Hit {
+                item: searched[place],
+                similarity,
+            });
+        let hits: Vec<_> = hits.collect();
+        let hits: Vec<Found> = found(&hits, &items, own, k);
+        Answer { query, hits }
+    };
+    Ok(names.into_iter().zip(near).map(answer).collect())
+}
+
+/// What [`search`] will cost.
+pub fn estimate_of_search(run: &AcrossFolder) -> Result<Estimate> {
+    let items = run.record()?.items as f64;
+    let views = run.views().len() as f64;
+    Ok(Estimate::new().resident((200.0 + 4.0 * 64.0 * views) * items))
+}
+
+/// One row.
+fn one(of: &Embedding, place: usize) -> Embedding {
+    match of {
+        Embedding::Real(rows) => Embedding::Real(rows.select(Axis(0), &[place])),
+        Embedding::Bits(codes) => Embedding::Bits(codes.select(&[place])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_views_the_other_one_is_meant() {
+        let two = ["image".to_owned(), "text".to_owned()];
+        let way = |from: Option<&str>, to: Option<&str>| Way {
+            from: from.map(String::from),
+            to: to.map(String::from),
+        };
+        assert_eq!(way(Some("image"), None).places(&two).unwrap(), (0, 1));
+        assert_eq!(way(None, Some("image")).places(&two).unwrap(), (1, 0));
+        assert_eq!(
+            way(Some("text"), Some("text")).places(&two).unwrap(),
+            (1, 1)
+        );
+        let said = way(None, None).places(&two).unwrap_err().to_string();
+        assert!(said.contains("image, text"), "{said}");
+        let said = way(Some("sound"), None).places(&two).unwrap_err();
+        assert!(said.to_string().contains("no view \"sound\""), "{said}");
+        let three = [two[0].clone(), two[1].clone(), "sound".to_owned()];
+        assert!(way(Some("image"), None).places(&three).is_err());
+    }
+
+    #[test]
+    fn settings_that_exclude_each_other_are_refused() {
+        let view = likewise::View {
+            name: "x".into(),
+            matrix: ndarray::Array2::zeros((1, 1)),
+            present: None,
+        };
+        let items = Collection::new(vec!["a".into()], vec![view]).unwrap();
+        let asked = Asked {
+            label_fraction: Some(0.1),
+            ..Asked::default()
+        };
+        assert_eq!(asked.protocol(&items).unwrap().draws, 5);
+        for wrong in [
+            Asked {
+                labels_per_class: NonZeroUsize::new(5),
+                ..asked
+            },
+            Asked {
+                label_fraction: Some(1.0),
+                ..asked
+            },
+            Asked {
+                label_fraction: None,
+                draws: NonZeroUsize::new(3),
+                ..asked
+            },
+        ] {
+            assert!(wrong.protocol(&items).is_err());
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the items to fit on are taken for: their labels, and what is believed of the others.
+
+use likewise::{Label, Labels};
+
+/// A class and a weight for each item to fit on; weight 0 is an item without a class.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Believed {
+    pub(super) class: Vec<u32>,
+    pub(super) weight: Vec<f32>,
+}
+
+impl Believed {
+    /// The known labels alone.
+    pub(super) fn known(labels: &Labels) -> Self {
+        let class = labels.items().iter().map(|label| label.class());
+        Self {
+            weight: class
+                .clone()
+                .map(|c| f32::from(u8::from(c.is_some())))
+                .collect(),
+            class: class.map(Option::unwrap_or_default).collect(),
+        }
+    }
+
+    pub(super) fn of(class: Vec<Option<u32>>, weight: Vec<f32>) -> Self {
+        let weight = class.iter().zip(weight);
+        Self {
+            weight: weight
+                .map(|(c, w)| if c.is_some() { w } else { 0.0 })
+                .collect(),
+            class: class.into_iter().map(Option::unwrap_or_default).collect(),
+        }
+    }
+}
+
+/// How many of those without a known label got a class, and the share of these that is right.
+pub(super) fn hits(believed: &Believed, known: &Labels, truth: &Labels) -> (usize, Option<f64>) {
+    let (mut given, mut judged, mut right) = (0, 0, 0);
+    for (place, label) in known.items().iter().enumerate() {
+        if label.class().is_some() || believed.weight[place] <= 0.0 {
+            continue;
+        }
+        given += 1;
+        if let Label::Known(class) = truth[place] {
+            judged += 1;
+            right += usize::from(class == believed.class[place]);
+        }
+    }
+    let share = (judged > 0).then(|| right as f64 / f64::from(judged));
+    (given, share)
+}

@@ -1,0 +1,200 @@
+//! Fitting a learner to the training part, and embedding items view by view.
+
+use likewise::cross::{Learner, NamedModel, NamedView, Need, Views};
+use likewise::eval::split;
+use likewise::matrix::select_rows;
+use likewise::{Labels, Monitor, Part};
+use ndarray::{Array2, ArrayView2};
+
+use super::believed::Believed;
+use super::embedded::Embedded;
+use super::measured::{Asked, Measured};
+use super::plan::CrossPlan;
+use super::views::{Reading, Sides};
+use crate::{Error, Result};
+
+/// What all fits of a study share.
+pub(super) struct Ground<'a> {
+    plan: &'a CrossPlan<'a>,
+    sides: &'a Sides<'a>,
+    labels: &'a Labels,
+    /// Items to fit on.
+    pub(super) train: Vec<usize>,
+    /// Items of a known class that ask, and those that are searched.
+    queries: Vec<usize>,
+    gallery: Vec<usize>,
+    readings: Vec<Reading>,
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(
+        plan: &'a CrossPlan<'a>,
+        sides: &'a Sides<'a>,
+        labels: &'a Labels,
+        parts: &[Part],
+    ) -> Result<Self> {
+        let train: Vec<usize> = (0..parts.len())
+            .filter(|&item| parts[item] == Part::Train)
+            .collect();
+        let (mut queries, mut gallery) = split::roles(parts);
+        let known = |item: &usize| labels[*item].class().is_some();
+        queries.retain(known);
+        gallery.retain(known);
+        for side in &sides.0 {
+            for (what, items) in [("asks", &queries), ("is searched", &gallery)] {
+                if side.of(items).is_empty() {
+                    return Err(Error::data(format!(
+                        "view {}: no item of a known class that {what} has it; the test part needs \
+                         some",
+                        side.name
+                    )));
+                }
+            }
+        }
+        Ok(Self {
+            readings: sides.readings(&train, plan.recipe.start.standardize)?,
+            plan,
+            sides,
+            labels,
+            train,
+            queries,
+            gallery,
+        })
+    }
+
+    /// All labels of the items to fit on, hidden ones too.
+    pub(super) fn fitted_labels(&self) -> Labels {
+        self.labels.select(&self.train)
+    }
+
+    /// All views of the items to fit on, side by side.
+    pub(super) fn joined(&self) -> Result<Array2<f32>> {
+        self.sides.joined(&self.readings, &self.train)
+    }
+
+    /// The views.
+    pub(super) fn sides(&self) -> &Sides<'a> {
+        self.sides
+    }
+
+    /// Rows of the items in view `t`, as the encoders of this study read them.
+    pub(super) fn read(&self, t: usize, items: &[usize]) -> Array2<f32> {
+        let mut rows = select_rows(self.sides.0[t].rows.view(), items);
+        if let Some(scale) = &self.readings[t].scale {
+            rows *= &scale.mapv(|s| s as f32);
+        }
+        rows
+    }
+
+    /// Fits a learner to what is believed of the training part.
+    ///
+    /// Fails where labels are of fewer than two classes, and where a view lacks one of them.
+    pub(super) fn fit(
+        &self,
+        learner: &Learner,
+        believed: &Believed,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<NamedModel> {
+        if learner.need() != Need::Pairs {
+            self.check_classes(learner, believed)?;
+        }
+        let views = self.sides.0.len();
+        let place = |t: usize| -> Vec<usize> {
+            let places = 0..self.train.len();
+            places
+                .filter(|&p| self.sides.0[t].has(self.train[p]))
+                .collect()
+        };
+        let object: Vec<Vec<usize>> = (0..views).map(place).collect();
+        let rows: Vec<Array2<f32>> = (object.iter().enumerate())
+            .map(|(t, places)| {
+                let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                self.read(t, &items)
+            })
+            .collect();
+        let rows: Vec<ArrayView2<f32>> = rows.iter().map(|rows| rows.view()).collect();
+        let given = Views::new(&rows, object, &believed.class, &believed.weight)?;
+        let model = learner.fit(&given, seed, monitor)?;
+        let named = self.sides.0.iter().zip(&self.readings).zip(model.encoders);
+        let named = named.map(|((side, reading), encoder)| NamedView {
+            name: side.name.to_owned(),
+            text: side.text.clone(),
+            scale: reading.scale.clone(),
+            encoder,
+        });
+        NamedModel::new(named.collect())
+    }
+
+    fn check_classes(&self, learner: &Learner, believed: &Believed) -> Result<()> {
+        let classes = self.labels.classes();
+        let counts = |has: &dyn Fn(usize) -> bool| {
+            let mut counts = vec![0; classes.len()];
+            for (place, &item) in self.train.iter().enumerate() {
+                if believed.weight[place] > 0.0 && has(item) {
+                    counts[believed.class[place] as usize] += 1;
+                }
+            }
+            counts
+        };
+        let all = counts(&|_| true);
+        let known: Vec<usize> = (0..classes.len()).filter(|&c| all[c] > 0).collect();
+        if known.len() < 2 {
+            let which = known.first().map_or("none".into(), |&c| classes[c].clone());
+            return Err(Error::data(format!(
+                "{} learns what tells classes apart, and the labels to fit on are of one class \
+                 alone ({which}); label items of another one",
+                learner.name()
+            )));
+        }
+        for side in &self.sides.0 {
+            let own = counts(&|item| side.has(item));
+            if let Some(&missing) = known.iter().find(|&&c| own[c] == 0) {
+                return Err(Error::data(format!(
+                    "view {}: no labeled item of class {} has it, so nothing of the class can be \
+                     learned there; label one that has it, or leave the class out",
+                    side.name, classes[missing]
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How well each view finds each other one in the test part.
+    pub(super) fn measure(&self, model: &NamedModel, monitor: &Monitor) -> Result<Measured> {
+        let embed = |items: &[usize]| self.embed(model, items);
+        Measured::of(
+            &Asked {
+                labels: self.labels,
+                names: &self
+                    .sides
+                    .0
+                    .iter()
+                    .map(|side| side.name)
+                    .collect::<Vec<_>>(),
+                queries: &embed(&self.queries)?,
+                gallery: &embed(&self.gallery)?,
+                ks: &self.plan.protocol.ks,
+                seed: self.plan.protocol.seed,
+            },
+            monitor,
+        )
+    }
+
+    /// All items in the space of all views.
+    pub(super) fn embed_all(&self, model: &NamedModel) -> Result<Embedded> {
+        let all: Vec<usize> = (0..self.labels.len()).collect();
+        self.embed(model, &all)
+    }
+
+    fn embed(&self, model: &NamedModel, items: &[usize]) -> Result<Embedded> {
+        let (mut of, mut rows) = (Vec::new(), Vec::new());
+        for (t, side) in self.sides.0.iter().enumerate() {
+            let own = side.of(items);
+            let x = select_rows(side.rows.view(), &own);
+            rows.push(model.encode(t, x.view())?);
+            of.push(own);
+        }
+        Ok(Embedded { items: of, rows })
+    }
+}

@@ -1,0 +1,456 @@
+//! The numbers of a study across views, as `metrics.json` holds them.
+
+use std::collections::BTreeMap;
+
+use likewise::Labels;
+use likewise::eval::bootstrap::{Estimate, t_interval};
+use serde::{Deserialize, Serialize};
+
+use super::believed::{Believed, hits};
+use super::measured::{Measured, direction};
+use super::plan::CrossPlan;
+use crate::plain;
+use crate::recipe::PseudoLabels;
+use crate::study::protocol::SplitKind;
+
+/// What is measured, in the order of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrossRow {
+    /// Canonical correlations of the pairs: no label.
+    #[serde(rename = "cca")]
+    Start,
+    /// The learner by the known labels alone.
+    LabelsOnly,
+    /// The recipe.
+    Recipe,
+    /// The learner by all labels of the training part, hidden ones too: a bound.
+    AllLabels,
+}
+
+impl CrossRow {
+    /// The row in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Start => "no labels (cca)",
+            Self::LabelsOnly => "labels only",
+            Self::Recipe => "recipe",
+            Self::AllLabels => "all labels (bound)",
+        }
+    }
+}
+
+/// Values by direction: `VIEW_to_VIEW`, of the first two views also `a_to_b` and `b_to_a`, and the
+/// `mean` of all directions.
+pub type ByDirection<T> = BTreeMap<String, T>;
+
+/// The mean over all directions.
+const MEAN: &str = "mean";
+
+/// Metrics of one row, means over the draws, with 95 % intervals.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CrossSummary {
+    /// Mean average precision of the first 50, the mean over all orders of equally near items.
+    pub map50: ByDirection<f64>,
+    /// The same with equally near items in the order of a shuffled gallery, as published.
+    pub map50_stable: ByDirection<f64>,
+    /// By k: share of the queries of which one of the first k is of their class.
+    pub recall: BTreeMap<String, ByDirection<f64>>,
+    /// By metric, `map50`, `map50_stable`, `recall@1` ...: its intervals. Over draws of labels, the t
+    /// interval of their means; of one run, that of its queries.
+    pub ci: BTreeMap<String, ByDirection<[f64; 2]>>,
+    /// Runs that the means are over.
+    pub draws: usize,
+}
+
+/// What happened in one draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OfDraw {
+    /// Labels that were fitted.
+    pub labeled: usize,
+    /// Items without one that got a class.
+    pub believed: usize,
+    /// Share of these whose class is right, where it is known to us.
+    pub accuracy: Option<f64>,
+}
+
+impl OfDraw {
+    pub(super) fn new(believed: &Believed, known: &Labels, truth: &Labels) -> Self {
+        let (given, accuracy) = hits(believed, known, truth);
+        Self {
+            labeled: known.n_known(),
+            believed: given,
+            accuracy,
+        }
+    }
+}
+
+/// Everything measured. The first keys are those of `likewise eval --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossResults {
+    /// Metrics of the recipe.
+    #[serde(flatten)]
+    pub summary: CrossSummary,
+    /// The same of the other rows.
+    pub baselines: BTreeMap<CrossRow, CrossSummary>,
+    /// Recipe less row, by metric and direction: paired by draw, of one run by query.
+    pub differences: BTreeMap<CrossRow, BTreeMap<String, ByDirection<Estimate>>>,
+    /// What it comes to, in plain words.
+    pub verdict: Vec<String>,
+    /// Name of the recipe.
+    pub recipe: String,
+    /// Names of the views.
+    pub views: Vec<String>,
+    /// How the items were divided.
+    pub split: SplitKind,
+    /// Items by part.
+    pub parts: BTreeMap<String, usize>,
+    /// Queries by direction.
+    pub n_queries: ByDirection<usize>,
+    /// Labels kept for each class, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub labels_per_class: Option<usize>,
+    /// Share of the labels that was kept, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label_fraction: Option<f64>,
+    /// The seed.
+    pub seed: u64,
+    /// What happened in each draw.
+    pub per_draw: Vec<OfDraw>,
+}
+
+impl CrossResults {
+    pub(super) fn new(
+        plan: &CrossPlan,
+        runs: &BTreeMap<CrossRow, Vec<Measured>>,
+        per_draw: Vec<OfDraw>,
+        parts: BTreeMap<String, usize>,
+    ) -> Self {
+        let mut summaries: BTreeMap<CrossRow, CrossSummary> = runs
+            .iter()
+            .map(|(&row, runs)| (row, summary(runs, plan.views)))
+            .collect();
+        let recipe = &runs[&CrossRow::Recipe];
+        let others = runs.iter().filter(|(row, _)| **row != CrossRow::Recipe);
+        let differences = others
+            .map(|(&row, other)| (row, difference(recipe, other, plan.views)))
+            .collect();
+        let queries = recipe[0].0["map50"].iter();
+        let n_queries = queries
+            .map(|(way, values)| (way.clone(), values.len()))
+            .collect();
+        let mut results = Self {
+            summary: summaries.remove(&CrossRow::Recipe).unwrap_or_default(),
+            baselines: summaries,
+            differences,
+            verdict: vec![],
+            recipe: match &plan.recipe.pseudo_labels {
+                PseudoLabels::Oracle(_) => format!("{} (bound)", plan.recipe.name),
+                _ => plan.recipe.name.clone(),
+            },
+            views: plan.views.to_vec(),
+            split: plan.protocol.split,
+            parts,
+            n_queries,
+            labels_per_class: plan.protocol.labels_per_class,
+            label_fraction: plan.protocol.label_fraction,
+            seed: plan.protocol.seed,
+            per_draw,
+        };
+        results.verdict = results.in_words();
+        results
+    }
+
+    /// All rows with their titles, in the order of a table.
+    pub fn rows(&self) -> Vec<(&str, &CrossSummary)> {
+        let other = |row: CrossRow| Some((row.title(), self.baselines.get(&row)?));
+        [CrossRow::Start, CrossRow::LabelsOnly]
+            .into_iter()
+            .filter_map(other)
+            .chain([(self.recipe.as_str(), &self.summary)])
+            .chain(other(CrossRow::AllLabels))
+            .collect()
+    }
+
+    /// The directions between the views, by their names.
+    pub fn directions(&self) -> Vec<String> {
+        let pairs = self
+            .views
+            .iter()
+            .flat_map(|a| self.views.iter().map(move |b| (a, b)));
+        let apart = pairs.filter(|(a, b)| a != b);
+        apart.map(|(a, b)| direction(a, b)).collect()
+    }
+
+    /// A table of MAP@50 and of R@k of each direction, as lines with a head.
+    pub fn table(&self) -> Vec<Vec<String>> {
+        let ways = self.directions();
+        let mut head = vec![String::new()];
+        head.extend(
+            ways.iter()
+                .map(|way| format!("MAP@50 {}", way.replace("_to_", " to "))),
+        );
+        head.push("MAP@50 mean".into());
+        let ks: Vec<&String> = self.summary.recall.keys().collect();
+        head.extend(ks.iter().map(|k| format!("R@{k} mean")));
+        let cell = |value: Option<&f64>, ci: Option<&[f64; 2]>| match (value, ci) {
+            (Some(value), Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
+            (Some(value), None) => format!("{value:.3}"),
+            (None, _) => "-".into(),
+        };
+        let line = |(title, row): (&str, &CrossSummary)| {
+            let ci = |metric: &str, way: &str| row.ci.get(metric).and_then(|ci| ci.get(way));
+            let mut cells = vec![title.to_owned()];
+            let ways = ways.iter().map(String::as_str).chain([MEAN]);
+            cells.extend(ways.map(|way| cell(row.map50.get(way), ci("map50", way))));
+            cells.extend(ks.iter().map(|k| {
+                let value = row.recall.get(*k).and_then(|by| by.get(MEAN));
+                cell(value, ci(&format!("recall@{k}"), MEAN))
+            }));
+            cells
+        };
+        std::iter::once(head)
+            .chain(self.rows().into_iter().map(line))
+            .collect()
+    }
+
+    fn in_words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let value = |summary: &CrossSummary| summary.map50.get(MEAN).copied().unwrap_or(0.0);
+        let runs = match self.summary.draws {
+            1 => "one run".to_owned(),
+            n => format!("{n} draws of labels"),
+        };
+        lines.push(format!(
+            "MAP@50 across views {:.3} ({runs}).",
+            value(&self.summary)
+        ));
+        for (row, what) in [
+            (CrossRow::Start, "Labels"),
+            (CrossRow::LabelsOnly, "Pseudo-labels"),
+        ] {
+            let difference = self
+                .differences
+                .get(&row)
+                .and_then(|by| by.get("map50")?.get(MEAN));
+            let Some(gain) = difference else { continue };
+            let from = value(&self.baselines[&row]);
+            let half = (gain.high - gain.low) / 2.0;
+            let (done, less) = (value(&self.summary), gain.value.abs());
+            lines.push(if gain.low > 0.0 {
+                format!("{what} help: MAP@50 {from:.3} -> {done:.3} (+{less:.3} ±{half:.3}).")
+            } else if gain.high < 0.0 {
+                format!("{what} harm: MAP@50 {from:.3} -> {done:.3} (-{less:.3} ±{half:.3}).")
+            } else {
+                format!(
+                    "{what}: no clear difference, MAP@50 {from:.3} -> {done:.3} ({:+.3} ±{half:.3}).",
+                    gain.value
+                )
+            });
+        }
+        if let Some(first) = self.per_draw.first()
+            && first.believed > 0
+        {
+            let right = first.accuracy.map_or(String::new(), |share| {
+                format!(", {:.0} % of them right", 100.0 * share)
+            });
+            lines.push(format!(
+                "Beside {} labels {} items got a class in the first draw{right}.",
+                first.labeled, first.believed
+            ));
+        }
+        lines
+            .iter()
+            .map(|line| plain::line(line).into_owned())
+            .collect()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Adds the short names of the directions between the first two views, and the mean of all.
+fn with_mean<T: Copy>(
+    mut by: ByDirection<T>,
+    views: &[String],
+    mean: impl Fn(&ByDirection<T>) -> T,
+) -> ByDirection<T> {
+    let all = mean(&by);
+    for (short, from, to) in [("a_to_b", 0, 1), ("b_to_a", 1, 0)] {
+        if let Some(&value) = by.get(&direction(&views[from], &views[to])) {
+            by.insert(short.to_owned(), value);
+        }
+    }
+    by.insert(MEAN.to_owned(), all);
+    by
+}
+
+/// Value and interval of each direction and of their mean: over the runs, or of one run over its
+/// queries. Then the mean has the mean of the intervals, as wide as if all queries were the same.
+fn estimates(runs: &[&ByDirection<Vec<f64>>], views: &[String]) -> ByDirection<Estimate> {
+    let alone = |value: f64| Estimate {
+        value,
+        low: value,
+        high: value,
+    };
+    if let [run] = runs {
+        let by = run.iter().map(|(way, values)| {
+            let estimate = t_interval(values).unwrap_or(alone(mean(values)));
+            (way.clone(), estimate)
+        });
+        return with_mean(by.collect(), views, |by| {
+            let of = |part: fn(&Estimate) -> f64| mean(&by.values().map(part).collect::<Vec<_>>());
+            Estimate {
+                value: of(|e| e.value),
+                low: of(|e| e.low),
+                high: of(|e| e.high),
+            }
+        });
+    }
+    let per_run: Vec<ByDirection<f64>> = runs
+        .iter()
+        .map(|run| {
+            let by = run.iter().map(|(way, values)| (way.clone(), mean(values)));
+            with_mean(by.collect(), views, |by| {
+                mean(&by.values().copied().collect::<Vec<_>>())
+            })
+        })
+        .collect();
+    let ways = per_run
+        .first()
+        .map_or(vec![], |run| run.keys().cloned().collect::<Vec<_>>());
+    let each = ways.into_iter().map(|way| {
+        let values: Vec<f64> = per_run.iter().map(|run| run[&way]).collect();
+        let estimate = t_interval(&values).unwrap_or(alone(mean(&values)));
+        (way, estimate)
+    });
+    each.collect()
+}
+
+fn summary(runs: &[Measured], views: &[String]) -> CrossSummary {
+    let mut summary = CrossSummary {
+        draws: runs.len(),
+        ..CrossSummary::default()
+    };
+    for metric in runs[0].0.keys() {
+        let of: Vec<_> = runs.iter().map(|run| &run.0[metric]).collect();
+        let estimates = estimates(&of, views);
+        let values: ByDirection<f64> = estimates
+            .iter()
+            .map(|(w, e)| (w.clone(), e.value))
+            .collect();
+        let ci = estimates.iter().map(|(w, e)| (w.clone(), [e.low, e.high]));
+        summary.ci.insert(metric.clone(), ci.collect());
+        match metric.split_once('@') {
+            Some((_, k)) => {
+                summary.recall.insert(k.to_owned(), values);
+            }
+            None if metric == "map50" => summary.map50 = values,
+            None => summary.map50_stable = values,
+        }
+    }
+    summary
+}
+
+/// Recipe less another row; a row of one run stands beside every draw.
+fn difference(
+    recipe: &[Measured],
+    other: &[Measured],
+    views: &[String],
+) -> BTreeMap<String, ByDirection<Estimate>> {
+    let metrics = recipe[0].0.keys();
+    let of_metric = |metric: &String| {
+        let pairs = recipe.iter().enumerate().map(|(run, own)| {
+            let other = &other[run.min(other.len() - 1)].0[metric];
+            let ways = own.0[metric].iter().map(|(way, values)| {
+                let less = values.iter().zip(&other[way]).map(|(a, b)| a - b);
+                (way.clone(), less.collect::<Vec<f64>>())
+            });
+            ways.collect::<ByDirection<Vec<f64>>>()
+        });
+        let pairs: Vec<_> = pairs.collect();
+        estimates(&pairs.iter().collect::<Vec<_>>(), views)
+    };
+    metrics
+        .map(|metric| (metric.clone(), of_metric(metric)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(ab: [f64; 2], ba: [f64; 2]) -> Measured {
+        let by = BTreeMap::from([
+            ("x_to_y".to_owned(), ab.to_vec()),
+            ("y_to_x".to_owned(), ba.to_vec()),
+        ]);
+        Measured(BTreeMap::from([
+            ("map50".to_owned(), by.clone()),
+            ("map50_stable".to_owned(), by.clone()),
+            ("recall@1".to_owned(), by),
+        ]))
+    }
+
+    #[test]
+    fn means_directions_and_intervals_by_hand() {
+        let views = ["x".to_owned(), "y".to_owned()];
+        let runs = [run([0.4, 0.6], [0.2, 0.2]), run([0.6, 0.8], [0.4, 0.4])];
+        let found = summary(&runs, &views);
+        for (way, value) in [
+            ("x_to_y", 0.6),
+            ("a_to_b", 0.6),
+            ("b_to_a", 0.3),
+            ("mean", 0.45),
+        ] {
+            assert!((found.map50[way] - value).abs() < 1e-12, "{way}");
+            assert!((found.recall["1"][way] - value).abs() < 1e-12, "{way}");
+        }
+        // Means .35 and .55: t(1) = 12.706 times .1.
+        let [low, high] = found.ci["map50"]["mean"];
+        assert!(((high - low) / 2.0 - 1.2706).abs() < 1e-3, "{low} {high}");
+        // Less a row of one run, which stands beside both.
+        let other = [run([0.4, 0.6], [0.2, 0.2])];
+        let gain = &difference(&runs, &other, &views)["map50"];
+        assert!((gain["a_to_b"].value - 0.1).abs() < 1e-12);
+        assert!((gain["mean"].value - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_one_run_the_interval_is_that_of_its_queries() {
+        let views = ["x".to_owned(), "y".to_owned()];
+        let found = summary(&[run([0.4, 0.6], [0.2, 0.2])], &views);
+        let same = found.ci["map50"]["b_to_a"];
+        assert!(same.iter().all(|end| (end - 0.2).abs() < 1e-12), "{same:?}");
+        let [low, high] = found.ci["map50"]["a_to_b"];
+        assert!(low < 0.4 && high > 0.6, "{low} {high}");
+    }
+
+    #[test]
+    fn results_come_back_from_their_json() {
+        let summary = summary(&[run([0.4, 0.6], [0.2, 0.2])], &["x".into(), "y".into()]);
+        let results = CrossResults {
+            baselines: BTreeMap::from([(CrossRow::Start, summary.clone())]),
+            summary,
+            differences: BTreeMap::new(),
+            verdict: vec![],
+            recipe: "gsph".into(),
+            views: vec!["x".into(), "y".into()],
+            split: SplitKind::Item,
+            parts: BTreeMap::new(),
+            n_queries: BTreeMap::new(),
+            labels_per_class: None,
+            label_fraction: Some(0.1),
+            seed: 0,
+            per_draw: vec![],
+        };
+        let json = serde_json::to_string(&results).unwrap();
+        assert!(json.starts_with("{\"map50\":{\"a_to_b\""), "{json}");
+        assert_eq!(
+            serde_json::from_str::<CrossResults>(&json).unwrap(),
+            results
+        );
+        assert_eq!(results.table()[2][0], "gsph");
+    }
+}

@@ -1,0 +1,194 @@
+//! Running a study across views, and what it leaves behind.
+
+use std::collections::BTreeMap;
+
+use likewise::cross::{Cca, Learner, NamedModel, Need};
+use likewise::eval::split;
+use likewise::{Labels, Monitor, Part};
+
+use super::believe::believed;
+use super::believed::Believed;
+use super::embedded::Embedded;
+use super::fitted::Ground;
+use super::measured::Measured;
+use super::plan::CrossPlan;
+use super::results::{CrossResults, CrossRow, OfDraw};
+use super::views::{Sides, view_names};
+use crate::recipe::PseudoLabels;
+use crate::study::meters::count;
+use crate::study::protocol::SplitKind;
+use crate::{Error, Result, source, usage};
+
+/// Share of each class that is fitted where the items are divided within classes, as published
+/// studies across views divide them.
+pub const TRAIN_SHARE: f64 = 0.75;
+
+/// Everything that a study across views leaves behind.
+#[derive(Debug, Clone)]
+pub struct CrossStudy {
+    /// The numbers: what `metrics.json` holds.
+    pub results: CrossResults,
+    /// The part of every item.
+    pub parts: Vec<Part>,
+    /// The model of the recipe, of the first draw.
+    pub model: NamedModel,
+    /// What every item was taken for in the first draw, where it was fitted: its class by name and
+    /// how much it weighed.
+    pub believed: Vec<Option<(String, f32)>>,
+    /// For each item the draws that its label was shown in, where labels were hidden.
+    pub drawn: Vec<Vec<usize>>,
+    /// All items by the model, view by view.
+    pub embedded: Embedded,
+}
+
+impl CrossPlan<'_> {
+    /// Runs the study.
+    ///
+    /// Fails without labels of two classes, with fewer than two views, where a view has nothing to
+    /// tell or lacks a class, with a split that leaves nothing to fit or to ask, and when cancelled.
+    ///
+    /// Cost: per draw two fits, and one each of the bound and of the canonical correlations.
+    pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
+        let learner = self.check()?;
+        let labels = source::labels(self.collection)?;
+        let parts = self.divide(labels)?;
+        let train: Vec<usize> = (0..parts.len())
+            .filter(|&item| parts[item] == Part::Train)
+            .collect();
+        let texts = (self.texts, self.protocol.seed);
+        let sides = Sides::of(self.collection, self.views, texts, &train, monitor)?;
+        let ground = Ground::new(self, &sides, labels, &parts)?;
+        let fitted = ground.fitted_labels();
+        let (shown, draws) = self.draws(&fitted, monitor);
+
+        let mut runs: BTreeMap<CrossRow, Vec<Measured>> = BTreeMap::new();
+        let mut of_draws = Vec::new();
+        let mut drawn = vec![vec![]; labels.len()];
+        let mut first = None;
+        for draw in 0..draws {
+            let seed = self.protocol.seed.wrapping_add(draw as u64);
+            let known = shown(seed);
+            let believed = believed(self, &ground, &known, seed, monitor)?;
+            let model = ground.fit(&learner, &believed, seed, monitor)?;
+            let measured = ground.measure(&model, monitor)?;
+            runs.entry(CrossRow::Recipe).or_default().push(measured);
+            if self.recipe.pseudo_labels != PseudoLabels::None {
+                let alone = Believed::known(&known);
+                let model = ground.fit(&learner, &alone, seed, monitor)?;
+                let measured = ground.measure(&model, monitor)?;
+                runs.entry(CrossRow::LabelsOnly).or_default().push(measured);
+            }
+            of_draws.push(OfDraw::new(&believed, &known, &fitted));
+            for (place, label) in known.items().iter().enumerate() {
+                if label.class().is_some() && self.hides() {
+                    drawn[ground.train[place]].push(draw);
+                }
+            }
+            first.get_or_insert((model, believed));
+        }
+        if self.hides() {
+            let all = Believed::known(&fitted);
+            let model = ground.fit(&learner, &all, self.protocol.seed, monitor)?;
+            runs.insert(CrossRow::AllLabels, vec![ground.measure(&model, monitor)?]);
+        }
+        if !matches!(learner, Learner::Cca(_)) && self.views.len() == 2 {
+            let nothing = Believed::known(&Labels::unknown(ground.train.len()));
+            let cca = Learner::Cca(Cca::new());
+            match ground.fit(&cca, &nothing, self.protocol.seed, monitor) {
+                Ok(model) => {
+                    runs.insert(CrossRow::Start, vec![ground.measure(&model, monitor)?]);
+                }
+                Err(e) if e.kind() == crate::ErrorKind::Cancelled => return Err(e),
+                Err(e) => monitor.warn(format!("no row without labels: {e}")),
+            }
+        }
+
+        let (model, of_first) =
+            first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
+        let results = CrossResults::new(self, &runs, of_draws, count(&parts));
+        let mut named = vec![None; labels.len()];
+        for (place, &item) in ground.train.iter().enumerate() {
+            let weight = of_first.weight[place];
+            if weight > 0.0 {
+                let name = labels.classes()[of_first.class[place] as usize].clone();
+                named[item] = Some((name, weight));
+            }
+        }
+        Ok(CrossStudy {
+            embedded: ground.embed_all(&model)?,
+            results,
+            parts,
+            model,
+            believed: named,
+            drawn,
+        })
+    }
+
+    /// The learner. Fails on a recipe without one across views, or that is wrong.
+    fn check(&self) -> Result<Learner> {
+        self.recipe.validate()?;
+        let learner = self.recipe.learner.cross().copied().ok_or_else(|| {
+            usage(format!(
+                "{} learns within one view; recipes across views are: {}",
+                self.recipe.name,
+                Learner::NAMES.join(", ")
+            ))
+        })?;
+        if self.views.len() < 2 {
+            return Err(usage(format!(
+                "{} searches from one view to another, so it needs two views by name; there are: {}",
+                self.recipe.name,
+                view_names(self.collection)
+            )));
+        }
+        if learner.need() == Need::Pairs && self.hides() {
+            return Err(usage(format!(
+                "{} looks at no label, so hiding some of them has no effect; keep all of them to \
+                 measure with",
+                learner.name()
+            )));
+        }
+        Ok(learner)
+    }
+
+    /// Whether labels of the training part are hidden.
+    fn hides(&self) -> bool {
+        self.protocol.labels_per_class.is_some() || self.protocol.label_fraction.is_some()
+    }
+
+    /// The part of every item.
+    fn divide(&self, labels: &Labels) -> Result<Vec<Part>> {
+        match self.protocol.split {
+            SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed),
+            SplitKind::Given => split::given(self.collection),
+            SplitKind::ZeroShot | SplitKind::Folds => Err(usage(
+                "across views the items are divided within each class (item), or as the data say \
+                 (given)",
+            )),
+        }
+    }
+
+    /// What labels a draw of this seed shows, and how many draws there are.
+    fn draws<'l>(
+        &self,
+        labels: &'l Labels,
+        monitor: &Monitor,
+    ) -> (Box<dyn Fn(u64) -> Labels + 'l>, usize) {
+        let draws = self.protocol.draws;
+        if let Some(share) = self.protocol.label_fraction {
+            return (Box::new(move |seed| labels.draw_share(share, seed)), draws);
+        }
+        let Some(asked) = self.protocol.labels_per_class else {
+            return (Box::new(|_| labels.clone()), draws.min(1));
+        };
+        let most = labels.by_class().iter().map(Vec::len).max().unwrap_or(0);
+        if most <= asked {
+            monitor.warn(format!(
+                "{asked} labels a class are to be kept, but no class has more than {most} to fit \
+                 on: none is hidden, and there is one draw"
+            ));
+            return (Box::new(|_| labels.clone()), draws.min(1));
+        }
+        (Box::new(move |seed| labels.draw(asked, seed)), draws)
+    }
+}
