@@ -14,7 +14,7 @@ use likewise::propagate::Method;
 use likewise_study::fit::Asked;
 use likewise_study::graph::Settings;
 use likewise_study::size::Bytes;
-use likewise_study::source::{ReadAs, Source};
+use likewise_study::source::{Maker, ReadAs, Source};
 use likewise_study::study::SplitKind;
 
 pub(crate) use self::table::Table;
@@ -101,7 +101,7 @@ pub(crate) enum Verb {
     Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
-        after_help = "Examples:\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --encoder efficientnet_lite0.pth -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit run/ --add-labels new.csv"
+        after_help = "Examples:\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --encoder efficientnet_lite0.pth -o run/\n  likewise fit photos/ --encoder gist,dsift --view gist --view dsift -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit items.npz --view image --view text --recipe mixed+gsph --label-fraction 0.1 -o run/\n  likewise fit run/ --add-labels new.csv\n  likewise fit items.npz --view shape --view colour --recipe omks --triplets t.csv -o run/\n  likewise fit --continue run/ --triplets more.csv"
     )]
     Fit(Fit),
     /// Adds new items to a run, without fitting it again.
@@ -114,7 +114,7 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise embed run/ new-items.npy -o embeddings.npy\n  likewise embed run/ items.npz -o embeddings.parquet"
     )]
     Embed(Embed),
-    /// Writes features as they are read: of images by a network, of a table by its columns.
+    /// Writes features as they are read: of images by an encoder, of a table by its columns.
     #[command(
         after_help = "Examples:\n  likewise features photos/ --encoder efficientnet_lite0.pth -o features.npy\n  likewise features table.xlsx -o features.parquet"
     )]
@@ -131,7 +131,7 @@ pub(crate) enum Verb {
     Index(Index),
     /// Finds the most similar items.
     #[command(
-        after_help = "Examples:\n  likewise search run/ --id 42 -k 10\n  likewise search run/ --query new-items.npy -k 10 --json"
+        after_help = "Examples:\n  likewise search run/ --id 42 -k 10\n  likewise search run/ --query new-items.npy -k 10 --json\n  likewise search run/ --id 42 --from image --to text"
     )]
     Search(Search),
     /// Measures retrieval: of a run, or of any embeddings with labels.
@@ -198,7 +198,8 @@ pub(crate) struct Data {
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The feature matrix to use, if the data hold several; given again, these side by side.
+    /// The feature matrix to use, if the data hold several; given again, these side by side, but for
+    /// fit with a recipe across views (gsph, cca ...), which searches from one to another.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,
     #[command(flatten)]
@@ -211,9 +212,14 @@ pub(crate) struct Data {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Images")]
 pub(crate) struct Images {
-    /// Turn images into features with this network. Default: their pixels.
-    #[arg(long, value_name = "FILE")]
+    /// Turn images into features by a file of a network, or by descriptors, with commas between:
+    /// hist, glcm, lbp, gist, phog; sift, dsift, surf, gb as visual words; net:FILE for a network
+    /// among them. Each is a view of its name. Default: their pixels.
+    #[arg(long, value_name = "FILE|LIST")]
     pub(crate) encoder: Option<PathBuf>,
+    /// Visual words to learn of each descriptor of points. Default: 200.
+    #[arg(long, value_name = "N")]
+    pub(crate) words: Option<usize>,
     /// Squeeze the whole image into the square that the network reads, instead of cutting out
     /// its middle.
     #[arg(long)]
@@ -237,6 +243,7 @@ impl Images {
     pub(crate) fn first(&self) -> Option<&'static str> {
         let given = [
             ("--encoder", self.encoder.is_some()),
+            ("--words", self.words.is_some()),
             ("--side", self.side.is_some()),
             ("--squeeze", self.squeeze),
             ("--skip-bad", self.skip_bad),
@@ -248,37 +255,41 @@ impl Images {
     }
 }
 
-/// How data are read with these flags.
+/// How data are read with these flags; `seed` is of what is learned of images.
 pub(crate) fn read_as(
     labels: Option<&Path>,
     views: &[String],
     table: &Table,
     images: &Images,
-) -> ReadAs {
-    ReadAs {
+    seed: u64,
+) -> likewise::Result<ReadAs> {
+    let encoder = images.encoder.as_deref().map(Maker::list_or_file);
+    Ok(ReadAs {
         labels: labels.map(Path::to_owned),
         view: joined(views),
-        encoder: images.encoder.clone(),
+        apart: false,
+        encoder: encoder.transpose()?.unwrap_or_default(),
+        words: images.words,
+        seed,
+        vocabularies: Vec::new(),
         side: images.side,
         squeeze: images.squeeze,
         skip_bad: images.skip_bad,
         table: table.options(),
         layout: None,
-    }
+    })
 }
 
 impl Data {
     /// What is there, and how it is read.
-    pub(crate) fn source(&self) -> likewise::Result<Source> {
-        Source::open(
-            self.path(),
-            read_as(
-                self.labels.as_deref(),
-                &self.view,
-                &self.table,
-                &self.images,
-            ),
-        )
+    pub(crate) fn source(&self, seed: u64) -> likewise::Result<Source> {
+        Source::open(self.path(), self.read_as(seed)?)
+    }
+
+    /// How it is read.
+    pub(crate) fn read_as(&self, seed: u64) -> likewise::Result<ReadAs> {
+        let labels = self.labels.as_deref();
+        read_as(labels, &self.view, &self.table, &self.images, seed)
     }
 
     /// The path of the data, wherever it was given.
@@ -603,9 +614,10 @@ pub(crate) enum TupleKind {
 pub(crate) struct Mine {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// What they are made of: labels, the beliefs.npz of `likewise propagate`, or affinity
-    /// (neighbours by propagated affinity).
-    #[arg(long, value_name = "labels|FILE|affinity")]
+    /// What they are made of: labels, the beliefs.npz of `likewise propagate`, affinity
+    /// (neighbours by propagated affinity), or votes (of classifiers of the view, or of all views
+    /// where none is named).
+    #[arg(long, value_name = "labels|FILE|affinity|votes")]
     pub(crate) from: PathBuf,
     /// The kind of tuples.
     #[arg(long, value_enum)]
@@ -614,7 +626,7 @@ pub(crate) struct Mine {
     /// Default: 10.
     #[arg(long, value_name = "N")]
     pub(crate) per_item: Option<NonZeroUsize>,
-    /// Keep this many labels a class and use no others (from labels and affinity).
+    /// Keep this many labels a class and use no others (from labels, affinity and votes).
     #[arg(long, value_name = "M")]
     pub(crate) labels_per_class: Option<NonZeroUsize>,
     /// Neighbours an item (from affinity). Default: 50.
@@ -630,11 +642,12 @@ pub(crate) struct Mine {
 
 /// `likewise fit`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) data: Data,
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
-    /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
+    /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; across views gsph, mixed+gsph, cca ...; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     /// Default: auto; with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
@@ -642,14 +655,25 @@ pub(crate) struct Fit {
     /// perhaps weight, as `likewise mine` writes them. For the recipes rca and mixed-rca.
     #[arg(long, value_name = "FILE", conflicts_with = "triplets")]
     pub(crate) pairs: Option<PathBuf>,
-    /// Learn from these triplets as well: anchor, positive, negative and perhaps weight. For rca
-    /// and the losses of pairs and triplets.
+    /// Learn from these triplets as well: anchor, positive, negative and perhaps weight; given again,
+    /// one file after the other. For omks, oasis, rca and the losses of pairs and triplets.
     #[arg(long, value_name = "FILE")]
-    pub(crate) triplets: Option<PathBuf>,
+    pub(crate) triplets: Vec<PathBuf>,
+    /// Go on learning from more triplets with a run in the place of DATA, whose recipe is omks or
+    /// oasis. The run is replaced unless -o names another folder.
+    #[arg(
+        long = "continue",
+        requires = "triplets",
+        conflicts_with = "add_labels"
+    )]
+    pub(crate) goes_on: bool,
     /// Keep this many labels a class for fitting and hide the others: they only measure, and
     /// are not used at all with --split folds.
     #[arg(long, value_name = "M")]
     pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// Keep this share of the labels, of each class, and hide the others: for the recipes across views.
+    #[arg(long, value_name = "SHARE", conflicts_with = "labels_per_class")]
+    pub(crate) label_fraction: Option<f64>,
     /// How items are divided. Default: as the data say; within each class where labels are
     /// hidden by --labels-per-class or most items are labeled; else folds.
     #[arg(long, value_enum)]
@@ -668,7 +692,7 @@ pub(crate) struct Fit {
         short,
         long,
         value_name = "FOLDER",
-        required_unless_present_any = ["dry_run", "add_labels"]
+        required_unless_present_any = ["dry_run", "add_labels", "goes_on"]
     )]
     pub(crate) out: Option<PathBuf>,
     /// Join these labels to those of the data; they win where both label an item. With a run in
@@ -692,6 +716,17 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
+    /// What is taken of the data, and how.
+    pub(crate) fn read_as(&self, view: &str, of_tuples: &str) -> String {
+        let images = &self.data.images;
+        format!(
+            "view {view}; side {:?}; squeeze {}{of_tuples}{}",
+            images.side,
+            images.squeeze,
+            self.data.table.record()
+        )
+    }
+
     /// What was asked of the protocol.
     pub(crate) fn asked(&self, seed: u64) -> Asked {
         Asked {
@@ -762,9 +797,6 @@ pub(crate) struct Describe {
     /// visual words; net:FILE for a network. `likewise explain hist` tells of one.
     #[arg(long, value_name = "LIST")]
     pub(crate) with: String,
-    /// Visual words of each descriptor of points.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) words: usize,
     /// Where the features go: .npz, with ids, labels and split.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -827,6 +859,16 @@ pub(crate) struct Search {
     /// The feature matrix of --query to use; given again, these side by side. Default: the run's.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,
+    /// In a run across views: search for this text, in a view of texts.
+    #[arg(long, value_name = "TEXT", group = "asked")]
+    pub(crate) query_text: Option<String>,
+    /// In a run across views: the view that the query is of. A file of --query may hold that view
+    /// alone.
+    #[arg(long, value_name = "VIEW")]
+    pub(crate) from: Option<String>,
+    /// In a run across views: the view that is searched. Of two, the other one.
+    #[arg(long, value_name = "VIEW")]
+    pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) table: Table,
     #[command(flatten)]

@@ -127,7 +127,8 @@ fn as_flag(message: String) -> String {
 /// Settings in a message as the flags that give them: `` `label_column size` `` is said of
 /// `--label-column size`.
 pub(crate) fn as_flags(message: &str) -> String {
-    if !message.contains('`') {
+    // The fields of a file keep their names, whatever flags there are.
+    if !message.contains('`') || message.contains("unknown field `") {
         return message.to_owned();
     }
     let command = Cli::command();
@@ -174,6 +175,7 @@ fn words(hint: Hint) -> &'static str {
         Hint::SkipBadImages => "--skip-bad leaves such files out",
         Hint::NameData => "name their folder with --data",
         Hint::BuildVulkan => "build with --features vulkan to have it",
+        Hint::BuildNetworks => "install it without --no-default-features to have them",
         Hint::Fit => "`likewise fit DATA -o FOLDER` makes one",
         Hint::Resume => "the same command with --resume goes on from here",
         Hint::Unfinished => "go on with `likewise fit ... --resume`",

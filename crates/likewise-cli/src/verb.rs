@@ -1,5 +1,6 @@
 //! The verbs: one file each.
 
+mod across;
 pub(crate) mod add;
 pub(crate) mod completions;
 pub(crate) mod demo;

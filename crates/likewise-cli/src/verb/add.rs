@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Add, at: &Context) -> Result<(), Failure> {
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     if args.dry_run {
         let estimate = RunFolder::read_by(&args.run, |run| add::estimate(run, &source, &at.env))?;
         return at.print(estimate);

@@ -46,12 +46,19 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         ..Rights::default()
     };
     let work = Work::begin(&args.out, rights)?;
+    let usual = Recipe::default();
+    let recipe = match usual.check_build() {
+        Ok(()) => usual,
+        Err(_) => Recipe::mild_probabilities(),
+    };
     let mut job = Job {
         table: None,
-        encoder: None,
+        encoder: vec![],
+        words: vec![],
         tuples: None,
+        before: None,
         tried: vec![],
-        recipe: Recipe::default(),
+        recipe,
         protocol: Protocol {
             split: SplitKind::ZeroShot,
             labels_per_class: Some(args.labels_per_class.get()),

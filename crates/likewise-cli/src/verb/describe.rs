@@ -1,8 +1,7 @@
 //! `likewise describe`
 
-use likewise_image::Words;
 use likewise_study::run_folder::{check_ending, check_output};
-use likewise_study::source::Maker;
+use likewise_study::source::{Maker, ReadAs, Source};
 use serde::Serialize;
 
 use crate::args::Describe;
@@ -32,12 +31,19 @@ pub(crate) fn run(args: &Describe, at: &Context) -> Result<(), Failure> {
             "--encoder and --view have no effect here: --with names what is made, a network as net:FILE",
         ));
     }
-    if args.words == 0 {
-        return Err(Failure::usage("--words 0: must be at least 1"));
+    let path = args.data.path();
+    if !Source::open(path, ReadAs::default())?.is_images() {
+        return Err(Failure::usage(format!(
+            "{}: descriptors are of images; give a folder of them",
+            path.display()
+        )));
     }
+    let read = ReadAs {
+        encoder: makers,
+        ..args.data.read_as(at.common.seed)?
+    };
     output::beside(out);
-    let words = Words::default().size(args.words).seed(at.common.seed);
-    let collection = args.data.source()?.described(&makers, &words, &at.env)?;
+    let collection = Source::open(path, read)?.load(&at.env)?;
     likewise_io::collection::write(&args.out, &collection)?;
     let views = collection.views().iter().map(|view| View {
         view: view.name.clone(),

@@ -65,7 +65,7 @@ fn neighbors(args: &Doctor, shape: &DataShape) -> Result<usize, Failure> {
 }
 
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = neighbors(args, &shape)?;
     let estimate = (shape.read()).graph(shape.items, shape.columns, asked as f64);

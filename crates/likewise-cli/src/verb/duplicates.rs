@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Duplicates, at: &Context) -> Result<(), Failure> {
     let ending = ending.transpose()?;
     duplicates::check(args.threshold)?;
     output::beside(out);
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     let estimate = duplicates::estimate(&DataShape::of(&source, &at.env)?);
     if args.dry_run {
         return at.print(estimate);

@@ -22,12 +22,19 @@ pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let ending = out.map(|out| ending_of(out, "embeddings are written", &["npy", "parquet"]));
     let ending = ending.transpose()?;
     output::beside(out);
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     if args.dry_run {
         let estimate = RunFolder::read_by(&args.run, |run| {
             query::estimate_of_embedding(run, &source, &at.env)
         })?;
         return at.print(estimate);
+    }
+    let scored = RunFolder::read_by(&args.run, |run| Ok(run.similarity()?.scorer().is_some()))?;
+    if scored {
+        at.env.monitor.warn(
+            "the model compares items itself: these rows are what it reads of them, and their cosines or \
+             distances say nothing of what it has learned; `likewise search` asks it",
+        );
     }
     let tells = ending == Some("parquet");
     let embedded = RunFolder::read_by(&args.run, |run| {

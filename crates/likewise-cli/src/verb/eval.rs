@@ -15,7 +15,9 @@ use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
 use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
-use likewise_study::run_folder::{RunFolder, check_apart, check_ending, check_output};
+use likewise_study::run_folder::{
+    AcrossFolder, RunFolder, check_apart, check_ending, check_output,
+};
 use likewise_study::source::{Source, with_view};
 use likewise_study::study::Results;
 use likewise_study::table;
@@ -273,6 +275,20 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
             args.source.display()
         )));
     }
+    if AcrossFolder::is_one(&args.source) {
+        let given = [
+            ("--gate", !args.gate.is_empty()),
+            ("--at", args.at.iter().map(|k| k.get()).ne(DEFAULT_AT)),
+            ("--classes", args.classes.is_some()),
+            ("--confusion", args.confusion.is_some()),
+        ];
+        return match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "{flag} does not go with a run across views; leave it out"
+            ))),
+            None => super::across::eval(&args.source, at),
+        };
+    }
     let mut results = RunFolder::read_by(&args.source, RunFolder::metrics)?;
     for gate in &args.gate {
         gate.value(&results.summary, &Losses::new())?;
@@ -314,14 +330,25 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 }
 
 /// One side of the evaluation.
-fn source(path: &Path, labels: Option<&Path>, args: &Eval) -> Result<Source, Failure> {
-    let read = read_as(labels, &args.view, &args.table, &args.images);
+fn source(
+    path: &Path,
+    labels: Option<&Path>,
+    args: &Eval,
+    at: &Context,
+) -> Result<Source, Failure> {
+    let read = read_as(
+        labels,
+        &args.view,
+        &args.table,
+        &args.images,
+        at.common.seed,
+    )?;
     Ok(Source::open(path, read)?)
 }
 
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
     let shape = |path: &Path, labels: Option<&Path>| -> Result<DataShape, Failure> {
-        Ok(DataShape::of(&source(path, labels, args)?, &at.env)?)
+        Ok(DataShape::of(&source(path, labels, args, at)?, &at.env)?)
     };
     let asked = shape(args.source.as_path(), args.labels.as_deref())?;
     let (queries, d) = (asked.items, asked.columns);
@@ -332,7 +359,7 @@ fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
     let making = searched.map_or(0.0, |shape| shape.making);
     let searched = if gallery > 0.0 { gallery } else { queries };
     let classes = if args.dry_run {
-        source(&args.source, args.labels.as_deref(), args)?.classes(queries, d, &at.env)
+        source(&args.source, args.labels.as_deref(), args, at)?.classes(queries, d, &at.env)
     } else {
         // Looked at again once they are read.
         None
@@ -389,13 +416,8 @@ struct Side {
 }
 
 impl Side {
-    fn read(
-        path: &Path,
-        labels: Option<&Path>,
-        args: &Eval,
-        at: &Context,
-    ) -> Result<Self, Failure> {
-        let collection = source(path, labels, args)?.load(&at.env)?;
+    fn read(source: &Source, args: &Eval, at: &Context) -> Result<Self, Failure> {
+        let collection = source.load(&at.env)?;
         let view = joined(&args.view);
         let view = view.as_deref();
         let (collection, name) = with_view(collection, view, at.env.monitor)?;
@@ -428,10 +450,21 @@ impl Side {
 }
 
 fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
-    let side = Side::read(&args.source, args.labels.as_deref(), args, at)?;
+    let mut asks = source(&args.source, args.labels.as_deref(), args, at)?;
+    let searched = match &args.gallery {
+        Some(gallery) => {
+            let labels = args.gallery_labels.as_deref();
+            let searched = source(gallery, labels, args, at)?.with_own_words(&at.env)?;
+            // Rows of both compare only in the same words.
+            asks = asks.with_words_of(&searched);
+            Some(searched)
+        }
+        None => None,
+    };
+    let side = Side::read(&asks, args, at)?;
     let queries = side.labeled("the data hold", "--labels")?;
     let n = queries.rows.nrows();
-    let Some(gallery) = &args.gallery else {
+    let Some(searched) = searched else {
         // Data that say who asks and who is searched are taken at their word.
         let (asked, searched) = match &queries.split {
             Some(parts) => likewise::eval::split::roles(parts),
@@ -447,7 +480,7 @@ fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
             same_as: None,
         });
     };
-    let side = Side::read(gallery, args.gallery_labels.as_deref(), args, at)?;
+    let side = Side::read(&searched, args, at)?;
     let gallery = side.labeled("the gallery has", "--gallery-labels")?;
     if gallery.rows.ncols() != queries.rows.ncols() {
         return Err(Failure::failed(format!(

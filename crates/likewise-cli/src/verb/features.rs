@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Features, at: &Context) -> Result<(), Failure> {
     let ending = out.map(|out| ending_of(out, "features are written", &["npy", "parquet"]));
     let ending = ending.transpose()?;
     output::beside(out);
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     let shape = DataShape::of(&source, &at.env)?;
     let twice = 8.0 * shape.items * shape.columns;
     let estimate = Estimate::new().resident(twice).stage(shape.making, 0.0);

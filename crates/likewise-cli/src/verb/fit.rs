@@ -1,12 +1,13 @@
 //! `likewise fit`
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::tuple::Tuples;
-use likewise::{Collection, Labels, Monitor, View};
+use likewise::{Collection, Labels, Monitor, Pairs, Triplets, View};
 use likewise_io::{Layout, tuples};
+use likewise_nn::Model;
 use likewise_nn::net::Weights;
 use likewise_study::Recipe;
 use likewise_study::fit::{Job, estimate, limit_neighbors, pictures, with_choice};
@@ -34,10 +35,11 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
 }
 
 fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
-    for gate in &args.gate {
-        gate.measured(&Protocol::default().ks, true, &[])?;
+    check_gates(args)?;
+    if let Some(recipe) = across(args, again, at)? {
+        return super::across::fit(args, recipe, at);
     }
-    let source = args.data.source()?;
+    let source = args.data.source(seed(again, at))?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = args.asked(at.common.seed);
     asked.check_gates(&args.gate)?;
@@ -45,20 +47,23 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         Some(again) => again.config.recipe.clone(),
         None => recipe(args, shape.columns as usize, at)?,
     };
+    recipe.check_build()?;
+    let source = source.seen_by(&recipe);
     let given = given(args, &recipe)?;
     if args.k.is_none() && again.is_none() {
         limit_neighbors(&mut recipe, shape.items, at.env.monitor);
     }
+    let chooses = again.is_none() && chooses(args, at)?;
+    let needed = |classes| estimate(&shape, &recipe, &asked, classes);
     if args.dry_run {
         let classes = shape.classes(&source, &at.env);
-        let needed = estimate(&shape, &recipe, &asked, classes);
-        if again.is_some() || !chooses(args, at)? {
-            return at.print(needed);
-        }
-        return at.print(with_choice(needed, &shape, &Recipe::candidates(), classes));
+        return at.print(if chooses {
+            with_choice(needed(classes), &shape, &Recipe::candidates(), classes)
+        } else {
+            needed(classes)
+        });
     }
-    let may = at.env.max_memory;
-    estimate(&shape, &recipe, &asked, None).check(may)?;
+    needed(None).check(at.env.max_memory)?;
     let Some(out) = &args.out else {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
@@ -67,24 +72,20 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
     let work = Work::begin(out, rights(args))?;
     tell_of_resume(args, &work, out, at);
-    let path = source.path();
-    if path.parent().is_some_and(|folder| is_same(folder, out)) {
-        check_output(Some(path), &[])?;
-    }
+    check_apart(&source, out)?;
     let Loaded {
         mut collection,
+        source,
         layout,
-        encoder,
         trained,
         pretrained,
-    } = load(&source, &recipe, at)?;
+    } = load(&source, &recipe, args, again, at)?;
     let digest = digest(&source, args, again, &mut collection, at)?;
     let ids = given.is_some().then(|| collection.ids().to_vec());
     let wanted = joined(&args.data.view);
-    let wanted = wanted.as_deref();
-    let (collection, name) = with_view(collection, wanted, at.env.monitor)?;
+    let (collection, name) = with_view(collection, wanted.as_deref(), at.env.monitor)?;
     let view = collection.view(Some(&name))?;
-    let (chooses, mut tried) = (again.is_none() && chooses(args, at)?, vec![]);
+    let mut tried = vec![];
     if let (true, Some(run)) = (chooses, work.finished()) {
         // Chosen once; whether it was for these data and settings is looked at below.
         recipe = run.config()?.recipe;
@@ -93,22 +94,30 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }
-    let known = collection.labels.as_ref();
-    let classes = known.map_or(0, Labels::n_classes);
-    estimate(&shape, &recipe, &asked, Some(classes)).check(may)?;
-    let (tuples, of_tuples) = read_tuples(given.as_ref(), ids, &collection, at)?;
+    let classes = collection.labels.as_ref().map_or(0, Labels::n_classes);
+    estimate(&shape, &recipe, &asked, Some(classes)).check(at.env.max_memory)?;
+    let before = before(
+        again,
+        given.as_ref(),
+        ids.as_deref(),
+        (&collection, &digest),
+        at,
+    )?;
+    let (tuples, of_tuples) = read_tuples(given.as_ref(), ids.as_deref(), &collection, at)?;
     let mut job = Job {
         recipe,
         protocol: match again {
             Some(again) => again.config.protocol.clone(),
             None => asked.protocol(&collection, &args.gate)?,
         },
-        data: path.display().to_string(),
+        data: source.path().display().to_string(),
         digest,
-        read_as: read_as(args, &name, &of_tuples),
+        read_as: args.read_as(&name, &of_tuples),
         table: layout,
-        encoder,
+        encoder: encoders(&source, &name, trained.as_ref(), at)?,
+        words: source.vocabularies().to_vec(),
         tuples,
+        before,
         tried,
         trained,
         pretrained,
@@ -116,35 +125,80 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
     if let Some(run) = work.finished() {
-        if !job.is_done(run, view)? {
-            return Err(Failure::usage(format!(
-                "{} holds a finished run of other data or settings; --overwrite replaces it",
-                out.display()
-            )));
+        if job.is_done(run, view)? {
+            return show(&run.metrics()?, args, at);
         }
-        return show(&run.metrics()?, args, at);
+        return Err(of_other_data(out));
     }
     let photos = source.photos();
-    let photos = photos.as_ref().map(Thumbnails::Photos);
-    let thumbnails = photos.or_else(|| pictures(view));
+    let thumbnails = photos.as_ref().map(Thumbnails::Photos);
+    let thumbnails = thumbnails.or_else(|| pictures(view));
     let (study, card) = job.run(&collection, view, work, thumbnails, None, &at.env)?;
     tell(&study.results, &card, out, at)?;
-    if !at.common.quiet {
-        let total = clock.elapsed().as_secs_f64();
-        aside!("{}", plain::message(&at.env.stages.in_words(total)));
-    }
+    tell_of_time(clock, at);
     gates(args, &study.results)
 }
 
-/// What is taken of the data, and how.
-fn read_as(args: &Fit, view: &str, of_tuples: &str) -> String {
-    let images = &args.data.images;
-    format!(
-        "view {view}; side {:?}; squeeze {}{of_tuples}{}",
-        images.side,
-        images.squeeze,
-        args.data.table.record()
-    )
+/// Fails on gates that no fit measures.
+fn check_gates(args: &Fit) -> Result<(), Failure> {
+    let measured = |gate: &Gate| gate.measured(&Protocol::default().ks, true, &[]);
+    Ok(args.gate.iter().try_for_each(measured)?)
+}
+
+fn of_other_data(out: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} holds a finished run of other data or settings; --overwrite replaces it",
+        out.display()
+    ))
+}
+
+/// Fails where the data lie in the folder of the run, which will be replaced.
+fn check_apart(source: &Source, out: &Path) -> Result<(), Failure> {
+    let path = source.path();
+    if path.parent().is_some_and(|folder| is_same(folder, out)) {
+        check_output(Some(path), &[])?;
+    }
+    Ok(())
+}
+
+fn tell_of_time(since: Instant, at: &Context) {
+    if !at.common.quiet {
+        let total = since.elapsed().as_secs_f64();
+        aside!("{}", plain::message(&at.env.stages.in_words(total)));
+    }
+}
+
+/// The seed of every random step.
+fn seed(again: Option<&Again>, at: &Context) -> u64 {
+    again.map_or(at.common.seed, |again| again.config.protocol.seed)
+}
+
+/// The recipe that searches across views, where one is named.
+fn across(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Recipe>, Failure> {
+    let recipe = match again {
+        Some(_) => None,
+        None => recipe_across(args, at)?,
+    };
+    if recipe.is_none() && args.label_fraction.is_some() {
+        return Err(Failure::usage(
+            "--label-fraction goes with the recipes across views (likewise explain gsph); keep labels \
+             with --labels-per-class",
+        ));
+    }
+    Ok(recipe)
+}
+
+/// What makes the features of new images. A network that was trained reads the images itself.
+fn encoders(
+    source: &Source,
+    view: &str,
+    trained: Option<&Trained>,
+    at: &Context,
+) -> Result<Vec<Encoded>, Failure> {
+    match trained {
+        Some(_) => Ok(vec![]),
+        None => Ok(source.encoded(view, &at.env)?),
+    }
 }
 
 fn rights(args: &Fit) -> Rights {
@@ -157,49 +211,68 @@ fn rights(args: &Fit) -> Rights {
 /// The tuples that were given, if any, and what tells their file from others.
 fn read_tuples(
     given: Option<&Given>,
-    ids: Option<Vec<String>>,
+    ids: Option<&[String]>,
     collection: &Collection,
     at: &Context,
 ) -> Result<(Option<Tuples>, String), Failure> {
     let (Some(given), Some(ids)) = (given, ids) else {
         return Ok((None, String::new()));
     };
-    let tuples = given.read(&ids, collection.ids(), at.env.monitor)?;
+    let tuples = given.read(ids, collection.ids(), at.env.monitor)?;
     Ok((Some(tuples), format!("; {}", given.digest()?)))
 }
 
 /// The data as a fit needs them.
 struct Loaded {
     collection: Collection,
+    /// The data, with the words of descriptors of points.
+    source: Source,
     layout: Option<Layout>,
-    encoder: Option<Encoded>,
     trained: Option<Trained>,
     pretrained: Option<Weights>,
 }
 
-fn load(source: &Source, recipe: &Recipe, at: &Context) -> Result<Loaded, Failure> {
-    let (collection, layout, trained, pretrained) = match recipe.encoder() {
+fn load(
+    source: &Source,
+    recipe: &Recipe,
+    args: &Fit,
+    again: Option<&Again>,
+    at: &Context,
+) -> Result<Loaded, Failure> {
+    let weights = match recipe.encoder() {
+        Some(config) if source.is_images() => source.pretrained(config)?,
+        _ => None,
+    };
+    // What is learned of the images is learned from those that are fitted, as all else.
+    let training = |mut items: Collection| {
+        let silent = Monitor::silent();
+        if !args.add_labels.is_empty() {
+            let own = again.map(|again| again.items.as_slice());
+            labels::join(&mut items, own, &args.add_labels, &silent)?;
+        }
+        let protocol = match again {
+            Some(again) => again.config.protocol.clone(),
+            None => args.asked(at.common.seed).protocol(&items, &args.gate)?,
+        };
+        protocol.training(&items)
+    };
+    let source = source.with_words_from(training, &at.env)?;
+    let (collection, layout, trained) = match recipe.encoder() {
         Some(config) if source.is_images() => {
-            let weights = source.pretrained(config)?;
             let (collection, trained) = source.load_trained(config, &at.env)?;
-            (collection, None, Some(trained), weights)
+            (collection, None, Some(trained))
         }
         _ => {
             let (collection, layout) = source.load_with_layout(&at.env)?;
-            (collection, layout, None, None)
+            (collection, layout, None)
         }
-    };
-    // A network that was trained reads the images itself.
-    let encoder = match trained {
-        Some(_) => None,
-        None => source.encoded()?,
     };
     Ok(Loaded {
         collection,
+        source,
         layout,
-        encoder,
         trained,
-        pretrained,
+        pretrained: weights,
     })
 }
 
@@ -262,7 +335,7 @@ fn chooses(args: &Fit, at: &Context) -> Result<bool, Failure> {
         Some(path) => config::read(path)?.contains_key("recipe"),
         None => false,
     };
-    let has_tuples = args.pairs.is_some() || args.triplets.is_some();
+    let has_tuples = args.pairs.is_some() || !args.triplets.is_empty();
     let own = has_table || args.epochs.is_some();
     match args.recipe.as_deref() {
         None => Ok(!own && !has_tuples),
@@ -310,30 +383,61 @@ fn chosen(
 
 /// The file of tuples that was named. Fails where the recipe cannot use them.
 fn given<'a>(args: &'a Fit, recipe: &Recipe) -> Result<Option<Given<'a>>, Failure> {
-    let (path, kind) = match (&args.pairs, &args.triplets) {
-        (Some(path), _) => (path, TupleKind::Pairs),
-        (None, Some(path)) => (path, TupleKind::Triplets),
-        (None, None) => return Ok(None),
+    let (paths, kind) = match (&args.pairs, args.triplets.as_slice()) {
+        (Some(path), _) => (std::slice::from_ref(path), TupleKind::Pairs),
+        (None, []) => return Ok(None),
+        (None, triplets) => (triplets, TupleKind::Triplets),
     };
     recipe.check_tuples(kind)?;
-    // That it is there is known before the data are read.
-    likewise_io::open(path)?;
-    Ok(Some(Given { path, kind }))
+    // That they are there is known before the data are read.
+    for path in paths {
+        likewise_io::open(path)?;
+    }
+    Ok(Some(Given { paths, kind }))
 }
 
-/// A file of tuples.
+/// What the training that delivers goes on from: the model of the run, and how many of the triplets it
+/// has learned. None where the data have changed, so that all is learned anew.
+fn before(
+    again: Option<&Again>,
+    given: Option<&Given>,
+    ids: Option<&[String]>,
+    (collection, digest): (&Collection, &str),
+    at: &Context,
+) -> Result<Option<(Model, usize)>, Failure> {
+    let Some((again, model)) = again.and_then(|again| Some((again, again.model.clone()?))) else {
+        return Ok(None);
+    };
+    if again.data != digest {
+        at.env.monitor.warn(
+            "the data have changed since the run was made of them: all triplets are learned anew",
+        );
+        return Ok(None);
+    }
+    let first = given.filter(|_| again.learned > 0);
+    let first = first.map(|given| given.first(again.learned));
+    let (learned, _) = read_tuples(first.as_ref(), ids, collection, at)?;
+    Ok(Some((model, learned.map_or(0, |tuples| tuples.len()))))
+}
+
+/// Files of tuples.
 struct Given<'a> {
-    path: &'a Path,
+    paths: &'a [PathBuf],
     kind: TupleKind,
 }
 
 impl Given<'_> {
+    /// The first so many of the files.
+    fn first(&self, files: usize) -> Self {
+        Self {
+            paths: &self.paths[..files.min(self.paths.len())],
+            kind: self.kind,
+        }
+    }
+
     /// The tuples of the items with these ids, by their places among those that are `kept`.
     fn read(&self, ids: &[String], kept: &[String], at: &Monitor) -> Result<Tuples, Failure> {
-        let tuples = match self.kind {
-            TupleKind::Pairs => Tuples::Pairs(tuples::read_pairs(self.path, ids, at)?),
-            TupleKind::Triplets => Tuples::Triplets(tuples::read_triplets(self.path, ids, at)?),
-        };
+        let tuples = self.read_all(ids, at)?;
         if ids.len() == kept.len() {
             return Ok(tuples);
         }
@@ -350,13 +454,35 @@ impl Given<'_> {
         Ok(found)
     }
 
-    /// What tells the file from others.
+    /// Those of all files, one after the other.
+    fn read_all(&self, ids: &[String], at: &Monitor) -> Result<Tuples, Failure> {
+        if self.kind == TupleKind::Pairs {
+            let mut pairs = Pairs::default();
+            for path in self.paths {
+                for (a, b, alike, w) in tuples::read_pairs(path, ids, at)?.iter() {
+                    pairs.push(a, b, alike, w);
+                }
+            }
+            return Ok(Tuples::Pairs(pairs));
+        }
+        let mut triplets = Triplets::default();
+        for path in self.paths {
+            for (a, p, n, w) in tuples::read_triplets(path, ids, at)?.iter() {
+                triplets.push(a, p, n, w);
+            }
+        }
+        Ok(Tuples::Triplets(triplets))
+    }
+
+    /// What tells the files from others.
     fn digest(&self) -> Result<String, Failure> {
         let kind = match self.kind {
             TupleKind::Pairs => "pairs",
             TupleKind::Triplets => "triplets",
         };
-        Ok(format!("{kind} {}", likewise_io::digest(self.path)?))
+        let digests = self.paths.iter().map(likewise_io::digest);
+        let digests: Vec<String> = digests.collect::<Result<_, _>>()?;
+        Ok(format!("{kind} {}", digests.join("+")))
     }
 }
 
@@ -407,6 +533,24 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The recipe, where its learner is one across views.
+fn recipe_across(args: &Fit, at: &Context) -> Result<Option<Recipe>, Failure> {
+    let named = match args.recipe.as_deref() {
+        None | Some(AUTO) => return Ok(None),
+        Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
+            Recipe::read(Path::new(name))
+        }
+        Some(name) => Recipe::named(name),
+    };
+    // What is wrong with another recipe is said where it is used.
+    match named {
+        Ok(recipe) if recipe.learner.cross().is_some() => {
+            Ok(Some(self::recipe(args, usize::MAX, at)?))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// The recipe by name or file, with the choices of the config file's `[recipe]` table.
 /// Fails on a file that asks for more directions than there are `columns`.
 fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
@@ -414,7 +558,7 @@ fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
         // Where nothing can be chosen by.
         _ if chooses(args, at)? => Recipe::mild_probabilities(),
         None if args.pairs.is_some() => Recipe::label_rca(),
-        None if args.triplets.is_some() => Recipe::named("triplet")?,
+        None if !args.triplets.is_empty() => Recipe::named("triplet")?,
         None => Recipe::default(),
         Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
             let path = Path::new(name);

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     check_output(args.out.as_deref(), &inputs)?;
     check_ending(args.out.as_deref(), "graphs are written", "npz")?;
     output::beside(args.out.as_deref());
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     let settings = args.flags.settings(at.common.seed);
     let mapped = source.mapped()?;
     let shape = DataShape::of(&source, &at.env)?;

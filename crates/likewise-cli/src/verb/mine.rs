@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
+use likewise::ensemble::FromVotes;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
 use likewise::tuple::Tuples;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Mine, at: &Context) -> Result<(), Failure> {
         form_to_write(out)?;
     }
     output::beside(args.out.as_deref());
-    let source = args.data.source()?;
+    let source = args.data.source(at.common.seed)?;
     let estimate = job.estimate(&DataShape::of(&source, &at.env)?);
     if args.dry_run {
         return at.print(estimate);
@@ -123,24 +124,25 @@ fn job(args: &Mine, at: &Context) -> Result<Job, Failure> {
             precision: Precision::Auto,
             seed: at.common.seed,
         }),
+        Some("votes") => From::Votes(Box::default(), FromVotes::new()),
         _ => From::Beliefs {
             path: args.from.clone(),
             per_item,
         },
     };
     match &from {
-        From::Affinity(_) if args.per_item.is_some() => {
+        From::Affinity(_) | From::Votes(..) if args.per_item.is_some() => {
             return no_use("--per-item", "labels or a file of beliefs");
         }
-        From::Labels { .. } | From::Beliefs { .. } if args.k.is_some() => {
+        From::Labels { .. } | From::Beliefs { .. } | From::Votes(..) if args.k.is_some() => {
             return no_use("-k", "affinity");
         }
         From::Beliefs { .. } if args.labels_per_class.is_some() => {
-            return no_use("--labels-per-class", "labels or affinity");
+            return no_use("--labels-per-class", "labels, affinity or votes");
         }
         From::Beliefs { path, .. } if path.extension().is_none_or(|e| e != "npz") => {
             return Err(Failure::usage(format!(
-                "--from {}: it is labels, affinity, or the .npz that propagate writes",
+                "--from {}: it is labels, affinity, votes, or the .npz that propagate writes",
                 path.display()
             )));
         }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let mut method = choice::method(args)?;
     args.flags.check()?;
     check_files(args, &method)?;
-    let data = args.data.source()?;
+    let data = args.data.source(at.common.seed)?;
     let shape = DataShape::of(&data, &at.env)?;
     method.check_nodes(shape.items as usize)?;
     if args.dry_run {

@@ -1,9 +1,11 @@
-//! `likewise fit RUN --add-labels FILE`: the same fit with more labels.
+//! `likewise fit RUN --add-labels FILE`: the same fit with more labels; and `likewise fit --continue RUN
+//! --triplets FILE`: the same learning, with more triplets.
 
 use std::ffi::OsString;
 
 use clap::Parser as _;
 use likewise_io::items::ItemRow;
+use likewise_nn::Model;
 use likewise_study::run_folder::{Config, RunFolder};
 
 use crate::args::{Cli, Fit, Table, Verb};
@@ -22,26 +24,46 @@ pub(super) struct Again {
     pub(super) data: String,
     /// The command that does the same from the data alone.
     pub(super) command: Vec<String>,
+    /// The model that learning goes on from, where it does.
+    pub(super) model: Option<Model>,
+    /// Files of triplets that it has learned from.
+    pub(super) learned: usize,
 }
 
-/// The run that stands in the place of the data; none where these are data, or no labels are added.
+/// The run that stands in the place of the data; none where these are data, or nothing is added.
 pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     let path = args.data.path();
-    if args.add_labels.is_empty() || !RunFolder::is_meant(path) {
+    let shown = path.display();
+    if args.goes_on && !RunFolder::is_meant(path) {
+        return Err(Failure::usage(format!(
+            "{shown}: not a run; --continue goes on with the learning of one"
+        )));
+    }
+    if (args.add_labels.is_empty() && !args.goes_on) || !RunFolder::is_meant(path) {
         return Ok(None);
     }
+    let with = if args.goes_on {
+        "--continue"
+    } else {
+        "--add-labels"
+    };
     if let Some(flag) = refused(args) {
-        return Err(no_effect(flag));
+        return Err(no_effect(flag, with));
     }
-    for file in &args.add_labels {
+    for file in args.add_labels.iter().chain(&args.triplets) {
         likewise_io::open(file)?;
     }
     let (config, record, items) =
         RunFolder::read_by(path, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
     if seed != 0 && seed != record.seed {
-        return Err(no_effect("--seed"));
+        return Err(no_effect("--seed", with));
     }
-    let shown = path.display();
+    let model = if args.goes_on {
+        config.recipe.check_goes_on()?;
+        Some(RunFolder::read_by(path, RunFolder::model)?)
+    } else {
+        None
+    };
     if record.added > 0 && args.out.is_none() {
         return Err(Failure::failed(format!(
             "{shown}: {} items were added since it was fitted, which a fit of its data would leave \
@@ -67,24 +89,41 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     for file in &args.add_labels {
         command.extend(["--add-labels".to_owned(), file.display().to_string()]);
     }
+    let learned = own.triplets.len();
+    if args.goes_on {
+        if learned == 0 {
+            return Err(Failure::usage(format!(
+                "{shown}: this run has not learned from triplets that were given, so there are none to \
+                 go on from; fit its data with --triplets first"
+            )));
+        }
+        for file in &args.triplets {
+            command.extend(["--triplets".to_owned(), file.display().to_string()]);
+        }
+        own.triplets.extend_from_slice(&args.triplets);
+    }
     own.out = Some(args.out.clone().unwrap_or_else(|| path.to_owned()));
     own.overwrite = args.overwrite || args.out.is_none();
     own.resume = args.resume;
     own.dry_run = args.dry_run;
     own.gate.clone_from(&args.gate);
-    own.add_labels.clone_from(&args.add_labels);
+    if !args.goes_on {
+        own.add_labels.clone_from(&args.add_labels);
+    }
     Ok(Some(Again {
         args: own,
         config,
         items,
         data: record.data_sha256,
         command,
+        model,
+        learned: if args.goes_on { learned } else { 0 },
     }))
 }
 
-fn no_effect(flag: &str) -> Failure {
+fn no_effect(flag: &str, with: &str) -> Failure {
     Failure::usage(format!(
-        "{flag} has no effect with --add-labels and a run, which keeps its data, recipe and seed; \
+        "{flag} has no effect with {with} and a run, which keeps its data, recipe and seed; \
          leave it out, or fit the data anew"
     ))
 }
@@ -96,7 +135,7 @@ fn refused(args: &Fit) -> Option<&'static str> {
         ("--view", !args.data.view.is_empty()),
         ("--recipe", args.recipe.is_some()),
         ("--pairs", args.pairs.is_some()),
-        ("--triplets", args.triplets.is_some()),
+        ("--triplets", !args.triplets.is_empty() && !args.goes_on),
         ("--labels-per-class", args.labels_per_class.is_some()),
         ("--split", args.split.is_some()),
         ("--draws", args.draws.is_some()),

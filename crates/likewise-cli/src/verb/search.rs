@@ -1,8 +1,9 @@
 //! `likewise search`
 
+use likewise_study::across::{Ask, estimate_of_search};
 use likewise_study::plain;
 use likewise_study::query::{self, Answer, Query};
-use likewise_study::run_folder::{IndexFolder, RunFolder};
+use likewise_study::run_folder::{AcrossFolder, IndexFolder, RunFolder};
 use likewise_study::source::Source;
 use likewise_study::table::aligned;
 
@@ -12,8 +13,8 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
-    let query = match (&args.id, &args.query) {
-        (Some(id), _) => {
+    let query = match (&args.id, &args.query, &args.query_text) {
+        (Some(id), ..) => {
             let view = (!args.view.is_empty()).then_some("--view");
             if let Some(flag) = view.or(args.images.first()) {
                 return Err(Failure::usage(format!(
@@ -24,12 +25,40 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
             args.table.options().check_none("an id")?;
             Query::Id(id.clone())
         }
-        (None, Some(path)) => {
-            let read = read_as(None, &args.view, &args.table, &args.images);
+        (None, Some(path), _) => {
+            let seed = at.common.seed;
+            let read = read_as(None, &args.view, &args.table, &args.images, seed)?;
             Query::Data(Box::new(Source::open(path, read)?))
         }
-        (None, None) => return Err(Failure::usage("ask with --query FILE or --id ID")),
+        (None, None, Some(text)) if AcrossFolder::is_one(&args.run) => {
+            return tell(&super::across::search(args, Ask::Text(text), at)?, at);
+        }
+        (None, None, Some(_)) => {
+            return Err(Failure::usage(format!(
+                "--query-text goes with a run across views, and {} is none; ask with --query FILE or \
+                 --id ID",
+                args.run.display()
+            )));
+        }
+        (None, None, None) => {
+            return Err(Failure::usage(
+                "ask with --query FILE or --id ID, in a run across views also with --query-text TEXT",
+            ));
+        }
     };
+    if AcrossFolder::is_one(&args.run) {
+        if args.dry_run {
+            return at.print(AcrossFolder::read_by(&args.run, estimate_of_search)?);
+        }
+        return tell(&super::across::search(args, Ask::Query(&query), at)?, at);
+    }
+    let across = [("--from", &args.from), ("--to", &args.to)];
+    if let Some((flag, _)) = across.iter().find(|(_, view)| view.is_some()) {
+        return Err(Failure::usage(format!(
+            "{flag} goes with a run across views, and {} is none; leave it out",
+            args.run.display()
+        )));
+    }
     if IndexFolder::is_one(&args.run) {
         let index = IndexFolder::open(&args.run)?;
         if args.dry_run {

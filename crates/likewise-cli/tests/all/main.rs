@@ -1,10 +1,13 @@
 //! The program as its users run it.
 
+mod across;
 mod bad_input;
 mod daily;
+mod encoder;
 mod gates;
 mod images;
 mod journey;
+mod kernels;
 mod metric;
 mod mine;
 mod pages;
@@ -12,5 +15,7 @@ mod program;
 mod reproduce;
 mod run_folder;
 mod settings;
+#[cfg(not(feature = "networks"))]
+mod slim;
 mod tables;
 mod views;

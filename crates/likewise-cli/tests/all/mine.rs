@@ -75,6 +75,43 @@ fn item(id: &str) -> usize {
 }
 
 #[test]
+fn votes_give_triplets_of_all_three_kinds_and_fit_takes_them() {
+    let scene = Scene::new();
+    let mine = "mine x.csv --from votes --kind triplets --labels-per-class 4 -q --json";
+    let said = scene.good(&format!("{mine} -o t.csv --seed 3"));
+    let text = fs::read_to_string(scene.path("t.csv")).unwrap();
+    let rows: Vec<[usize; 3]> = (text.lines().skip(1))
+        .map(|line| {
+            let mut words = line.split(',').map(item_of);
+            [0; 3].map(|_| words.next().unwrap())
+        })
+        .collect();
+    assert_eq!(said["tuples"], rows.len());
+    // Of twelve labels alone there are 12 x 3 x 8; others have anchors that nobody labeled.
+    assert!(rows.len() > 12 * 3 * 8, "{}", rows.len());
+    let right = |[a, p, n]: &&[usize; 3]| a % 3 == p % 3 && a % 3 != n % 3;
+    let share = rows.iter().filter(right).count() as f64 / rows.len() as f64;
+    assert!(share > 0.8, "{share}");
+    scene.good(&format!("{mine} -o again.csv --seed 3 --threads 1"));
+    assert_eq!(fs::read_to_string(scene.path("again.csv")).unwrap(), text);
+    scene.good("fit x.csv --triplets t.csv --recipe oasis -q --json -o run");
+    scene.good("mine x.csv --from votes --kind pairs -q --json -o p.csv");
+    let no = scene.bad("mine x.csv --from votes --kind pairs -k 5 -o q.csv", 2);
+    assert!(no.contains("-k goes with --from affinity"), "{no}");
+    let no = scene.bad(
+        "mine x.csv --from votes --kind pairs --per-item 5 -o q.csv",
+        2,
+    );
+    assert!(no.contains("--per-item"), "{no}");
+}
+
+/// The item in a cell; 0 for a weight.
+fn item_of(word: &str) -> usize {
+    word.strip_prefix('i')
+        .map_or(0, |number| number.parse().unwrap())
+}
+
+#[test]
 fn pairs_of_labels_are_true_and_the_same_for_a_seed() {
     let scene = Scene::new();
     let mine = "mine x.csv --from labels --kind pairs --per-item 4 -q --json";
@@ -149,7 +186,7 @@ fn bad_input_is_named_and_leaves_no_file() {
         (
             "mine x.csv --from words --kind pairs",
             2,
-            "labels, affinity, or the .npz",
+            "labels, affinity, votes, or the .npz",
         ),
         ("mine x.csv --from absent.npz --kind pairs", 1, "absent.npz"),
         (
@@ -253,9 +290,28 @@ fn pairs_alone_are_enough_for_rca() {
     assert_ne!(model("run"), model("start"));
     let said = scene.bad(
         "fit bare.csv --recipe mixed-rca --pairs p.csv -q -o other",
-        1,
+        2,
     );
-    assert!(said.contains("needs labels of two classes"), "{said}");
+    assert!(said.contains("choose a recipe that spreads none"), "{said}");
+}
+
+#[test]
+fn triplets_alone_are_enough_for_a_learner_of_triplets() {
+    let scene = Scene::new();
+    let text = fs::read_to_string(scene.path("x.csv")).unwrap();
+    let bare = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        [&cells[..1], &cells[2..]].concat().join(",") + "\n"
+    };
+    scene.text("bare.csv", &text.lines().map(bare).collect::<String>());
+    scene.good("mine x.csv --from labels --kind triplets -q -o t.csv");
+    scene.good("fit bare.csv --recipe oasis --triplets t.csv -q -o run");
+    scene.good("fit x.csv --recipe oasis --triplets t.csv -q -o beside");
+    // Given triplets stand in the place of the labels, which only measure.
+    let model = |folder: &str| fs::read(scene.path(folder).join("model.safetensors")).unwrap();
+    assert_eq!(model("run"), model("beside"));
+    let card = fs::read_to_string(scene.path("beside/README.md")).unwrap();
+    assert!(card.contains("Did the triplets help?"), "{card}");
 }
 
 #[test]

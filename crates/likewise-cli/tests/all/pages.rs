@@ -83,7 +83,7 @@ fn of_page(name: &str, text: &str) -> Vec<Block> {
 }
 
 /// The bytes that numpy has for a matrix, or for a column of whole numbers.
-fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+pub(crate) fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     bytes.extend(format!("{header:<117}\n").bytes());
@@ -91,13 +91,14 @@ fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn npy_matrix(x: ArrayView2<f32>) -> Vec<u8> {
+pub(crate) fn npy_matrix(x: ArrayView2<f32>) -> Vec<u8> {
     let values: Vec<u8> = x.iter().flat_map(|v| v.to_le_bytes()).collect();
     npy("<f4", &format!("({}, {})", x.nrows(), x.ncols()), &values)
 }
 
 /// What the commands of the pages read: `items.npz` with the labels of half of the items,
-/// `labels.csv` with those of some more, and `new-items.npy`.
+/// `labels.csv` with those of some more, and `new-items.npy`; `pairs.npz` with two views and all
+/// labels, and `new-images.npy`; `shirts.csv` with a column of text.
 fn data(at: &Path) {
     let whole = likewise_io::read(
         likewise_testdata::digits(),
@@ -123,6 +124,33 @@ fn data(at: &Path) {
         archive.write_all(&bytes).unwrap();
     }
     archive.finish().unwrap();
+    let other = part.view(Some("fou")).unwrap().matrix.view();
+    let all: Vec<u8> = (0..250).flat_map(|i| class(i).to_le_bytes()).collect();
+    let file = fs::File::create(at.join("pairs.npz")).unwrap();
+    let mut archive = zip::ZipWriter::new(file);
+    for (name, bytes) in [
+        ("image.npy", npy_matrix(other)),
+        ("text.npy", npy_matrix(x)),
+        ("label.npy", npy("<i8", "(250,)", &all)),
+    ] {
+        let options = zip::write::SimpleFileOptions::default();
+        archive.start_file(name, options).unwrap();
+        archive.write_all(&bytes).unwrap();
+    }
+    archive.finish().unwrap();
+    let asks = npy_matrix(other.slice(s![..3, ..]));
+    fs::write(at.join("new-images.npy"), asks).unwrap();
+    let shirts = (0..60).map(|i| {
+        let (color, kind) = (["red", "blue"][i % 2], ["shirt", "hose", "shoe"][i % 3]);
+        let (size, price) = (i % 2 * 10 + i % 7, i % 3 * 20 + i % 5);
+        format!("{i},{color} {kind} {},{color},{size},{price}\n", i % 10)
+    });
+    let shirts: String = shirts.collect();
+    fs::write(
+        at.join("shirts.csv"),
+        format!("id,title,label,size,price\n{shirts}"),
+    )
+    .unwrap();
     let lines = (0..120).map(|i| format!("{i},{}\n", class(i)));
     let lines: String = lines.collect();
     fs::write(at.join("labels.csv"), format!("id,label\n{lines}")).unwrap();
@@ -170,7 +198,7 @@ fn recipes_of_the_pages_are_recipes() {
         // What is read is what stands there, not the base alone.
         let base = match recipe.learner.gradient() {
             Some(gradient) => matches!(gradient.model, ModelConfig::Mlp(_)),
-            None => Recipe::named(&recipe.name).is_ok_and(|named| named.learner == recipe.learner),
+            None => Recipe::named(&recipe.name).is_ok_and(|named| named == recipe),
         };
         assert!(!base, "{}", block.place);
     }

@@ -53,6 +53,71 @@ fn views_are_fitted_embedded_and_searched_side_by_side() {
 }
 
 #[test]
+fn classifiers_of_each_view_vote_and_the_run_tells_what_they_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    std::fs::write(
+        at.join("votes.toml"),
+        "base = \"oasis\"\n[pseudo_labels]\nkind = \"votes\"\ntriplets = { most = 3000, per_anchor = 20 }\n\
+         votes = { classifiers = [\"discriminant\", \"euclid\"], folds = 2 }\n",
+    )
+    .unwrap();
+    let fit = [
+        "fit",
+        &data,
+        "--view",
+        "zer",
+        "--view",
+        "fou",
+        "--recipe",
+        "votes.toml",
+        "--split",
+        "item",
+        "--labels-per-class",
+        "3",
+        "--draws",
+        "1",
+        "-q",
+        "--json",
+        "-o",
+        "run",
+    ];
+    succeeds(at, &fit);
+    let read = |name: &str| {
+        let path = at.join("run").join(name);
+        let options = likewise_io::ReadOptions::default();
+        likewise_io::read(path, &options, &likewise::Monitor::silent()).map(|found| found.len())
+    };
+    // Two views with two classifiers each.
+    assert_eq!(read("voters.parquet").unwrap(), 4);
+    assert!(read("votes.parquet").unwrap() > 1000 && at.join("run/tuples.parquet").exists());
+    // A later run without votes leaves none of them.
+    let other = [
+        "fit",
+        &data,
+        "--view",
+        "zer",
+        "--recipe",
+        "rca",
+        "--split",
+        "item",
+        "--labels-per-class",
+        "3",
+        "--draws",
+        "1",
+        "-q",
+        "--overwrite",
+        "-o",
+        "run",
+    ];
+    succeeds(at, &other);
+    for name in ["voters.parquet", "votes.parquet", "tuples.parquet"] {
+        assert!(!at.join("run").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn views_that_are_not_there_or_stand_twice_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let data = digits();

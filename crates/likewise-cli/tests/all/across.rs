@@ -1,0 +1,387 @@
+//! Search from one view to another: from the fit to the answer, and what is refused.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use likewise_study::run_folder::AcrossFolder;
+use ndarray::Array2;
+use serde_json::Value;
+
+use crate::pages::{npy, npy_matrix};
+use crate::program::{likewise, succeeds};
+
+const N: usize = 120;
+
+/// Three classes, of which each view tells two apart well; a fixed noise, the same on every machine.
+fn view(columns: usize, seed: u64) -> Array2<f32> {
+    let mut state = seed;
+    let mut noise = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        ((state >> 40) as f32 / 16_777_216.0 - 0.5) * 1.2
+    };
+    Array2::from_shape_fn((N, columns), |(i, j)| {
+        let class = i % 3;
+        noise() + if j % 3 == class { 1.5 } else { 0.0 }
+    })
+}
+
+fn archive(path: &Path, views: &[(&str, &Array2<f32>)], labels: &[i64]) {
+    let mut archive = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    let values: Vec<u8> = labels
+        .iter()
+        .flat_map(|label| label.to_le_bytes())
+        .collect();
+    let labels = (
+        "label".to_owned(),
+        npy("<i8", &format!("({},)", labels.len()), &values),
+    );
+    let views = views
+        .iter()
+        .map(|(name, x)| ((*name).to_owned(), npy_matrix(x.view())));
+    for (name, bytes) in views.chain([labels]) {
+        let options = zip::write::SimpleFileOptions::default();
+        archive.start_file(format!("{name}.npy"), options).unwrap();
+        archive.write_all(&bytes).unwrap();
+    }
+    archive.finish().unwrap();
+}
+
+fn labels() -> Vec<i64> {
+    (0..N).map(|i| (i % 3) as i64).collect()
+}
+
+/// A folder with `pairs.npz`: views image and text, and a label for all.
+fn pairs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (image, text) = (view(5, 1), view(4, 2));
+    let views = [("image", &image), ("text", &text)];
+    archive(&folder.path().join("pairs.npz"), &views, &labels());
+    let of_image = npy_matrix(image.slice(ndarray::s![..2, ..]));
+    fs::write(folder.path().join("images.npy"), of_image).unwrap();
+    folder
+}
+
+fn fit<'a>(recipe: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let both = ["--view", "image", "--view", "text"];
+    let fit = ["fit", "pairs.npz", "--recipe", recipe, "-q", "-o", out];
+    [&fit[..], &both, more].concat()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+#[allow(clippy::float_cmp)] // Two names of one number.
+fn a_query_of_one_view_finds_items_of_another_both_ways() {
+    let folder = pairs();
+    let at = folder.path();
+    let more = ["--label-fraction", "0.1", "--draws", "2", "--json"];
+    let results = json(&succeeds(at, &fit("mixed+gsph", "run", &more)));
+    let map50 = &results["map50"];
+    let value = |key: &str| map50[key].as_f64().unwrap();
+    assert_eq!(value("a_to_b"), value("image_to_text"));
+    assert_eq!(value("b_to_a"), value("text_to_image"));
+    assert!((value("mean") - f64::midpoint(value("a_to_b"), value("b_to_a"))).abs() < 1e-9);
+    assert!(value("mean") > 0.6, "{map50}");
+    for row in ["cca", "labels_only", "all_labels"] {
+        assert!(results["baselines"][row]["map50"]["mean"].is_f64(), "{row}");
+    }
+    assert!(results["differences"]["labels_only"]["map50"]["mean"]["low"].is_f64());
+    assert_eq!(results["ci"]["map50"]["mean"].as_array().unwrap().len(), 2);
+    // Three classes of 30 to fit on: a tenth is three labels each.
+    assert_eq!(results["per_draw"][0]["labeled"], 9);
+    assert!(results["per_draw"][0]["believed"].as_u64().unwrap() > 60);
+    assert_eq!(json(&succeeds(at, &["eval", "run", "--json"])), results);
+    assert!(succeeds(at, &["eval", "run"]).contains("labels only"));
+
+    let found = |more: &[&str]| {
+        let search = ["search", "run", "-k", "5", "--json"];
+        json(&succeeds(at, &[&search[..], more].concat()))
+    };
+    let by_id = found(&["--id", "0", "--from", "image", "--to", "text"]);
+    let hits = by_id[0]["hits"].as_array().unwrap();
+    assert_eq!(hits.len(), 5);
+    let right = hits.iter().filter(|hit| hit["label"] == "0").count();
+    assert!(right >= 3, "{hits:?}");
+    // The file holds that view alone, and its first row is item 0.
+    let by_file = found(&["--query", "images.npy", "--from", "image"]);
+    assert_eq!(by_file[0]["hits"], by_id[0]["hits"]);
+    assert_eq!(by_file.as_array().unwrap().len(), 2);
+    // Within a view an item does not find itself.
+    let within = found(&["--id", "0", "--from", "text", "--to", "text"]);
+    let ids = within[0]["hits"].as_array().unwrap();
+    assert!(ids.iter().all(|hit| hit["id"] != "0"), "{ids:?}");
+
+    // The model opens by itself, and its codes are those in the folder.
+    let run = AcrossFolder::open(&at.join("run")).unwrap();
+    let (model, items) = (run.model().unwrap(), run.items().unwrap());
+    assert_eq!(model.names(), ["image", "text"]);
+    let (own, codes) = run.view(0, &items, Some(64)).unwrap();
+    assert_eq!(own.len(), N);
+    assert_eq!(model.encode(0, view(5, 1).view()).unwrap(), codes);
+    let page = fs::read_to_string(at.join("run/report.html")).unwrap();
+    assert!(page.contains("image to text") && page.contains("text to image"));
+    assert!(
+        fs::read_to_string(at.join("run/README.md"))
+            .unwrap()
+            .contains("1.anchors")
+    );
+}
+
+#[test]
+fn every_learner_across_views_leaves_a_run_that_can_be_searched() {
+    let folder = pairs();
+    let at = folder.path();
+    for name in likewise::cross::Learner::NAMES {
+        let results = json(&succeeds(at, &fit(name, "run", &["--json", "--overwrite"])));
+        let mean = results["map50"]["mean"].as_f64().unwrap();
+        assert!(mean > 0.4, "{name}: {mean}");
+        let bits = likewise::cross::Learner::named(name).unwrap().gives_bits();
+        assert_eq!(at.join("run/codes.npy").exists(), bits, "{name}");
+        assert_eq!(at.join("run/embeddings.npy").exists(), !bits, "{name}");
+        let search = [
+            "search", "run", "--id", "3", "--to", "image", "-k", "1", "--json",
+        ];
+        assert_eq!(
+            json(&succeeds(at, &search))[0]["hits"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1
+        );
+    }
+    // An ordinary run takes the place of one across views, and leaves nothing of it.
+    succeeds(
+        at,
+        &[
+            "fit",
+            "pairs.npz",
+            "--view",
+            "image",
+            "--recipe",
+            "rca",
+            "-q",
+            "-o",
+            "run",
+            "--overwrite",
+        ],
+    );
+    assert!(!at.join("run/codes.npy").exists());
+    succeeds(at, &["search", "run", "--id", "3"]);
+}
+
+/// Must fail with these words, in one error, and leave no folder `none`.
+#[track_caller]
+fn refused(at: &Path, args: &[&str], said: &str) {
+    let output = likewise(at, args);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        matches!(output.status.code(), Some(1 | 2)),
+        "{args:?}: {message}"
+    );
+    assert!(message.contains(said), "{args:?}: {message}");
+    let errors = message.lines().filter(|line| line.contains("error"));
+    assert!(errors.count() <= 1, "{message}");
+    assert!(!at.join("none").exists(), "{args:?}");
+}
+
+#[test]
+fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
+    let folder = pairs();
+    let at = folder.path();
+    let refused = |args: &[&str], said: &str| refused(at, args, said);
+    let new = |name: &str, image: &Array2<f32>, labels: &[i64]| {
+        let text = view(4, 2);
+        archive(&at.join(name), &[("image", image), ("text", &text)], labels);
+    };
+    let gsph = |data: &'static str| {
+        vec![
+            "fit", data, "--recipe", "gsph", "--view", "image", "--view", "text", "-o", "none",
+        ]
+    };
+    // One view, an unknown one, one twice.
+    let one = [
+        "fit",
+        "pairs.npz",
+        "--recipe",
+        "gsph",
+        "--view",
+        "image",
+        "-o",
+        "none",
+    ];
+    refused(&one, "needs two views");
+    refused(
+        &["fit", "pairs.npz", "--recipe", "gsph", "-o", "none"],
+        "needs two views",
+    );
+    let unknown = [&one[..], &["--view", "sound"]].concat();
+    refused(&unknown, "no view \"sound\"");
+    refused(&[&one[..], &["--view", "image"]].concat(), "named twice");
+    // Constant features, one class, unequal rows.
+    new("flat.npz", &Array2::from_elem((N, 5), 0.5), &labels());
+    refused(&gsph("flat.npz"), "view image: all");
+    new("one.npz", &view(5, 1), &[4; N]);
+    refused(&gsph("one.npz"), "one class alone (4)");
+    new(
+        "short.npz",
+        &view(5, 1).slice(ndarray::s![..50, ..]).to_owned(),
+        &labels(),
+    );
+    refused(&gsph("short.npz"), "no view \"image\"");
+    // Settings.
+    fs::write(
+        at.join("none.toml"),
+        "base = \"gsph\"\nlearner = { bits = 0 }\n",
+    )
+    .unwrap();
+    refused(&fit("none.toml", "none", &[]), "gsph.bits = 0");
+    refused(&fit("mixed+cca", "none", &[]), "looks at no label");
+    refused(
+        &fit("mixed+nosuch", "none", &[]),
+        "learner across views = nosuch",
+    );
+    refused(
+        &fit("nosuch+gsph", "none", &[]),
+        "source of pseudo-labels = nosuch",
+    );
+    refused(
+        &fit("gsph", "none", &["--label-fraction", "1.5"]),
+        "label fraction = 1.5",
+    );
+    refused(
+        &fit("gsph", "none", &["--draws", "2"]),
+        "draws go with labels per class",
+    );
+    refused(
+        &fit("gsph", "none", &["--split", "zero-shot"]),
+        "within each class",
+    );
+    refused(&fit("gsph", "none", &["--epochs", "3"]), "fitted in one go");
+    let fraction = ["--label-fraction", "0.1", "--view", "image", "-o", "none"];
+    refused(
+        &[&["fit", "pairs.npz", "--recipe", "rca"][..], &fraction].concat(),
+        "across views",
+    );
+}
+
+#[test]
+fn what_a_run_across_views_cannot_answer_is_refused_with_its_reason() {
+    let folder = pairs();
+    let at = folder.path();
+    let refused = |args: &[&str], said: &str| refused(at, args, said);
+    succeeds(at, &fit("cca", "run", &[]));
+    refused(&["search", "run", "--id", "0"], "from which and to which");
+    refused(
+        &["search", "run", "--id", "0", "--from", "sound"],
+        "no view \"sound\"",
+    );
+    refused(
+        &["search", "run", "--id", "nosuch", "--from", "image"],
+        "no item with id",
+    );
+    refused(
+        &["search", "run", "--query", "images.npy", "--from", "text"],
+        "4 columns",
+    );
+    let across = "searches from one view to another";
+    refused(&["embed", "run", "images.npy", "-o", "e.npy"], across);
+    refused(&["index", "run"], across);
+    refused(&["add", "run", "images.npy"], across);
+    refused(&["suspects", "run"], across);
+    refused(&["fit", "run", "--add-labels", "pairs.npz"], across);
+    refused(&["eval", "run", "--at", "3"], "--at does not go");
+    refused(&fit("gsph", "run", &["--resume"]), "other data or settings");
+}
+
+#[test]
+fn learners_across_views_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let gsph = succeeds(folder.path(), &["explain", "gsph"]);
+    assert!(
+        gsph.contains("semantic preserving") && gsph.contains("Its settings"),
+        "{gsph}"
+    );
+    let both = succeeds(folder.path(), &["explain", "mixed+gsph"]);
+    assert!(
+        both.contains("Its settings") && both.contains("mixed"),
+        "{both}"
+    );
+}
+
+#[test]
+fn a_typed_text_finds_items_of_another_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let things = ["red shirt", "garden hose", "blue shoes"];
+    let line = |i: usize| {
+        let (class, noise) = (i % 3, (i * 7 % 11) as f32 / 11.0);
+        let x = [0, 1, 2].map(|j| if j == class { 4.0 + noise } else { noise });
+        let title = match i {
+            4 => String::new(),
+            _ => format!("{} number {}", things[class], i % 5),
+        };
+        format!("i{i},{title},c{class},{},{},{}\n", x[0], x[1], x[2])
+    };
+    let lines: String = (0..90).map(line).collect();
+    fs::write(
+        at.join("things.csv"),
+        format!("id,title,label,p,q,r\n{lines}"),
+    )
+    .unwrap();
+    let views = ["--view", "features", "--view", "title:tfidf"];
+    let fit = [
+        "fit",
+        "things.csv",
+        "--recipe",
+        "gsph",
+        "-q",
+        "--json",
+        "-o",
+        "run",
+    ];
+    let results = json(&succeeds(at, &[&fit[..], &views].concat()));
+    assert!(
+        results["map50"]["title_to_features"].as_f64().unwrap() > 0.9,
+        "{results}"
+    );
+    let search = |more: &[&str]| likewise(at, &[&["search", "run", "-k", "4"][..], more].concat());
+    let typed = [
+        "--query-text",
+        "Garden HOSES",
+        "--from",
+        "title",
+        "--to",
+        "features",
+        "--json",
+    ];
+    let found = json(&String::from_utf8_lossy(&search(&typed).stdout));
+    let hits = found[0]["hits"].as_array().unwrap();
+    assert!(
+        hits.len() == 4 && hits.iter().all(|hit| hit["label"] == "c1"),
+        "{found}"
+    );
+    // A table of texts asks as well, and what was learned of texts is in the run.
+    fs::write(at.join("asks.csv"), "id,title\nq,a garden hose\nr,\n").unwrap();
+    let of_file = search(&["--query", "asks.csv", "--from", "title", "--json"]);
+    let of_file = json(&String::from_utf8_lossy(&of_file.stdout));
+    assert_eq!(of_file.as_array().unwrap().len(), 1, "{of_file}");
+    assert_eq!(of_file[0]["hits"][0]["label"], "c1");
+    let said = |output: std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let wrong = said(search(&["--query-text", "hose", "--from", "features"]));
+    assert!(
+        wrong.contains("view features is of rows of numbers"),
+        "{wrong}"
+    );
+    let lacks = said(search(&["--id", "i4", "--from", "title"]));
+    assert!(lacks.contains("i4 has no view title"), "{lacks}");
+    let fit = ["fit", "things.csv", "--recipe", "gsph", "-o", "none"];
+    let unknown = ["--view", "features", "--view", "nosuch:tfidf"];
+    let unknown = said(likewise(at, &[&fit[..], &unknown].concat()));
+    assert!(unknown.contains("nosuch"), "{unknown}");
+    assert!(!at.join("none").exists());
+}
