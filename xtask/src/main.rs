@@ -25,6 +25,7 @@ const HELP: &str = "\
 Usage: cargo xtask TASK
 
 check   formatting, circles, lints, tests, documentation: what CI runs
+slim    the program without networks: lints, and that it is built without burn
 circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
 fuzz    looks whether the fuzz targets of the readers build (the check does, too)
 flags   messages of the libraries that speak of flags of the command
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
+        Some("slim") => slim(),
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
         Some("claims") => clean(claims::claims()),
@@ -104,12 +106,20 @@ fn check() -> bool {
             "-D",
             "warnings",
         ])
+        && slim()
         && cargo(&["test", "--workspace", "--features", FEATURES])
         && run(
             "cargo",
             &["doc", "--workspace", "--features", FEATURES, "--no-deps"],
             Some(("RUSTDOCFLAGS", "-D warnings")),
         )
+}
+
+/// The program without networks. Lints take it through the compiler as `cargo check` does.
+fn slim() -> bool {
+    let build = ["-p", "likewise-cli", "--no-default-features"];
+    clean(packages::without_networks(&build))
+        && cargo(&[&["clippy"], &build[..], &["--", "-D", "warnings"]].concat())
 }
 
 /// Losses and networks on the card against the CPU, and whole fits on it.

@@ -88,6 +88,35 @@ pub(crate) fn of_the_program() -> Result<BTreeMap<(String, String), Package>> {
     Ok(packages)
 }
 
+/// Whether what is built by these arguments holds nothing of burn, which is half of what the usual
+/// program is built from; those of its crates that are found are printed.
+pub(crate) fn without_networks(build: &[&str]) -> Result<bool> {
+    let of = |build: &[&str]| -> Result<BTreeSet<String>> {
+        let tree = ["tree", "-e", "normal,build", "--prefix", "none", "--locked"];
+        let tree = cargo(&[&tree, build].concat())?;
+        let names = tree.lines().filter_map(named).map(|(name, _)| name);
+        Ok(names.filter(|name| is_of_burn(name)).collect())
+    };
+    // Where the usual program has none either, the search itself is broken.
+    let [package, name, ..] = build else {
+        return Err("name a package".into());
+    };
+    if of(&[package, name])?.is_empty() {
+        return Err(
+            format!("there is no burn in the usual {name}: has it another name now?").into(),
+        );
+    }
+    let found = of(build)?;
+    for name in &found {
+        eprintln!("xtask: cargo tree {}: {name}", build.join(" "));
+    }
+    Ok(found.is_empty())
+}
+
+fn is_of_burn(name: &str) -> bool {
+    name == "burn" || name.starts_with("burn-")
+}
+
 /// "faer v0.24.4 (proc-macro)" as name and version.
 fn named(line: &str) -> Option<(String, String)> {
     let mut words = line.split(' ');

@@ -1,13 +1,13 @@
 //! A toy loss.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::check::at_least_zero;
-use super::cosine::cosines;
-use super::pairs::Pairs;
-use super::reduce::weighted_mean;
 use crate::Result;
+#[cfg(feature = "networks")]
+use {
+    super::cosine::cosines, super::pairs::Pairs, super::reduce::weighted_mean, burn::tensor::Tensor,
+};
 
 /// Toy loss: positives to cosine 1, negatives to cosine 0.
 ///
@@ -39,7 +39,10 @@ impl ToyLoss {
     pub(crate) fn validate(&self) -> Result<()> {
         at_least_zero("loss.push", self.push)
     }
+}
 
+#[cfg(feature = "networks")]
+impl ToyLoss {
     /// The loss of a batch, a tensor of one number. Rows of any length, `[n, d]`.
     pub fn forward(&self, embeddings: Tensor<2>, pairs: &Pairs) -> Tensor<1> {
         let pairs = pairs.like(&embeddings);
