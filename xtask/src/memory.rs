@@ -159,7 +159,7 @@ fn sets(weights: Option<&Path>) -> Vec<Set> {
         rows(
             "20,000 items of 64 columns, 5,000 classes",
             of(20_000, 64, 5000),
-            "--recipe rca --draws 1",
+            "--recipe label-rca --draws 1",
             10,
         ),
         Set {
@@ -170,7 +170,7 @@ fn sets(weights: Option<&Path>) -> Vec<Set> {
         rows(
             "100,000 items of 256 columns",
             of(100_000, 256, 100),
-            "--recipe rca --draws 1",
+            "--recipe label-rca --draws 1",
             10,
         ),
     ];

@@ -61,12 +61,12 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
     let pairs = format!("a,b,y,weight\n{pairs}").into_bytes();
     let given = [
         (
-            "fit x.csv --recipe rca --pairs p.csv -o run",
+            "fit x.csv --recipe label-rca --pairs p.csv -o run",
             "p.csv",
             pairs,
         ),
         (
-            "fit x.csv --recipe rca --triplets t.csv -o run",
+            "fit x.csv --recipe label-rca --triplets t.csv -o run",
             "t.csv",
             triplets,
         ),

@@ -45,7 +45,7 @@ const COMMANDS: [&str; 22] = [
     "eval x.npy --labels y.npy --at K",
     "eval x.npy --labels y.npy --metric inner-product --loss triplet,nt-xent",
     "fit x.npy --labels y.npy --labels-per-class 3 --draws 1 --epochs 1 -k K -o run",
-    "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe rca -o run",
+    "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe label-rca -o run",
     "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe mixed-rca --split folds -o run",
     "index x.npy -k K -o index",
 ];

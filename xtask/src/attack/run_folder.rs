@@ -16,7 +16,11 @@ fn made(place: &Place, recipe: &str) -> Result<Files> {
     let files = data::files([("x.csv", data::table(',')), ("r.toml", recipe.into())]);
     let fit = format!(
         "fit x.csv --recipe {} --labels-per-class 5 --draws 1 --epochs 1 -q --threads 1 -o run",
-        if recipe.is_empty() { "rca" } else { "r.toml" }
+        if recipe.is_empty() {
+            "label-rca"
+        } else {
+            "r.toml"
+        }
     );
     let mut files = place.made(files, &[&fit, "index run --kind hnsw -q"])?;
     // Nothing reads them, and large files make slow attacks.
@@ -32,7 +36,7 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
         "eval run",
         "embed run x.csv -o e.npy",
         "index run",
-        "fit x.csv --resume --draws 1 --epochs 1 --recipe rca --labels-per-class 5 -o run",
+        "fit x.csv --resume --draws 1 --epochs 1 --recipe label-rca --labels-per-class 5 -o run",
     ];
     let mut cases = vec![];
     for recipe in [SMALL, ""] {
