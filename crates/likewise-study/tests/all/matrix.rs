@@ -216,6 +216,8 @@ fn quick(name: &str) -> Closed {
     let settings = match name {
         "cfs" => "bins = 5",
         "itml" => "sweeps = 30",
+        "apit" => "prior = { sweeps = 30 }",
+        "seraph" | "dml-eig" => "steps = 50",
         "omks" | "explicit-omks" => "triplets = 3000",
         "hds" => "bits = 16",
         _ => "",
