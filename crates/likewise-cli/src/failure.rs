@@ -217,6 +217,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_fields_of_a_file_are_no_flags() {
+        let said = "unknown field `gama`, expected one of `gamma`, `epochs`";
+        assert_eq!(as_flags(said), said);
+        assert_eq!(
+            as_flags("give `label_column size`"),
+            "give --label-column size"
+        );
+    }
+
+    #[test]
     fn a_parameter_that_is_a_flag_is_called_so() {
         let said = |message: &str| as_flag(message.to_owned());
         assert_eq!(

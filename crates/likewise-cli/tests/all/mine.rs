@@ -274,15 +274,20 @@ fn pairs_that_join_whole_classes_say_what_the_labels_say() {
     assert_eq!(model("pairs"), model("labels"));
 }
 
-#[test]
-fn pairs_alone_are_enough_for_rca() {
-    let scene = Scene::new();
+/// The items of `x.csv` without their labels, as `bare.csv`.
+fn without_labels(scene: &Scene) {
     let text = fs::read_to_string(scene.path("x.csv")).unwrap();
     let bare = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         [&cells[..1], &cells[2..]].concat().join(",") + "\n"
     };
     scene.text("bare.csv", &text.lines().map(bare).collect::<String>());
+}
+
+#[test]
+fn pairs_alone_are_enough_for_rca() {
+    let scene = Scene::new();
+    without_labels(&scene);
     scene.good("mine x.csv --from labels --kind pairs -q -o p.csv");
     scene.good("fit bare.csv --recipe rca --pairs p.csv -q -o run");
     scene.good("fit bare.csv --recipe rca -q -o start");
@@ -298,12 +303,7 @@ fn pairs_alone_are_enough_for_rca() {
 #[test]
 fn triplets_alone_are_enough_for_a_learner_of_triplets() {
     let scene = Scene::new();
-    let text = fs::read_to_string(scene.path("x.csv")).unwrap();
-    let bare = |line: &str| {
-        let cells: Vec<&str> = line.split(',').collect();
-        [&cells[..1], &cells[2..]].concat().join(",") + "\n"
-    };
-    scene.text("bare.csv", &text.lines().map(bare).collect::<String>());
+    without_labels(&scene);
     scene.good("mine x.csv --from labels --kind triplets -q -o t.csv");
     scene.good("fit bare.csv --recipe oasis --triplets t.csv -q -o run");
     scene.good("fit x.csv --recipe oasis --triplets t.csv -q -o beside");
