@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
+pub(crate) use self::pseudo_labels::most_neighbors;
 pub use self::pseudo_labels::{
     Affinity, Confidence, On, Oracle, Prediction, Propagation, PseudoLabels, Voting,
 };
@@ -87,15 +88,10 @@ impl Recipe {
     /// How the beliefs of a run on so many items spread: as the recipe says or, where it spreads no
     /// labels, as in `mixed-lp`.
     pub(crate) fn spreading(&self, items: usize) -> Propagation {
-        if let Some(own) = self.pseudo_labels.propagation() {
-            return own.clone();
+        match self.pseudo_labels.propagation() {
+            Some(own) => own.clone(),
+            None => Propagation::among(items),
         }
-        let mut usual = Propagation::mixed(On::Start);
-        let most = most_neighbors(items);
-        if usual.graph.n_neighbors() > most {
-            usual.graph = usual.graph.k(most);
-        }
-        usual
     }
 
     /// Sets the neighbours of an item. Fails where the recipe asks for none.
@@ -409,11 +405,6 @@ impl Recipe {
         let rule = format!("has no effect on {name}, which learns from classes; leave it out");
         Err(Error::parameter("pseudo_labels.triplets", "true", &rule))
     }
-}
-
-/// The most neighbours that make sense among so many items: twenty of sixty would be everybody.
-pub(crate) fn most_neighbors(items: usize) -> usize {
-    (items / 10).max(1)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod rounds;
 mod row;
 mod run;
 mod setup;
+mod sizes;
 mod train;
 mod tried;
 mod tuples;

@@ -9,11 +9,12 @@ use likewise_study::study::{Answer, Delivered, Found, Row};
 use ndarray::{Array2, ArrayView2};
 
 use super::Failed;
-use super::sets::{self, MOST, SETS, Truth, truth};
+use super::sets::{self, SETS, Truth, truth};
 
 /// Sets that take part: the first of the list.
 const FIRST: usize = 6;
 const BUDGETS: [usize; 5] = [1, 5, 10, 20, 50];
+const UNEQUAL_BUDGETS: [usize; 2] = [5, 20];
 const DRAWS: u64 = 2;
 
 /// Unit rows less four fifths of their mean, their columns brought to one scale where they have
@@ -103,13 +104,13 @@ impl Ran {
         self.gain() < -half.max(0.01)
     }
 
-    fn line(&self, name: &str, m: usize) -> String {
+    fn line(&self, name: &str, labels: &str) -> String {
         let printed = self.said.as_ref().map(|answer| answer.difference);
         let printed = printed.map_or("-".to_owned(), |e| {
             format!("{:+.3} [{:+.3}, {:+.3}]", e.value, e.low, e.high)
         });
         format!(
-            "| {name} | {m} | {} | {printed} | {:+.3} | {} | {:.3} -> {:.3} | {:.3} -> {:.3} | {} |",
+            "| {name} | {labels} | {} | {printed} | {:+.3} | {} | {:.3} -> {:.3} | {:.3} -> {:.3} | {} |",
             (self.said.as_ref()).map_or("not measured", |answer| answer.finding.in_words()),
             self.gain(),
             match self.holds() {
@@ -130,20 +131,13 @@ impl Ran {
     }
 }
 
-/// Writes the table.
+/// Writes the table of classes as large as they are.
 pub(crate) fn write(out: &mut impl Write) -> Result<(), Failed> {
-    writeln!(
-        out,
+    let head = format!(
         "# What a fit of a handful of labels says of itself, beside the truth\n\n\
-         Written by `cargo run --release -p likewise-cli --example few_labels truth`. The recipe that the labels choose, no \
-         split: all labels are fitted, and rounds that keep some back measure the R-precision \
-         against all items. Truth: every unlabeled item asks, all items are searched. Sets of more \
-         than {MOST} items are thinned evenly. Gains are in R-precision over the best of raw, \
-         centred and whitened features, as the fit itself chose it.\n\n\
-         | set | labels a class | said | printed gain | true gain | inside | MAP@R, true | R@1, true | delivered |\n\
-         |---|---|---|---|---|---|---|---|---|"
-    )?;
-    let mut runs = Vec::new();
+         Written by `cargo run --release -p likewise-cli --example few_labels truth`. {HOW}\n"
+    );
+    let mut table = Table::begin(out, &head)?;
     for (name, file, view) in &SETS[..FIRST] {
         let Some((mut collection, all)) = sets::read(file, view)? else {
             continue;
@@ -151,25 +145,92 @@ pub(crate) fn write(out: &mut impl Write) -> Result<(), Failed> {
         for m in BUDGETS {
             for draw in 0..DRAWS {
                 let shown = all.draw(m, 100 + draw);
-                collection.labels = Some(shown.clone());
-                let ran = Ran::new(&collection, &all, &shown, draw)?;
-                writeln!(out, "{}", ran.line(name, m))?;
-                out.flush()?;
-                runs.push(ran);
+                table.run(&mut collection, &all, shown, (name, &m.to_string(), draw))?;
             }
         }
     }
-    let count = |holds: &dyn Fn(&Ran) -> bool| runs.iter().filter(|ran| holds(ran)).count();
-    writeln!(
-        out,
-        "\nOf {} runs the verdict was right, or said that it cannot tell, in {}. Of {} printed gains \
-         the interval held the true one in {}. The delivered model was below the start beyond the \
-         interval in {}.",
-        runs.len(),
-        count(&Ran::is_right),
-        count(&|ran| ran.holds().is_some()),
-        count(&|ran| ran.holds() == Some(true)),
-        count(&Ran::harmed),
-    )?;
-    Ok(())
+    table.end()
+}
+
+/// Writes the table of classes that are ten times as large as others.
+pub(crate) fn write_unequal(out: &mut impl Write) -> Result<(), Failed> {
+    let head = format!(
+        "# The same, of unequal classes\n\n\
+         Written by `cargo run --release -p likewise-cli --example few_labels unequal`. {HOW} \
+         The first class has ten times as many items as the last, the others lie between. Labels \
+         are the same number of each class, or (*of all*) as many on average, drawn from all items: \
+         then some classes may have none.\n"
+    );
+    let mut table = Table::begin(out, &head)?;
+    for (name, file, view) in &SETS[..FIRST] {
+        let Some((collection, all)) = sets::read(file, view)? else {
+            continue;
+        };
+        let (mut collection, all) = sets::unequal(&collection, &all);
+        for m in UNEQUAL_BUDGETS {
+            for draw in 0..DRAWS {
+                let each = all.draw(m, 100 + draw);
+                table.run(&mut collection, &all, each, (name, &m.to_string(), draw))?;
+                let some = sets::at_random(&all, m * all.n_classes(), 100 + draw);
+                let label = format!("{m} of all");
+                table.run(&mut collection, &all, some, (name, &label, draw))?;
+            }
+        }
+    }
+    table.end()
+}
+
+/// What all tables share.
+const HOW: &str = "The recipe that the labels choose, no split: all labels are fitted, and rounds \
+    that keep some back measure the R-precision against all items. Truth: every unlabeled item \
+    asks, all items are searched. Gains are in R-precision over the best of raw, centred and \
+    whitened features, as the fit itself chose it. Large sets are thinned evenly.";
+
+struct Table<'a, W: Write> {
+    out: &'a mut W,
+    runs: Vec<Ran>,
+}
+
+impl<'a, W: Write> Table<'a, W> {
+    fn begin(out: &'a mut W, head: &str) -> Result<Self, Failed> {
+        writeln!(
+            out,
+            "{head}\n\
+             | set | labels a class | said | printed gain | true gain | inside | MAP@R, true | R@1, true | delivered |\n\
+             |---|---|---|---|---|---|---|---|---|"
+        )?;
+        Ok(Self { out, runs: vec![] })
+    }
+
+    fn run(
+        &mut self,
+        collection: &mut Collection,
+        all: &Labels,
+        shown: Labels,
+        (name, labels, draw): (&str, &str, u64),
+    ) -> Result<(), Failed> {
+        collection.labels = Some(shown.clone());
+        let ran = Ran::new(collection, all, &shown, draw)?;
+        writeln!(self.out, "{}", ran.line(name, labels))?;
+        self.out.flush()?;
+        self.runs.push(ran);
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failed> {
+        let count =
+            |holds: &dyn Fn(&Ran) -> bool| self.runs.iter().filter(|ran| holds(ran)).count();
+        writeln!(
+            self.out,
+            "\nOf {} runs the verdict was right, or said that it cannot tell, in {}. Of {} printed gains \
+             the interval held the true one in {}. The delivered model was below the start beyond the \
+             interval in {}.",
+            self.runs.len(),
+            count(&Ran::is_right),
+            count(&|ran| ran.holds().is_some()),
+            count(&|ran| ran.holds() == Some(true)),
+            count(&Ran::harmed),
+        )?;
+        Ok(())
+    }
 }

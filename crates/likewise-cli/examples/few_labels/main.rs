@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p likewise-cli --example few_labels truth > results/few-labels/README.md
+//! cargo run --release -p likewise-cli --example few_labels unequal > results/few-labels/unequal.md
 //! cargo run --release -p likewise-cli --example few_labels budgets > results/few-labels/budgets.md
 //! ```
 //!
@@ -20,7 +21,8 @@ fn main() -> Result<(), Failed> {
     let mut out = std::io::stdout().lock();
     match std::env::args().nth(1).as_deref() {
         Some("truth") => beside_truth::write(&mut out),
+        Some("unequal") => beside_truth::write_unequal(&mut out),
         Some("budgets") => budgets::write(&mut out),
-        _ => Err("say which table: truth or budgets".into()),
+        _ => Err("say which table: truth, unequal or budgets".into()),
     }
 }

@@ -71,6 +71,31 @@ pub(crate) fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)
     )))
 }
 
+/// Items so thinned that the first class has ten times as many as the last.
+pub(crate) fn unequal(collection: &Collection, all: &Labels) -> (Collection, Labels) {
+    let classes = all.by_class();
+    let last = classes.len().saturating_sub(1).max(1) as f64;
+    let mut kept: Vec<usize> = Vec::new();
+    for (number, members) in classes.iter().enumerate() {
+        let share = 10_f64.powf(-(number as f64) / last);
+        let size = (members.len() as f64 * share).round() as usize;
+        kept.extend(&members[..size]);
+    }
+    kept.sort_unstable();
+    (collection.select(&kept), all.select(&kept))
+}
+
+/// So many labels, of whichever items.
+pub(crate) fn at_random(all: &Labels, labels: usize, seed: u64) -> Labels {
+    let mut rng = likewise::seed::stream(seed, "labels of all");
+    let drawn = rand::seq::index::sample(&mut rng, all.len(), labels.min(all.len()));
+    let mut shown = vec![false; all.len()];
+    for item in drawn {
+        shown[item] = true;
+    }
+    all.masked(|item| shown[item])
+}
+
 /// A fit of all labels that the collection shows, by the recipe that they choose, as `fit` does.
 pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
     let protocol = Protocol {

@@ -94,6 +94,16 @@ impl Default for Propagation {
 }
 
 impl Propagation {
+    /// The default, with no more neighbours than make sense among so many items.
+    pub(crate) fn among(items: usize) -> Self {
+        let mut usual = Self::default();
+        let most = most_neighbors(items);
+        if usual.graph.n_neighbors() > most {
+            usual.graph = usual.graph.k(most);
+        }
+        usual
+    }
+
     /// Mixed propagation with what won on real data.
     pub(super) fn mixed(on: On) -> Self {
         Self {
@@ -396,4 +406,8 @@ impl Affinity {
         }
         at_most("pseudo_labels.every", self.every, ROUNDS)
     }
+}
+/// The most neighbours that make sense among so many items: twenty of sixty would be everybody.
+pub(crate) fn most_neighbors(items: usize) -> usize {
+    (items / 10).max(1)
 }

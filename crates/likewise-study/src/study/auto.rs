@@ -9,8 +9,7 @@ use likewise::{Labels, Monitor, Part, matrix, seed};
 use ndarray::Axis;
 use rand::seq::index;
 
-use super::believe::{Source, spread};
-use super::few_labels::class_sizes;
+use super::believe::Source;
 use super::ground::{Ground, Places};
 use super::plan::Plan;
 use super::protocol::{Protocol, SplitKind};
@@ -97,7 +96,7 @@ impl<'p> Plan<'p> {
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
         let mut whole = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
-        let sizes = whole.sizes(&known, &monitor.quiet())?;
+        let sizes = whole.class_sizes(&known, &monitor.quiet())?;
         // Where a test part asks, it is of items that were not fitted, which those that keep their
         // labels back must not be either.
         let apart = self.protocol.split != SplitKind::Folds;
@@ -118,7 +117,7 @@ impl<'p> Plan<'p> {
             }
         }
         monitor.end();
-        let (place, tried) = compared(&fits, &values);
+        let (place, tried) = compared(&fits, &values, &sizes)?;
         Ok(Choice {
             recipe: candidates[place].clone(),
             tried,
@@ -216,23 +215,24 @@ fn is_disjoint(truth: &Labels, parts: &[Part]) -> bool {
 type Values = Vec<Vec<Value>>;
 
 /// The place of the recipe that is chosen, and what is said of all.
-fn compared(fits: &[Recipe], values: &[Values]) -> (usize, Vec<Tried>) {
+fn compared(fits: &[Recipe], values: &[Values], sizes: &[f64]) -> Result<(usize, Vec<Tried>)> {
     let mut best = 0;
     let mut tried = Vec::new();
     for (place, recipe) in fits.iter().enumerate() {
-        let gain = (place > 0)
-            .then(|| few_labels::estimate(&less(&values[place], &values[best])))
-            .flatten();
+        let gain = match place {
+            0 => None,
+            _ => few_labels::estimate(&less(&values[place], &values[best]), sizes)?,
+        };
         tried.push(Tried {
             recipe: recipe.name.clone(),
-            r_precision: few_labels::estimate(&plain(&values[place])).map(|mean| mean.value),
+            r_precision: few_labels::estimate(&plain(&values[place]), sizes)?.map(|mean| mean.value),
             gain,
         });
         if gain.is_some_and(clear) {
             best = place;
         }
     }
-    (best, tried)
+    Ok((best, tried))
 }
 
 /// Whether a gain is more likely than not to be one, and large enough to matter.
@@ -303,17 +303,5 @@ impl<'a> Trial<'a> {
             sizes: &self.sizes,
         };
         few_labels::r_precision(&round, monitor)
-    }
-}
-
-impl Ground<'_> {
-    /// Items of each class, by what spreads from the known labels over the plain start.
-    fn sizes(&mut self, known: &Labels, monitor: &Monitor) -> Result<Vec<f64>> {
-        let plain = self.plain_start()?;
-        self.build_graph(plain, monitor)?;
-        let setup = self.setup(plain, "choice".into(), 0, &[])?;
-        let how = &self.spreading;
-        let beliefs = spread(how, setup.rows.view(), setup.graph()?, known, monitor)?;
-        Ok(class_sizes(&beliefs, known))
     }
 }

@@ -144,9 +144,9 @@ impl Ground<'_> {
         }
 
         let baseline = self.whitened_start()?;
+        let sizes = self.class_sizes(known, quiet)?;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
-        let sizes = class_sizes(&all.beliefs, known);
         let ask = |embedding: &Embedding, kept: &[usize]| {
             let round = Round {
                 embedding,
@@ -199,7 +199,7 @@ impl Ground<'_> {
         {
             values.insert(Row::LabelsOnly, same);
         }
-        rows.fill(&values, known, self.train.len());
+        rows.fill(&values, known, &sizes, self.train.len())?;
         if rows.summaries.is_empty() {
             rows.not_measured = Some(format!(
                 "no class has the three labels that a measurement takes: one to fit, and two to \
@@ -250,9 +250,15 @@ impl Ground<'_> {
 
 impl Rows {
     /// Takes over what the rounds found.
-    fn fill(&mut self, values: &BTreeMap<Row, Values>, known: &Labels, gallery: usize) {
+    fn fill(
+        &mut self,
+        values: &BTreeMap<Row, Values>,
+        known: &Labels,
+        sizes: &[f64],
+        gallery: usize,
+    ) -> Result<()> {
         let Some(recipe) = values.get(&Row::Recipe) else {
-            return;
+            return Ok(());
         };
         let flat = |of: &Values, less: Option<&Values>| -> Vec<Vec<(u32, f64)>> {
             let round = |(number, round): (usize, &Vec<Value>)| {
@@ -264,7 +270,7 @@ impl Rows {
             of.iter().enumerate().map(round).collect()
         };
         for (&row, found) in values {
-            let Some(estimate) = few_labels::estimate(&flat(found, None)) else {
+            let Some(estimate) = few_labels::estimate(&flat(found, None), sizes)? else {
                 continue;
             };
             // Answers that are all right do not vary, which is no proof that the next one is.
@@ -284,7 +290,7 @@ impl Rows {
             if row == Row::Recipe {
                 continue;
             }
-            if let Some(mut difference) = few_labels::estimate(&flat(recipe, Some(found))) {
+            if let Some(mut difference) = few_labels::estimate(&flat(recipe, Some(found)), sizes)? {
                 // No difference of shares is larger.
                 difference.low = difference.low.max(-1.0);
                 difference.high = difference.high.min(1.0);
@@ -299,6 +305,7 @@ impl Rows {
             *n += 1;
         }
         self.weakest = super::results::weakest(&by_class, known.classes());
+        Ok(())
     }
 }
 
@@ -316,23 +323,6 @@ fn distinct(values: &Values) -> usize {
     items.sort_unstable();
     items.dedup();
     items.len()
-}
-
-/// Items of each class: those that propagation puts there, and at least the labeled ones. Items
-/// known to be none of the classes are in none.
-pub(super) fn class_sizes(beliefs: &Beliefs, known: &Labels) -> Vec<f64> {
-    let mut sizes = vec![0.0_f64; known.n_classes()];
-    for (item, believed) in beliefs.pseudo_label.iter().enumerate() {
-        let class = match known[item] {
-            Label::Known(class) => Some(class),
-            Label::Outside => None,
-            Label::Unknown => *believed,
-        };
-        if let Some(class) = class {
-            sizes[class as usize] += 1.0;
-        }
-    }
-    sizes
 }
 
 fn nothing_to_learn(known: &Labels) -> String {
@@ -393,19 +383,4 @@ fn first_to_label(
     order.sort_by_key(|&c| (std::cmp::Reverse(sizes[c]), c));
     let id = |cluster: usize| plan.collection.ids()[nearest[cluster].1].clone();
     Ok(order.into_iter().map(id).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn items_outside_count_in_no_class() {
-        let known = Labels::parse(["a", "b", "outside", "", ""]);
-        let beliefs = Beliefs {
-            pseudo_label: vec![Some(0), Some(1), Some(0), Some(0), None],
-            ..no_beliefs(&known)
-        };
-        assert_eq!(class_sizes(&beliefs, &known), [2.0, 1.0]);
-    }
 }

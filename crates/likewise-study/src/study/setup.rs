@@ -130,12 +130,20 @@ impl Ground<'_> {
     /// The whitening that is a baseline: of the recipe it has the power of the features and nothing
     /// else, so that no setting makes it weaker.
     pub(super) fn whitened_start(&mut self) -> Result<Whiten> {
-        let start = StartConfig {
+        self.analysed_start(&StartConfig {
             power: self.recipe.start.power,
             ..StartConfig::default()
-        };
+        })
+    }
+
+    /// The whitening of features as they are, whatever the recipe.
+    pub(super) fn common_start(&mut self) -> Result<Whiten> {
+        self.analysed_start(&StartConfig::default())
+    }
+
+    fn analysed_start(&mut self, start: &StartConfig) -> Result<Whiten> {
         self.analyse_as(start.reading())?;
-        self.mild(&start)
+        self.mild(start)
     }
 
     /// Unit rows of the tested items, whitened as [`whitened_start`](Self::whitened_start) says.
@@ -145,7 +153,7 @@ impl Ground<'_> {
     }
 
     /// Unit rows of features that are read already, whitened over all directions.
-    fn whitened(&self, start: Whiten, features: &Array2<f32>) -> Result<Array2<f32>> {
+    pub(super) fn whitened(&self, start: Whiten, features: &Array2<f32>) -> Result<Array2<f32>> {
         let spectrum = self.spectrum(start)?;
         let mut rotated = if start.center < 1.0 {
             // Less a part of the mean is less all of it, with the rest added before.
