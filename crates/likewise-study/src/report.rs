@@ -513,6 +513,7 @@ mod tests {
             recipe: recipe.into(),
             r_precision: Some(value),
             gain: None,
+            rounds: 5,
         };
         study.results.tried = vec![tried("start", 0.5), tried("mixed-lp", 0.625)];
         let page = render(&study, &collection);

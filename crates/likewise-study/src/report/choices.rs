@@ -29,7 +29,7 @@ pub(super) fn table(results: &Results) -> Markup {
         }
         p.note {
             "From above to below, a recipe took the place of the best before it where its gain is at least half "
-            "a point and more likely than not. Other labels were kept back here than for the results above, so "
+            "a point and more likely than not. What was clearly behind after two rounds was tried no further. Other labels were kept back here than for the results above, so "
             "the numbers of one recipe differ."
         }
     }

@@ -457,6 +457,7 @@ impl Results {
             "chosen among",
             "R-precision",
             "gain over the best before it",
+            "rounds",
         ];
         let lines = self.tried.iter().map(|tried| {
             let mark = if tried.recipe == self.recipe {
@@ -472,6 +473,7 @@ impl Results {
                 format!("{}{mark}", tried.recipe),
                 tried.r_precision.map_or("-".into(), |v| format!("{v:.3}")),
                 gain,
+                tried.rounds.to_string(),
             ]
         });
         std::iter::once(head.map(String::from).to_vec())

@@ -12,4 +12,7 @@ pub struct Tried {
     pub r_precision: Option<f64>,
     /// What it gains over the best of those before it; absent for the first.
     pub gain: Option<Estimate>,
+    /// Rounds that it was tried in: fewer than others where it was clearly behind.
+    #[serde(default)]
+    pub rounds: usize,
 }

@@ -346,7 +346,9 @@ mod tests {
                         .collect()
                 })
                 .collect();
-            let estimate = estimate(&differences, &vec![60.0; classes]).unwrap().unwrap();
+            let estimate = estimate(&differences, &vec![60.0; classes])
+                .unwrap()
+                .unwrap();
             sum += estimate.value;
             inside += usize::from(estimate.low <= wanted && wanted <= estimate.high);
         }
