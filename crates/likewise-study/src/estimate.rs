@@ -118,11 +118,7 @@ impl Estimate {
 
     /// An evaluation of `q` queries among `g` rows of `d`, `c` classes.
     pub fn evaluation(self, q: f64, g: f64, d: f64, c: f64, nmi: bool) -> Self {
-        let asked = if q > ranking::MANY_QUERIES as f64 {
-            ranking::SAMPLE as f64
-        } else {
-            q
-        };
+        let asked = q.min(ranking::SAMPLE as f64);
         // The products run at two thirds of the speed of a graph; then each similarity is counted.
         // Similarities come in blocks, of which small sets do not fill one.
         let blocks = (16.0 * asked * g).min(64e6);

@@ -27,7 +27,7 @@ use crate::run_folder::{
     write_index,
 };
 use crate::source::{self, Trained};
-use crate::study::{Plan, Protocol, Results, SplitKind, Study, Tried};
+use crate::study::{MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
 use crate::{ErrorKind, Result, usage};
 
 /// Neighbours at which the recall of the run's index is measured.
@@ -402,7 +402,7 @@ pub fn with_choice(
     candidates: &[Recipe],
     classes: Option<usize>,
 ) -> Estimate {
-    let n = shape.items.min(4000.0);
+    let n = shape.items.min(MOST_TO_CHOOSE_BY as f64);
     let classes = classes.map_or(20.0, |c| c as f64);
     let each = candidates.iter().map(|recipe| {
         let trainings = 5.0 * (recipe.rounds.folds as f64 + 1.0);

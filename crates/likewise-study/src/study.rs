@@ -30,6 +30,7 @@ mod verdict;
 mod vote;
 
 pub use auto::Choice;
+pub(crate) use auto::MOST as MOST_TO_CHOOSE_BY;
 pub use bench::Bench;
 pub use cross::{
     ByDirection, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded, OfDraw,

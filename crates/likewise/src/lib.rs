@@ -22,6 +22,7 @@ pub mod kernel;
 pub mod label;
 pub mod learn;
 pub mod linear;
+mod matmul;
 pub mod matrix;
 pub mod model;
 pub mod neighbor;

@@ -1,11 +1,11 @@
 //! Small steps on row matrices (`items x dimensions`, `f32`) that every stage needs.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::matmul::matmul;
 use crate::{Error, Result};
 
 /// Fails on the first NaN or infinite value, naming its row and column.
@@ -177,7 +177,7 @@ pub(crate) fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     let (rows, columns) = out.dim();
     if let (Some(a), Some(b), Some(out)) = (view(a), view(b), out.as_slice_mut()) {
         let out = MatMut::from_row_major_slice_mut(out, rows, columns);
-        matmul(out, Accum::Replace, a, b.transpose(), 1.0, Par::Seq);
+        matmul(out, Accum::Replace, a, b.transpose(), 1.0);
     }
     out
 }

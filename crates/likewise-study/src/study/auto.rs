@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 /// Most items among which recipes are compared; all labeled ones are among them, unless these
 /// alone are more.
-const MOST: usize = 4000;
+pub(crate) const MOST: usize = 2500;
 /// R-precision that a recipe has to gain to take the place of one before it: half a point.
 const LEAST_GAIN: f64 = 0.005;
 /// What tells the rounds of a choice from others of the same seed.
@@ -53,7 +53,7 @@ impl<'p> Plan<'p> {
     /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
-    /// Of more than 4,000 training items a part is enough; of the test part only the names of its
+    /// Of more than 2,500 training items a part is enough; of the test part only the names of its
     /// classes are looked at.
     pub fn choose_recipe(
         &self,

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::Metric;
 use super::grid::{self, Grid};
+use crate::matmul::matmul;
 use crate::matrix::check_finite;
 use crate::{Error, Monitor, Result};
 
@@ -263,7 +263,7 @@ impl Searched {
         for (t, tile) in rows.chunks(self.tile * self.width).enumerate() {
             let tile = MatRef::from_row_major_slice(tile, self.tile, self.width);
             let out = scores.as_mut().subcols_mut(t * self.tile, self.tile);
-            matmul(out, Accum::Replace, asked, tile.transpose(), 1.0, Par::Seq);
+            matmul(out, Accum::Replace, asked, tile.transpose(), 1.0);
         }
     }
 

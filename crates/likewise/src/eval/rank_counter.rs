@@ -20,17 +20,18 @@ const CHUNK: usize = 512;
 /// ahead of them as it has itself. The range of the relevant scores is cut into bins, and a
 /// table says how many relevant items lie before each. So one look into the table and one
 /// comparison with the next relevant score place a score, without a branch; only where that
-/// does not decide (several relevant items in a bin, or equal scores) these are searched. The
-/// bin of a score is a monotone function of it, so the result is exact however the rounding
+/// does not decide (several relevant items in a bin, or equal scores) these are searched. Relevant
+/// items know their place among themselves and are not counted: each would be such an equal score.
+/// The bin of a score is a monotone function of it, so the result is exact however the rounding
 /// falls.
 pub(super) struct RankCounter {
     /// Keys of the relevant items, best first.
     keys: Vec<u64>,
-    /// Scores of those that are placed now, and minus infinity behind them.
+    /// Scores of those that are placed now, and behind them what no score is below or equal to.
     relevant: Box<[f32; TABLE]>,
     /// Number of relevant items in the bins before each.
     before: Box<[u16; TABLE]>,
-    /// How many scores have so many relevant items ahead.
+    /// How many scores of others have so many relevant items ahead.
     behind: Box<[u32; TABLE]>,
     ranks: Vec<u32>,
 }
@@ -64,6 +65,17 @@ fn key(score: f32, position: u32) -> u64 {
     u64::from(ordered) << 32 | u64::from(!position)
 }
 
+/// The score inside a [`key`].
+fn score(key: u64) -> f32 {
+    let ordered = (key >> 32) as u32;
+    let turned = if ordered >> 31 == 1 {
+        0x8000_0000
+    } else {
+        u32::MAX
+    };
+    f32::from_bits(ordered ^ turned)
+}
+
 /// The position inside a [`key`].
 fn position(key: u64) -> usize {
     !(key as u32) as usize
@@ -71,14 +83,18 @@ fn position(key: u64) -> usize {
 
 impl RankCounter {
     /// Ranks, from 1 and ascending, of the items at `relevant` except `own`, by
-    /// (score descending, position ascending). The score at `own` must be minus infinity.
-    pub(super) fn ranks(&mut self, scores: &[f32], relevant: &[u32], own: u32) -> &[u32] {
+    /// (score descending, position ascending). The score at `own` must be minus infinity; those of the
+    /// relevant items are afterwards.
+    pub(super) fn ranks(&mut self, scores: &mut [f32], relevant: &[u32], own: u32) -> &[u32] {
         self.ranks.clear();
         self.keys.clear();
         let others = relevant.iter().filter(|&&p| p != own);
         self.keys
             .extend(others.map(|&p| key(scores[p as usize], p)));
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        for &key in &self.keys {
+            scores[position(key)] = f32::NEG_INFINITY;
+        }
         for start in (0..self.keys.len()).step_by(BINS) {
             self.place(scores, start..self.keys.len().min(start + BINS));
         }
@@ -87,13 +103,13 @@ impl RankCounter {
 
     /// Adds the ranks of some of the relevant items.
     fn place(&mut self, scores: &[f32], group: Range<usize>) {
-        let keys = &self.keys[group];
+        let keys = &self.keys[group.clone()];
         let all = keys.len();
-        for (score, &key) in self.relevant.iter_mut().zip(keys) {
-            *score = scores[position(key)];
+        for (relevant, &key) in self.relevant.iter_mut().zip(keys) {
+            *relevant = score(key);
         }
         let (best, worst) = (self.relevant[0], self.relevant[all - 1]);
-        self.relevant[all] = f32::NEG_INFINITY;
+        self.relevant[all] = f32::NAN;
         self.behind[..=all].fill(0);
         let n_bins = (BINS_EACH * all).clamp(64, BINS);
         // Bin 0 is ahead of all relevant items, bin n_bins + 1 behind them.
@@ -128,10 +144,11 @@ impl RankCounter {
                 }
             });
             for (place, (&b, &s)) in bins.iter().zip(scores).enumerate() {
-                let mut ahead = self.before[usize::from(b)];
+                let in_bin = usize::from(b);
+                let mut ahead = self.before[in_bin];
                 ahead += u16::from(self.relevant[usize::from(ahead)] > s);
                 if self.relevant[usize::from(ahead)] >= s {
-                    let to = ahead.max(self.before[usize::from(b) + 1]);
+                    let to = ahead.max(self.before[in_bin + 1]);
                     let key = key(s, (chunk * CHUNK + place) as u32);
                     let rest = &keys[usize::from(ahead)..usize::from(to)];
                     ahead += rest.partition_point(|&other| other > key) as u16;
@@ -140,10 +157,10 @@ impl RankCounter {
             }
         }
 
-        let mut rank = 0;
-        for count in &self.behind[..all] {
-            rank += count;
-            self.ranks.push(rank);
+        let mut others = 0;
+        for (place, count) in group.zip(&self.behind[..all]) {
+            others += count;
+            self.ranks.push(others + place as u32 + 1);
         }
     }
 }

@@ -14,9 +14,9 @@
 //!   out too (a condensed list): they may be relevant or not, and counting them as wrong
 //!   would mostly measure how many labels are missing. Items known to be
 //!   [`Outside`](crate::Label::Outside) stay in the gallery as wrong answers. Both counts are reported.
-//! - Of more than [`MANY_QUERIES`] queries, [`SAMPLE`] ask: each class in its share, the same
+//! - Of more than [`SAMPLE`] queries, so many ask: each class in its share, the same
 //!   ones for all embeddings of the same items. The gallery stays whole, so nothing is
-//!   biased; the interval of a share is then about 1.4 points in a hundred wide at most.
+//!   biased; the interval of a share is then about 2 points in a hundred wide at most.
 //!   [`Ranking::drawn_from`] tells; [`Protocol::all_queries`] asks them all.
 //!
 //! # Cost
@@ -39,10 +39,8 @@ use crate::distance::Metric;
 use crate::similarity::{Scorer, Searchable};
 use crate::{Embedding, Error, Label, Labels, Monitor, Result, seed};
 
-/// Queries of known class above which only a sample asks.
-pub const MANY_QUERIES: usize = 50_000;
-/// Number of queries of that sample.
-pub const SAMPLE: usize = 20_000;
+/// Most queries of known class that ask: of more, a sample of so many does.
+pub const SAMPLE: usize = 10_000;
 
 /// Who asks, who is searched, and how.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +62,7 @@ pub struct Protocol<'a> {
     /// For each item the one that is not searched when it asks, because both are the same
     /// thing. `None`: the item itself.
     pub same_as: Option<&'a [usize]>,
-    /// How many of more than [`MANY_QUERIES`] queries ask; `None`: all, however many.
+    /// Most queries that ask, a sample where there are more; `None`: all, however many.
     pub sample: Option<usize>,
 }
 
@@ -366,7 +364,7 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
     gallery.retain(|&item| labels[item] != Label::Unknown);
     let known = queries.len();
     let drawn_from = match protocol.sample {
-        Some(sample) if known > MANY_QUERIES && known > sample => {
+        Some(sample) if known > sample => {
             queries = draw(&queries, labels, sample);
             Some(known)
         }
@@ -420,14 +418,11 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
             if let Some(score) = scores.get_mut(own as usize) {
                 *score = f32::NEG_INFINITY;
             }
+            let first = first(scores).map(|place| gallery[place]);
             let relevant = class(item).map_or(&[][..], |c| &by_class[c as usize]);
             let ranks = counter.ranks(scores, relevant, own);
             let values: Box<[f64]> = measures.iter().map(|m| m.of(ranks)).collect();
-            (
-                ranks.len(),
-                values,
-                first(scores).map(|place| gallery[place]),
-            )
+            (ranks.len(), values, first)
         },
     )?;
     monitor.end();
@@ -729,7 +724,7 @@ mod tests {
     #[test]
     fn of_very_many_queries_a_sample_asks_each_class_in_its_share() {
         // Class 0 has half of the items, class 1 to 9 what is left, and 2 items are lone.
-        let n = MANY_QUERIES + 1000;
+        let n = 2 * SAMPLE + 1000;
         let class = |i: usize| match i {
             0 | 1 => 100 + i,
             _ if i.is_multiple_of(2) => 0,
@@ -769,7 +764,7 @@ mod tests {
             let (a, b) = (sampled.mean(measure), whole.mean(measure));
             assert!((a.unwrap() - b.unwrap()).abs() < 0.02, "{measure}");
         }
-        let few = Protocol::new(x.view(), &labels, &items[..MANY_QUERIES], &gallery);
+        let few = Protocol::new(x.view(), &labels, &items[..SAMPLE], &gallery);
         let few = evaluate(&few, &[1], &Monitor::silent()).unwrap();
         assert_eq!(few.drawn_from, None);
     }

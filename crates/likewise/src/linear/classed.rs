@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::whitening::Spectrum;
+use crate::matmul::matmul;
 use crate::matrix::{check_finite, product};
 use crate::{Error, Result};
 
@@ -167,7 +167,7 @@ pub(super) fn distances(z: &Array2<f64>, squares: &[f64], rows: Range<usize>, ou
     let all = MatRef::from_row_major_slice(z, n, r);
     let some = all.subrows(rows.start, rows.len());
     let to = MatMut::from_row_major_slice_mut(out, rows.len(), n);
-    matmul(to, Accum::Replace, some, all.transpose(), -2.0, Par::Seq);
+    matmul(to, Accum::Replace, some, all.transpose(), -2.0);
     for (row, &own) in out.chunks_exact_mut(n).zip(&squares[rows]) {
         for (value, square) in row.iter_mut().zip(squares) {
             let sum = *value + square + own;

@@ -10,12 +10,12 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::Result;
+use crate::matmul::matmul;
 use crate::solve::vectorised;
 
 /// Tasks that the rows are cut into, whatever the number of threads.
@@ -70,7 +70,7 @@ impl Part<'_> {
         let to = MatMut::from_row_major_slice_mut(to, rows.len(), d);
         let a = MatRef::from_row_major_slice(a, rows.len(), n);
         let x = MatRef::from_row_major_slice(self.x, n, d);
-        matmul(to, Accum::Add, a, x, 1.0, Par::Seq);
+        matmul(to, Accum::Add, a, x, 1.0);
     }
 }
 
@@ -150,7 +150,7 @@ fn transposed_product(x: &[f64], h: &[f64], n: usize, d: usize) -> Array2<f64> {
             let width = panel.len() / d;
             let left = h.subcols(p * COLUMNS, width).transpose();
             let panel = MatMut::from_row_major_slice_mut(panel, width, d);
-            matmul(panel, Accum::Replace, left, x, 1.0, Par::Seq);
+            matmul(panel, Accum::Replace, left, x, 1.0);
         });
     }
     out.reversed_axes()

@@ -28,8 +28,7 @@
 //! 2019). Square roots of probabilities compare distributions by the Hellinger distance. Ours:
 //! the two parts in one row, and the strength by the number of labels.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rand::seq::index;
 use rayon::prelude::*;
@@ -38,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use super::even;
 use super::even::even_or;
 use crate::learn::{Evidence, Fit, Need};
+use crate::matmul::matmul;
 use crate::matrix::{less_mean, outsized, product_of_many, select_rows};
 use crate::model::{Model, Probabilities, softmax};
 use crate::solve::lbfgs::{self, Until};
@@ -323,7 +323,7 @@ impl Regression<'_> {
             let x = MatRef::from_row_major_slice(x, n, d).subcols(from, columns);
             let errors = MatRef::from_row_major_slice(errors, n, self.classes);
             let out = MatMut::from_row_major_slice_mut(out, columns, self.classes);
-            matmul(out, Accum::Replace, x.transpose(), errors, 1.0, Par::Seq);
+            matmul(out, Accum::Replace, x.transpose(), errors, 1.0);
         }
         out
     }

@@ -24,7 +24,6 @@ use faer::linalg::cholesky::llt::factor::{
     LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
 };
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
@@ -32,6 +31,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
+use crate::matmul::matmul;
 use crate::matrix::product_of_many;
 use crate::{Error, ErrorKind, Result};
 
@@ -316,7 +316,7 @@ pub(crate) fn add_cross(out: &mut Array2<f64>, x: ArrayView2<f64>, y: ArrayView2
             if let Some(panel) = panel.as_slice_mut() {
                 let panel = MatMut::from_row_major_slice_mut(panel, width, e);
                 let left = x.subcols(p * PANEL, width).transpose();
-                matmul(panel, Accum::Add, left, y, 1.0, Par::Seq);
+                matmul(panel, Accum::Add, left, y, 1.0);
             }
         });
 }

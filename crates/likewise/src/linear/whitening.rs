@@ -22,12 +22,12 @@
 use std::num::NonZeroUsize;
 
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rayon::prelude::*;
 
 use super::Affine;
+use crate::matmul::matmul;
 use crate::matrix::{
     check_finite, column_means, less_mean, outsized, product, product_of_many, select_rows,
 };
@@ -391,7 +391,7 @@ fn products(rows: &Array2<f64>) -> Mat<f64> {
             let left = rows.subrows(top, n - top);
             let right = rows.subrows(top, width).transpose();
             let out = panel.subrows_mut(top, n - top);
-            matmul(out, Accum::Replace, left, right, 1.0 / n as f64, Par::Seq);
+            matmul(out, Accum::Replace, left, right, 1.0 / n as f64);
         });
     }
     sum
@@ -415,7 +415,7 @@ fn mean_square(n: usize, d: usize, row: impl Fn(usize, &mut [f64]) + Sync) -> Ma
             let out = panel.subrows_mut(top, d - top);
             let left = rows.subcols(top, d - top).transpose();
             let right = rows.subcols(top, width);
-            matmul(out, Accum::Add, left, right, 1.0 / n as f64, Par::Seq);
+            matmul(out, Accum::Add, left, right, 1.0 / n as f64);
         });
     }
     sum

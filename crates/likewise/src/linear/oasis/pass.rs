@@ -1,11 +1,11 @@
 //! One pass of OASIS over triplets, some of them at a time.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::linear::spd;
+use crate::matmul::matmul;
 use crate::{Monitor, Result, Triplets};
 
 /// Triplets that are taken together.
@@ -119,14 +119,14 @@ impl Block {
         let changes = MatRef::from_row_major_slice(&self.changes[..m * d], m, d);
         for (out, rows) in self.between.iter_mut().zip([anchors, changes]) {
             let out = MatMut::from_row_major_slice_mut(&mut out[..m * m], m, m);
-            matmul(out, Accum::Replace, rows, rows.transpose(), 1.0, Par::Seq);
+            matmul(out, Accum::Replace, rows, rows.transpose(), 1.0);
         }
         let whole = MatRef::from_row_major_slice(&*w, d, d);
         let moved = MatMut::from_row_major_slice_mut(&mut self.moved[..m * d], m, d);
         let panels = moved.par_col_chunks_mut(COLUMNS).enumerate();
         panels.for_each(|(p, out)| {
             let right = whole.subcols(p * COLUMNS, out.ncols());
-            matmul(out, Accum::Replace, anchors, right, 1.0, Par::Seq);
+            matmul(out, Accum::Replace, anchors, right, 1.0);
         });
         let mut steps = [0.0; BLOCK];
         for (t, &(_, _, _, weight)) in some.iter().enumerate() {
@@ -159,7 +159,7 @@ impl Block {
             let height = panel.len() / d;
             let left = stepped.subcols(p * COLUMNS, height).transpose();
             let panel = MatMut::from_row_major_slice_mut(panel, height, d);
-            matmul(panel, Accum::Add, left, changes, 1.0, Par::Seq);
+            matmul(panel, Accum::Add, left, changes, 1.0);
         });
     }
 }
