@@ -525,7 +525,7 @@ mod tests {
             *s = f32::NEG_INFINITY;
         }
         RankCounter::default()
-            .ranks(&scores, relevant, own)
+            .ranks(&mut scores, relevant, own)
             .to_vec()
     }
 
@@ -579,7 +579,7 @@ mod tests {
     fn more_relevant_items_than_the_table_has_places_are_ranked_too() {
         // 70,000 relevant items with many equal scores, every third item is none.
         let n = 105_000;
-        let scores: Vec<f32> = (0..n).map(|i| (i * 7919 % 30_011) as f32 / 7.0).collect();
+        let mut scores: Vec<f32> = (0..n).map(|i| (i * 7919 % 30_011) as f32 / 7.0).collect();
         let relevant: Vec<u32> = (0..n as u32).filter(|i| i % 3 > 0).collect();
         let mut counter = RankCounter::default();
         let mut order: Vec<usize> = (0..n).collect();
@@ -589,7 +589,7 @@ mod tests {
             .filter(|(_, item)| *item % 3 > 0)
             .map(|(rank, _)| rank)
             .collect();
-        assert_eq!(counter.ranks(&scores, &relevant, u32::MAX), expected);
+        assert_eq!(counter.ranks(&mut scores, &relevant, u32::MAX), expected);
     }
 
     fn angles(degrees: &[f32]) -> Array2<f32> {

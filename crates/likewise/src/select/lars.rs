@@ -16,7 +16,7 @@
 //! Source: Efron, Hastie, Johnstone and Tibshirani, "Least angle regression", Annals of Statistics
 //! 2004, with the lasso's modification; the ridge as in Cai, Zhang and He 2010.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 
 use crate::linear::spd::Cholesky;
@@ -82,38 +82,17 @@ pub(crate) fn coefficients(
             .iter()
             .map(|&j| correlations[j].abs())
             .fold(0.0, f64::max);
-        let signs = Array1::from_iter(active.iter().map(|&j| correlations[j].signum()));
-        let k = active.len();
-        let whole = Array2::from_shape_fn((k, k), |(i, j)| gram[i.max(j)][i.min(j)]);
-        let Some(solved) = Cholesky::of(&whole) else {
+        let signs = active.iter().map(|&j| correlations[j].signum());
+        let Some(direction) = even_fall(&gram, signs) else {
             break;
         };
-        let column = signs.insert_axis(ndarray::Axis(1));
-        // All active correlations fall by one while coefficients move by this.
-        let direction = solved
-            .upper_solve(solved.lower_solve(column))
-            .column(0)
-            .to_owned();
         let mut moved = Array1::<f64>::zeros(y.len());
         for (&j, &by) in active.iter().zip(&direction) {
             moved.scaled_add(by, &columns.row(j));
         }
         let falls = along(&moved);
-        let mut step = level;
-        for j in (0..d).filter(|j| !active.contains(j)) {
-            // What just left is as large as the others and falls faster: by rounding it would join again.
-            let leaving = away == Some(j);
-            let above = (level - correlations[j]) / (1.0 - falls[j]);
-            let below = (level + correlations[j]) / (1.0 + falls[j]);
-            for (candidate, is_own) in [
-                (above, correlations[j] > 0.0),
-                (below, correlations[j] < 0.0),
-            ] {
-                if candidate > NOTHING * level && candidate < step && !(leaving && is_own) {
-                    step = candidate;
-                }
-            }
-        }
+        let outside = (0..d).filter(|j| !active.contains(j));
+        let mut step = first_to_join(outside, (&correlations, &falls), level, away);
         let mut leaves = None;
         for (at, (&j, &by)) in active.iter().zip(&direction).enumerate() {
             let candidate = -found[j] / by;
@@ -138,6 +117,43 @@ pub(crate) fn coefficients(
         }
     }
     found
+}
+
+/// The move of the active coefficients by which all their correlations fall by one; `None` where
+/// their columns depend on each other. `gram` holds the lower half of their products.
+fn even_fall(gram: &[Vec<f64>], signs: impl Iterator<Item = f64>) -> Option<Array1<f64>> {
+    let k = gram.len();
+    let whole = Array2::from_shape_fn((k, k), |(i, j)| gram[i.max(j)][i.min(j)]);
+    let solved = Cholesky::of(&whole)?;
+    let column = Array1::from_iter(signs).insert_axis(Axis(1));
+    let direction = solved.upper_solve(solved.lower_solve(column));
+    Some(direction.column(0).to_owned())
+}
+
+/// How far the correlations fall from `level` until that of a column outside is as large;
+/// `level` where none is before nothing is left.
+fn first_to_join(
+    outside: impl Iterator<Item = usize>,
+    (correlations, falls): (&[f64], &[f64]),
+    level: f64,
+    away: Option<usize>,
+) -> f64 {
+    let mut step = level;
+    for j in outside {
+        // What just left is as large as the others and falls faster: by rounding it would join again.
+        let leaving = away == Some(j);
+        let above = (level - correlations[j]) / (1.0 - falls[j]);
+        let below = (level + correlations[j]) / (1.0 + falls[j]);
+        for (candidate, is_own) in [
+            (above, correlations[j] > 0.0),
+            (below, correlations[j] < 0.0),
+        ] {
+            if candidate > NOTHING * level && candidate < step && !(leaving && is_own) {
+                step = candidate;
+            }
+        }
+    }
+    step
 }
 
 #[cfg(test)]
