@@ -13,6 +13,7 @@
 pub mod across;
 pub mod add;
 mod card;
+pub mod doctor;
 pub mod duplicates;
 pub mod environment;
 pub mod estimate;
@@ -27,6 +28,7 @@ pub mod query;
 pub mod recipe;
 pub mod report;
 pub mod run_folder;
+pub mod sides;
 pub mod size;
 pub mod source;
 pub mod stages;

@@ -1,7 +1,5 @@
 //! `likewise eval`
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use likewise::eval::bootstrap::Bootstrap;
@@ -9,7 +7,7 @@ use likewise::eval::by_class::{ClassResult, by_class};
 use likewise::eval::nmi;
 use likewise::eval::ranking::{self, Protocol};
 use likewise::eval::summary::{Run, Summary};
-use likewise::{Label, Labels, Part, distance::Metric};
+use likewise::{Label, Labels, distance::Metric};
 use likewise_io::atomic;
 use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use likewise_study::estimate::Estimate;
@@ -18,10 +16,11 @@ use likewise_study::graph::DataShape;
 use likewise_study::run_folder::{
     AcrossFolder, RunFolder, check_apart, check_ending, check_output,
 };
-use likewise_study::source::{Source, with_view};
+use likewise_study::sides::Sides;
+use likewise_study::source::Source;
 use likewise_study::study::Results;
 use likewise_study::table;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 use crate::args::{Eval, MetricName, joined, read_as};
@@ -44,23 +43,18 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         return at.print(estimate);
     }
     estimate.check(at.env.max_memory)?;
-    let Asked {
-        embeddings,
-        labels,
-        queries,
-        gallery,
-        same_as,
-    } = read(args, at)?;
-    let d = embeddings.ncols();
-    after_reading(&queries, &gallery, d, &labels, args).check(at.env.max_memory)?;
-    let loss = measure(&losses, &embeddings, &labels)?;
+    let sides = read(args, at)?;
+    after_reading(&sides, args).check(at.env.max_memory)?;
+    let loss = measure(&losses, &sides.embeddings, &sides.labels)?;
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
         MetricName::Euclidean => Metric::Euclidean,
         MetricName::InnerProduct => Metric::InnerProduct,
     };
-    let mut protocol = Protocol::new(embeddings.view(), &labels, &queries, &gallery).metric(metric);
-    if let Some(same_as) = &same_as {
+    let x = sides.embeddings.view();
+    let protocol = Protocol::new(x, &sides.labels, &sides.queries, &sides.gallery);
+    let mut protocol = protocol.metric(metric);
+    if let Some(same_as) = &sides.same_as {
         protocol = protocol.same_as(same_as);
     }
     let measured = Run {
@@ -71,13 +65,13 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
             Some(nmi::evaluate(&protocol, at.common.seed, at.env.monitor)?)
         },
     };
-    let skipped = unused(&labels, &queries, &gallery);
+    let skipped = sides.unused();
     if skipped > 0 {
         at.env.monitor.warn(format!(
             "{skipped} items without a known label were left out"
         ));
     }
-    let classes = by_class([&measured.ranking], &labels);
+    let classes = by_class([&measured.ranking], &sides.labels);
     write_classes(args, &classes)?;
     let bootstrap = Bootstrap::new().seed(at.common.seed);
     let summary = Summary::of(&[measured], &bootstrap)?;
@@ -175,20 +169,6 @@ fn write_classes(args: &Eval, classes: &[ClassResult]) -> Result<(), Failure> {
         likewise_io::write_lines(out, &["class", "nearest", "queries"], lines)?;
     }
     Ok(())
-}
-
-/// Items that neither ask nor are searched, because their label does not allow it: each counts
-/// once, on whichever sides it stands.
-fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
-    let mut left_out = vec![false; labels.len()];
-    for &item in queries {
-        left_out[item] = labels[item].class().is_none();
-    }
-    for &item in gallery {
-        // An item known to be outside of all classes is searched, though it does not ask.
-        left_out[item] = labels[item] == Label::Unknown;
-    }
-    left_out.into_iter().filter(|&out| out).count()
 }
 
 /// The losses over all items with a known label.
@@ -374,16 +354,13 @@ fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
 const CLASSES: f64 = 100.0;
 
 /// The same once it is known who asks, who is searched and how many classes there are.
-fn after_reading(
-    queries: &[usize],
-    gallery: &[usize],
-    d: usize,
-    labels: &Labels,
-    args: &Eval,
-) -> Estimate {
-    let (rows, d) = (labels.len() as f64, d as f64);
-    let (asked, searched) = (queries.len() as f64, gallery.len() as f64);
-    let classes = labels.n_classes() as f64;
+fn after_reading(sides: &Sides, args: &Eval) -> Estimate {
+    let (rows, d) = (
+        sides.embeddings.nrows() as f64,
+        sides.embeddings.ncols() as f64,
+    );
+    let (asked, searched) = (sides.queries.len() as f64, sides.gallery.len() as f64);
+    let classes = sides.labels.n_classes() as f64;
     let read = Estimate::new().resident(8.0 * rows * d);
     with_losses(read, rows, args).evaluation(asked, searched, d, classes, !args.no_nmi)
 }
@@ -396,158 +373,15 @@ fn with_losses(estimate: Estimate, items: f64, args: &Eval) -> Estimate {
     estimate.resident(64.0 * items.min(MOST_ITEMS as f64).powi(2))
 }
 
-/// All rows and labels, and which of them ask and are searched.
-struct Asked {
-    embeddings: Array2<f32>,
-    labels: Labels,
-    queries: Vec<usize>,
-    gallery: Vec<usize>,
-    /// For each row the one that is the same item, where both sides have ids.
-    same_as: Option<Vec<usize>>,
-}
-
-/// One side of an evaluation as it was read.
-struct Side {
-    rows: Array2<f32>,
-    labels: Labels,
-    split: Option<Vec<Part>>,
-    /// If the data name their items: ids that are row numbers name nothing.
-    ids: Option<Vec<String>>,
-}
-
-impl Side {
-    fn read(source: &Source, args: &Eval, at: &Context) -> Result<Self, Failure> {
-        let collection = source.load(&at.env)?;
-        let view = joined(&args.view);
-        let view = view.as_deref();
-        let (collection, name) = with_view(collection, view, at.env.monitor)?;
-        let ids = collection.ids();
-        let numbered = ids
-            .iter()
-            .enumerate()
-            .all(|(row, id)| *id == row.to_string());
-        let ids = (!numbered).then(|| ids.to_vec());
-        Ok(Self {
-            labels: collection
-                .labels
-                .clone()
-                .unwrap_or_else(|| Labels::unknown(collection.len())),
-            split: collection.split.clone(),
-            ids,
-            rows: collection.into_view(Some(&name))?.matrix,
-        })
-    }
-
-    /// Fails unless there is a label; `flag` would give some.
-    fn labeled(self, what: &str, flag: &str) -> Result<Self, Failure> {
-        if self.labels.n_known() == 0 {
-            return Err(Failure::failed(format!(
-                "{what} no labels; give some with {flag} FILE (csv with id,label, or .npy)"
-            )));
-        }
-        Ok(self)
-    }
-}
-
-fn read(args: &Eval, at: &Context) -> Result<Asked, Failure> {
-    let mut asks = source(&args.source, args.labels.as_deref(), args, at)?;
-    let searched = match &args.gallery {
-        Some(gallery) => {
-            let labels = args.gallery_labels.as_deref();
-            let searched = source(gallery, labels, args, at)?.with_own_words(&at.env)?;
-            // Rows of both compare only in the same words.
-            asks = asks.with_words_of(&searched);
-            Some(searched)
-        }
-        None => None,
-    };
-    let side = Side::read(&asks, args, at)?;
-    let queries = side.labeled("the data hold", "--labels")?;
-    let n = queries.rows.nrows();
-    let Some(searched) = searched else {
-        // Data that say who asks and who is searched are taken at their word.
-        let (asked, searched) = match &queries.split {
-            Some(parts) => likewise::eval::split::roles(parts),
-            None => ((0..n).collect(), (0..n).collect()),
-        };
-        let everyone = asked.is_empty() || searched.is_empty();
-        let chosen = |items: Vec<usize>| if everyone { (0..n).collect() } else { items };
-        return Ok(Asked {
-            embeddings: queries.rows,
-            labels: queries.labels,
-            queries: chosen(asked),
-            gallery: chosen(searched),
-            same_as: None,
-        });
-    };
-    let side = Side::read(&searched, args, at)?;
-    let gallery = side.labeled("the gallery has", "--gallery-labels")?;
-    if gallery.rows.ncols() != queries.rows.ncols() {
-        return Err(Failure::failed(format!(
-            "the queries have {} columns, the gallery {}",
-            queries.rows.ncols(),
-            gallery.rows.ncols()
-        )));
-    }
-    let same_as = same_items(&queries, &gallery);
-    if same_as.is_none() {
-        let both = equal_rows(queries.rows.view(), gallery.rows.view());
-        if both > 0 {
-            at.env.monitor.warn(format!(
-                "{both} of the {n} queries stand in the gallery with equal values, and find \
-                 themselves first; give both sides ids, or leave --gallery out if they are the \
-                 same items"
-            ));
-        }
-    }
-    let names = |labels: &Labels| -> Vec<String> {
-        let name = |label: &Label| match label {
-            Label::Known(c) => labels.classes()[*c as usize].clone(),
-            Label::Outside => "-2".into(),
-            Label::Unknown => String::new(),
-        };
-        labels.items().iter().map(name).collect()
-    };
-    let labels = names(&queries.labels).into_iter();
-    let m = gallery.rows.nrows();
-    Ok(Asked {
-        labels: Labels::parse(labels.chain(names(&gallery.labels))),
-        embeddings: concatenate![Axis(0), queries.rows, gallery.rows],
-        queries: (0..n).collect(),
-        gallery: (n..n + m).collect(),
-        same_as,
-    })
-}
-
-/// For each row of both sides, one after the other, the row of the gallery that has its id, or
-/// itself; `None` unless both sides have ids.
-fn same_items(queries: &Side, gallery: &Side) -> Option<Vec<usize>> {
-    let (asked, searched) = (queries.ids.as_ref()?, gallery.ids.as_ref()?);
-    let n = asked.len();
-    let rows = searched.iter().zip(n..);
-    let row_of: HashMap<&String, usize> = rows.collect();
-    let own = (0..n).zip(asked);
-    let same = own.map(|(row, id)| row_of.get(id).copied().unwrap_or(row));
-    Some(same.chain(n..n + searched.len()).collect())
-}
-
-/// Number of rows of `a` that are rows of `b` to the last bit; rows of zeros count for nothing.
-fn equal_rows(a: ArrayView2<f32>, b: ArrayView2<f32>) -> usize {
-    let bits = |row: ArrayView1<f32>| -> Vec<u32> { row.iter().map(|v| v.to_bits()).collect() };
-    let hash = |row: ArrayView1<f32>| {
-        let mut hasher = DefaultHasher::new();
-        bits(row).hash(&mut hasher);
-        hasher.finish()
-    };
-    let mut rows: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (i, row) in b.rows().into_iter().enumerate() {
-        rows.entry(hash(row)).or_default().push(i);
-    }
-    let stands = |row: &ArrayView1<f32>| {
-        let same = rows.get(&hash(*row)).into_iter().flatten();
-        row.iter().any(|&v| v != 0.0) && same.into_iter().any(|&i| bits(b.row(i)) == bits(*row))
-    };
-    a.rows().into_iter().filter(stands).count()
+fn read(args: &Eval, at: &Context) -> Result<Sides, Failure> {
+    let asking = source(&args.source, args.labels.as_deref(), args, at)?;
+    let gallery = args.gallery.as_deref();
+    let labels = args.gallery_labels.as_deref();
+    let searched = gallery
+        .map(|path| source(path, labels, args, at))
+        .transpose()?;
+    let view = joined(&args.view);
+    Ok(Sides::read(asking, searched, view.as_deref(), &at.env)?)
 }
 
 #[cfg(test)]
@@ -555,43 +389,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use ndarray::array;
-
-    fn side(ids: Option<&[&str]>, rows: Array2<f32>) -> Side {
-        Side {
-            labels: Labels::unknown(rows.nrows()),
-            split: None,
-            ids: ids.map(|ids| ids.iter().map(|&id| id.to_owned()).collect()),
-            rows,
-        }
-    }
-
-    #[test]
-    fn the_same_id_is_the_same_item() {
-        let rows = Array2::zeros((3, 1));
-        let queries = side(Some(&["a", "b", "c"]), rows.clone());
-        let gallery = side(Some(&["c", "x", "a"]), rows.clone());
-        let same = same_items(&queries, &gallery).unwrap();
-        assert_eq!(same, [5, 1, 3, 3, 4, 5]);
-        assert_eq!(same_items(&queries, &side(None, rows)), None);
-    }
-
-    #[test]
-    fn equal_rows_are_counted_but_not_zeros() {
-        let a = array![[1.0, 2.0], [0.0, 0.0], [3.0, 4.0], [1.0, 2.0]];
-        let b = array![[0.0, 0.0], [1.0, 2.0], [3.0, 4.5]];
-        assert_eq!(equal_rows(a.view(), b.view()), 2);
-    }
-
-    #[test]
-    fn an_item_that_is_not_used_counts_once() {
-        let labels = Labels::parse(["a", "", "-2", "a", ""]);
-        let all: Vec<usize> = (0..5).collect();
-        assert_eq!(unused(&labels, &all, &all), 2);
-        // An outside item can be searched, but not ask.
-        assert_eq!(unused(&labels, &[1, 2], &[0, 3]), 2);
-        assert_eq!(unused(&labels, &[0], &[2, 3]), 0);
-    }
 
     #[test]
     fn a_run_keeps_the_k_that_are_asked_for() {

@@ -1,0 +1,244 @@
+//! Looks at data before anything is learned from them: sizes, classes, duplicates, isolated items, leaks.
+//!
+//! Use it first, and again where numbers look too good or too bad. Not: to measure how well items are
+//! found; that is what [`eval`](likewise::eval) is for.
+
+use std::collections::BTreeMap;
+
+use likewise::eval::collapse::Collapse;
+use likewise::eval::leak;
+use likewise::graph::KnnGraph;
+use likewise::{Collection, Label, Monitor, Part, matrix};
+use ndarray::{ArrayView1, ArrayView2};
+use serde::Serialize;
+
+use crate::Result;
+use crate::source::part_with_view;
+
+/// Neighbours of an item where nobody says how many.
+pub const NEIGHBORS: usize = 10;
+
+/// Mean cosine from which on a warning is due: at .75, labels have piled up on one class.
+const SAME_WAY: f64 = 0.6;
+
+/// What was seen.
+#[derive(Debug, Clone, Serialize)]
+pub struct Examination {
+    /// Items.
+    pub items: usize,
+    /// The views that were looked at.
+    pub views: Vec<ViewCard>,
+    /// Items of a known class.
+    pub labeled: usize,
+    /// Items without a label.
+    pub unlabeled: usize,
+    /// Items known to be of none of the classes.
+    pub outside: usize,
+    /// Items of each class.
+    pub classes: BTreeMap<String, usize>,
+    /// Items of each part of the split.
+    pub split: BTreeMap<&'static str, usize>,
+    /// What a person should look at; settings are named between backticks.
+    pub warnings: Vec<String>,
+}
+
+/// One view of the items.
+#[derive(Debug, Clone, Serialize)]
+pub struct ViewCard {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub dimensions: usize,
+    /// Items that lack it.
+    pub missing: usize,
+    /// Rows of zeros only.
+    pub zero_rows: usize,
+    /// Columns with one value.
+    pub constant_columns: usize,
+    /// Whether all rows have length one.
+    pub unit_length: bool,
+    /// Items identical to an earlier one.
+    pub duplicates: usize,
+    /// Identical items on both sides of the split.
+    pub duplicates_across_split: usize,
+    /// Items with a near copy on the other side of the split.
+    pub near_duplicates_across_split: usize,
+    /// Number of directions that the rows spread over.
+    pub effective_rank: f64,
+    /// Mean cosine of two items, -1 to 1.
+    pub mean_cosine: f64,
+    /// Items without a similar neighbour.
+    pub isolated: usize,
+    /// Parts of the graph that no edge joins.
+    pub components: usize,
+}
+
+/// Looks at one view of the items, or at all of them; `neighbors` of each item make the graph.
+///
+/// Cost: that of a graph and of a search for duplicates, O(n^2 d) for n items of d columns.
+/// Fails on an unknown view and when cancelled.
+pub fn examine(
+    collection: &Collection,
+    view: Option<&str>,
+    neighbors: usize,
+    monitor: &Monitor,
+) -> Result<Examination> {
+    let names: Vec<&str> = match view {
+        Some(name) => vec![name],
+        None => collection.views().iter().map(|v| v.name.as_str()).collect(),
+    };
+    let mut warnings = Vec::new();
+    let mut views = Vec::new();
+    for name in names {
+        let (part, name) = part_with_view(collection, Some(name), monitor)?;
+        let card = ViewCard {
+            missing: collection.len() - part.len(),
+            ..ViewCard::of(&part, name, neighbors, monitor)?
+        };
+        card.remarks(&mut warnings);
+        let x = part.view(Some(&card.name))?.matrix.view();
+        warnings.extend(outsized(x, &card.name, part.ids()));
+        views.push(card);
+    }
+    let mut examination = Examination {
+        views,
+        warnings,
+        ..Examination::of_labels(collection)
+    };
+    examination.remarks();
+    Ok(examination)
+}
+
+impl Examination {
+    /// Labels and split; views and warnings are empty.
+    fn of_labels(collection: &Collection) -> Self {
+        let labels = collection.labels.as_ref();
+        let count = |wanted: fn(&Label) -> bool| {
+            labels.map_or(0, |l| l.items().iter().filter(|l| wanted(l)).count())
+        };
+        let mut classes = BTreeMap::new();
+        if let Some(labels) = labels {
+            for (name, members) in labels.classes().iter().zip(labels.by_class()) {
+                classes.insert(name.clone(), members.len());
+            }
+        }
+        let mut split = BTreeMap::new();
+        for part in collection.split.iter().flatten() {
+            *split.entry(part.name()).or_default() += 1;
+        }
+        Self {
+            items: collection.len(),
+            views: Vec::new(),
+            labeled: count(|l| matches!(l, Label::Known(_))),
+            unlabeled: labels.map_or(collection.len(), |_| count(|l| *l == Label::Unknown)),
+            outside: count(|l| *l == Label::Outside),
+            classes,
+            split,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Fewest and most items of a class; `None` without classes.
+    pub fn class_sizes(&self) -> Option<(usize, usize)> {
+        let sizes = self.classes.values().copied();
+        sizes.clone().min().zip(sizes.max())
+    }
+
+    fn remarks(&mut self) {
+        if self.labeled == 0 {
+            self.warnings
+                .push("no labels: give some by `labels`".into());
+        } else if self.classes.len() < 2 {
+            let only = "only one class: similarity needs at least two";
+            self.warnings.push(only.into());
+        }
+        if let Some((least, most)) = self.class_sizes()
+            && most > 10 * least.max(1)
+        {
+            let unequal = format!("unbalanced classes: from {least} to {most} items");
+            self.warnings.push(unequal);
+        }
+    }
+}
+
+impl ViewCard {
+    /// Of items that all have the view.
+    fn of(part: &Collection, name: String, neighbors: usize, monitor: &Monitor) -> Result<Self> {
+        let x = part.view(Some(&name))?.matrix.view();
+        let all_train = || vec![Part::Train; part.len()];
+        let parts = part.split.clone().unwrap_or_else(all_train);
+        let labels = part.labels.as_ref();
+        let leaks = leak::check(x, &parts, labels, None, leak::Options::default(), monitor)?;
+        let meter = Collapse::measure(x)?;
+        let (isolated, components) = if part.len() > 1 {
+            let k = neighbors.clamp(1, part.len() - 1);
+            let graph = KnnGraph::new().k(k).build(x, monitor)?;
+            (graph.isolated().len(), graph.n_components())
+        } else {
+            (part.len(), part.len())
+        };
+        // In f64: squares of tiny numbers are none in f32.
+        let lengths = matrix::lengths(x);
+        let constant =
+            |column: &ArrayView1<f32>| column.iter().all(|v| v.to_bits() == column[0].to_bits());
+        Ok(Self {
+            dimensions: x.ncols(),
+            missing: 0,
+            zero_rows: lengths.iter().filter(|&&l| l == 0.0).count(),
+            constant_columns: x.columns().into_iter().filter(constant).count(),
+            unit_length: lengths.iter().all(|l| (l - 1.0).abs() < 5e-4),
+            duplicates: leaks.duplicates_within.count,
+            duplicates_across_split: leaks.duplicates_across.count,
+            near_duplicates_across_split: leaks.near_duplicates.count,
+            effective_rank: meter.effective_rank,
+            mean_cosine: meter.mean_cosine,
+            isolated,
+            components,
+            name,
+        })
+    }
+
+    fn remarks(&self, warnings: &mut Vec<String>) {
+        let name = &self.name;
+        let listed = [
+            (self.zero_rows, "rows of zeros; they are similar to nothing"),
+            (self.duplicates, "items are identical to an earlier one"),
+            (
+                self.duplicates_across_split,
+                "items stand on both sides of the split: a leak",
+            ),
+            (
+                self.near_duplicates_across_split,
+                "items have a near copy on the other side of the split",
+            ),
+            (
+                self.isolated,
+                "items have no similar neighbour; labels cannot reach them",
+            ),
+            (self.constant_columns, "columns are the same in every item"),
+        ];
+        for (count, what) in listed {
+            if count > 0 {
+                warnings.push(format!("view {name}: {count} {what}"));
+            }
+        }
+        if self.mean_cosine > SAME_WAY {
+            warnings.push(format!(
+                "view {name}: all items point the same way (mean cosine {:.3}), so that their cosines \
+                 tell little apart; a fit takes the mean off by itself, a graph does where it is told to \
+                 (`center`)",
+                self.mean_cosine
+            ));
+        }
+    }
+}
+
+/// A warning of rows that dwarf all others.
+fn outsized(x: ArrayView2<f32>, view: &str, ids: &[String]) -> Option<String> {
+    let rows = matrix::outsized(x);
+    let first = &ids[*rows.first()?];
+    Some(format!(
+        "view {view}: {} items are over 1,000 times as long as others (first: {first}); check them",
+        rows.len()
+    ))
+}

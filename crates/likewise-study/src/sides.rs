@@ -1,0 +1,236 @@
+//! Embeddings and labels as an evaluation needs them: who asks, who is searched, and what is the same item.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use likewise::error::Hint;
+use likewise::eval::split;
+use likewise::{Label, Labels, Part};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+
+use crate::environment::Environment;
+use crate::source::{Source, with_view};
+use crate::{Error, Result};
+
+/// All rows and labels, and which of them ask and are searched.
+#[derive(Debug)]
+pub struct Sides {
+    /// A row for each item: the queries, then the gallery where it is other data.
+    pub embeddings: Array2<f32>,
+    /// Their labels.
+    pub labels: Labels,
+    /// Rows that ask.
+    pub queries: Vec<usize>,
+    /// Rows that are searched.
+    pub gallery: Vec<usize>,
+    /// For each row the one that is the same item, where both sides have ids.
+    pub same_as: Option<Vec<usize>>,
+}
+
+impl Sides {
+    /// Reads the items that ask, and those that are searched where these are other data. Data that say who
+    /// asks and who is searched are taken at their word.
+    ///
+    /// Fails without labels on either side, where the sides differ in columns, and on what cannot be read.
+    pub fn read(
+        asking: Source,
+        searched: Option<Source>,
+        view: Option<&str>,
+        at: &Environment,
+    ) -> Result<Self> {
+        let Some(searched) = searched else {
+            return Ok(Self::of_one(Side::read(&asking, view, at)?.labeled()?));
+        };
+        // Rows of both compare only in the same words.
+        let searched = searched.with_own_words(at)?;
+        let asking = asking.with_words_of(&searched);
+        let queries = Side::read(&asking, view, at)?.labeled()?;
+        let gallery = Side::read(&searched, view, at)?;
+        if gallery.labels.n_known() == 0 {
+            let message = "the gallery has no labels; give some by `gallery_labels FILE` (csv with id,label, or .npy)";
+            return Err(Error::data(message));
+        }
+        Self::of_both(queries, gallery, at)
+    }
+
+    fn of_one(side: Side) -> Self {
+        let n = side.rows.nrows();
+        let (asked, searched) = match &side.split {
+            Some(parts) => split::roles(parts),
+            None => ((0..n).collect(), (0..n).collect()),
+        };
+        let everyone = asked.is_empty() || searched.is_empty();
+        let chosen = |items: Vec<usize>| if everyone { (0..n).collect() } else { items };
+        Self {
+            embeddings: side.rows,
+            labels: side.labels,
+            queries: chosen(asked),
+            gallery: chosen(searched),
+            same_as: None,
+        }
+    }
+
+    fn of_both(queries: Side, gallery: Side, at: &Environment) -> Result<Self> {
+        let (n, m) = (queries.rows.nrows(), gallery.rows.nrows());
+        if gallery.rows.ncols() != queries.rows.ncols() {
+            let message = format!(
+                "the queries have {} columns, the gallery {}",
+                queries.rows.ncols(),
+                gallery.rows.ncols()
+            );
+            return Err(Error::data(message).placed());
+        }
+        let same_as = same_items(&queries, &gallery);
+        if same_as.is_none() {
+            let both = equal_rows(queries.rows.view(), gallery.rows.view());
+            if both > 0 {
+                at.monitor.warn(format!(
+                    "{both} of the {n} queries stand in the gallery with equal values, and find \
+                     themselves first; give both sides ids, or leave the gallery out if they are the \
+                     same items"
+                ));
+            }
+        }
+        let names = |labels: &Labels| -> Vec<String> {
+            let name = |label: &Label| match label {
+                Label::Known(c) => labels.classes()[*c as usize].clone(),
+                Label::Outside => "-2".into(),
+                Label::Unknown => String::new(),
+            };
+            labels.items().iter().map(name).collect()
+        };
+        let labels = names(&queries.labels).into_iter();
+        Ok(Self {
+            labels: Labels::parse(labels.chain(names(&gallery.labels))),
+            embeddings: concatenate![Axis(0), queries.rows, gallery.rows],
+            queries: (0..n).collect(),
+            gallery: (n..n + m).collect(),
+            same_as,
+        })
+    }
+
+    /// Number of items that neither ask nor are searched, because their label does not allow it: each
+    /// counts once, on whichever sides it stands.
+    pub fn unused(&self) -> usize {
+        unused(&self.labels, &self.queries, &self.gallery)
+    }
+}
+
+fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
+    let mut left_out = vec![false; labels.len()];
+    for &item in queries {
+        left_out[item] = labels[item].class().is_none();
+    }
+    for &item in gallery {
+        // An item known to be outside of all classes is searched, though it does not ask.
+        left_out[item] = labels[item] == Label::Unknown;
+    }
+    left_out.into_iter().filter(|&out| out).count()
+}
+
+/// One side of an evaluation as it was read.
+struct Side {
+    rows: Array2<f32>,
+    labels: Labels,
+    split: Option<Vec<Part>>,
+    /// If the data name their items: ids that are row numbers name nothing.
+    ids: Option<Vec<String>>,
+}
+
+impl Side {
+    fn read(source: &Source, view: Option<&str>, at: &Environment) -> Result<Self> {
+        let collection = source.load(at)?;
+        let (collection, name) = with_view(collection, view, at.monitor)?;
+        let mut rows = collection.ids().iter().enumerate();
+        let numbered = rows.all(|(row, id)| *id == row.to_string());
+        let ids = (!numbered).then(|| collection.ids().to_vec());
+        let labels = collection.labels.clone();
+        Ok(Self {
+            labels: labels.unwrap_or_else(|| Labels::unknown(collection.len())),
+            split: collection.split.clone(),
+            ids,
+            rows: collection.into_view(Some(&name))?.matrix,
+        })
+    }
+
+    /// Fails unless there is a label.
+    fn labeled(self) -> Result<Self> {
+        if self.labels.n_known() == 0 {
+            return Err(Error::data("the data hold no labels").hint(Hint::GiveLabels));
+        }
+        Ok(self)
+    }
+}
+
+/// For each row of both sides, one after the other, the row of the gallery that has its id, or
+/// itself; `None` unless both sides have ids.
+fn same_items(queries: &Side, gallery: &Side) -> Option<Vec<usize>> {
+    let (asked, searched) = (queries.ids.as_ref()?, gallery.ids.as_ref()?);
+    let n = asked.len();
+    let rows = searched.iter().zip(n..);
+    let row_of: HashMap<&String, usize> = rows.collect();
+    let own = (0..n).zip(asked);
+    let same = own.map(|(row, id)| row_of.get(id).copied().unwrap_or(row));
+    Some(same.chain(n..n + searched.len()).collect())
+}
+
+/// Number of rows of `a` that are rows of `b` to the last bit; rows of zeros count for nothing.
+fn equal_rows(a: ArrayView2<f32>, b: ArrayView2<f32>) -> usize {
+    let bits = |row: ArrayView1<f32>| -> Vec<u32> { row.iter().map(|v| v.to_bits()).collect() };
+    let hash = |row: ArrayView1<f32>| {
+        let mut hasher = DefaultHasher::new();
+        bits(row).hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut rows: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (i, row) in b.rows().into_iter().enumerate() {
+        rows.entry(hash(row)).or_default().push(i);
+    }
+    let stands = |row: &ArrayView1<f32>| {
+        let same = rows.get(&hash(*row)).into_iter().flatten();
+        row.iter().any(|&v| v != 0.0) && same.into_iter().any(|&i| bits(b.row(i)) == bits(*row))
+    };
+    a.rows().into_iter().filter(stands).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn side(ids: Option<&[&str]>, rows: Array2<f32>) -> Side {
+        Side {
+            labels: Labels::unknown(rows.nrows()),
+            split: None,
+            ids: ids.map(|ids| ids.iter().map(|&id| id.to_owned()).collect()),
+            rows,
+        }
+    }
+
+    #[test]
+    fn the_same_id_is_the_same_item() {
+        let rows = Array2::zeros((3, 1));
+        let queries = side(Some(&["a", "b", "c"]), rows.clone());
+        let gallery = side(Some(&["c", "x", "a"]), rows.clone());
+        let same = same_items(&queries, &gallery).unwrap();
+        assert_eq!(same, [5, 1, 3, 3, 4, 5]);
+        assert_eq!(same_items(&queries, &side(None, rows)), None);
+    }
+
+    #[test]
+    fn equal_rows_are_counted_but_not_zeros() {
+        let a = array![[1.0, 2.0], [0.0, 0.0], [3.0, 4.0], [1.0, 2.0]];
+        let b = array![[0.0, 0.0], [1.0, 2.0], [3.0, 4.5]];
+        assert_eq!(equal_rows(a.view(), b.view()), 2);
+    }
+
+    #[test]
+    fn an_item_that_is_not_used_counts_once() {
+        let labels = Labels::parse(["a", "", "-2", "a", ""]);
+        let all: Vec<usize> = (0..5).collect();
+        assert_eq!(unused(&labels, &all, &all), 2);
+        // An outside item can be searched, but not ask.
+        assert_eq!(unused(&labels, &[1, 2], &[0, 3]), 2);
+        assert_eq!(unused(&labels, &[0], &[2, 3]), 0);
+    }
+}
