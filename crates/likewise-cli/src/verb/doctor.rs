@@ -68,7 +68,11 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     let source = args.data.source(at.common.seed)?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = neighbors(args, &shape)?;
-    let estimate = (shape.read()).graph(shape.items, shape.columns, asked as f64);
+    let (n, d) = (shape.items, shape.columns);
+    // Views are looked at one after the other.
+    let of_others = 2.0 * n * n * (shape.all_columns - d);
+    let estimate = shape.read().graph(n, d, asked as f64);
+    let estimate = estimate.variances(n, d).stage(0.0, of_others);
     if args.dry_run {
         return at.print(estimate);
     }
@@ -172,7 +176,10 @@ fn remarks(card: &ViewCard, warnings: &mut Vec<String>) {
     let name = &card.name;
     let listed = [
         (card.zero_rows, "rows of zeros; they are similar to nothing"),
-        (card.duplicates, "items are identical to an earlier one"),
+        (
+            card.duplicates,
+            "items are identical to an earlier one (likewise duplicates lists them)",
+        ),
         (
             card.duplicates_across_split,
             "items stand on both sides of the split: a leak",
