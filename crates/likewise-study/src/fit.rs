@@ -29,7 +29,7 @@ use crate::run_folder::{
 };
 use crate::source::{self, Labeled, Trained};
 use crate::study::{MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
-use crate::{ErrorKind, Result, usage};
+use crate::{Error, ErrorKind, Result, usage};
 
 /// Neighbours at which the recall of the run's index is measured.
 const INDEX_RECALL_AT: usize = 10;
@@ -317,11 +317,15 @@ impl Asked {
                 labeled > 1 && !few_labels::rounds(shown, self.seed).is_empty()
             };
             if !shown.as_ref().is_some_and(answers) {
-                return Err(usage(format!(
-                    "gate {}: no class has the three labels that a measurement takes; label more, or \
-                     leave the gate out",
-                    gate.metric()
-                )));
+                return Err(Error::new(
+                    ErrorKind::Quality,
+                    format!(
+                        "quality gate missed: {} could not be measured, which takes two classes, and \
+                         three labels of one of them; nothing was fitted: label more, or leave the \
+                         gate out",
+                        gate.metric()
+                    ),
+                ));
             }
         }
         Ok(Protocol {

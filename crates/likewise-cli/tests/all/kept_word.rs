@@ -234,7 +234,7 @@ fn a_gate_that_nothing_can_answer_leaves_the_run_alone() {
         "--gate",
         "r_precision=0.1",
     ];
-    refuses(at, &fit, 2, &["gate r_precision", "three labels"]);
+    refuses(at, &fit, 3, &["gate missed: r_precision", "three labels"]);
     assert_eq!(fs::read(at.join("run/metrics.json")).unwrap(), before);
 }
 
