@@ -27,7 +27,7 @@ pub(crate) use self::table::Table;
     version,
     args_override_self = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels labels.csv -o run/\n\nDATA is a .npy, .npz, .csv, .xlsx, .jsonl, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
+    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --labels forty-labels.csv --encoder gist,phog -o run/\n  likewise search run/ --id 42        what is most like it\n\nA csv of labels has the columns id and label; items that it does not name are unlabeled.\n\nDATA is a .npy, .npz, .csv, .xlsx, .jsonl, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -38,6 +38,7 @@ pub(crate) struct Cli {
 
 /// Flags of every verb.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Of every verb")]
 pub(crate) struct Common {
     /// Print the result as JSON.
     #[arg(long, global = true)]
@@ -101,7 +102,7 @@ pub(crate) enum Verb {
     Mine(Mine),
     /// Learns an embedding and measures it beside its baselines.
     #[command(
-        after_help = "Examples:\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --encoder efficientnet_lite0.pth -o run/\n  likewise fit photos/ --encoder gist,dsift --view gist --view dsift -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit items.npz --view image --view text --recipe mixed+gsph --label-fraction 0.1 -o run/\n  likewise fit run/ --add-labels new.csv\n  likewise fit items.npz --view shape --view colour --recipe omks --triplets t.csv -o run/\n  likewise fit --continue run/ --triplets more.csv"
+        after_help = "Examples:\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --labels forty-labels.csv --encoder efficientnet_lite0.pth -o run/\n  likewise fit photos/ --encoder gist,dsift --view gist --view dsift -o run/\n  likewise fit items.npz --labels-per-class 5 --split zero-shot -o run/\n  likewise fit items.npz --view image --view text --recipe mixed+gsph --label-fraction 0.1 -o run/\n  likewise fit run/ --add-labels new.csv\n  likewise fit items.npz --view shape --view colour --recipe omks --triplets t.csv -o run/\n  likewise fit --continue run/ --triplets more.csv"
     )]
     Fit(Fit),
     /// Adds new items to a run, without fitting it again.
@@ -147,6 +148,9 @@ pub(crate) enum Verb {
     /// Tells what a method does, when not to use it, its formula, cost and source.
     #[command(after_help = "Example:\n  likewise explain mixed")]
     Explain(Explain),
+    /// Shows what is kept of images between runs, and how large it is.
+    #[command(after_help = "Examples:\n  likewise cache\n  likewise cache --clear")]
+    Cache(Cache),
     /// Prints shell completions.
     #[command(
         after_help = "Example:\n  likewise completions bash > /etc/bash_completion.d/likewise"
@@ -178,6 +182,7 @@ impl Verb {
             Self::Demo(_)
             | Self::Reproduce(_)
             | Self::Explain(_)
+            | Self::Cache(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
         }
@@ -319,21 +324,19 @@ pub(crate) struct Demo {
 /// `likewise doctor`
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// Neighbours for the look at isolated items. Default: 10.
     #[arg(short, value_name = "K")]
     pub(crate) k: Option<NonZeroUsize>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise duplicates`
 #[derive(Debug, Args)]
 pub(crate) struct Duplicates {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// Cosine from which two items are nearly the same; 1 finds little but copies.
     #[arg(long, default_value_t = likewise_study::duplicates::THRESHOLD, value_name = "S")]
     pub(crate) threshold: f32,
@@ -343,6 +346,8 @@ pub(crate) struct Duplicates {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise suspects`
@@ -462,8 +467,6 @@ fn symmetrize(written: &str) -> Result<Symmetrize, String> {
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
     #[command(flatten)]
-    pub(crate) data: Data,
-    #[command(flatten)]
     pub(crate) flags: GraphFlags,
     /// Where the graph goes: a scipy CSR .npz.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
@@ -471,6 +474,8 @@ pub(crate) struct Graph {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// The propagation methods of the library, with what each is.
@@ -509,8 +514,6 @@ pub(crate) enum MassName {
 /// `likewise propagate`
 #[derive(Debug, Args)]
 pub(crate) struct Propagate {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// The method. Default: mixed, as in fit. `likewise explain NAME` says what each is for.
     #[arg(long, value_parser = methods())]
     method: Option<String>,
@@ -577,6 +580,8 @@ pub(crate) struct Propagate {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 impl Propagate {
@@ -612,8 +617,6 @@ pub(crate) enum TupleKind {
 /// `likewise mine`
 #[derive(Debug, Args)]
 pub(crate) struct Mine {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// What they are made of: labels, the beliefs.npz of `likewise propagate`, affinity
     /// (neighbours by propagated affinity), or votes (of classifiers of the view, or of all views
     /// where none is named).
@@ -638,14 +641,14 @@ pub(crate) struct Mine {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise fit`
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Fit {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; across views gsph, mixed+gsph, cca ...; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
     /// Default: auto; with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
@@ -713,6 +716,8 @@ pub(crate) struct Fit {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 impl Fit {
@@ -749,14 +754,14 @@ pub(crate) struct Add {
     /// Folder of a run.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// What stands before each id of the new items, where the data number them, as .npy does.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise embed`
@@ -765,34 +770,32 @@ pub(crate) struct Embed {
     /// Folder of a run.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// Where the embeddings go: .npy; or .parquet, with ids, labels and what is believed.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise features`
 #[derive(Debug, Args)]
 pub(crate) struct Features {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// Where the features go: .npy; or .parquet, with ids and labels.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// `likewise describe`
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
-    #[command(flatten)]
-    pub(crate) data: Data,
     /// Descriptors, with commas between: hist, glcm, lbp, gist, phog; sift, dsift, surf, gb as
     /// visual words; net:FILE for a network. `likewise explain hist` tells of one.
     #[arg(long, value_name = "LIST")]
@@ -800,6 +803,8 @@ pub(crate) struct Describe {
     /// Where the features go: .npz, with ids, labels and split.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 /// Kinds of index.
@@ -869,10 +874,6 @@ pub(crate) struct Search {
     /// In a run across views: the view that is searched. Of two, the other one.
     #[arg(long, value_name = "VIEW")]
     pub(crate) to: Option<String>,
-    #[command(flatten)]
-    pub(crate) table: Table,
-    #[command(flatten)]
-    pub(crate) images: Images,
     /// Answers a query.
     #[arg(short, default_value_t = 10, value_name = "K")]
     pub(crate) k: usize,
@@ -882,6 +883,10 @@ pub(crate) struct Search {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) table: Table,
+    #[command(flatten)]
+    pub(crate) images: Images,
 }
 
 /// `likewise eval`
@@ -896,10 +901,6 @@ pub(crate) struct Eval {
     /// The feature matrix to use, if the data hold several; given again, these side by side.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,
-    #[command(flatten)]
-    pub(crate) table: Table,
-    #[command(flatten)]
-    pub(crate) images: Images,
     /// Search these embeddings instead of the other queries.
     #[arg(long, value_name = "EMB")]
     pub(crate) gallery: Option<PathBuf>,
@@ -940,6 +941,10 @@ pub(crate) struct Eval {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) table: Table,
+    #[command(flatten)]
+    pub(crate) images: Images,
 }
 
 /// Similarities.
@@ -980,6 +985,14 @@ pub(crate) struct Explain {
     /// Name of a method; without it, all names.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+}
+
+/// `likewise cache`
+#[derive(Debug, Args)]
+pub(crate) struct Cache {
+    /// Remove it: features and unpacked archives are made again when they are needed.
+    #[arg(long)]
+    pub(crate) clear: bool,
 }
 
 /// `likewise completions`

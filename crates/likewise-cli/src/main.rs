@@ -96,6 +96,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Eval(args) => verb::eval::run(args, &at),
         Verb::Reproduce(args) => verb::reproduce::run(args, &at),
         Verb::Explain(args) => verb::explain::run(args, &at),
+        Verb::Cache(args) => verb::cache::run(args, &at),
         Verb::Completions(args) => verb::completions::run(args),
         Verb::Man(args) => verb::man::run(args),
     }

@@ -1,5 +1,6 @@
 //! Progress and messages on stderr.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,6 +28,9 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
     let (quiet, verbose) = (common.quiet, common.verbose);
     let current: Mutex<Option<ProgressBar>> = Mutex::new(None);
     let now_and_then = Mutex::new(NowAndThen::new());
+    // Each draw, fold and round meets the same.
+    let told: Mutex<HashSet<String>> = Mutex::new(HashSet::new());
+    let is_new = move |text: &String| (told.lock()).is_ok_and(|mut told| told.insert(text.clone()));
     let stages = Stages::default();
     let heard = stages.clone();
     let monitor = Monitor::new(move |event| {
@@ -69,8 +73,10 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
                     bar.finish_and_clear();
                 }
             }
-            Event::Warning(text) if !quiet => say(format!("warning: {}", as_flags(text))),
-            Event::Remark(text) if !quiet => say(as_flags(text)),
+            Event::Warning(text) if !quiet && is_new(text) => {
+                say(format!("warning: {}", as_flags(text)))
+            }
+            Event::Remark(text) if !quiet && is_new(text) => say(as_flags(text)),
             Event::Note(text) if verbose => say(format!("note: {text}")),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 mod across;
 pub(crate) mod add;
+pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod describe;

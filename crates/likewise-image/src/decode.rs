@@ -54,25 +54,59 @@ pub(crate) fn read_held(path: &Path, max_pixels: u64) -> Result<(RgbImage, Held<
 /// # Ok::<(), likewise_image::Error>(())
 /// ```
 pub fn memory(path: impl AsRef<Path>) -> u64 {
-    let mut needed = 0;
-    // It stops where it asks for room, before anything is unpacked.
-    let ask = |_, need: u64| {
-        needed = need;
-        Err(Error::new(ErrorKind::Cancelled, "only the head is wanted"))
-    };
-    let Ok(bytes) = read_bytes(path.as_ref(), MAX_PIXELS) else {
+    let Some(head) = head(path.as_ref()) else {
         return 0;
     };
+    // What claims to be larger than any image that is read is refused there, by its name.
+    if head.needed > need(MAX_PIXELS, MAX_PIXELS * WIDEST_PIXEL, true) {
+        return 0;
+    }
+    head.needed.saturating_add(head.length)
+}
+
+/// Width and height of the image in this file; only its head is looked at. `None` where it cannot be
+/// read, which decoding will say.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.ppm");
+/// std::fs::write(&path, b"P5 2 1 255\n\x00\xff")?;
+/// assert_eq!(likewise_image::decode::dimensions(&path), Some((2, 1)));
+/// assert_eq!(likewise_image::decode::dimensions(folder.path()), None);
+/// # Ok::<(), likewise_image::Error>(())
+/// ```
+pub fn dimensions(path: impl AsRef<Path>) -> Option<(u64, u64)> {
+    Some(head(path.as_ref())?.size)
+}
+
+/// What the head of an image says.
+struct Head {
+    size: (u64, u64),
+    /// Bytes that decoding takes at most, beside those of the file.
+    needed: u64,
+    /// Bytes of the file.
+    length: u64,
+}
+
+fn head(path: &Path) -> Option<Head> {
+    let mut found = None;
+    // It stops where it asks for room, before anything is unpacked.
+    let ask = |size, need: u64| {
+        found = Some((size, need));
+        Err(Error::new(ErrorKind::Cancelled, "only the head is wanted"))
+    };
+    let bytes = read_bytes(path, MAX_PIXELS).ok()?;
     let _ = match image::guess_format(&bytes) {
         Ok(ImageFormat::Jpeg) => jpeg(&bytes, ask).map(drop),
         Ok(other) => all_else(&bytes, other, MAX_PIXELS, ask).map(drop),
         Err(_) => Ok(()),
     };
-    // What claims to be larger than any image that is read is refused there, by its name.
-    if needed > need(MAX_PIXELS, MAX_PIXELS * WIDEST_PIXEL, true) {
-        return 0;
-    }
-    needed.saturating_add(bytes.len() as u64)
+    let (size, needed) = found?;
+    Some(Head {
+        size,
+        needed,
+        length: bytes.len() as u64,
+    })
 }
 
 /// Opens a file, unless it is longer than any image of `max_pixels`, or no regular file.

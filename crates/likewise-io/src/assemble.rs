@@ -468,6 +468,8 @@ pub(crate) struct Array {
     pub(crate) matrix: Option<(usize, usize)>,
     /// Length, for a list of numbers or words.
     pub(crate) list: Option<usize>,
+    /// Lengths of its sides, for an array of numbers.
+    pub(crate) shape: Vec<usize>,
     /// Shape and type of the elements, for messages.
     pub(crate) stored: String,
 }
@@ -544,9 +546,20 @@ impl Plan {
                 names.truncate(10);
                 names.push("...");
             }
+            let deep = arrays.iter().find(|array| array.shape.len() > 2);
+            let advice = deep.map_or_else(String::new, |array| {
+                let (items, each) = (array.shape[0], &array.shape[1..]);
+                let sides: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+                format!(
+                    "; \"{}\" is {}: reshape it to {items} x {}, or write pictures to a folder",
+                    array.name,
+                    sides.join(" x "),
+                    each.iter().product::<usize>()
+                )
+            });
             return Err(Error::value(format!(
                 "no feature matrix; at least one array must be 2-dimensional and numeric \
-                 (items x dimensions); the arrays are: {}",
+                 (items x dimensions); the arrays are: {}{advice}",
                 names.join(", ")
             )));
         }
@@ -938,8 +951,17 @@ mod tests {
             name: name.to_owned(),
             matrix: (shape.len() == 2).then(|| (shape[0], shape[1])),
             list: (shape.len() == 1).then(|| shape[0]),
+            shape: shape.to_vec(),
             stored: format!("{shape:?}"),
         }
+    }
+
+    #[test]
+    fn pictures_in_one_array_are_named_with_what_to_do() {
+        let said = plan(&[array("images", &[400, 112, 92]), array("label", &[400])]);
+        let said = said.err().unwrap().to_string();
+        let wanted = "\"images\" is 400 x 112 x 92: reshape it to 400 x 10304, or write";
+        assert!(said.contains(wanted), "{said}");
     }
 
     fn plan(arrays: &[Array]) -> Result<Plan> {

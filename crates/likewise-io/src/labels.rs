@@ -219,6 +219,11 @@ fn without_fraction(named: &[String], ids: &[String]) -> Option<Vec<String>> {
     (!found(named) && found(&whole)).then_some(whole)
 }
 
+/// Whether these are what items without ids are called.
+fn are_row_numbers(ids: &[String]) -> bool {
+    !ids.is_empty() && (0_usize..).zip(ids).all(|(row, id)| *id == row.to_string())
+}
+
 /// The words in the order of the items; empty where an item has none.
 fn matched(
     named: &[String],
@@ -231,8 +236,17 @@ fn matched(
     let mut taken: Vec<Option<usize>> = vec![None; ids.len()];
     for (row, (id, word)) in named.iter().zip(words).enumerate() {
         let Some(&item) = items.get(id.as_str()) else {
+            let own = if are_row_numbers(ids) && id.parse::<u64>().is_err() {
+                format!(
+                    ", as the items have no ids of their own and go by the numbers of their rows (0 to \
+                     {}); where their table has a column of ids, name it with `id_column`, else",
+                    ids.len() - 1
+                )
+            } else {
+                ";".to_owned()
+            };
             return Err(Error::value(format!(
-                "{}: no item has the id \"{id}\"; correct it or remove the line",
+                "{}: no item has the id \"{id}\"{own} correct it or remove the line",
                 place(row)
             )));
         };
@@ -330,6 +344,12 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         let e = message("id,label\na,1\nz,2\n", &["a", "b"]);
         assert!(e.contains("line 3") && e.contains("\"z\""), "{e}");
+        let e = message("id,label\nSKU-1,1\n", &["0", "1", "2"]);
+        assert!(
+            e.contains("rows (0 to 2)") && e.contains("`id_column`"),
+            "{e}"
+        );
+        assert!(!message("id,label\n7,1\n", &["0", "1"]).contains("id_column"));
         let e = message("id,label\na,1\n\nb,1\na,2\n", &["a", "b"]);
         assert!(e.contains("line 5") && e.contains("line 2"), "{e}");
         let e = message("label\n1\n", &["a", "b"]);

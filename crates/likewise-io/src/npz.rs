@@ -82,6 +82,7 @@ impl Archive {
             name: m.name.clone(),
             matrix: m.header.matrix(),
             list: m.header.list(),
+            shape: m.header.shape.clone(),
             stored: m.header.described(),
         };
         self.members.iter().map(array).collect()

@@ -4,8 +4,9 @@
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
 //! vectors of numbers (text, dates, records) are left out with a warning; dates are days where
-//! they are asked for by name. Beside vectors, columns of numbers that lack one are left out, too:
-//! there is no median of a table for them. Reads files
+//! they are asked for by name. Beside one column of vectors, columns of numbers are left out unless the
+//! view `features` is asked for; beside several, those that lack one: there is no median of a table for
+//! them. Reads files
 //! compressed with snappy, zstd, gzip, brotli or lz4, or not at all; text must be PLAIN or in a dictionary.
 
 mod cells;
@@ -21,7 +22,7 @@ use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
-use crate::assemble::{Role, place_of};
+use crate::assemble::{Role, place_of, some};
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
 use crate::layout::{self, Layout, Taken};
@@ -200,22 +201,27 @@ impl Table {
         }
     }
 
-    /// Leaves out all columns of single numbers where one lacks a number and there are vectors to
-    /// compare items by. The names of the columns, and of those that lack one.
-    fn leave_out_lacking(&mut self) -> Result<(Vec<String>, Vec<String>)> {
-        if self.vectors().is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
+    /// Leaves out all columns of single numbers beside vectors to compare items by: where one lacks
+    /// a number, and where there is one column of vectors, which is what is compared then (a price
+    /// beside an embedding is no second view to choose from). The names of the columns, and why.
+    fn leave_out_beside_vectors(&mut self) -> Result<Vec<(String, String)>> {
         let scalars = self.scalars();
-        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        let lacking: Vec<String> = owned(self.lacking(&scalars)?);
-        if lacking.is_empty() {
-            return Ok((Vec::new(), lacking));
-        }
+        let why = match self.vectors()[..] {
+            [] => return Ok(Vec::new()),
+            [vector] => format!(
+                "numbers beside the vectors of \"{}\"; `view features` takes them",
+                vector.name
+            ),
+            _ => match self.lacking(&scalars)?[..] {
+                [] => return Ok(Vec::new()),
+                ref lacking => format!("numbers, some missing in {}", some(lacking)),
+            },
+        };
         let places: Vec<usize> = scalars.iter().map(|leaf| leaf.index).collect();
-        let all = owned(scalars.iter().map(|leaf| leaf.name.as_str()).collect());
+        let names = scalars.iter().map(|leaf| (leaf.name.clone(), why.clone()));
+        let left = names.collect();
         self.leaves.retain(|leaf| !places.contains(&leaf.index));
-        Ok((all, lacking))
+        Ok(left)
     }
 
     /// Takes the columns of dates with these names for features.

@@ -78,6 +78,7 @@ impl Tensors {
                     &[n] | &[n, 1] => Some(n),
                     _ => None,
                 },
+                shape: shape.to_vec(),
                 stored: info.map_or_else(String::new, |info| {
                     format!("shape {:?} of {:?}", info.shape, info.dtype)
                 }),

@@ -13,6 +13,8 @@ use ndarray::{ArrayView1, ArrayView2};
 use serde::Serialize;
 
 use crate::Result;
+use crate::estimate::Estimate;
+use crate::graph::DataShape;
 use crate::source::part_with_view;
 
 /// Neighbours of an item where nobody says how many.
@@ -71,6 +73,15 @@ pub struct ViewCard {
     pub isolated: usize,
     /// Parts of the graph that no edge joins.
     pub components: usize,
+}
+
+/// What it costs to look at data of a shape, by a graph of `neighbors`.
+pub fn estimate(shape: &DataShape, neighbors: usize) -> Estimate {
+    let (n, d) = (shape.items, shape.columns);
+    // Views are looked at one after the other.
+    let of_others = 2.0 * n * n * (shape.all_columns - d);
+    let estimate = shape.read().graph(n, d, neighbors as f64);
+    estimate.variances(n, d).stage(0.0, of_others)
 }
 
 /// Looks at one view of the items, or at all of them; `neighbors` of each item make the graph.
@@ -202,7 +213,10 @@ impl ViewCard {
         let name = &self.name;
         let listed = [
             (self.zero_rows, "rows of zeros; they are similar to nothing"),
-            (self.duplicates, "items are identical to an earlier one"),
+            (
+                self.duplicates,
+                "items are identical to an earlier one (likewise duplicates lists them)",
+            ),
             (
                 self.duplicates_across_split,
                 "items stand on both sides of the split: a leak",

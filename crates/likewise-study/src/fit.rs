@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::error::Hint;
+use likewise::eval::few_labels;
 use likewise::learn::Closed;
 use likewise::tuple::Tuples;
-use likewise::{Collection, Label, Monitor, Part, View};
+use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use likewise_image::Vocabulary;
 use likewise_io::Layout;
 use likewise_nn::Model;
@@ -26,9 +27,9 @@ use crate::run_folder::{
     Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable,
     write_index,
 };
-use crate::source::{self, Trained};
+use crate::source::{self, Labeled, Trained};
 use crate::study::{MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
-use crate::{ErrorKind, Result, usage};
+use crate::{Error, ErrorKind, Result, usage};
 
 /// Neighbours at which the recall of the run's index is measured.
 const INDEX_RECALL_AT: usize = 10;
@@ -229,6 +230,7 @@ impl Job {
                 .as_ref()
                 .map(|(model, learned)| (model, *learned)),
             recipe: &self.recipe,
+            chosen: !self.tried.is_empty(),
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),
             pretrained: self.pretrained.clone(),
@@ -299,6 +301,33 @@ impl Asked {
             ));
         }
         measurable(split, gates)?;
+        if split == SplitKind::Folds
+            && let Some(gate) = gates.first()
+        {
+            let shown = labels.map(|labels| match labels_per_class {
+                Some(m) => labels.draw(m, self.seed),
+                None => labels.clone(),
+            });
+            let answers = |shown: &Labels| {
+                let labeled = shown
+                    .by_class()
+                    .iter()
+                    .filter(|class| !class.is_empty())
+                    .count();
+                labeled > 1 && !few_labels::rounds(shown, self.seed).is_empty()
+            };
+            if !shown.as_ref().is_some_and(answers) {
+                return Err(Error::new(
+                    ErrorKind::Quality,
+                    format!(
+                        "quality gate missed: {} could not be measured, which takes two classes, and \
+                         three labels of one of them; nothing was fitted: label more, or leave the \
+                         gate out",
+                        gate.metric()
+                    ),
+                ));
+            }
+        }
         Ok(Protocol {
             split,
             labels_per_class,
@@ -340,12 +369,18 @@ fn tests(collection: &Collection) -> bool {
     parts.iter().zip(labels.items()).any(|at| asks(&at))
 }
 
-/// What a fit of data of this shape will cost; `classes`, where they are known.
+/// Classes of data of which nothing is known yet, and labels of each.
+const USUAL: Labeled = Labeled {
+    classes: 20,
+    known: 400,
+};
+
+/// What a fit of data of this shape will cost; `labeled`, where that is known.
 pub fn estimate(
     shape: &DataShape,
     recipe: &Recipe,
     asked: &Asked,
-    classes: Option<usize>,
+    labeled: Option<Labeled>,
 ) -> Estimate {
     let (n, d) = (shape.items, shape.columns);
     let rank = d.min(recipe.start.rank as f64);
@@ -357,7 +392,10 @@ pub fn estimate(
         _ => 5.5,
     };
     let k = recipe.spreading(shape.items as usize).graph.n_neighbors() as f64;
-    let classes = classes.map_or(20.0, |c| c as f64);
+    let labeled = labeled.unwrap_or(USUAL);
+    let classes = labeled.classes as f64;
+    let per_class = (asked.labels_per_class).map_or(f64::INFINITY, |m| m.get() as f64);
+    let known = (labeled.known as f64).min(per_class * classes).min(n);
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
     training(shape, recipe)
@@ -366,8 +404,20 @@ pub fn estimate(
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
         .stage(0.0, trainings * learning(recipe, n, d, classes))
+        .stage(0.0, draws * choosing_a_start(recipe, known, d))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// Operations of the choice of a start by so many labels: each shrinkage that is tried whitens the
+/// labeled items, in double precision, and asks them among each other.
+fn choosing_a_start(recipe: &Recipe, known: f64, d: f64) -> f64 {
+    let tried = match (recipe.start.as_given, recipe.start.shrinkage) {
+        (true, _) => 0.0,
+        (false, Some(_)) => 3.0,
+        (false, None) => 15.0,
+    };
+    tried * known * (12.0 * d * d + known * (3.0 * d + 150.0))
 }
 
 /// Operations of one learning from `n` items.
@@ -400,16 +450,27 @@ pub fn with_choice(
     estimate: Estimate,
     shape: &DataShape,
     candidates: &[Recipe],
-    classes: Option<usize>,
+    labeled: Option<Labeled>,
 ) -> Estimate {
-    let n = shape.items.min(MOST_TO_CHOOSE_BY as f64);
-    let classes = classes.map_or(20.0, |c| c as f64);
+    let (n, d) = (shape.items.min(MOST_TO_CHOOSE_BY as f64), shape.columns);
+    let labeled = labeled.unwrap_or(USUAL);
+    let (classes, known) = (labeled.classes as f64, (labeled.known as f64).min(n));
+    let spread = Estimate::new().graph(n, d.min(256.0), 20.0);
+    let spread = spread.propagation(n, 20.0, classes);
     let each = candidates.iter().map(|recipe| {
-        let trainings = 5.0 * (recipe.rounds.folds as f64 + 1.0);
-        trainings * learning(recipe, n, shape.columns, classes)
+        let trainings = recipe.rounds.folds as f64 + 1.0;
+        let learned = trainings * learning(recipe, n, d, classes);
+        let spreads = recipe.pseudo_labels.propagation().is_some();
+        let spread = if spreads { spread.flops() } else { 0.0 };
+        ROUNDS * (choosing_a_start(recipe, known, d) + learned + spread)
     });
-    estimate.stage(0.0, each.sum())
+    // What is fitted is another part in each round, and is looked at anew.
+    let looked_at = ROUNDS * 4.0 * Estimate::new().variances(n, d).flops();
+    estimate.stage(0.0, each.sum::<f64>() + looked_at)
 }
+
+/// Rounds of a choice.
+const ROUNDS: f64 = 5.0;
 
 /// The features in memory and, where a network is trained on images, what that takes beside them.
 fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
@@ -437,7 +498,8 @@ pub fn limit_neighbors(recipe: &mut Recipe, items: f64, monitor: &Monitor) {
     let k = propagation.graph.n_neighbors();
     if k > most && items > 0.0 {
         monitor.warn(format!(
-            "{k} neighbours are many for {items} items; using {most}"
+            "{k} neighbours are many for {items} items, of which they would be no near ones; using \
+             {most}"
         ));
         propagation.graph = propagation.graph.clone().k(most);
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::source::Source;
+use crate::source::{Labeled, Source};
 use crate::{Error, Result};
 
 /// How a graph is built.
@@ -25,6 +25,20 @@ pub struct Settings {
     pub precision: Precision,
     /// Seed of the approximate search.
     pub seed: u64,
+}
+
+/// What is unusual of the parts of a graph, each after a comma: more than one part, items without a
+/// neighbour, items that no label reaches. Nothing of a graph that hangs together.
+pub fn parts_in_words(components: usize, isolated: usize, unreached: usize) -> String {
+    let said = [
+        (components, 1, "parts"),
+        (isolated, 0, "without a neighbour"),
+        (unreached, 0, "without any label in reach"),
+    ];
+    let unusual = said.into_iter().filter(|(count, usual, _)| count > usual);
+    unusual
+        .map(|(count, _, what)| format!(", {count} {what}"))
+        .collect()
 }
 
 /// How the neighbours were found.
@@ -116,7 +130,12 @@ impl DataShape {
 
     /// Number of classes, where finding that out is cheap.
     pub fn classes(&self, source: &Source, at: &Environment) -> Option<usize> {
-        source.classes(self.items, self.all_columns, at)
+        Some(self.labeled(source, at)?.classes)
+    }
+
+    /// What is labeled, where finding that out is cheap.
+    pub fn labeled(&self, source: &Source, at: &Environment) -> Option<Labeled> {
+        source.labeled(self.items, self.all_columns, at)
     }
 
     /// The features in memory, and a copy of the view that is worked on.

@@ -204,7 +204,8 @@ impl Job {
             From::Affinity(settings) => {
                 let count = n * settings.graph.n_neighbors() as f64;
                 let graph = shape.graph(read, settings);
-                graph.stage(tuples(count), 50.0 * count)
+                let k = settings.graph.n_neighbors() as f64;
+                graph.affinities(n, k).stage(tuples(count), 50.0 * count)
             }
             // Metrics of all rows, learned in each fold; items compared with all others; and at
             // most so many triplets of labels.

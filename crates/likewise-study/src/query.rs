@@ -7,13 +7,13 @@ use likewise::index::Hit;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_nn::net::Deep;
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
-use crate::run_folder::{IndexFolder, OUTSIDE, RunFolder, rows_of};
+use crate::run_folder::{Config, Encoded, IndexFolder, OUTSIDE, RunFolder, rows_of};
 use crate::source::{self, ReadAs, Source, Trained};
 use crate::{Result, failed, usage};
 
@@ -160,7 +160,7 @@ pub fn estimate_of_index(
             needed
                 .resident(asks.items * (4.0 * d + answers))
                 .stage(4.0 * asks.items * asks.all_columns + asks.making, 0.0)
-                .search(index.kind()?, n, d)
+                .search(index.kind()?, asks.items, n, d)
         }
     })
 }
@@ -206,7 +206,7 @@ pub fn estimate_of_search(
             needed
                 .resident(asks.items * (4.0 * d + answers))
                 .stage(features + asks.making, 0.0)
-                .search(kind, n, d)
+                .search(kind, asks.items, n, d)
         }
     })
 }
@@ -325,15 +325,43 @@ pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Em
     if let (Model::Network(network), true) = (&model, source.is_images()) {
         return of_images(network, source, at).map_err(|e| e.within(place));
     }
-    let source = with_fitted_view(source, &config.view, at)?;
+    let source = with_fitted_view(source, &config, at)?;
     let collection = source.load(at)?;
     let view = source.read_as().view.as_deref();
     let (collection, name) = source::with_view(collection, view, at.monitor)?;
-    let rows = model.embed(collection.view(Some(&name))?.matrix.view(), at.device);
+    let features = collection.view(Some(&name))?.matrix.view();
+    let rows = model.embed(features, at.device);
+    let rows = rows.map_err(|e| e.within(&place))?;
+    if is_embedded_already(run, features, rows.view())? {
+        at.monitor.warn(format!(
+            "{place}: these are embeddings of the run itself, which were embedded once more as if they \
+             were features; give the features of the items"
+        ));
+    }
     Ok(Embedded {
         items: rows_of(&collection),
-        rows: rows.map_err(|e| e.within(place))?,
+        rows,
     })
+}
+
+/// Whether the first row is the embedding of the run's first item, and no longer is once it is embedded.
+fn is_embedded_already(
+    run: &RunFolder,
+    features: ArrayView2<f32>,
+    rows: ArrayView2<f32>,
+) -> Result<bool> {
+    if features.dim() != rows.dim() || features.is_empty() {
+        return Ok(false);
+    }
+    let own = run.embedding(0)?;
+    if own.ncols() != features.ncols() {
+        return Ok(false);
+    }
+    let same = |row: ArrayView2<f32>| {
+        let pairs = own.iter().zip(row.row(0));
+        pairs.fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) < SAME
+    };
+    Ok(same(features) && !same(rows))
 }
 
 /// What [`embedded`] will cost.
@@ -379,7 +407,8 @@ fn of_images(network: &Deep, source: &Source, at: &Environment) -> Result<Embedd
 
 /// The data with the view to use: the one asked for; else the run's, where the data have
 /// several. Images have those of their encoder, which must be that of the run.
-fn with_fitted_view(source: &Source, fitted: &str, at: &Environment) -> Result<Source> {
+fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<Source> {
+    let fitted = run.view.as_str();
     if source.is_images() {
         let shape = source.with_view(None).shape(at)?;
         let mut given: Vec<&str> = shape.views.iter().map(|view| view.0.as_str()).collect();
@@ -388,9 +417,18 @@ fn with_fitted_view(source: &Source, fitted: &str, at: &Environment) -> Result<S
         given.sort_unstable();
         wanted.sort_unstable();
         if given != wanted {
+            let networks = run.encoder.iter().filter_map(|encoded| match encoded {
+                Encoded::Network { file, .. } => Some(file.display().to_string()),
+                Encoded::Descriptor { .. } => None,
+            });
+            let networks: Vec<String> = networks.collect();
+            let by = match networks.join(", ").as_str() {
+                "" => String::new(),
+                files => format!(" by {files}"),
+            };
             return Err(usage(format!(
-                "{}: the run was fitted on view {fitted}, these images give {named}; choose the \
-                 same encoder and side, squeezed or not",
+                "{}: the run was fitted on view {fitted}{by}, these images give {named}; name no \
+                 encoder, as the run knows its own, or the same one and side, squeezed or not",
                 source.path().display(),
             )));
         }

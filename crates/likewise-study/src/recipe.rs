@@ -165,10 +165,24 @@ impl Recipe {
             let why = "with rounds.keep = \"last\" no epoch is chosen";
             idle.push(("rounds.folds", why));
         }
-        if let Some(Method::Manifold(_)) = self.pseudo_labels.propagation().map(|p| &p.spread) {
-            let why = "the one-sided neighbours are the negative edges, so none are searched for";
-            idle.push(("pseudo_labels.spread.lambda", why));
-            idle.push(("pseudo_labels.spread.scale", why));
+        match self.pseudo_labels.propagation().map(|p| &p.spread) {
+            Some(Method::Manifold(_)) => {
+                let why =
+                    "the one-sided neighbours are the negative edges, so none are searched for";
+                idle.push(("pseudo_labels.spread.lambda", why));
+                idle.push(("pseudo_labels.spread.scale", why));
+            }
+            Some(Method::Lpdr(_)) => {
+                let why = "lpdr takes the search for negative edges alone, and solves by its own settings";
+                let of_the_solve = [
+                    "pseudo_labels.spread.search.beta",
+                    "pseudo_labels.spread.search.fit",
+                    "pseudo_labels.spread.search.mass",
+                    "pseudo_labels.spread.search.pair_factor",
+                ];
+                idle.extend(of_the_solve.map(|path| (path, why)));
+            }
+            _ => {}
         }
         idle
     }
@@ -435,6 +449,14 @@ mod tests {
                 "learner.train",
             ),
             (
+                "pseudo_labels.spread = { method = 'lpdr', search = { beta = 2 } }",
+                "pseudo_labels.spread.search.beta",
+            ),
+            (
+                "pseudo_labels.spread = { method = 'lpdr', search = { mass = 'uniform' } }",
+                "pseudo_labels.spread.search.mass",
+            ),
+            (
                 "base = \"label-probabilities\"\nstart = { shrinkage = 0.1 }",
                 "start.shrinkage",
             ),
@@ -467,6 +489,7 @@ mod tests {
             );
         }
         for text in [
+            "pseudo_labels.spread = { method = 'lpdr', search = { lambda = 2 } }",
             "base = \"probabilities\"\nstart = { shrinkage = 0.1, rank = 5 }",
             "base = \"lda\"\nstart = { rank = 5, center = 0.8 }",
             "base = \"label-rca\"\nstart = { shrinkage = 0.1 }",

@@ -573,6 +573,16 @@ mod tests {
     }
 
     #[test]
+    fn the_ring_tells_its_rule() {
+        let (study, collection) = case(["a", "b", "c"]);
+        let page = render(&study, &collection);
+        // It may stand on a lower point than the highest, which must not look like a mistake.
+        let rule = "the last one that is as good as the best, within the luck of the validation";
+        assert!(page.contains(rule));
+        assert!(page.contains("Epoch 0 is the start"));
+    }
+
+    #[test]
     fn thumbnails_are_inline_pictures() {
         let (study, collection) = case(["a", "b", "c"]);
         let features = collection.views()[0].matrix.view();
@@ -675,6 +685,7 @@ mod tests {
         assert_eq!(page.matches("class=\"ring\"").count(), 2 * 6);
         assert!(page.contains("surest") && page.contains("spread to 8 items"));
         assert!(balanced(&page) && page.contains("24 items.") && page.contains("R-precision"));
+        assert!(page.contains("it is of items of the labeled classes alone"));
         assert!(page.contains("Of 6 queries,") && page.contains("b?"));
         // Signs stand at labeled answers only: items 0 to 5.
         for (sign, next) in [("title=\"right\"", "✓"), ("title=\"wrong\"", "✗")] {

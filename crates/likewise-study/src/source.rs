@@ -1,6 +1,7 @@
 //! Where items come from: what a path is, asked once, and everything that is read from it.
 
 mod archive;
+mod cache;
 mod described;
 mod fitted;
 mod images;
@@ -19,6 +20,7 @@ use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
 
 pub(crate) use self::archive::folder;
+pub use self::cache::{Cache, Kept};
 use self::images::Square;
 pub use self::images::Trained;
 pub use self::maker::Maker;
@@ -73,6 +75,23 @@ pub(crate) struct Making {
     pub(crate) decoding: f64,
     /// The maps of the network, and the images that wait for it.
     pub(crate) network: f64,
+}
+
+/// How much of some data is labeled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Labeled {
+    /// Classes.
+    pub classes: usize,
+    /// Items of a known class.
+    pub known: usize,
+}
+
+impl Labeled {
+    /// What these labels are, if there are any.
+    pub fn of(labels: &Labels) -> Option<Self> {
+        let (classes, known) = (labels.n_classes(), labels.n_known());
+        (classes > 0).then_some(Self { classes, known })
+    }
 }
 
 /// Features up to which an estimate alone reads the data to count the classes, bytes.
@@ -330,15 +349,15 @@ impl Source {
         Ok(digest)
     }
 
-    /// Number of classes, for an estimate that reads nothing else: `None` where reading would
+    /// What is labeled, for an estimate that reads nothing else: `None` where reading would
     /// itself take long, or fails (the work will say why).
-    pub fn classes(&self, items: f64, columns: f64, at: &Environment) -> Option<usize> {
+    pub fn labeled(&self, items: f64, columns: f64, at: &Environment) -> Option<Labeled> {
         if self.images || 4.0 * items * columns > READ {
             return None;
         }
         let monitor = &Monitor::silent();
         let read = self.load(&Environment { monitor, ..*at }).ok()?;
-        Some(read.labels?.n_classes()).filter(|&classes| classes > 0)
+        Labeled::of(&read.labels?)
     }
 
     fn open_folder(&self, labels: Option<&Path>) -> Result<ImageFolder> {

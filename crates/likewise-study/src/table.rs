@@ -54,9 +54,13 @@ fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
     }
 }
 
-/// Columns padded to their widest cell: the first to the left, the others to the right.
+/// Longest cell that others are padded to: one long id does not push all lines off the screen.
+const WIDE: usize = 40;
+
+/// Columns padded to their widest cell, of those that are at most 40 characters: the first to the
+/// left, the others to the right.
 ///
-/// Whatever the cells hold, they stay in their places.
+/// Whatever the cells hold, they stay in their places; a longer one moves the rest of its own line alone.
 pub fn aligned(lines: &[Vec<String>]) -> String {
     let plain = |line: &Vec<String>| -> Vec<String> {
         let cells = line.iter().map(|cell| plain::name(cell).into_owned());
@@ -66,12 +70,13 @@ pub fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         let cells = lines.iter().filter_map(|line| line.get(c));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        let widths = cells.map(|cell| cell.chars().count());
+        widths.filter(|&width| width <= WIDE).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let padded = |line: &Vec<String>| {
         let cells = line.iter().enumerate().map(|(c, cell)| {
-            let pad = " ".repeat(widths[c] - cell.chars().count());
+            let pad = " ".repeat(widths[c].saturating_sub(cell.chars().count()));
             if c == 0 {
                 format!("{cell}{pad}")
             } else {
@@ -81,4 +86,19 @@ pub fn aligned(lines: &[Vec<String>]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_id_makes_no_other_line_longer() {
+        let line = |id: &str, value: &str| vec![id.to_owned(), value.to_owned()];
+        let long = "x".repeat(150);
+        let table = aligned(&[line("id", "rank"), line("a", "1"), line(&long, "2")]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[..2], ["id  rank", "a      1"]);
+        assert_eq!(lines[2], format!("{long}     2"));
+    }
 }

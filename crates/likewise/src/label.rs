@@ -153,7 +153,8 @@ impl Labels {
 
     /// What a person should know of the way [`parse`](Self::parse) reads these words: which
     /// were taken for missing values, and which for classes though they may mean that there
-    /// is none. One sentence for each such spelling, in the order of their spelling.
+    /// is none, one sentence for each such spelling, in the order of their spelling; then which
+    /// classes differ by capitals or blanks alone, and whether labels look like several classes each.
     ///
     /// ```
     /// use likewise::Labels;
@@ -163,11 +164,18 @@ impl Labels {
     /// ```
     pub fn remarks<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Vec<String> {
         let mut found: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+        let mut classes: BTreeMap<String, usize> = BTreeMap::new();
         for word in written {
             let word = word.as_ref().trim();
             let missing = match Word::of(word) {
                 Word::Missing => true,
-                Word::Class(name) if doubtful(name) => false,
+                Word::Class(name) => {
+                    *classes.entry(name.to_owned()).or_default() += 1;
+                    if !doubtful(name) {
+                        continue;
+                    }
+                    false
+                }
                 _ => continue,
             };
             found.entry(word.to_owned()).or_insert((missing, 0)).1 += 1;
@@ -189,7 +197,10 @@ impl Labels {
                 )
             }
         };
-        found.into_iter().map(remark).collect()
+        let mut remarks: Vec<String> = found.into_iter().map(remark).collect();
+        remarks.extend(spelled_apart(&classes));
+        remarks.extend(several_in_one(&classes));
+        remarks
     }
 
     /// Numbers the names in their order; `read` gives the name in a word, or the label that
@@ -386,6 +397,59 @@ impl std::ops::Index<usize> for Labels {
     }
 }
 
+/// Groups of classes that are told of one by one.
+const GROUPS: usize = 3;
+
+/// Of classes whose names differ by capitals or blanks alone, what they are read as.
+fn spelled_apart(classes: &BTreeMap<String, usize>) -> Vec<String> {
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in classes.keys() {
+        let plain: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+        alike.entry(plain.join(" ")).or_default().push(name);
+    }
+    let mut groups: Vec<Vec<&str>> = alike.into_values().filter(|g| g.len() > 1).collect();
+    let more = groups.len().saturating_sub(GROUPS);
+    groups.truncate(GROUPS);
+    let mut said: Vec<String> = (groups.iter())
+        .map(|names| {
+            format!(
+                "\"{}\" are {} classes, though their names differ by capitals or blanks alone; if \
+                 they are one, write them alike",
+                names.join("\" and \""),
+                names.len()
+            )
+        })
+        .collect();
+    if let (Some(last), true) = (said.last_mut(), more > 0) {
+        last.push_str(&format!(" (and {more} more such names)"));
+    }
+    said
+}
+
+/// What stands between the classes of an item where it has several.
+const BETWEEN: [char; 2] = ['|', ';'];
+
+/// Of labels that look like several classes each, what they are read as.
+fn several_in_one(classes: &BTreeMap<String, usize>) -> Option<String> {
+    let is_several = |name: &str| {
+        BETWEEN.iter().any(|&between| {
+            name.contains(between) && name.split(between).all(|part| !part.trim().is_empty())
+        })
+    };
+    let mut several = classes.iter().filter(|(name, _)| is_several(name));
+    let (first, count) = several.next()?;
+    let count = count + several.map(|(_, count)| count).sum::<usize>();
+    Some(format!(
+        "{count} {} several classes in one, as \"{first}\" does; an item has one class here, so that \
+         each such combination is a class of its own: give each item the class that matters",
+        if count == 1 {
+            "label names"
+        } else {
+            "labels name"
+        }
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -419,6 +483,31 @@ mod tests {
         assert!(remarks[0].starts_with("2 labels are written \"NA\" and read as unlabeled"));
         assert!(remarks[1].starts_with("1 label is written \"None\" and read as unlabeled"));
         assert!(remarks[2].starts_with("1 label is written \"other\" and read as a class"));
+    }
+
+    #[test]
+    fn names_that_differ_by_capitals_and_several_classes_in_one_are_told() {
+        let remarks = Labels::remarks([
+            "Chair",
+            "chair",
+            "red  sofa",
+            "red sofa",
+            "a|b",
+            "b|c",
+            "b|c",
+        ]);
+        assert_eq!(remarks.len(), 3, "{remarks:?}");
+        assert!(remarks[0].starts_with("\"Chair\" and \"chair\" are 2 classes"));
+        assert!(remarks[1].contains("\"red  sofa\" and \"red sofa\""));
+        assert!(remarks[2].starts_with("3 labels name several classes in one, as \"a|b\""));
+        let many = ["a", "A", "b", "B", "c", "C", "d", "D", "e", "E"];
+        let remarks = Labels::remarks(many);
+        assert_eq!(remarks.len(), 3);
+        assert!(
+            remarks[2].ends_with("(and 2 more such names)"),
+            "{remarks:?}"
+        );
+        assert!(Labels::remarks(["a|", "|", "cat", "dog"]).is_empty());
     }
 
     #[test]

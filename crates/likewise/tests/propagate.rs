@@ -355,7 +355,7 @@ fn dense_methods_refuse_large_graphs_and_all_methods_what_does_not_fit() {
                 &method,
                 &large,
                 &labels,
-                &format!("{} nodes are too many", most + 1),
+                &format!("at most {most} items, but these are {}", most + 1),
             );
             assert!(method.check_nodes(most + 1).is_err() && method.check_nodes(most).is_ok());
         }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     let source = args.data.source(at.common.seed)?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = neighbors(args, &shape)?;
-    let estimate = (shape.read()).graph(shape.items, shape.columns, asked as f64);
+    let estimate = doctor::estimate(&shape, asked);
     if args.dry_run {
         return at.print(estimate);
     }

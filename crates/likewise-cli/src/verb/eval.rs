@@ -339,7 +339,9 @@ fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {
     let making = searched.map_or(0.0, |shape| shape.making);
     let searched = if gallery > 0.0 { gallery } else { queries };
     let classes = if args.dry_run {
-        source(&args.source, args.labels.as_deref(), args, at)?.classes(queries, d, &at.env)
+        source(&args.source, args.labels.as_deref(), args, at)?
+            .labeled(queries, d, &at.env)
+            .map(|labeled| labeled.classes)
     } else {
         // Looked at again once they are read.
         None

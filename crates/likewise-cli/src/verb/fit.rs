@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::tuple::Tuples;
-use likewise::{Collection, Labels, Monitor, Pairs, Triplets, View};
+use likewise::{Collection, Monitor, Pairs, Triplets, View};
 use likewise_io::{Layout, tuples};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
@@ -15,7 +15,7 @@ use likewise_study::gate::{Gate, Losses};
 use likewise_study::graph::DataShape;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{Encoded, IndexCard, Rights, Work, check_output, is_same};
-use likewise_study::source::{Source, Trained, with_view};
+use likewise_study::source::{Labeled, Source, Trained, with_view};
 use likewise_study::study::{Choice, Plan, Protocol, Results, TupleKind};
 use likewise_study::{labels, plain, table};
 
@@ -54,13 +54,13 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         limit_neighbors(&mut recipe, shape.items, at.env.monitor);
     }
     let chooses = again.is_none() && chooses(args, at)?;
-    let needed = |classes| estimate(&shape, &recipe, &asked, classes);
+    let needed = |labeled| estimate(&shape, &recipe, &asked, labeled);
     if args.dry_run {
-        let classes = shape.classes(&source, &at.env);
+        let labeled = shape.labeled(&source, &at.env);
         return at.print(if chooses {
-            with_choice(needed(classes), &shape, &Recipe::candidates(), classes)
+            with_choice(needed(labeled), &shape, &Recipe::candidates(), labeled)
         } else {
-            needed(classes)
+            needed(labeled)
         });
     }
     needed(None).check(at.env.max_memory)?;
@@ -94,8 +94,8 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }
-    let classes = collection.labels.as_ref().map_or(0, Labels::n_classes);
-    estimate(&shape, &recipe, &asked, Some(classes)).check(at.env.max_memory)?;
+    let labeled = collection.labels.as_ref().and_then(Labeled::of);
+    estimate(&shape, &recipe, &asked, labeled).check(at.env.max_memory)?;
     let before = before(
         again,
         given.as_ref(),
@@ -263,6 +263,7 @@ fn load(
             (collection, None, Some(trained))
         }
         _ => {
+            source.warn_of_pixels(&at.env)?;
             let (collection, layout) = source.load_with_layout(&at.env)?;
             (collection, layout, None)
         }
@@ -574,7 +575,12 @@ fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
     {
         let place = format!("{}: [recipe]", path.display());
         let broken = |e| Failure::usage(format!("{place}: {e}"));
+        let before = recipe.clone();
         recipe = recipe.with(own.clone()).map_err(broken)?;
+        // What differs from a preset must not go by its name in a table.
+        if recipe != before && recipe.name == before.name {
+            recipe.name.push_str(" (changed)");
+        }
         let fits = recipe.check_rank(own, columns);
         fits.map_err(|e| e.within(&place))?;
     }

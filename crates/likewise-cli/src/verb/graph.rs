@@ -5,7 +5,7 @@ use std::time::Instant;
 use likewise::graph::Report;
 use likewise::neighbor::Precision;
 use likewise_study::estimate::Estimate;
-use likewise_study::graph::{Built, DataShape, Searched};
+use likewise_study::graph::{Built, DataShape, Searched, parts_in_words};
 use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source::with_view;
 use serde::Serialize;
@@ -87,11 +87,10 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
         return output::json(&answer);
     }
     output::line(format!(
-        "{} items, {} edges, {} component(s), {} isolated, {}, {:.1} s",
+        "{} items, {} edges{}, {}, {:.1} s",
         answer.items,
         answer.edges,
-        answer.components,
-        answer.isolated,
+        parts_in_words(answer.components, answer.isolated, 0),
         in_words(&answer.search),
         answer.seconds
     ))?;

@@ -15,7 +15,7 @@ use likewise::neighbor::Neighbors;
 use likewise::propagate::{Ability, Given, Method, NegativeEdges, Propagate as _, Sizes, Spread};
 use likewise::{Beliefs, Collection, Labels};
 use likewise_study::estimate::Estimate;
-use likewise_study::graph::{DataShape, Searched};
+use likewise_study::graph::{DataShape, Searched, parts_in_words};
 use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source;
 use serde::Serialize;
@@ -162,15 +162,12 @@ impl Answer {
             _ => "no hidden labels to measure accuracy on".into(),
         };
         output::line(format!(
-            "{}: {} labels, {} iterations, residual {:.1e}, {} component(s), {} isolated, {} \
-             without any label in reach, {accuracy}, {:.1} s",
+            "{}: {} labels, {} iterations, residual {:.1e}{}, {accuracy}, {:.1} s",
             self.method,
             self.labels,
             self.iterations,
             self.residual,
-            self.components,
-            self.isolated,
-            self.unreached,
+            parts_in_words(self.components, self.isolated, self.unreached),
             self.seconds
         ))?;
         for remark in self.diagnosis.iter().flat_map(|d| &d.verdict) {
@@ -218,11 +215,21 @@ fn check_files(args: &Propagate, method: &Method) -> Result<(), Failure> {
             any_of(Ability::TakesNegatives)
         )));
     }
-    if args.excluded.is_some() != method.has(Ability::TakesExclusions) {
-        return Err(Failure::usage(format!(
-            "--not and --method {} go together",
-            any_of(Ability::TakesExclusions)
-        )));
+    match (&args.excluded, method.has(Ability::TakesExclusions)) {
+        (None, true) => {
+            return Err(Failure::usage(format!(
+                "--method {} needs --not FILE (csv with id,label: what items are not)",
+                method.name()
+            )));
+        }
+        (Some(_), false) => {
+            return Err(Failure::usage(format!(
+                "--not goes with --method {}, not with {}",
+                any_of(Ability::TakesExclusions),
+                method.name()
+            )));
+        }
+        _ => {}
     }
     if args.graph.is_some() && method.has(Ability::NeedsNeighbors) {
         return Err(Failure::usage(format!(

@@ -7,6 +7,7 @@ mod encoder;
 mod gates;
 mod images;
 mod journey;
+mod kept_word;
 mod kernels;
 mod metric;
 mod mine;

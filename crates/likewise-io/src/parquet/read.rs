@@ -5,7 +5,7 @@ use likewise::Monitor;
 use super::cells::Columns;
 use super::column::Leaf;
 use super::{BLOCK, Table, no_vectors};
-use crate::assemble::{Parts, Role, Shape, parse_labels, some, tell, unnamed_ids};
+use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
@@ -28,10 +28,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, Stri
     }
     let asked = !options.table.columns.is_empty();
     if !asked && options.view.is_none() {
-        let (all, lacking) = table.leave_out_lacking()?;
-        let lacking: Vec<&str> = lacking.iter().map(String::as_str).collect();
-        let why = format!("numbers, some missing in {}", some(&lacking));
-        left.extend(all.into_iter().map(|name| (name, why.clone())));
+        left.extend(table.leave_out_beside_vectors()?);
     }
     let of = |leaf: &Leaf, why: &str| (leaf.name.clone(), why.to_owned());
     let text = table.leaves.iter().filter(|leaf| is_words(leaf));

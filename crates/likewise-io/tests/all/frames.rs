@@ -234,22 +234,25 @@ fn vectors_are_the_data_beside_columns_with_gaps() {
     assert_eq!((all.views().len(), layout), (1, None));
     assert_eq!(all.view(None).unwrap().matrix.row(3), array![3.0, 1.0]);
     assert_eq!(all.ids()[5], "f");
-    assert_eq!(
-        said,
-        [
-            "left out: \"year\", \"price\" (numbers, some missing in \"year\"), \"size\" (text), \
-          \"t\" (dates)"
-        ]
-    );
-    // Where none is missing, numbers are a view.
+    let left = "left out: \"year\", \"price\" (numbers beside the vectors of \"emb\"; `view features` \
+                takes them), \"size\" (text), \"t\" (dates)";
+    assert_eq!(said, [left]);
+    // Also where none is missing: a price beside an embedding is no second view to choose from.
     let whole = folder.path().join("whole.parquet");
     embedded(&whole, Some(2));
-    let (all, _, said) = told(&whole, &ReadOptions::default()).unwrap();
-    let names: Vec<&str> = all.views().iter().map(|v| v.name.as_str()).collect();
-    assert_eq!(names, ["features", "emb"]);
-    assert_eq!(said, ["left out: \"size\" (text), \"t\" (dates)"]);
-    let gone = told(&path, &drop("year")).unwrap().0;
-    assert_eq!(gone.views()[0].matrix.ncols(), 1);
+    let names = |path: &Path, options: &ReadOptions| -> Vec<String> {
+        let views = told(path, options).unwrap().0.views().to_vec();
+        views.into_iter().map(|view| view.name).collect()
+    };
+    assert_eq!(names(&whole, &ReadOptions::default()), ["emb"]);
+    assert_eq!(told(&whole, &ReadOptions::default()).unwrap().2, [left]);
+    assert_eq!(names(&path, &drop("year")), ["emb"]);
+    let asked = |view: &str| ReadOptions {
+        view: Some(view.into()),
+        ..ReadOptions::default()
+    };
+    assert_eq!(names(&whole, &asked("features")), ["features"]);
+    assert_eq!(names(&whole, &asked("features+emb")), ["features", "emb"]);
 }
 
 #[test]

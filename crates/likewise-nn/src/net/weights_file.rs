@@ -108,6 +108,12 @@ impl Weights {
         let broken =
             |e: &dyn std::fmt::Display| Error::data(format!("not a whole PyTorch file: {e}"));
         let reader = PytorchReader::new(path).map_err(|e| {
+            if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx")) {
+                return Error::data(
+                    "an ONNX file, which the library alone reads (feature onnx); give .safetensors or \
+                     .pth",
+                );
+            }
             let message = format!("neither a safetensors file nor a whole PyTorch one (.pth): {e}");
             Error::data(message)
         })?;

@@ -1,5 +1,6 @@
 //! What was fitted on: parts, labels, choices of each draw, and leaks.
 
+use crate::graph::parts_in_words;
 use likewise::Collection;
 use maud::{Markup, html};
 
@@ -121,11 +122,11 @@ fn draw(log: &DrawLog) -> Markup {
 fn graph(log: &DrawLog) -> String {
     let went = &log.propagation;
     format!(
-        "Graph of the training items: {} component(s), {} without a neighbour, {} that no label \
-         reaches. Propagation took {} iterations and {}.",
-        went.components,
-        went.isolated,
-        went.unreached,
+        "The graph of the training items hangs together{}. Propagation took {} iterations and {}.",
+        match parts_in_words(went.components, went.isolated, went.unreached).as_str() {
+            "" => String::new(),
+            parts => format!(" but for this: {}", parts.trim_start_matches(", ")),
+        },
         went.iterations,
         if went.converged {
             "converged"

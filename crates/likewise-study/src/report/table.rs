@@ -113,8 +113,8 @@ pub(super) fn legend(results: &Results) -> Markup {
             @if results.split == SplitKind::Folds {
                 b { "R-precision" } " share of the items of a class that come among the first R \
                 answers, R being how many there are (1 is perfect). The labels that were kept \
-                back ask, and all items are searched; of the others' classes nobody knows, so \
-                what share of the very first answers is right cannot be measured. "
+                back ask, and all items are searched; it is of items of the labeled classes alone. Of the \
+                others' classes nobody knows, so what share of the very first answers is right cannot be measured. "
             } @else {
                 b { "R@k" } " share of queries with an item of their class among the first k \
                 answers. "

@@ -12,8 +12,9 @@ use likewise_image::{
 use likewise_io::Shape;
 use ndarray::Array2;
 
+use super::cache::cache_folder;
 use super::images::Square;
-use super::{Maker, Making, Source, archive, images};
+use super::{Maker, Making, Source, images};
 use crate::environment::Environment;
 use crate::{Error, Result, failed, usage};
 
@@ -137,7 +138,7 @@ impl Source {
         let source = &self.with_words_of_folder(folder, at)?;
         let mut parts = Vec::new();
         let ready: Vec<Describer> = source.describers().collect();
-        let (cache, skip) = (archive::cache_folder(), self.read.skip_bad);
+        let (cache, skip) = (cache_folder(), self.read.skip_bad);
         if !ready.is_empty() {
             let made = describe(folder, &ready, cache.as_deref(), skip, at.monitor);
             let made = made.map_err(|e| self.wrong(e))?;
@@ -189,10 +190,7 @@ impl Source {
             network = network.max(held + batches);
             views.push((encoder.name, encoder.dimensions));
         }
-        let paths = (0..folder.len()).map(|item| folder.path(item));
-        let files: Vec<(u64, PathBuf)> = paths
-            .map(|path| (path.metadata().map_or(0, |m| m.len()), path))
-            .collect();
+        let files = files(&folder);
         let shape = Shape {
             items: folder.len(),
             bytes_on_disk: files.iter().map(|(length, _)| length).sum(),
@@ -203,6 +201,16 @@ impl Source {
             network,
         };
         Ok((shape, making))
+    }
+
+    /// Warns of photos that are to be learned from by their pixels, for want of an encoder.
+    pub fn warn_of_pixels(&self, at: &Environment) -> Result<()> {
+        if self.images && self.read.encoder.is_empty() {
+            let folder = self.open_folder(None)?;
+            let said = images::remark_on_pixels(files(&folder));
+            said.into_iter().for_each(|said| at.monitor.warn(said));
+        }
+        Ok(())
     }
 
     /// What makes rows of descriptors, in their order; without those whose words are not known.
@@ -223,7 +231,7 @@ impl Source {
             return Ok((0..folder.len()).collect());
         }
         // What cannot be read is told of when the features are made.
-        let (quiet, cache) = (at.monitor.quiet(), archive::cache_folder());
+        let (quiet, cache) = (at.monitor.quiet(), cache_folder());
         let colours = [Describer::Whole(Descriptor::Hist(Hist::default()))];
         let made = describe(folder, &colours, cache.as_deref(), true, &quiet);
         Ok(made.map_err(|e| self.wrong(e))?.items)
@@ -239,6 +247,14 @@ impl Source {
             _ => images::of_image(e),
         }
     }
+}
+
+/// The images of a folder, with their lengths.
+fn files(folder: &ImageFolder) -> Vec<(u64, PathBuf)> {
+    let paths = (0..folder.len()).map(|item| folder.path(item));
+    paths
+        .map(|path| (path.metadata().map_or(0, |m| m.len()), path))
+        .collect()
 }
 
 /// The images at `places` with these views, and what the folder says of them.

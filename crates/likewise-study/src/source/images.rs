@@ -105,6 +105,20 @@ pub(super) fn chosen(
     }
 }
 
+/// What to know of photos that are compared by the pixels of their thumbnails, if these images are
+/// any: some of the largest are longer than two thumbnails.
+pub(super) fn remark_on_pixels(mut files: Vec<(u64, PathBuf)>) -> Option<String> {
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sizes = (files.iter().take(LOOKED_AT)).filter_map(|(_, path)| decode::dimensions(path));
+    let is_photo = |(width, height): (u64, u64)| width.max(height) > u64::from(2 * THUMBNAIL);
+    sizes.any(is_photo).then(|| {
+        format!(
+            "photos are compared by {THUMBNAIL} x {THUMBNAIL} pixels, which say little of what is \
+             on them; `encoder FILE` (a network's weights) or `encoder gist,phog` say far more"
+        )
+    })
+}
+
 /// Bytes that decoding takes on all threads: of the largest of these files, that of the largest
 /// image. It is kept below half of the limit, which must have room for one.
 pub(super) fn decoding(mut files: Vec<(u64, PathBuf)>, max_memory: Option<u64>) -> f64 {
@@ -211,4 +225,59 @@ pub(super) fn pretrained(path: &Path, config: &EncoderConfig) -> Result<Weights>
         .within(path.display()));
     }
     Weights::read(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn photos_on_little_memory_are_decoded_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<(u64, PathBuf)> = (0..8)
+            .map(|i| {
+                let path = folder.path().join(format!("{i}.ppm"));
+                let mut photo = b"P6 100 100 255\n".to_vec();
+                photo.resize(photo.len() + 30_000, i);
+                std::fs::write(&path, &photo).unwrap();
+                (photo.len() as u64, path)
+            })
+            .collect();
+        let one = decode::memory(&files[0].1) as f64;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(8)
+            .build()
+            .unwrap();
+        let held = |most: f64| pool.install(|| decoding(files.clone(), Some(most as u64)));
+        let same = |a: f64, b: f64| (a - b).abs() < 2.0;
+        assert!(
+            same(held(100.0 * one), 8.0 * one),
+            "all at once where there is room"
+        );
+        assert!(same(held(10.0 * one), 5.0 * one), "half of what is allowed");
+        assert!(same(held(one), 2.0 * one), "never less than two need");
+    }
+
+    #[test]
+    fn thumbnails_of_photos_are_told_of_and_icons_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, side: usize| {
+            let path = folder.path().join(name);
+            let mut photo = format!("P6 {side} {side} 255\n").into_bytes();
+            photo.resize(photo.len() + 3 * side * side, 7);
+            std::fs::write(&path, photo).unwrap();
+            (side as u64, path)
+        };
+        let (icon, photo) = (write("a.ppm", 64), write("b.ppm", 65));
+        assert_eq!(remark_on_pixels(vec![icon.clone()]), None);
+        assert!(
+            remark_on_pixels(vec![icon, photo])
+                .unwrap()
+                .contains("32 x 32 pixels")
+        );
+        assert_eq!(
+            remark_on_pixels(vec![(1, folder.path().join("none.ppm"))]),
+            None
+        );
+    }
 }

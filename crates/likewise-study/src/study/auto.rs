@@ -99,7 +99,7 @@ impl<'p> Plan<'p> {
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
         let mut whole = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
-        let sizes = whole.class_sizes(&known, &monitor.quiet())?;
+        let sizes = whole.class_sizes(&known, &monitor.quiet())?.of;
         // Where a test part asks, it is of items that were not fitted, which those that keep their
         // labels back must not be either.
         let apart = self.protocol.split != SplitKind::Folds;

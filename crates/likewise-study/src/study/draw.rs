@@ -234,10 +234,7 @@ impl Ground<'_> {
         let truth = self.labels.select(&self.train);
         let (known, _) = self.known(&truth, seed).compact();
         if known.n_classes() < 2 {
-            return Err(Error::data(format!(
-                "the training part has labels of {} class(es); similarity needs at least 2",
-                known.n_classes()
-            )));
+            return Err(too_few_classes(&known));
         }
         let validation = self.validating(seed);
         let whiten = self.whiten(&known, &validation, ENOUGH)?;
@@ -313,6 +310,18 @@ impl Ground<'_> {
             None => truth.clone(),
         }
     }
+}
+
+fn too_few_classes(known: &Labels) -> Error {
+    let seen = match known.classes() {
+        [] => "no class".to_owned(),
+        [one] => format!("one class alone, \"{one}\""),
+        more => format!("{} classes", more.len()),
+    };
+    Error::data(format!(
+        "the training part has labels of {seen}; similarity needs two classes at least: label \
+         items of another class too"
+    ))
 }
 
 fn accuracy(beliefs: &Beliefs, truth: &Labels, known: &Labels) -> Option<f64> {

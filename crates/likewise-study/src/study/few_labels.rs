@@ -25,6 +25,7 @@ use super::rounds::ENOUGH;
 use super::row::Row;
 use super::run::Study;
 use super::setup::{FIRST_DRAW, START};
+use super::sizes::ClassSizes;
 use super::verdict::Delivered;
 use crate::Result;
 use crate::recipe::Keep;
@@ -144,7 +145,8 @@ impl Ground<'_> {
         }
 
         let baseline = self.whitened_start()?;
-        let sizes = self.class_sizes(known, quiet)?;
+        let ClassSizes { of: sizes, outside } = self.class_sizes(known, quiet)?;
+        rows.outside = outside;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
         let ask = |embedding: &Embedding, kept: &[usize]| {

@@ -28,6 +28,8 @@ pub struct Plan<'a> {
     pub before: Option<(&'a Model, usize)>,
     /// The recipe.
     pub recipe: &'a Recipe,
+    /// Whether it was chosen among others, so that none of these is worth another try.
+    pub chosen: bool,
     /// The protocol.
     pub protocol: &'a Protocol,
     /// Weights that the recipe's encoder starts from; `None`: random ones.
@@ -60,6 +62,7 @@ impl<'a> Plan<'a> {
             tuples: None,
             before: None,
             recipe,
+            chosen: false,
             protocol,
             pretrained: None,
             checkpoints: None,

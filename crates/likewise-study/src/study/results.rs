@@ -98,6 +98,8 @@ pub(super) struct Rows {
     pub(super) not_measured: Option<String>,
     /// Fitted labels of each class.
     pub(super) labels: BTreeMap<String, usize>,
+    /// Share of the unlabeled items that look like none of the labeled classes.
+    pub(super) outside: Option<f64>,
     /// Items that could still be labeled.
     pub(super) unlabeled: usize,
     /// The class that is found worst.
@@ -210,6 +212,8 @@ impl Rows {
             rounds: recipe.draws,
             few_labels,
             refit: plan.protocol.refits(),
+            classes: few_labels.then_some(self.labels.len()),
+            outside: self.outside,
         });
         let next = self.next(plan, labels.as_ref(), spreading.as_ref());
         let taught_by = match plan.tuples {
@@ -309,7 +313,13 @@ impl Rows {
                 ),
                 None => Next::Nothing,
             },
-            (Some(_), _) if !finds_directions => Next::Recipe {
+            // The labels of a test part chose nothing; those that are kept back may.
+            (Some(Worse), _) if !plan.chosen => Next::Recipe {
+                name: "auto".into(),
+                why: "by labels that it keeps back it delivers the start where nothing learned is better"
+                    .into(),
+            },
+            (Some(_), _) if !finds_directions && !plan.chosen => Next::Recipe {
                 name: "mixed-rca".into(),
                 why: "it changes less of what the features know".into(),
             },

@@ -98,7 +98,7 @@ pub struct Fall {
 }
 
 /// How sure the answers are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sureness {
     /// Queries that were asked.
     pub queries: usize,
@@ -114,6 +114,13 @@ pub struct Sureness {
     pub few_labels: bool,
     /// Whether the model in the run has learned from the test part too, after the measurement.
     pub refit: bool,
+    /// With few labels, the classes that have some: all numbers are of items of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<usize>,
+    /// With few labels, the share of the unlabeled items that look like none of these classes, where
+    /// it is clearly above 0; an estimate, rather too small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<f64>,
 }
 
 /// What was delivered: the model in the run.
@@ -248,8 +255,11 @@ impl Verdict {
             Row::Whitened => "whitened features",
             other => other.title(),
         };
+        let of = (self.sure.and_then(|sure| sure.classes)).map_or_else(String::new, |n| {
+            format!(" of items of the {n} labeled classes")
+        });
         let change = format!(
-            "{metric} {:.3} -> {:.3} against {than}, the best start without labels ({})",
+            "{metric}{of} {:.3} -> {:.3} against {than}, the best start without labels ({})",
             answer.from,
             answer.to,
             interval(&answer.difference)
@@ -376,9 +386,9 @@ impl Sureness {
             };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
-                 items, in {} rounds that fitted the other labels{all}. It holds where every class \
-                 among the items has labels; if some have none, all values are too high.",
-                self.rounds
+                 items, in {} rounds that fitted the other labels{all}. {}",
+                self.rounds,
+                self.outside_in_words()
             )
         } else {
             let draws = match self.rounds {
@@ -400,6 +410,24 @@ impl Sureness {
                 "How sure: {queries} queries{sample} over {gallery} items{draws}; 95 % \
                  intervals.{lone}{refit}"
             )
+        }
+    }
+}
+
+impl Sureness {
+    fn outside_in_words(self) -> String {
+        match self.outside {
+            Some(share) => format!(
+                "About {:.0} % of the unlabeled items look like none of the labeled classes (an \
+                 estimate): they count as wrong answers, and how they themselves are found is not \
+                 measured.",
+                100.0 * share
+            ),
+            None => {
+                "It holds for items of the labeled classes; that others are among the items was \
+                     not seen, and if there are many, all values are too high."
+                    .into()
+            }
         }
     }
 }
@@ -513,6 +541,8 @@ mod tests {
                 rounds: 5,
                 few_labels: false,
                 refit: false,
+                classes: None,
+                outside: None,
             }),
             not_measured: None,
             validation: None,

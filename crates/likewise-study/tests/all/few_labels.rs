@@ -100,6 +100,56 @@ fn all_labels_are_fitted_and_the_gain_is_what_the_truth_says() {
     );
 }
 
+/// Labels of some classes alone, as a user has them who has not seen the others.
+fn of_classes_below(all: &Labels, labels: usize, classes: u32, seed: u64) -> Labels {
+    let drawn = all.draw(labels, seed);
+    drawn.masked(|i| drawn[i].class().is_some_and(|class| class < classes))
+}
+
+#[test]
+fn classes_without_a_label_are_counted_and_do_not_flatter_the_numbers() {
+    let (mut near, runs) = (0, 4);
+    for seed in 0..runs {
+        let (x, all) = clouds(700, 7, 1.1, seed);
+        let shown = of_classes_below(&all, 10, 4, seed);
+        let collection = collection(x.clone(), Some(shown));
+        let study = run(&collection, &quick(), &folds()).unwrap();
+        let results = &study.results;
+        let sure = results.answers.sure.unwrap();
+        assert_eq!(sure.classes, Some(4));
+        let outside = sure.outside.expect("three of seven classes have no label");
+        assert!((outside - 3.0 / 7.0).abs() < 0.15, "{outside}");
+        let known: Vec<usize> = (0..700).filter(|i| i % 7 < 4).collect();
+        let everything: Vec<usize> = (0..700).collect();
+        let protocol = ranking::Protocol::new(x.view(), &all, &known, &everything);
+        let ranking = ranking::evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        let truth = ranking.mean(Measure::RPrecision).unwrap();
+        let [low, high] = results.baselines[&Row::Raw].ci["r_precision"];
+        near += u64::from(low <= truth && truth <= high);
+        let head = &results.verdict[0];
+        assert!(
+            head.contains("R-precision of items of the 4 labeled classes"),
+            "{head}"
+        );
+        let said = results
+            .verdict
+            .iter()
+            .any(|line| line.contains("none of the labeled classes"));
+        assert!(said, "{:?}", results.verdict);
+    }
+    assert!(near + 1 >= runs, "{near} of {runs} hold the truth");
+}
+
+#[test]
+fn where_every_class_has_labels_nothing_is_taken_for_outside() {
+    for seed in 0..3 {
+        let (x, all) = clouds(600, 6, 1.1, seed);
+        let collection = collection(x, Some(all.draw(10, seed)));
+        let study = run(&collection, &quick(), &folds()).unwrap();
+        assert_eq!(study.results.answers.sure.unwrap().outside, None);
+    }
+}
+
 #[test]
 fn one_or_two_labels_a_class_learn_and_say_that_nothing_can_be_measured() {
     let (x, all) = clouds(300, 5, 0.9, 1);
@@ -355,5 +405,28 @@ fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
         // Then the head is above the features, and that is what was measured.
         let own = study.results.summary.map_at_r.unwrap();
         assert!(own >= study.results.baselines[&Row::Raw].map_at_r.unwrap() - 0.05);
+    }
+}
+
+#[test]
+fn what_is_left_to_label_is_what_has_no_label_and_not_the_test_part() {
+    let (x, all) = clouds(400, 4, 1.2, 5);
+    let apart = |labels_per_class| Protocol {
+        split: SplitKind::Item,
+        labels_per_class,
+        draws: 1,
+        ..Protocol::default()
+    };
+    // Every item is labeled, those of the test part too: nothing is left.
+    let whole = collection(x.clone(), Some(all.clone()));
+    let study = run(&whole, &quick(), &apart(None)).unwrap();
+    let next = &study.results.answers.next;
+    assert!(!matches!(next, Next::LabelClass { .. }), "{next:?}");
+    // Of twelve that are open, no more than twelve are asked for.
+    let open = Labels::from_integers((0..400).map(|i| if i < 12 { -1 } else { i % 4 }));
+    let some = collection(x, Some(open));
+    let study = run(&some, &quick(), &apart(None)).unwrap();
+    if let Next::LabelClass { more, .. } = study.results.answers.next {
+        assert!(more <= 12, "{more}");
     }
 }

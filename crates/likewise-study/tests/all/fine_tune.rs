@@ -119,6 +119,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let rows = PixelRows::new(pixels.view(), [1, SIDE, SIDE]).unwrap();
     let plan = |recipe, images| Plan {
         tuples: None,
+        chosen: false,
         before: None,
         collection: &collection,
         features: collection.views()[0].matrix.view(),
@@ -258,6 +259,7 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
     let run = |recipe: &Recipe, checkpoints: bool| {
         let plan = Plan {
             tuples: None,
+            chosen: false,
             before: None,
             collection: &collection,
             features: collection.views()[0].matrix.view(),

@@ -49,6 +49,7 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
     };
     let plan = Plan {
         tuples: None,
+        chosen: false,
         before: None,
         collection,
         features: collection.view(None).unwrap().matrix.view(),

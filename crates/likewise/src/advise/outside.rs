@@ -9,7 +9,10 @@
 //! | distance from the nearest class, relative to that from all | features | [`mahalanobis`] |
 //! | disagreement of several votes on the class | class probabilities | [`agreement`] |
 //! | local outlier factor | features | [`lof`] |
+//! | how little of the labels arrives | a graph | [`reach`] |
 //! | the mean of several, each as its rank among known items | scores | [`calibrate::ranks`] |
+//!
+//! How many items are outside in all, [`share`] estimates from the scores.
 //!
 //! **Use it** where unlabeled items are partly of other classes, and before pseudo-labels of such
 //! items are believed. **Not** to find items that are damaged or labeled wrongly, which are of a
@@ -41,5 +44,7 @@ pub mod energy;
 pub mod lof;
 pub mod mahalanobis;
 mod measure;
+pub mod reach;
+pub mod share;
 
 pub use measure::{auroc, new_accepted};

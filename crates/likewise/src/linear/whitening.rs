@@ -619,6 +619,23 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_of_very_many_columns_make_nothing_of_columns_by_columns() {
+        // A covariance would be 7 GB, and its decomposition would not end.
+        let x = Array2::from_shape_fn((24, 30_000), |(i, j)| {
+            ((i * 31 + j * 17 + i * j) % 23) as f32
+        });
+        for standardized in [false, true] {
+            let (spectrum, _) = Spectrum::fit_sound(x.view(), standardized).unwrap();
+            assert!(spectrum.directions.ncols() < 24);
+            let rows = spectrum.rotated(x.view(), &[0.1]).unwrap().remove(0);
+            assert_eq!(rows.nrows(), 24);
+            let map = spectrum.truncated(0.1, 8).unwrap();
+            assert_eq!(map.matrix.dim(), (30_000, 8));
+        }
+        assert!(variances(x.view()).unwrap().len() < 24);
+    }
+
+    #[test]
     fn degenerate_rows_and_parameters() {
         let constant = Array2::from_elem((6, 3), 2.0);
         let w = Spectrum::fit(constant.view()).unwrap();

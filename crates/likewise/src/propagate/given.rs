@@ -130,7 +130,8 @@ pub(super) fn check_nodes(name: &str, abilities: &[Ability], n: usize) -> Result
             && n > most_nodes
         {
             return Err(Error::data(format!(
-                "{n} nodes are too many for {name}, which takes at most {most_nodes}; take mixed"
+                "{name} is dense and takes at most {most_nodes} items, but these are {n}; mixed does the \
+                 same job"
             )));
         }
     }

@@ -293,7 +293,7 @@ mod tests {
         let gong = Method::Gong(GongExact::new());
         assert!(gong.check_nodes(3000).is_ok() && Method::default().check_nodes(1 << 30).is_ok());
         let error = gong.check_nodes(3001).unwrap_err().to_string();
-        let said = "3001 nodes are too many for gong, which takes at most 3000; take mixed";
+        let said = "gong is dense and takes at most 3000 items, but these are 3001; mixed does the same job";
         assert_eq!(error, said);
     }
 }

@@ -8,6 +8,9 @@ use super::mass::{Mass, multiply};
 use crate::solve::Solution;
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
 
+/// Relative residual of scores that order the classes as exact ones do, but for ties.
+const FINE: f64 = 1e-4;
+
 /// Checked labels of the nodes of a graph, without the classes that no item has.
 pub(crate) struct Known<'a> {
     pub(crate) graph: &'a Graph,
@@ -426,9 +429,14 @@ impl<'a> Known<'a> {
         };
         if !convergence.converged {
             monitor.warn(format!(
-                "the solver stopped after {} iterations at a relative residual of {:.1e}; \
-                 raise max_iterations or tolerance",
-                convergence.iterations, convergence.residual
+                "the solver stopped after {} iterations at a relative residual of {:.1e}{}",
+                convergence.iterations,
+                convergence.residual,
+                if convergence.residual < FINE {
+                    ", which is fine for pseudo-labels"
+                } else {
+                    "; raise max_iterations or tolerance"
+                }
             ));
         }
         if convergence.unreached > 0 {

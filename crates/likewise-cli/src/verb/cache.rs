@@ -1,0 +1,41 @@
+//! `likewise cache`
+
+use likewise_study::size::Bytes;
+use likewise_study::source::Cache as Kept;
+
+use crate::args::Cache;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn run(args: &Cache, at: &Context) -> Result<(), Failure> {
+    let Some(cache) = Kept::find()? else {
+        return Err(Failure::failed(
+            "nothing is kept: neither LIKEWISE_CACHE nor HOME names a folder",
+        ));
+    };
+    if args.clear {
+        cache.clear()?;
+    }
+    if at.common.json {
+        return output::json(&cache);
+    }
+    let was = if args.clear {
+        "removed from"
+    } else {
+        "kept in"
+    };
+    for (kept, what) in [
+        (cache.features, "features"),
+        (cache.unpacked, "unpacked archives"),
+    ] {
+        let files = if kept.files == 1 { "file" } else { "files" };
+        output::line(format!(
+            "{} {files} of {what}, {}, {was} {}",
+            kept.files,
+            Bytes(kept.bytes),
+            cache.folder.display()
+        ))?;
+    }
+    Ok(())
+}
