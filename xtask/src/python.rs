@@ -27,7 +27,11 @@ pub(crate) fn make(folder: &Path) -> Result<()> {
         let install = ["-m", "pip", "install", "--quiet", "--only-binary", ":all:"];
         // By its whole path: a program is not looked for in the folder that it is to run in.
         let python = std::path::absolute(folder.join("bin/python"))?;
-        said(&python.to_string_lossy(), &[&install[..], &PACKAGES].concat(), folder)?;
+        said(
+            &python.to_string_lossy(),
+            &[&install[..], &PACKAGES].concat(),
+            folder,
+        )?;
         std::fs::write(complete, PACKAGES.join("\n"))?;
     }
     println!("{} is there", folder.display());

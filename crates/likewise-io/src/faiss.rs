@@ -172,9 +172,8 @@ mod tests {
             assert_eq!(bytes, expected, "{name}");
         }
         let numbers = [5, 7, 9];
-        let bytes = written(|path| {
-            write_flat(path, x.view(), Compared::InnerProduct, Some(&numbers))
-        });
+        let bytes =
+            written(|path| write_flat(path, x.view(), Compared::InnerProduct, Some(&numbers)));
         assert_eq!(bytes, sample("ip-map"));
         let codes = array![[1_u8, 2], [3, 4], [255, 0]];
         assert_eq!(

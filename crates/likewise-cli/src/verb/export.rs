@@ -17,6 +17,7 @@ const TABLE: &str = "likewise";
 
 pub(crate) fn run(args: &Export, at: &Context) -> Result<(), Failure> {
     check_flags(args)?;
+    output::beside(args.out.as_deref());
     let view = args.view.as_deref();
     if args.dry_run {
         return at.print(export::estimate(&args.run, view)?);
@@ -57,7 +58,10 @@ fn check_flags(args: &Export) -> Result<(), Failure> {
         }
         export::available()?;
     } else {
-        for (flag, given) in [("--url", args.url.is_some()), ("--table", args.table.is_some())] {
+        for (flag, given) in [
+            ("--url", args.url.is_some()),
+            ("--table", args.table.is_some()),
+        ] {
             if given {
                 return refused(flag, "--to pgvector and --to qdrant");
             }
@@ -97,11 +101,15 @@ fn store(args: &Export, secret: &str, at: &Context) -> Result<Store, Failure> {
             TargetName::Qdrant => "http://localhost:6333",
             _ => "postgres://me@localhost:5432/database",
         };
-        Failure::usage(format!("say where the database is with --url, such as {example}"))
+        Failure::usage(format!(
+            "say where the database is with --url, such as {example}"
+        ))
     })?;
     Ok(Store {
         url,
-        secret: std::env::var(secret).ok().filter(|secret| !secret.is_empty()),
+        secret: std::env::var(secret)
+            .ok()
+            .filter(|secret| !secret.is_empty()),
         table: args.table.clone().unwrap_or_else(|| TABLE.to_owned()),
         index: args.index.map_or(IndexKind::Hnsw, IndexKind::from),
         overwrite: args.overwrite,

@@ -73,7 +73,10 @@ impl Scene {
     fn python(&self, code: &str) -> Option<String> {
         let python = likewise_testdata::python()?;
         let mut command = Command::new(python);
-        let output = command.current_dir(self.0.path()).args(["-c", code]).output();
+        let output = command
+            .current_dir(self.0.path())
+            .args(["-c", code])
+            .output();
         let output = output.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{code}\n{said}");

@@ -72,11 +72,7 @@ fn less_mean(writer: &mut Writer, x: String, mean: &Array1<f64>) -> String {
     writer.both("Sub", x, mean)
 }
 
-fn centred(
-    writer: &mut Writer,
-    x: String,
-    (mean, scale): (&Array1<f64>, &Array1<f64>),
-) -> String {
+fn centred(writer: &mut Writer, x: String, (mean, scale): (&Array1<f64>, &Array1<f64>)) -> String {
     let centred = less_mean(writer, x, mean);
     let scale = writer.row("scale", scale);
     writer.both("Mul", centred, scale)
@@ -248,7 +244,11 @@ fn preprocessed(of: &crate::net::Preprocess, writer: &mut Writer, mut image: Str
 
     if of.channels == Channels::Bgr {
         let order = writer.places(&[2, 1, 0]);
-        image = writer.node("Gather", vec![image, order], vec![Attribute::int("axis", 1)]);
+        image = writer.node(
+            "Gather",
+            vec![image, order],
+            vec![Attribute::int("axis", 1)],
+        );
     }
     let shape = [1, of.depth(), 1, 1];
     let image = writer.times(image, f64::from(of.scale));

@@ -111,7 +111,8 @@ impl Contents {
                 let found = index.search(queries.view(), k, monitor)?;
                 let hits = found.into_iter().map(|hits| {
                     let hits = hits.into_iter();
-                    hits.map(|hit| (hit.item, f64::from(hit.similarity))).collect()
+                    hits.map(|hit| (hit.item, f64::from(hit.similarity)))
+                        .collect()
                 });
                 Ok(hits.collect())
             }
@@ -120,7 +121,9 @@ impl Contents {
                 let both = found.indices.rows().into_iter().zip(found.distances.rows());
                 let hits = both.map(|(items, distances)| {
                     let pairs = items.into_iter().zip(distances);
-                    pairs.map(|(&item, &d)| (item as usize, -f64::from(d))).collect()
+                    pairs
+                        .map(|(&item, &d)| (item as usize, -f64::from(d)))
+                        .collect()
                 });
                 Ok(hits.collect())
             }
@@ -234,7 +237,10 @@ pub(super) fn place(run: &AcrossFolder, view: Option<&str>) -> Result<usize> {
             Some(name) => format!("the run has no view \"{name}\""),
             None => "the run is one across views, and each view is exported for itself".to_owned(),
         };
-        usage(format!("{what}; name one with `view`: {}", views.join(", ")))
+        usage(format!(
+            "{what}; name one with `view`: {}",
+            views.join(", ")
+        ))
     })
 }
 

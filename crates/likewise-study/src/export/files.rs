@@ -79,7 +79,11 @@ pub fn table(contents: Contents, of: Table, out: &Path) -> Result<Report> {
 
 fn check_milvus(contents: &Contents) -> Result<()> {
     for (row, item) in contents.items.iter().enumerate() {
-        let texts = [Some(&item.id), item.label.as_ref(), item.pseudo_label.as_ref()];
+        let texts = [
+            Some(&item.id),
+            item.label.as_ref(),
+            item.pseudo_label.as_ref(),
+        ];
         if texts.into_iter().flatten().any(|t| t.len() > MILVUS_TEXT) {
             return Err(failed(format!(
                 "item {row} of the run has an id or a class of more than {MILVUS_TEXT} bytes, which \

@@ -55,7 +55,9 @@ fn check(out: &Path, names: &[&str], overwrite: bool) -> Result<()> {
         Err(e) => return Err(failed(format!("{}: {e}", out.display()))),
     };
     let found: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-    let foreign = found.iter().find(|own| names.iter().all(|name| own != name));
+    let foreign = found
+        .iter()
+        .find(|own| names.iter().all(|name| own != name));
     if let Some(foreign) = foreign {
         return Err(usage(format!(
             "{}: holds {}, which is of no such export; name another folder",

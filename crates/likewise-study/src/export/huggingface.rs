@@ -17,7 +17,12 @@ use crate::run_folder::{AcrossFolder, RunFolder};
 use crate::{Result, card, failed, no_json, usage};
 
 /// What the folder may hold.
-const FILES: [&str; 4] = ["README.md", "config.json", "model.onnx", "model.safetensors"];
+const FILES: [&str; 4] = [
+    "README.md",
+    "config.json",
+    "model.onnx",
+    "model.safetensors",
+];
 
 /// The unit rows that most models end in.
 const UNIT: &str =

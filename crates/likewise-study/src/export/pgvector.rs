@@ -88,7 +88,11 @@ fn check(store: &Store, contents: &Contents) -> Result<()> {
         }
     }
     for (row, item) in contents.items.iter().enumerate() {
-        let texts = [Some(&item.id), item.label.as_ref(), item.pseudo_label.as_ref()];
+        let texts = [
+            Some(&item.id),
+            item.label.as_ref(),
+            item.pseudo_label.as_ref(),
+        ];
         if texts.into_iter().flatten().any(|text| text.contains('\0')) {
             return Err(failed(format!(
                 "item {row} of the run has an id or a class with a zero byte, which no text of \
@@ -100,7 +104,8 @@ fn check(store: &Store, contents: &Contents) -> Result<()> {
 }
 
 fn check_extension(client: &mut Client, contents: &Contents, place: &str) -> Result<()> {
-    let made = client.batch_execute("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS vector");
+    let made = client
+        .batch_execute("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS vector");
     made.map_err(|e| {
         failed(format!(
             "{place}: {}; install pgvector on the server, and let a superuser create the extension \

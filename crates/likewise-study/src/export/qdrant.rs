@@ -88,7 +88,10 @@ struct Collection<'a> {
 impl Collection<'_> {
     /// How many points of these contents it holds; it is made where it is not there.
     fn begin(&self, overwrite: bool, contents: &Contents) -> Result<usize> {
-        let wanted = (contents.vectors.dimensions() as u64, distance(contents.compared));
+        let wanted = (
+            contents.vectors.dimensions() as u64,
+            distance(contents.compared),
+        );
         let there = self.server.get(&self.path)?;
         if let (Some(there), false) = (&there, overwrite) {
             let vectors = &there["result"]["config"]["params"]["vectors"];
@@ -117,7 +120,11 @@ impl Collection<'_> {
 
     fn holds(&self, what: &str) -> likewise::Error {
         let place = self.server.place();
-        usage(format!("{place}: the collection {} holds {what}", self.name)).hint(Hint::Overwrite)
+        usage(format!(
+            "{place}: the collection {} holds {what}",
+            self.name
+        ))
+        .hint(Hint::Overwrite)
     }
 
     /// Sends some items and waits until they are there.
@@ -154,7 +161,10 @@ impl Collection<'_> {
         let answer = self.server.post(&path, &asked)?;
         let count = answer["result"]["count"].as_u64();
         count.map(|count| count as usize).ok_or_else(|| {
-            failed(format!("{}: does not answer as Qdrant does", self.server.place()))
+            failed(format!(
+                "{}: does not answer as Qdrant does",
+                self.server.place()
+            ))
         })
     }
 }

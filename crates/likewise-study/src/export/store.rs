@@ -38,14 +38,24 @@ pub enum StoreKind {
 ///
 /// Fails where the server cannot be reached, where the table holds something else, and in a build
 /// without the feature `export`.
-pub fn write(kind: StoreKind, store: &Store, contents: &Contents, at: &Environment) -> Result<Report> {
+pub fn write(
+    kind: StoreKind,
+    store: &Store,
+    contents: &Contents,
+    at: &Environment,
+) -> Result<Report> {
     available()?;
     check_table(&store.table)?;
     written(kind, store, contents, at)
 }
 
 #[cfg(feature = "export")]
-fn written(kind: StoreKind, store: &Store, contents: &Contents, at: &Environment) -> Result<Report> {
+fn written(
+    kind: StoreKind,
+    store: &Store,
+    contents: &Contents,
+    at: &Environment,
+) -> Result<Report> {
     match kind {
         StoreKind::Pgvector => super::pgvector::write(store, contents, at),
         StoreKind::Qdrant => super::qdrant::write(store, contents, at),
@@ -98,7 +108,16 @@ mod tests {
             check_table(good).unwrap();
         }
         let long = "a".repeat(64);
-        for bad in ["", "a b", "1a", "a.b.c", "a\"; drop table x", "a.", "ä", &long] {
+        for bad in [
+            "",
+            "a b",
+            "1a",
+            "a.b.c",
+            "a\"; drop table x",
+            "a.",
+            "ä",
+            &long,
+        ] {
             let said = check_table(bad).unwrap_err().to_string();
             assert!(said.starts_with("table = "), "{said}");
         }

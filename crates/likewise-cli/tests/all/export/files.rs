@@ -24,7 +24,10 @@ fn a_table_holds_items_beliefs_and_the_very_embeddings() {
     assert!(known.iter().any(|item| item.pseudo_label.is_some()));
     for (known, own) in known.iter().zip(&own) {
         assert_eq!(known.label, own.label);
-        assert_eq!((&known.pseudo_label, known.split), (&own.pseudo_label, own.split));
+        assert_eq!(
+            (&known.pseudo_label, known.split),
+            (&own.pseudo_label, own.split)
+        );
         assert_eq!(known.confidence, own.confidence);
     }
     // Again: the file is replaced, by the same bytes.
@@ -129,7 +132,10 @@ fn each_side_of_a_run_across_views_is_a_set_of_codes() {
     let Some(said) = scene.python(&code) else {
         return;
     };
-    let found: Vec<u64> = said.split_whitespace().map(|d| d.parse().unwrap()).collect();
+    let found: Vec<u64> = said
+        .split_whitespace()
+        .map(|d| d.parse().unwrap())
+        .collect();
     let answers = scene.json("search run --id 3 --from image --to text -k 10");
     let hits = answers[0]["hits"].as_array().unwrap();
     let differ = |hit: &serde_json::Value| {

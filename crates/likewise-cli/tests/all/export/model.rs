@@ -22,7 +22,9 @@ fn scene() -> Scene {
 }
 
 fn fit(scene: &Scene, recipe: &str, more: &str) {
-    scene.good(&format!("fit items.npz --recipe {recipe}{more} -q -o {recipe}"));
+    scene.good(&format!(
+        "fit items.npz --recipe {recipe}{more} -q -o {recipe}"
+    ));
     scene.good(&format!("embed {recipe} new-items.npy -q -o {recipe}.npy"));
 }
 
@@ -112,7 +114,10 @@ fn the_lines_of_a_card_embed_as_the_model_does() {
         // Nothing says where the data lay.
         let card = std::fs::read_to_string(scene.path(&folder).join("README.md")).unwrap();
         let place = scene.path("").display().to_string();
-        assert!(!card.contains(&place) && card.contains("items.npz"), "{card}");
+        assert!(
+            !card.contains(&place) && card.contains("items.npz"),
+            "{card}"
+        );
         let expected = matrix(&scene.path(&format!("{recipe}.npy")));
         let Some(found) = by_card(&scene, &folder) else {
             return;
@@ -136,7 +141,11 @@ fn a_folder_that_holds_an_export_is_replaced_only_when_told() {
     assert!(said.contains("holds an export"), "{said}");
     scene.good(&format!("{line} --overwrite"));
     std::fs::write(scene.path("hf/mine.txt"), "").unwrap();
-    scene.bad(&format!("{line} --overwrite"), 2, &["mine.txt", "name another folder"]);
+    scene.bad(
+        &format!("{line} --overwrite"),
+        2,
+        &["mine.txt", "name another folder"],
+    );
     assert!(scene.path("hf/mine.txt").exists());
 }
 

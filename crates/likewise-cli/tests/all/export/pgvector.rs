@@ -30,7 +30,10 @@ impl Server {
     fn start() -> Option<Self> {
         let python = likewise_testdata::python()?;
         // A socket has a short name, and the server's own user must reach it.
-        let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("pg")
+            .tempdir_in("/tmp")
+            .unwrap();
         let mut child = Command::new(python)
             .args(["-c", SERVER])
             .arg(folder.path())
@@ -84,13 +87,17 @@ fn proxy(server: &Server, most: usize, cut: bool) -> (String, Arc<AtomicUsize>) 
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let upstream = UnixStream::connect(&socket).unwrap();
-            let (mut back, mut answers) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+            let (mut back, mut answers) =
+                (client.try_clone().unwrap(), upstream.try_clone().unwrap());
             std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
             let counter = counter.clone();
             std::thread::spawn(move || forward(client, upstream, most, cut, &counter));
         }
     });
-    (format!("postgres://postgres@127.0.0.1:{port}/postgres"), passed)
+    (
+        format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+        passed,
+    )
 }
 
 fn forward(
@@ -126,7 +133,9 @@ fn export(scene: &Scene, url: &str, more: &str) -> Command {
 
 #[track_caller]
 fn exported(scene: &Scene, url: &str, more: &str) -> serde_json::Value {
-    let output = export(scene, url, &format!("{more} --json")).output().unwrap();
+    let output = export(scene, url, &format!("{more} --json"))
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     serde_json::from_slice(&output.stdout).unwrap()
@@ -156,16 +165,26 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     };
     // The way is cut off.
     let (url, _) = proxy(&server, 900_000, true);
-    refused(&mut export(&scene, &url, ""), 1, &["127.0.0.1", "goes on where it stopped"]);
+    refused(
+        &mut export(&scene, &url, ""),
+        1,
+        &["127.0.0.1", "goes on where it stopped"],
+    );
     let first = progress();
     assert!(0 < first && first < 2000, "{first}");
-    assert_eq!(server.asks(&scene, "SELECT count(*) FROM likewise"), first.to_string());
+    assert_eq!(
+        server.asks(&scene, "SELECT count(*) FROM likewise"),
+        first.to_string()
+    );
     // The program is killed.
     let (url, passed) = proxy(&server, 800_000, false);
     let mut child = export(&scene, &url, "-q").spawn().unwrap();
     let begun = Instant::now();
     while passed.load(Ordering::Relaxed) < 800_000 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was sent");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "nothing was sent"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
@@ -174,7 +193,10 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     assert!(first < second && second < 2000, "{first} {second}");
     let report = exported(&scene, &server.url, "");
     assert_eq!(report["written"], json!(2000 - second));
-    assert_eq!((&report["counted"], &report["items"]), (&json!(2000), &json!(2000)));
+    assert_eq!(
+        (&report["counted"], &report["items"]),
+        (&json!(2000), &json!(2000))
+    );
     let twice = "SELECT count(*) - count(DISTINCT id), count(*) FROM likewise";
     assert_eq!(server.asks(&scene, twice), "0|2000");
     let recall = report["recall"]["value"].as_f64().unwrap();
@@ -188,7 +210,10 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     assert_eq!(values, rows.row(1234).to_vec());
     // Nothing is left to do.
     let again = exported(&scene, &server.url, "");
-    assert_eq!((&again["written"], &again["counted"]), (&json!(0), &json!(2000)));
+    assert_eq!(
+        (&again["written"], &again["counted"]),
+        (&json!(0), &json!(2000))
+    );
     let indexes = "SELECT count(*) FROM pg_indexes WHERE tablename = 'likewise'";
     assert_eq!(server.asks(&scene, indexes), "2");
 }
@@ -200,27 +225,54 @@ fn the_database_finds_what_the_run_finds() {
     };
     let scene = Scene::with_run();
     let report = exported(&scene, &server.url, "--table shop --index flat");
-    assert_eq!(report["recall"], json!({"k": 10, "queries": 100, "value": 1.0}));
-    assert!(report["usage"][0].as_str().unwrap().contains("embedding <=> $1"));
+    assert_eq!(
+        report["recall"],
+        json!({"k": 10, "queries": 100, "value": 1.0})
+    );
+    assert!(
+        report["usage"][0]
+            .as_str()
+            .unwrap()
+            .contains("embedding <=> $1")
+    );
     let sql = "SELECT id FROM shop WHERE id <> '7' ORDER BY embedding <=> \
                (SELECT embedding FROM shop WHERE id = '7') LIMIT 9";
     let found = server.asks(&scene, sql);
-    assert_eq!(found.lines().collect::<Vec<_>>(), scene.found("run", "7", 9));
+    assert_eq!(
+        found.lines().collect::<Vec<_>>(),
+        scene.found("run", "7", 9)
+    );
     let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
     let sql = "SELECT count(label), count(pseudo_label), count(split) FROM shop";
-    let count = |of: fn(&likewise_io::items::ItemRow) -> bool| items.iter().filter(|i| of(i)).count();
+    let count =
+        |of: fn(&likewise_io::items::ItemRow) -> bool| items.iter().filter(|i| of(i)).count();
     let expected = [
         count(|item| item.label.is_some()),
         count(|item| item.pseudo_label.is_some()),
         count(|item| item.split.is_some()),
     ];
-    assert_eq!(server.asks(&scene, sql), expected.map(|n| n.to_string()).join("|"));
+    assert_eq!(
+        server.asks(&scene, sql),
+        expected.map(|n| n.to_string()).join("|")
+    );
     // The inner product of a bilinear form, and the distance of a metric.
     scene.good("mine items.npz --from labels --kind triplets -q -o t.csv");
-    for (recipe, compared) in [("oasis --triplets t.csv", "inner-product"), ("rca", "euclidean")] {
-        scene.good(&format!("fit items.npz --recipe {recipe} -q -o run --overwrite"));
-        let report = exported(&scene, &server.url, &format!("--table {} --index flat", &recipe[..3]));
-        assert_eq!((&report["compared"], &report["recall"]["value"]), (&json!(compared), &json!(1.0)));
+    for (recipe, compared) in [
+        ("oasis --triplets t.csv", "inner-product"),
+        ("rca", "euclidean"),
+    ] {
+        scene.good(&format!(
+            "fit items.npz --recipe {recipe} -q -o run --overwrite"
+        ));
+        let report = exported(
+            &scene,
+            &server.url,
+            &format!("--table {} --index flat", &recipe[..3]),
+        );
+        assert_eq!(
+            (&report["compared"], &report["recall"]["value"]),
+            (&json!(compared), &json!(1.0))
+        );
     }
 }
 
@@ -232,7 +284,10 @@ fn codes_are_bits_of_the_database() {
     let scene = Scene::across("gsph");
     let report = exported(&scene, &server.url, "--view text --table public.codes");
     assert_eq!(report["compared"], "hamming");
-    assert!(report["recall"]["value"].as_f64().unwrap() > 0.9, "{report}");
+    assert!(
+        report["recall"]["value"].as_f64().unwrap() > 0.9,
+        "{report}"
+    );
     let code = "import numpy as np\nbits = np.unpackbits(np.load('run/codes.npy')[250:], axis=1, \
                 bitorder='little')\nprint(''.join(map(str, bits[11])))";
     let bits = scene.python(code).unwrap();
@@ -250,20 +305,34 @@ fn a_table_of_something_else_is_left_alone() {
     };
     let scene = Scene::with_run();
     let url = server.url.clone();
-    let refuses = |more: &str, code, words: &[&str]| {
-        refused(&mut export(&scene, &url, more), code, words)
-    };
-    server.asks(&scene, "CREATE EXTENSION vector; CREATE TABLE mine (embedding vector(3))");
-    refuses("--table mine", 2, &["mine", "not made by an export", "another table"]);
-    refuses("--table mine --overwrite", 2, &["mine", "not made by an export"]);
+    let refuses =
+        |more: &str, code, words: &[&str]| refused(&mut export(&scene, &url, more), code, words);
+    server.asks(
+        &scene,
+        "CREATE EXTENSION vector; CREATE TABLE mine (embedding vector(3))",
+    );
+    refuses(
+        "--table mine",
+        2,
+        &["mine", "not made by an export", "another table"],
+    );
+    refuses(
+        "--table mine --overwrite",
+        2,
+        &["mine", "not made by an export"],
+    );
     exported(&scene, &url, "");
     // Another run of the same dimension, and one of another.
-    scene.good("fit items.npz --recipe logistic --seed 3 --labels labels.csv -q -o run --overwrite");
+    scene
+        .good("fit items.npz --recipe logistic --seed 3 --labels labels.csv -q -o run --overwrite");
     refuses("", 2, &["another run", "--overwrite"]);
     scene.good("fit items.npz --recipe rca -q -o run --overwrite");
     refuses("", 2, &["vector(74)", "vector(64)", "--overwrite"]);
     let report = exported(&scene, &url, "--overwrite");
-    assert_eq!((&report["written"], &report["dimensions"]), (&json!(200), &json!(64)));
+    assert_eq!(
+        (&report["written"], &report["dimensions"]),
+        (&json!(200), &json!(64))
+    );
     // Somebody took rows away.
     server.asks(&scene, "DELETE FROM likewise WHERE id = '3'");
     refuses("", 2, &["holds 199 rows where 200", "--overwrite"]);
@@ -278,10 +347,21 @@ fn names_of_any_letters_arrive_and_a_zero_byte_is_refused() {
     };
     let scene = Scene::new();
     let mut text = "id,a,b,label\n".to_owned();
-    let strange = ["tab\there", "\u{1b}[31mred", "quote'\\", "käse 猫", "\u{202e}turned"];
+    let strange = [
+        "tab\there",
+        "\u{1b}[31mred",
+        "quote'\\",
+        "käse 猫",
+        "\u{202e}turned",
+    ];
     for (i, id) in (0..40).map(|i| (i, strange.get(i).copied())) {
         let id = id.map_or_else(|| format!("i{i}"), str::to_owned);
-        text += &format!("{id},{},{},{}\n", i % 7, (i * 3) % 5 + i % 2 * 9, ["x", "y"][i % 2]);
+        text += &format!(
+            "{id},{},{},{}\n",
+            i % 7,
+            (i * 3) % 5 + i % 2 * 9,
+            ["x", "y"][i % 2]
+        );
     }
     std::fs::write(scene.path("t.csv"), &text).unwrap();
     scene.good("fit t.csv --recipe logistic -q -o run");
@@ -294,23 +374,42 @@ fn names_of_any_letters_arrive_and_a_zero_byte_is_refused() {
     }
     std::fs::write(scene.path("z.csv"), text.replacen("i9,", "i\09,", 1)).unwrap();
     scene.good("fit z.csv --recipe logistic -q -o run --overwrite");
-    refused(&mut export(&scene, &server.url, "--table z"), 1, &["zero byte"]);
+    refused(
+        &mut export(&scene, &server.url, "--table z"),
+        1,
+        &["zero byte"],
+    );
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named_and_passwords_are_not() {
     let scene = Scene::with_run();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     for (url, code, words) in [
-        (format!("postgres://me:s3cret@{closed}/db"), 1, ["127.0.0.1", "refused"]),
-        (format!("postgres://me:s3cret@{closed}x/db"), 2, ["cannot be read", "postgres://"]),
+        (
+            format!("postgres://me:s3cret@{closed}/db"),
+            1,
+            ["127.0.0.1", "refused"],
+        ),
+        (
+            format!("postgres://me:s3cret@{closed}x/db"),
+            2,
+            ["cannot be read", "postgres://"],
+        ),
         ("s3cret".to_owned(), 2, ["postgres://", "USER"]),
     ] {
         let said = refused(&mut export(&scene, &url, ""), code, &words);
         assert!(!said.contains("s3cret"), "{said}");
     }
     scene.bad("export run --to pgvector", 2, &["--url"]);
-    scene.bad("export run --to pgvector --url postgres://h -o x", 2, &["--out"]);
+    scene.bad(
+        "export run --to pgvector --url postgres://h -o x",
+        2,
+        &["--out"],
+    );
     // The password of the environment is none of the message either.
     let url = format!("postgres://me@{closed}/db");
     let mut command = export(&scene, &url, "");

@@ -88,7 +88,13 @@ impl Double {
     }
 
     /// Status and body; none where the way is cut off.
-    fn answer(&self, method: &str, path: &str, body: &Value, key: Option<String>) -> Option<(u16, Value)> {
+    fn answer(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        key: Option<String>,
+    ) -> Option<(u16, Value)> {
         let mut kept = self.kept.lock().unwrap();
         let error = |status, what: &str| Some((status, json!({"status": {"error": what}})));
         if kept.key.is_some() && kept.key != key {
@@ -144,7 +150,11 @@ impl Double {
     }
 
     fn points(&self, name: &str) -> Vec<Value> {
-        self.kept.lock().unwrap().collections[name].1.values().cloned().collect()
+        self.kept.lock().unwrap().collections[name]
+            .1
+            .values()
+            .cloned()
+            .collect()
     }
 
     fn blocks(&self, left: Option<usize>) {
@@ -154,7 +164,9 @@ impl Double {
 
 fn export(scene: &Scene, double: &Double, more: &str) -> Command {
     let mut command = scene.command("export run --to qdrant");
-    command.args(["--url", &double.url]).args(more.split_whitespace());
+    command
+        .args(["--url", &double.url])
+        .args(more.split_whitespace());
     for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(proxy);
     }
@@ -164,7 +176,9 @@ fn export(scene: &Scene, double: &Double, more: &str) -> Command {
 
 #[track_caller]
 fn exported(scene: &Scene, double: &Double, more: &str) -> Value {
-    let output = export(scene, double, &format!("{more} --json")).output().unwrap();
+    let output = export(scene, double, &format!("{more} --json"))
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     serde_json::from_slice(&output.stdout).unwrap()
@@ -186,13 +200,20 @@ fn digits() -> Scene {
 fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
     let (scene, double) = (digits(), Double::start());
     double.blocks(Some(1));
-    refused(&mut export(&scene, &double, ""), 1, &["127.0.0.1", "goes on where it stopped"]);
+    refused(
+        &mut export(&scene, &double, ""),
+        1,
+        &["127.0.0.1", "goes on where it stopped"],
+    );
     let first = double.points("likewise").len();
     assert!(0 < first && first < 2000, "{first}");
     double.blocks(None);
     let report = exported(&scene, &double, "");
     assert_eq!(report["written"], json!(2000 - first));
-    assert_eq!((&report["counted"], &report["compared"]), (&json!(2000), &json!("cosine")));
+    assert_eq!(
+        (&report["counted"], &report["compared"]),
+        (&json!(2000), &json!("cosine"))
+    );
     // A point has its place by its item, the vector of the run, and what is known of the item.
     let (rows, ids) = scene.run("run");
     let points = double.points("likewise");
@@ -204,31 +225,54 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
         assert_eq!(ids[row], id);
         let vector = point["vector"].as_array().unwrap();
         let same = vector.iter().zip(rows.row(row));
-        assert!(same.into_iter().all(|(a, &b)| a.as_f64().unwrap() as f32 == b));
+        assert!(
+            same.into_iter()
+                .all(|(a, &b)| a.as_f64().unwrap() as f32 == b)
+        );
         assert_eq!(point["payload"]["label"], json!(items[row].label));
-        assert_eq!(point["payload"]["pseudo_label"], json!(items[row].pseudo_label));
+        assert_eq!(
+            point["payload"]["pseudo_label"],
+            json!(items[row].pseudo_label)
+        );
     }
     // Python's uuid.uuid5(uuid.NAMESPACE_OID, "7").
-    let seven = points.iter().find(|point| point["payload"]["id"] == "7").unwrap();
+    let seven = points
+        .iter()
+        .find(|point| point["payload"]["id"] == "7")
+        .unwrap();
     assert_eq!(seven["id"], "d6ed313e-533a-55a6-aa06-4c00bc132812");
     let again = exported(&scene, &double, "");
-    assert_eq!((&again["written"], &again["counted"]), (&json!(0), &json!(2000)));
+    assert_eq!(
+        (&again["written"], &again["counted"]),
+        (&json!(0), &json!(2000))
+    );
 }
 
 #[test]
 fn a_collection_of_something_else_is_left_alone() {
     let (scene, double) = (Scene::with_run(), Double::start());
     exported(&scene, &double, "--table shop");
-    scene.good("fit items.npz --recipe logistic --seed 3 --labels labels.csv -q -o run --overwrite");
+    scene
+        .good("fit items.npz --recipe logistic --seed 3 --labels labels.csv -q -o run --overwrite");
     let refuses = |more: &str, words: &[&str]| {
         refused(&mut export(&scene, &double, more), 2, words);
     };
-    refuses("--table shop", &["shop", "200 points of something else", "--overwrite"]);
+    refuses(
+        "--table shop",
+        &["shop", "200 points of something else", "--overwrite"],
+    );
     scene.good("fit items.npz --recipe rca -q -o run --overwrite");
-    let words = ["vectors of 74 by Cosine", "vectors of 64 by Euclid", "--overwrite"];
+    let words = [
+        "vectors of 74 by Cosine",
+        "vectors of 64 by Euclid",
+        "--overwrite",
+    ];
     refuses("--table shop", &words);
     let report = exported(&scene, &double, "--table shop --overwrite");
-    assert_eq!((&report["written"], &report["counted"]), (&json!(200), &json!(200)));
+    assert_eq!(
+        (&report["written"], &report["counted"]),
+        (&json!(200), &json!(200))
+    );
     refuses("--table a.b", &["--table", "without a dot"]);
     refuses("--table a/b", &["--table", "letters"]);
 }
@@ -250,7 +294,11 @@ fn bits_become_numbers_whose_cosine_goes_by_the_bits_that_differ() {
 fn a_key_is_sent_and_never_printed() {
     let (scene, double) = (Scene::with_run(), Double::start());
     double.kept.lock().unwrap().key = Some("s3cret".into());
-    refused(&mut export(&scene, &double, ""), 1, &["401", "no key", "its key"]);
+    refused(
+        &mut export(&scene, &double, ""),
+        1,
+        &["401", "no key", "its key"],
+    );
     let mut command = export(&scene, &double, "--json");
     let output = command.env("QDRANT_API_KEY", "s3cret").output().unwrap();
     assert!(output.status.success());
@@ -263,12 +311,19 @@ fn a_key_is_sent_and_never_printed() {
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let scene = Scene::with_run();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let gone = Double {
         kept: Arc::default(),
         url: format!("http://{closed}"),
     };
     refused(&mut export(&scene, &gone, ""), 1, &["127.0.0.1"]);
-    scene.bad("export run --to qdrant", 2, &["--url", "http://localhost:6333"]);
+    scene.bad(
+        "export run --to qdrant",
+        2,
+        &["--url", "http://localhost:6333"],
+    );
     scene.bad("export run --to qdrant --url https://h", 2, &["no TLS"]);
 }

@@ -57,7 +57,10 @@ fn shown(config: &Config) -> String {
         None => "localhost".into(),
     };
     let port = config.get_ports().first().map_or(5432, |&port| port);
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let database = config
+        .get_dbname()
+        .or(config.get_user())
+        .unwrap_or_default();
     format!("postgres://{host}:{port}/{database}")
 }
 
@@ -107,7 +110,9 @@ impl Failed {
             Self::Sending(e) => e.to_string(),
             Self::Here(e) => return e,
         };
-        failed(format!("{place}: {what}; the same export again goes on where it stopped"))
+        failed(format!(
+            "{place}: {what}; the same export again goes on where it stopped"
+        ))
     }
 }
 
@@ -120,8 +125,14 @@ mod tests {
     #[test]
     fn an_address_is_shown_without_its_password() {
         for (url, expected) in [
-            ("postgres://me:s3cret@db.example:5433/shop", "postgres://db.example:5433/shop"),
-            ("postgresql://me:s3cret@/x?host=/var/run", "postgres:///var/run:5432/x"),
+            (
+                "postgres://me:s3cret@db.example:5433/shop",
+                "postgres://db.example:5433/shop",
+            ),
+            (
+                "postgresql://me:s3cret@/x?host=/var/run",
+                "postgres:///var/run:5432/x",
+            ),
         ] {
             assert_eq!(shown(&url.parse().unwrap()), expected);
         }
@@ -137,9 +148,16 @@ mod tests {
             overwrite: false,
             seed: 0,
         };
-        for url in ["postgres://me:s3cret@h:port/x", "mysql://me:s3cret@h/x", "s3cret"] {
+        for url in [
+            "postgres://me:s3cret@h:port/x",
+            "mysql://me:s3cret@h/x",
+            "s3cret",
+        ] {
             let said = connect(&store(url)).map(|_| ()).unwrap_err().to_string();
-            assert!(said.contains("postgres://USER") && !said.contains("s3cret"), "{said}");
+            assert!(
+                said.contains("postgres://USER") && !said.contains("s3cret"),
+                "{said}"
+            );
         }
     }
 }

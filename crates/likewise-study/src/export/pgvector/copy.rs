@@ -141,7 +141,10 @@ mod tests {
         assert_eq!(out, expected.concat());
         let mut out = Vec::new();
         put_vector(&mut out, &Vectors::Rows(ndarray::array![[1.0, -2.0]]), 0);
-        assert_eq!(out, [0, 0, 0, 12, 0, 2, 0, 0, 0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0]);
+        assert_eq!(
+            out,
+            [0, 0, 0, 12, 0, 2, 0, 0, 0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0]
+        );
         let mut out = Vec::new();
         let codes = Codes::from_words(10, vec![0b10_0000_0001]).unwrap();
         put_vector(&mut out, &Vectors::Codes(codes), 0);

@@ -37,22 +37,36 @@ pub(super) fn begin(
     let column = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute \
                   WHERE attrelid = to_regclass($1::text) AND attname = 'embedding'";
     let there = "SELECT to_regclass($1::text) IS NOT NULL";
-    let there: bool = transaction.query_one(there, &[&table.name]).map_err(said)?.get(0);
-    let column = transaction.query_opt(column, &[&table.name]).map_err(said)?;
+    let there: bool = transaction
+        .query_one(there, &[&table.name])
+        .map_err(said)?
+        .get(0);
+    let column = transaction
+        .query_opt(column, &[&table.name])
+        .map_err(said)?;
     let column: Option<String> = column.map(|row| row.get(0));
     let known = format!("SELECT run, done FROM {} WHERE place = $1", table.progress);
     let known = transaction.query_opt(&known, &[&table.key]).map_err(said)?;
     let known: Option<(String, i64)> = known.map(|row| (row.get(0), row.get(1)));
     if let (true, None) = (there, &known) {
-        return Err(foreign("was not made by an export, and is left alone".into(), false));
+        return Err(foreign(
+            "was not made by an export, and is left alone".into(),
+            false,
+        ));
     }
     if let (true, false, Some((run, done))) = (there, store.overwrite, &known) {
         if column.as_deref() != Some(&table.column) {
             let column = column.as_deref().unwrap_or("no vectors");
-            return Err(foreign(format!("holds {column}, the run {}", table.column), true));
+            return Err(foreign(
+                format!("holds {column}, the run {}", table.column),
+                true,
+            ));
         }
         if *run != contents.mark {
-            return Err(foreign("holds another run, or an older state of it".into(), true));
+            return Err(foreign(
+                "holds another run, or an older state of it".into(),
+                true,
+            ));
         }
         drop(transaction);
         let counted = table.count(client).map_err(said)?;
@@ -73,7 +87,9 @@ pub(super) fn begin(
         "INSERT INTO {} VALUES ($1, $2, 0) ON CONFLICT (place) DO UPDATE SET run = $2, done = 0",
         table.progress
     );
-    transaction.execute(&note, &[&table.key, &contents.mark]).map_err(said)?;
+    transaction
+        .execute(&note, &[&table.key, &contents.mark])
+        .map_err(said)?;
     transaction.commit().map_err(said)?;
     Ok(0)
 }

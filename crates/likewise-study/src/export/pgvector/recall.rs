@@ -52,7 +52,11 @@ pub(super) fn measure(
         let last = exact.last().map_or(f64::NEG_INFINITY, |hit| hit.1);
         let near = nearness(contents, item, &got)?;
         let slack = SAME * (1.0 + last.abs());
-        found += near.iter().filter(|&&near| near >= last - slack).count().min(k);
+        found += near
+            .iter()
+            .filter(|&&near| near >= last - slack)
+            .count()
+            .min(k);
         monitor.step(done)?;
     }
     monitor.end();

@@ -63,7 +63,10 @@ impl Server {
             request = request.header("api-key", key);
         }
         let answer = request.call();
-        if answer.as_ref().is_ok_and(|answer| answer.status().as_u16() == 404) {
+        if answer
+            .as_ref()
+            .is_ok_and(|answer| answer.status().as_u16() == 404)
+        {
             return Ok(None);
         }
         self.read(answer).map(Some)
@@ -112,10 +115,11 @@ impl Server {
         let text = text.map_err(|e| failed(format!("{place}: {e}; {again}")))?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
         if status.is_success() {
-            return value
-                .ok_or_else(|| failed(format!("{place}: does not answer as Qdrant does")));
+            return value.ok_or_else(|| failed(format!("{place}: does not answer as Qdrant does")));
         }
-        let said = value.as_ref().and_then(|value| value["status"]["error"].as_str());
+        let said = value
+            .as_ref()
+            .and_then(|value| value["status"]["error"].as_str());
         let said = said.map_or_else(String::new, |said| format!(": {said}"));
         let advice = match status.as_u16() {
             401 | 403 => "; give its key",
@@ -133,9 +137,17 @@ mod tests {
     #[test]
     fn an_address_is_plain_http_without_a_key_in_it() {
         Server::at("http://localhost:6333/", None).unwrap();
-        for bad in ["localhost:6333", "http://me:s3cret@host", "ftp://host", "http://"] {
+        for bad in [
+            "localhost:6333",
+            "http://me:s3cret@host",
+            "ftp://host",
+            "http://",
+        ] {
             let said = Server::at(bad, None).map(|_| ()).unwrap_err().to_string();
-            assert!(said.contains("http://HOST:6333") && !said.contains("s3cret"), "{said}");
+            assert!(
+                said.contains("http://HOST:6333") && !said.contains("s3cret"),
+                "{said}"
+            );
         }
         let said = Server::at("https://host", None).map(|_| ()).unwrap_err();
         assert!(said.to_string().contains("no TLS"), "{said}");
