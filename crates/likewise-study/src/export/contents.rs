@@ -165,21 +165,16 @@ impl Contents {
 
 /// What an export of a run costs: the items, the vectors, and a copy of them to compare with.
 pub fn estimate(run: &Path, view: Option<&str>) -> Result<Estimate> {
-    let sizes = |folder: &RunFolder| {
-        let (record, config) = (folder.record()?, folder.config()?);
-        Ok((record.items as f64, config.dimensions as f64))
-    };
+    let items = |folder: &RunFolder| -> Result<f64> { Ok(folder.record()?.items as f64) };
     let (n, d) = if AcrossFolder::is_one(run) {
         AcrossFolder::read_by(run, |run| {
             place(run, view)?;
-            let (n, _) = sizes(run.folder())?;
-            Ok((n, run.model()?.views()[0].encoder.output_dim() as f64))
+            Ok((items(run.folder())?, run.model()?.views()[0].encoder.output_dim() as f64))
         })?
     } else {
         no_view(run, view)?;
         RunFolder::read_by(run, |run| {
-            let (n, _) = sizes(run)?;
-            Ok((n, run.model()?.output_dim() as f64))
+            Ok((items(run)?, run.model()?.output_dim() as f64))
         })?
     };
     Ok(Estimate::new().resident(n * (300.0 + 8.0 * d)))

@@ -104,8 +104,11 @@ fn check(store: &Store, contents: &Contents) -> Result<()> {
 }
 
 fn check_extension(client: &mut Client, contents: &Contents, place: &str) -> Result<()> {
-    let made = client
-        .batch_execute("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS vector");
+    // An export that was killed far away may hold its rows until the server knows.
+    let made = client.batch_execute(
+        "SET client_min_messages = warning; SET lock_timeout = '60s'; \
+         CREATE EXTENSION IF NOT EXISTS vector",
+    );
     made.map_err(|e| {
         failed(format!(
             "{place}: {}; install pgvector on the server, and let a superuser create the extension \

@@ -117,6 +117,7 @@ fn forward(
             }
             // Holds both ends open, and waits for the one that is killed.
             while let Ok(1..) = client.read(&mut buffer) {}
+            let _ = server.shutdown(Shutdown::Both);
             return;
         }
         if server.write_all(&buffer[..read]).is_err() {
