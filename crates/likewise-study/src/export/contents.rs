@@ -169,7 +169,10 @@ pub fn estimate(run: &Path, view: Option<&str>) -> Result<Estimate> {
     let (n, d) = if AcrossFolder::is_one(run) {
         AcrossFolder::read_by(run, |run| {
             place(run, view)?;
-            Ok((items(run.folder())?, run.model()?.views()[0].encoder.output_dim() as f64))
+            Ok((
+                items(run.folder())?,
+                run.model()?.views()[0].encoder.output_dim() as f64,
+            ))
         })?
     } else {
         no_view(run, view)?;

@@ -202,7 +202,8 @@ pub fn faiss(contents: &Contents, out: &Path) -> Result<Report> {
 pub fn onnx(run: &Path, view: Option<&str>, out: &Path) -> Result<Report> {
     let (bytes, dimensions, compared) = if AcrossFolder::is_one(run) {
         AcrossFolder::read_by(run, |folder| {
-            let view = &folder.model()?.views()[place(folder, view)?];
+            let model = folder.model()?;
+            let view = &model.views()[place(folder, view)?];
             let bytes = view_to_onnx(view).map_err(|e| e.within(run.display()))?;
             Ok((bytes, view.encoder.output_dim(), "cosine"))
         })?
