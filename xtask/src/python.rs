@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::data::{Result, said};
 
-/// What tests ask whether it reads what we wrote; the last one is PostgreSQL with pgvector.
+/// What tests ask whether it reads what we wrote; the last one is `PostgreSQL` with pgvector.
 const PACKAGES: [&str; 7] = [
     "numpy==2.4.6",
     "pyarrow==26.0.1",

@@ -962,11 +962,11 @@ pub(crate) enum MetricName {
 /// What a run is exported to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TargetName {
-    /// A table of PostgreSQL with pgvector.
+    /// A table of Postgres with pgvector.
     Pgvector,
     /// A collection of Qdrant.
     Qdrant,
-    /// A table that LanceDB takes in.
+    /// A table that lancedb takes in.
     Lancedb,
     /// A table that Milvus imports.
     Milvus,

@@ -3,7 +3,7 @@
 mod bad;
 mod files;
 mod model;
-#[cfg(feature = "export")]
+#[cfg(all(feature = "export", unix))]
 mod pgvector;
 #[cfg(feature = "export")]
 mod qdrant;

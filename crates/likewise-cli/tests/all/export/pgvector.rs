@@ -147,7 +147,7 @@ fn digits() -> Scene {
     let scene = Scene::new();
     let digits = likewise_testdata::digits();
     let fit = format!(
-        "fit {} --view pix --recipe rca --labels-per-class 5 --draws 1 -q -o run",
+        "fit {} --view pix --recipe logistic --labels-per-class 5 --draws 1 -q -o run",
         digits.display()
     );
     scene.good(&fit);
@@ -295,8 +295,8 @@ fn codes_are_bits_of_the_database() {
     let n = report["dimensions"].as_u64().unwrap() as usize;
     let found = server.asks(&scene, "SELECT embedding FROM codes WHERE id = '11'");
     assert_eq!(found, bits.trim()[..n]);
-    let said = export(&scene, &server.url, "--table codes");
-    refused(&mut { said }, 2, &["--view", "image, text"]);
+    let mut bare = export(&scene, &server.url, "--table codes");
+    refused(&mut bare, 2, &["--view", "image, text"]);
 }
 
 #[test]
@@ -373,8 +373,12 @@ fn names_of_any_letters_arrive_and_a_zero_byte_is_refused() {
         let sql = format!("SELECT count(*) FROM likewise WHERE id = '{id}'");
         assert_eq!(server.asks(&scene, &sql), "1", "{id:?}");
     }
-    std::fs::write(scene.path("z.csv"), text.replacen("i9,", "i\09,", 1)).unwrap();
-    scene.good("fit z.csv --recipe logistic -q -o run --overwrite");
+    let line = |i: usize| {
+        let (a, b, label) = (i % 7, (i * 3) % 5 + i % 2 * 9, ["x", "y"][i % 2]);
+        format!("{{\"id\":\"i\\u0000{i}\",\"a\":{a},\"b\":{b},\"label\":\"{label}\"}}\n")
+    };
+    std::fs::write(scene.path("z.jsonl"), (0..40).map(line).collect::<String>()).unwrap();
+    scene.good("fit z.jsonl --recipe logistic -q -o run --overwrite");
     refused(
         &mut export(&scene, &server.url, "--table z"),
         1,

@@ -82,11 +82,11 @@ fn network(of: &Network, writer: &mut Writer, x: String, tanh: bool) -> String {
     let last = of.layers.len().saturating_sub(1);
     for (l, (weight, bias)) in of.layers.iter().enumerate() {
         row = layer(writer, &format!("layer.{l}"), row, (weight, bias));
-        row = match tanh {
-            true => writer.of("Tanh", row),
-            false if l < last => writer.of("Relu", row),
-            false => row,
-        };
+        if tanh {
+            row = writer.of("Tanh", row);
+        } else if l < last {
+            row = writer.of("Relu", row);
+        }
     }
     row
 }
