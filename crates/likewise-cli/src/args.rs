@@ -140,6 +140,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json\n  likewise eval run/ --classes classes.csv --confusion confusion.csv\n  likewise eval embeddings.npy --labels labels.npy --loss triplet,nt-xent,contextual"
     )]
     Eval(Eval),
+    /// Writes a run for other programs: a database, an index, a table, or the model itself.
+    #[command(
+        after_help = "Examples:\n  likewise export run/ --to parquet -o items.parquet\n  likewise export run/ --to faiss -o items.faiss\n  likewise export run/ --to onnx -o model.onnx\n  likewise export run/ --to pgvector --url postgres://me@localhost/shop --table items\n  likewise export run/ --to qdrant --url http://localhost:6333 --table items\n\nInterrupted, the same export to a database goes on where it stopped. Passwords are best given as PGPASSWORD and QDRANT_API_KEY."
+    )]
+    Export(Export),
     /// Runs an experiment of a paper again, and writes its tables beside the printed ones.
     #[command(
         after_help = "Example:\n  likewise reproduce experiments/zhuang2023-table3.toml\n\nInterrupted, it goes on where it stopped. The file's own seed and draws count, not --seed."
@@ -179,6 +184,7 @@ impl Verb {
             Self::Index(args) => Some(&args.source),
             Self::Eval(args) => Some(&args.source),
             Self::Search(args) => Some(&args.run),
+            Self::Export(args) => Some(&args.run),
             Self::Demo(_)
             | Self::Reproduce(_)
             | Self::Explain(_)
@@ -956,6 +962,59 @@ pub(crate) enum MetricName {
     Euclidean,
     /// Inner product.
     InnerProduct,
+}
+
+/// What a run is exported to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TargetName {
+    /// A table of Postgres with pgvector.
+    Pgvector,
+    /// A collection of Qdrant.
+    Qdrant,
+    /// A table that lancedb takes in.
+    Lancedb,
+    /// A table that Milvus imports.
+    Milvus,
+    /// An index file of faiss, exact.
+    Faiss,
+    /// A table of vectors, labels and beliefs.
+    Parquet,
+    /// The model as ONNX: a network, or what embeds features.
+    Onnx,
+    /// A folder with the model and its card, as Hugging Face has it.
+    Huggingface,
+}
+
+/// `likewise export`
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// What it is exported to.
+    #[arg(long, value_enum, value_name = "TARGET")]
+    pub(crate) to: TargetName,
+    /// The file; a folder for huggingface.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// Address of the database: postgres://USER@HOST:PORT/DATABASE, http://HOST:6333.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The table, or collection, of the database. Default: likewise.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Of a run across views, the one whose side is exported.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
+    /// The index that pgvector builds; flat is none, and compares with every item. Default: hnsw.
+    #[arg(long, value_enum)]
+    pub(crate) index: Option<IndexName>,
+    /// Drop what an older export left in the table or the folder.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `likewise reproduce`

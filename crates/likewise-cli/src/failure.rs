@@ -176,6 +176,7 @@ fn words(hint: Hint) -> &'static str {
         Hint::NameData => "name their folder with --data",
         Hint::BuildVulkan => "build with --features vulkan to have it",
         Hint::BuildNetworks => "install it without --no-default-features to have them",
+        Hint::BuildExport => "install it with --features export to have it",
         Hint::Fit => "`likewise fit DATA -o FOLDER` makes one",
         Hint::Resume => "the same command with --resume goes on from here",
         Hint::Unfinished => "go on with `likewise fit ... --resume`",

@@ -92,6 +92,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Features(args) => verb::features::run(args, &at),
         Verb::Describe(args) => verb::describe::run(args, &at),
         Verb::Index(args) => verb::index::run(args, &at),
+        Verb::Export(args) => verb::export::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),
         Verb::Eval(args) => verb::eval::run(args, &at),
         Verb::Reproduce(args) => verb::reproduce::run(args, &at),

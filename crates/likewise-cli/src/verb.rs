@@ -11,6 +11,7 @@ pub(crate) mod duplicates;
 pub(crate) mod embed;
 pub(crate) mod eval;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod features;
 pub(crate) mod fit;
 pub(crate) mod graph;

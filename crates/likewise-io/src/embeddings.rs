@@ -8,8 +8,37 @@ use crate::items::ItemRow;
 use crate::parquet::{self, Column};
 use crate::{Error, Result, atomic};
 
+/// One vector an item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Vectors {
+    /// Of numbers, `n x d`.
+    Numbers(Array2<f32>),
+    /// Of bits, eight a byte, `n x bytes`.
+    Bytes(Array2<u8>),
+}
+
+/// What stands for a label, a class or a confidence that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// Null.
+    Null,
+    /// Nothing: an empty text, and 0; for readers that know no null.
+    Empty,
+}
+
+impl Vectors {
+    /// Items, and numbers or bytes of each.
+    pub fn dim(&self) -> (usize, usize) {
+        match self {
+            Self::Numbers(rows) => rows.dim(),
+            Self::Bytes(rows) => rows.dim(),
+        }
+    }
+}
+
 /// Writes a Parquet table of `id`, `vector` (a list of `f32`), `label`, `pseudo_label` (text) and
-/// `confidence` (`f32`), null where unknown; atomically. Equal rows give equal bytes.
+/// `confidence` (`f32`), null where unknown; `split` (text) where an item has one; atomically. Equal
+/// rows give equal bytes.
 ///
 /// [`read`](crate::read()) gives back the vectors as the view `vector`, with ids and labels; what
 /// is believed of the items is no feature, and left out.
@@ -31,28 +60,56 @@ use crate::{Error, Result, atomic};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: impl AsRef<Path>, items: &[ItemRow], rows: Array2<f32>) -> Result<()> {
+    write_as(path, items, Vectors::Numbers(rows), Unknown::Null)
+}
+
+/// As [`write()`], of vectors of either sort; those of bits are lists of `u8`.
+pub fn write_as(
+    path: impl AsRef<Path>,
+    items: &[ItemRow],
+    vectors: Vectors,
+    unknown: Unknown,
+) -> Result<()> {
     let path = path.as_ref();
-    if items.len() != rows.nrows() || rows.ncols() == 0 {
-        let (n, d) = rows.dim();
+    let (n, d) = vectors.dim();
+    if items.len() != n || d == 0 {
         return Err(Error::value(format!(
             "{n} vectors of {d} numbers for {} items; there must be one each, of 1 number or more",
             items.len()
         ))
         .within(path.display()));
     }
-    let text =
-        |value: fn(&ItemRow) -> Option<String>| Column::Text(items.iter().map(value).collect());
+    let filled = unknown == Unknown::Empty;
+    let text = |value: fn(&ItemRow) -> Option<String>| {
+        let known = items.iter().map(value);
+        Column::Text(if filled {
+            known.map(|text| Some(text.unwrap_or_default())).collect()
+        } else {
+            known.collect()
+        })
+    };
+    let confidence = items.iter().map(|item| item.confidence);
+    let confidence = if filled {
+        confidence.map(|c| Some(c.unwrap_or(0.0))).collect()
+    } else {
+        confidence.collect()
+    };
+    let vectors = match vectors {
+        Vectors::Numbers(rows) => Column::Vectors(rows),
+        Vectors::Bytes(rows) => Column::Bytes(rows),
+    };
     let columns = [
         ("id", text(|item| Some(item.id.clone()))),
-        ("vector", Column::Vectors(rows)),
+        ("vector", vectors),
         ("label", text(|item| item.label.clone())),
         ("pseudo_label", text(|item| item.pseudo_label.clone())),
-        (
-            "confidence",
-            Column::Float(items.iter().map(|item| item.confidence).collect()),
-        ),
+        ("confidence", Column::Float(confidence)),
     ];
-    let columns = columns.map(|(name, column)| (name.to_owned(), column));
+    let mut columns = Vec::from(columns.map(|(name, column)| (name.to_owned(), column)));
+    if filled || items.iter().any(|item| item.split.is_some()) {
+        let split = text(|item| item.split.map(|part| part.name().to_owned()));
+        columns.push(("split".to_owned(), split));
+    }
     atomic::write(path, |file| parquet::write(file, &columns))
 }
 
@@ -90,5 +147,27 @@ mod tests {
         assert_eq!(crate::items::read(&path).unwrap(), items);
         assert!(write(&path, &items[1..], x).is_err());
         assert!(write(&path, &[], Array2::zeros((0, 0))).is_err());
+    }
+
+    #[test]
+    fn without_nulls_what_is_unknown_is_empty_and_bits_are_lists_of_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        let item = |id: &str, label: Option<&str>| ItemRow {
+            id: id.into(),
+            label: label.map(str::to_owned),
+            split: label.map(|_| likewise::Part::Train),
+            ..ItemRow::default()
+        };
+        let items = [item("a", Some("cat")), item("b", None)];
+        let bytes = ndarray::array![[1_u8, 255], [0, 7]];
+        write_as(&path, &items, Vectors::Bytes(bytes), Unknown::Empty).unwrap();
+        let read = crate::items::read(&path).unwrap_err().to_string();
+        // An empty word is no part of a split, and so it is written.
+        assert!(read.contains("row 1: split \"\""), "{read}");
+        let read = crate::read(&path, &ReadOptions::default(), &Monitor::silent()).unwrap();
+        let expected = ndarray::array![[1.0, 255.0], [0.0, 7.0]];
+        assert_eq!(read.view(Some("vector")).unwrap().matrix, expected);
+        assert_eq!(read.labels.as_ref().unwrap().n_known(), 1);
     }
 }

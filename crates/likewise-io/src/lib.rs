@@ -16,6 +16,7 @@ pub mod atomic;
 pub mod beliefs;
 pub mod collection;
 pub mod embeddings;
+pub mod faiss;
 pub mod graph;
 pub mod items;
 pub mod memory;

@@ -118,3 +118,22 @@ sheet["I5"] = "checked by me"
 book.create_sheet("Notes")
 book.active = 1
 book.save("stock.xlsx")
+
+# Indexes of faiss, whose bytes ours must be.
+import faiss
+
+x = np.array([[1, 2], [3, 4], [0.5, -1]], "f4")
+codes = np.array([[1, 2], [3, 4], [255, 0]], "u1")
+numbers = np.array([5, 7, 9])
+for name, index in [("ip", faiss.IndexFlatIP(2)), ("l2", faiss.IndexFlatL2(2))]:
+    index.add(x)
+    faiss.write_index(index, f"faiss/{name}.faiss")
+index = faiss.IndexIDMap(faiss.IndexFlatIP(2))
+index.add_with_ids(x, numbers)
+faiss.write_index(index, "faiss/ip-map.faiss")
+index = faiss.IndexBinaryFlat(16)
+index.add(codes)
+faiss.write_index_binary(index, "faiss/binary.faiss")
+index = faiss.IndexBinaryIDMap(faiss.IndexBinaryFlat(16))
+index.add_with_ids(codes, numbers)
+faiss.write_index_binary(index, "faiss/binary-map.faiss")

@@ -22,6 +22,7 @@ pub mod lpf;
 pub mod mine;
 pub mod model;
 pub mod net;
+mod onnx;
 pub mod sample;
 pub mod train;
 

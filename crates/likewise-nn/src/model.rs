@@ -1,5 +1,7 @@
 //! A fitted model: what turns rows or images into embeddings, and opens from its own file.
 
+mod onnx;
+
 use std::collections::BTreeMap;
 
 use likewise::arrays::{Arrays, Values};
@@ -12,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::net::{Deep, EncoderConfig, Head, HeadConfig, Weights, no_images};
 use crate::{Device, Error, ErrorKind, Result, networks};
+
+pub use onnx::view_to_onnx;
 
 /// A fitted model, whatever learned it.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,6 +18,7 @@ pub mod duplicates;
 pub mod environment;
 pub mod estimate;
 pub mod experiment;
+pub mod export;
 pub mod fit;
 pub mod gate;
 pub mod graph;

@@ -34,7 +34,7 @@ pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
-use self::record::{CONFIG, EMBEDDINGS, RECORD, WORDS};
+use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
 pub use self::record::{Config, Encoded, Origin, Record};
 pub use self::save::save;
 pub use self::work::{Rights, Work};
@@ -246,6 +246,19 @@ impl RunFolder {
     /// Embeddings of the items. Fails where they are damaged or of another run.
     pub fn embeddings(&self) -> Result<Array2<f32>> {
         Ok(likewise_io::read_matrix(self.part(EMBEDDINGS)?, None)?)
+    }
+
+    /// What tells the items and their rows, or those of one view of them, from others.
+    pub(crate) fn mark_of_rows(&self, view: &str) -> Result<String> {
+        let mut all = view.to_owned();
+        for name in [EMBEDDINGS, CODES, "items.parquet"] {
+            let path = self.file(name);
+            if path.exists() {
+                all.extend(["\n", name, " ", &parts::mark(&path)?]);
+            }
+        }
+        let digest = likewise_io::digest_parts(std::iter::once(all.as_bytes()));
+        Ok(digest[..32].to_owned())
     }
 
     /// The embedding of one item, of which no others are read.

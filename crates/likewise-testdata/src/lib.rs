@@ -36,6 +36,16 @@ pub fn fetched(name: &str) -> Option<PathBuf> {
     present(root().join("data").join(name))
 }
 
+/// A Python with the programs that exports are for: that of `cargo xtask python`, or the one that
+/// `LIKEWISE_PYTHON` names; prints why and gives `None` where there is none.
+pub fn python() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("LIKEWISE_PYTHON") {
+        return present(named.into());
+    }
+    let place = root().join("target/tools/python");
+    present(place.join("complete")).map(|_| place.join("bin/python"))
+}
+
 fn present(path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);

@@ -43,6 +43,8 @@ pub enum Hint {
     BuildVulkan,
     /// Build with networks.
     BuildNetworks,
+    /// Build with what writes to databases.
+    BuildExport,
     /// Fit a run.
     Fit,
     /// Go on with the interrupted run.

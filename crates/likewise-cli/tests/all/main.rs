@@ -4,6 +4,7 @@ mod across;
 mod bad_input;
 mod daily;
 mod encoder;
+mod export;
 mod gates;
 mod images;
 mod journey;

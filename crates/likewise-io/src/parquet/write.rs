@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ndarray::{Array2, Axis};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type as stored;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
@@ -27,6 +28,8 @@ pub(crate) enum Column {
     Bool(Vec<bool>),
     /// One vector of 32-bit floats each.
     Vectors(Array2<f32>),
+    /// One vector of bytes each.
+    Bytes(Array2<u8>),
 }
 
 /// Numbers of vectors that are written at once.
@@ -35,7 +38,11 @@ const BLOCK: usize = 1 << 20;
 impl Column {
     fn schema(&self, name: &str) -> Result<Type> {
         let (physical, repetition) = match self {
-            Column::Vectors(_) => return vectors(name),
+            Column::Vectors(_) => return vectors(name, Physical::FLOAT, None),
+            Column::Bytes(_) => {
+                let byte = LogicalType::integer(8, false);
+                return vectors(name, Physical::INT32, Some(byte));
+            }
             Column::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL),
             Column::Float(_) => (Physical::FLOAT, Repetition::OPTIONAL),
             Column::Double(_) => (Physical::DOUBLE, Repetition::REQUIRED),
@@ -51,9 +58,10 @@ impl Column {
 }
 
 /// A list that is always there, of numbers that are.
-fn vectors(name: &str) -> Result<Type> {
-    let element = Type::primitive_type_builder("element", Physical::FLOAT)
+fn vectors(name: &str, physical: Physical, logical: Option<LogicalType>) -> Result<Type> {
+    let element = Type::primitive_type_builder("element", physical)
         .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(logical)
         .build()?;
     let list = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -112,19 +120,10 @@ pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) ->
                     .write_batch(values, None, None)?;
             }
             Column::Vectors(rows) => {
-                let block = (BLOCK / rows.ncols().max(1)).max(1);
-                for part in rows.axis_chunks_iter(Axis(0), block) {
-                    let values: Vec<f32> = part.iter().copied().collect();
-                    let there = vec![1; values.len()];
-                    // 0 begins a vector, 1 goes on with it.
-                    let goes_on = (0..values.len()).map(|i| i16::from(i % rows.ncols() > 0));
-                    let goes_on: Vec<i16> = goes_on.collect();
-                    out.typed::<stored::FloatType>().write_batch(
-                        &values,
-                        Some(&there),
-                        Some(&goes_on),
-                    )?;
-                }
+                lists::<stored::FloatType, _>(out.typed(), rows, |v| v)?;
+            }
+            Column::Bytes(rows) => {
+                lists::<stored::Int32Type, _>(out.typed(), rows, i32::from)?;
             }
             Column::Bool(values) => {
                 out.typed::<stored::BoolType>()
@@ -136,6 +135,24 @@ pub(crate) fn write(file: &mut BufWriter<File>, columns: &[(String, Column)]) ->
     group.close()?;
     writer.close()?;
     Ok(file.flush()?)
+}
+
+/// Writes a list a row, in blocks.
+fn lists<T: stored::DataType, V: Copy>(
+    out: &mut ColumnWriterImpl<'_, T>,
+    rows: &Array2<V>,
+    value: impl Fn(V) -> T::T,
+) -> Result<()> {
+    let block = (BLOCK / rows.ncols().max(1)).max(1);
+    for part in rows.axis_chunks_iter(Axis(0), block) {
+        let values: Vec<T::T> = part.iter().map(|&v| value(v)).collect();
+        let there = vec![1; values.len()];
+        // 0 begins a list, 1 goes on with it.
+        let goes_on = (0..values.len()).map(|i| i16::from(i % rows.ncols() > 0));
+        let goes_on: Vec<i16> = goes_on.collect();
+        out.write_batch(&values, Some(&there), Some(&goes_on))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

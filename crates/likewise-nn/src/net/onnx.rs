@@ -1,6 +1,5 @@
 //! ONNX: our encoders out, anybody's encoders in.
 
-mod message;
 #[cfg(feature = "onnx")]
 mod read;
 mod write;

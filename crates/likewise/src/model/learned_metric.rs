@@ -70,12 +70,16 @@ impl LearnedMetric {
         self.transposed.ncols()
     }
 
-    pub(super) fn rows(&self, x: Array2<f32>) -> Result<Array2<f32>> {
-        let map = Affine {
+    /// The map from features, as they are read, to rows: the mean and `L^T`, `d x r`.
+    pub fn map(&self) -> Affine {
+        Affine {
             mean: self.mean.clone(),
             matrix: self.transposed.clone(),
-        };
-        map.transform(self.reading.rows(x).view())
+        }
+    }
+
+    pub(super) fn rows(&self, x: Array2<f32>) -> Result<Array2<f32>> {
+        self.map().transform(self.reading.rows(x).view())
     }
 
     /// `mean` (`d`), unless it is 0, and `mahalanobis` (`d x d`) or `transform` (`r x d`).

@@ -1,19 +1,13 @@
 //! An encoder as an ONNX model.
 
 use burn::tensor::Tensor;
-use prost::Message;
 
-use super::message::{Attribute, Constant, FLOAT, Graph, Model, Node, Opset, Value};
 use crate::net::embedding::{EPSILON, Embedding};
 use crate::net::encoder::Encoder;
 use crate::net::network::{Network, Op, Pad, Window};
 use crate::net::pooling::Pool;
+use crate::onnx::{Attribute, Writer};
 use crate::{Error, Result};
-
-/// The version of ONNX's operators that is written: old enough for every reader.
-const OPSET: i64 = 13;
-/// The version of the file's structure that belongs to it.
-const IR: i64 = 7;
 
 impl Encoder {
     /// The bytes of an ONNX file: `input` (`[batch, channels, height, width]`, preprocessed,
@@ -23,95 +17,53 @@ impl Encoder {
     /// Batch norms are folded into convolutions. Fails for the pool `rmac`, whose regions
     /// depend on the image.
     pub fn to_onnx(&self, unit: bool) -> Result<Vec<u8>> {
-        let encoder = self.inference();
-        let input = encoder.config().input();
+        let config = self.config();
+        let input = config.input();
         let mut writer = Writer::default();
-        let map = writer.network(&encoder.backbone);
-        let mut row = writer.pool(encoder.config().pool, &map)?;
-        if let Some(head) = &encoder.head {
-            row = writer.head(head, row);
-        }
+        let image = writer.input("input", &[input.channels, input.height, input.width]);
+        let mut row = self.put(&mut writer, &image)?;
         if unit {
             row = writer.unit(row);
         }
-        writer.node("Identity", vec![row], vec![]);
-        let mut graph = writer.graph;
-        if let Some(last) = graph.node.last_mut() {
-            last.output = vec!["embedding".into()];
-        }
-        graph.name = encoder.config().name().into();
-        let image = [input.channels, input.height, input.width];
-        graph.input = vec![Value::items("input", &image)];
-        graph.output = vec![Value::items("embedding", &[encoder.config().output_dim()])];
-        let model = Model {
-            ir_version: IR,
-            producer_name: "likewise".into(),
-            graph: Some(graph),
-            opset_import: vec![Opset {
-                domain: String::new(),
-                version: OPSET,
-            }],
-        };
-        Ok(model.encode_to_vec())
+        writer.output("embedding", row, config.output_dim());
+        Ok(writer.into_bytes(config.name()))
     }
-}
 
-#[derive(Default)]
-struct Writer {
-    graph: Graph,
+    /// Adds the steps from preprocessed images to rows; gives the name of these.
+    pub(crate) fn put(&self, writer: &mut Writer, image: &str) -> Result<String> {
+        let encoder = self.inference();
+        let map = writer.network(&encoder.backbone, image);
+        let row = writer.pool(encoder.config().pool, &map)?;
+        Ok(match &encoder.head {
+            Some(head) => writer.head(head, row),
+            None => row,
+        })
+    }
 }
 
 impl Writer {
-    /// Adds an operation; gives the name of its result.
-    fn node(&mut self, op: &str, input: Vec<String>, attribute: Vec<Attribute>) -> String {
-        let name = format!("{}_{op}", self.graph.node.len());
-        self.graph.node.push(Node {
-            input,
-            output: vec![name.clone()],
-            name: name.clone(),
-            op_type: op.to_owned(),
-            attribute,
-        });
-        name
-    }
-
-    /// Adds a constant; gives its name back.
-    fn constant<const D: usize>(&mut self, name: String, tensor: Tensor<D>) -> String {
-        let dims = tensor.dims().map(|size| size as i64).to_vec();
+    /// Adds a constant; gives its name.
+    fn constant<const D: usize>(&mut self, name: &str, tensor: Tensor<D>) -> String {
+        let dims = tensor.dims();
         let values = tensor
             .try_into_vec_as::<f32>()
             .expect("a float tensor reads as f32");
-        self.values(name, dims, &values)
-    }
-
-    fn scalar(&mut self, value: f32) -> String {
-        let name = format!("scalar_{}", self.graph.initializer.len());
-        self.values(name, vec![], &[value])
-    }
-
-    fn values(&mut self, name: String, dims: Vec<i64>, values: &[f32]) -> String {
-        self.graph.initializer.push(Constant {
-            dims,
-            data_type: FLOAT,
-            name: name.clone(),
-            raw_data: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        });
-        name
+        self.values(name, &dims, values)
     }
 
     /// The steps of a folded network; gives the name of its last map.
-    fn network(&mut self, network: &Network) -> String {
+    fn network(&mut self, network: &Network, image: &str) -> String {
         let mut names: Vec<String> = Vec::with_capacity(network.steps.len());
         for step in &network.steps {
             let mut input: Vec<String> = step.inputs.iter().map(|&j| names[j].clone()).collect();
             let name = match step.op {
-                Op::Input => "input".to_owned(),
+                Op::Input => image.to_owned(),
                 Op::Conv(number, window) => {
                     let conv = &network.convs[number];
                     let weight = format!("{}.weight", step.name);
-                    input.push(self.constant(weight, conv.weight.val()));
+                    input.push(self.constant(&weight, conv.weight.val()));
                     if let Some(bias) = &conv.bias {
-                        input.push(self.constant(format!("{}.bias", step.name), bias.val()));
+                        input.push(self.constant(&format!("{}.bias", step.name), bias.val()));
                     }
                     let mut attributes = moving(window);
                     attributes.push(Attribute::int("group", conv.groups as i64));
@@ -173,9 +125,9 @@ impl Writer {
                 row = self.node("Relu", vec![row], vec![]);
             }
             let mut input = vec![row];
-            input.push(self.constant(format!("head.{name}.weight"), layer.weight.val()));
+            input.push(self.constant(&format!("head.{name}.weight"), layer.weight.val()));
             if let Some(bias) = &layer.bias {
-                input.push(self.constant(format!("head.{name}.bias"), bias.val()));
+                input.push(self.constant(&format!("head.{name}.bias"), bias.val()));
             }
             row = self.node("Gemm", input, vec![]);
         }
@@ -188,19 +140,10 @@ impl Writer {
         let centred = self.node("Sub", vec![row, mean], vec![]);
         let squared = self.node("Mul", vec![centred.clone(), centred.clone()], vec![]);
         let variance = self.node("ReduceMean", vec![squared], over_row());
-        let epsilon = self.scalar(EPSILON as f32);
+        let epsilon = self.scalar(EPSILON);
         let raised = self.node("Add", vec![variance, epsilon], vec![]);
         let deviation = self.node("Sqrt", vec![raised], vec![]);
         self.node("Div", vec![centred, deviation], vec![])
-    }
-
-    fn unit(&mut self, row: String) -> String {
-        let over_row = vec![Attribute::ints("axes", [1])];
-        let length = self.node("ReduceL2", vec![row.clone()], over_row);
-        // A row of zeros stays one.
-        let least = self.scalar(1e-12);
-        let length = self.node("Max", vec![length, least], vec![]);
-        self.node("Div", vec![row, length], vec![])
     }
 }
 

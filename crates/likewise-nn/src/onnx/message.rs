@@ -1,72 +1,72 @@
-//! The part of ONNX's protobuf messages that an encoder needs; numbers are those of `onnx.proto`.
+//! The part of ONNX's protobuf messages that our models need; numbers are those of `onnx.proto`.
 
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Model {
+pub(crate) struct Model {
     #[prost(int64, tag = "1")]
-    pub(super) ir_version: i64,
+    pub(crate) ir_version: i64,
     #[prost(string, tag = "2")]
-    pub(super) producer_name: String,
+    pub(crate) producer_name: String,
     #[prost(message, optional, tag = "7")]
-    pub(super) graph: Option<Graph>,
+    pub(crate) graph: Option<Graph>,
     #[prost(message, repeated, tag = "8")]
-    pub(super) opset_import: Vec<Opset>,
+    pub(crate) opset_import: Vec<Opset>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Opset {
+pub(crate) struct Opset {
     #[prost(string, tag = "1")]
-    pub(super) domain: String,
+    pub(crate) domain: String,
     #[prost(int64, tag = "2")]
-    pub(super) version: i64,
+    pub(crate) version: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Graph {
+pub(crate) struct Graph {
     #[prost(message, repeated, tag = "1")]
-    pub(super) node: Vec<Node>,
+    pub(crate) node: Vec<Node>,
     #[prost(string, tag = "2")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(message, repeated, tag = "5")]
-    pub(super) initializer: Vec<Constant>,
+    pub(crate) initializer: Vec<Constant>,
     #[prost(message, repeated, tag = "11")]
-    pub(super) input: Vec<Value>,
+    pub(crate) input: Vec<Value>,
     #[prost(message, repeated, tag = "12")]
-    pub(super) output: Vec<Value>,
+    pub(crate) output: Vec<Value>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Node {
+pub(crate) struct Node {
     #[prost(string, repeated, tag = "1")]
-    pub(super) input: Vec<String>,
+    pub(crate) input: Vec<String>,
     #[prost(string, repeated, tag = "2")]
-    pub(super) output: Vec<String>,
+    pub(crate) output: Vec<String>,
     #[prost(string, tag = "3")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(string, tag = "4")]
-    pub(super) op_type: String,
+    pub(crate) op_type: String,
     #[prost(message, repeated, tag = "5")]
-    pub(super) attribute: Vec<Attribute>,
+    pub(crate) attribute: Vec<Attribute>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Attribute {
+pub(crate) struct Attribute {
     #[prost(string, tag = "1")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(int64, tag = "3")]
-    pub(super) i: i64,
+    pub(crate) i: i64,
     #[prost(bytes = "vec", tag = "4")]
-    pub(super) s: Vec<u8>,
+    pub(crate) s: Vec<u8>,
     #[prost(int64, repeated, tag = "8")]
-    pub(super) ints: Vec<i64>,
+    pub(crate) ints: Vec<i64>,
     /// Which of the fields counts.
     #[prost(int32, tag = "20")]
-    pub(super) kind: i32,
+    pub(crate) kind: i32,
 }
 
 impl Attribute {
-    pub(super) fn int(name: &str, i: i64) -> Self {
+    pub(crate) fn int(name: &str, i: i64) -> Self {
         Self {
             name: name.to_owned(),
             i,
@@ -75,7 +75,7 @@ impl Attribute {
         }
     }
 
-    pub(super) fn string(name: &str, s: &str) -> Self {
+    pub(crate) fn string(name: &str, s: &str) -> Self {
         Self {
             name: name.to_owned(),
             s: s.into(),
@@ -84,7 +84,7 @@ impl Attribute {
         }
     }
 
-    pub(super) fn ints(name: &str, ints: impl IntoIterator<Item = usize>) -> Self {
+    pub(crate) fn ints(name: &str, ints: impl IntoIterator<Item = usize>) -> Self {
         Self {
             name: name.to_owned(),
             ints: ints.into_iter().map(|i| i as i64).collect(),
@@ -94,62 +94,63 @@ impl Attribute {
     }
 }
 
-/// A tensor of f32.
+/// A tensor.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Constant {
+pub(crate) struct Constant {
     #[prost(int64, repeated, tag = "1")]
-    pub(super) dims: Vec<i64>,
+    pub(crate) dims: Vec<i64>,
     #[prost(int32, tag = "2")]
-    pub(super) data_type: i32,
+    pub(crate) data_type: i32,
     #[prost(string, tag = "8")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(bytes = "vec", tag = "9")]
-    pub(super) raw_data: Vec<u8>,
+    pub(crate) raw_data: Vec<u8>,
 }
 
-/// The number of f32 among ONNX's types.
-pub(super) const FLOAT: i32 = 1;
+/// The numbers of f32 and i64 among ONNX's types.
+pub(crate) const FLOAT: i32 = 1;
+pub(crate) const INT64: i32 = 7;
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Value {
+pub(crate) struct Value {
     #[prost(string, tag = "1")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(message, optional, tag = "2")]
-    pub(super) r#type: Option<Type>,
+    pub(crate) r#type: Option<Type>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Type {
+pub(crate) struct Type {
     #[prost(message, optional, tag = "1")]
-    pub(super) tensor_type: Option<TensorType>,
+    pub(crate) tensor_type: Option<TensorType>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorType {
+pub(crate) struct TensorType {
     #[prost(int32, tag = "1")]
-    pub(super) elem_type: i32,
+    pub(crate) elem_type: i32,
     #[prost(message, optional, tag = "2")]
-    pub(super) shape: Option<Shape>,
+    pub(crate) shape: Option<Shape>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     #[prost(message, repeated, tag = "1")]
-    pub(super) dim: Vec<Dim>,
+    pub(crate) dim: Vec<Dim>,
 }
 
 /// A size, or the name of one that is not fixed.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Dim {
+pub(crate) struct Dim {
     #[prost(int64, optional, tag = "1")]
-    pub(super) dim_value: Option<i64>,
+    pub(crate) dim_value: Option<i64>,
     #[prost(string, optional, tag = "2")]
-    pub(super) dim_param: Option<String>,
+    pub(crate) dim_param: Option<String>,
 }
 
 impl Value {
     /// Tensors of f32: a free number of items, each of this shape.
-    pub(super) fn items(name: &str, shape: &[usize]) -> Self {
+    pub(crate) fn items(name: &str, shape: &[usize]) -> Self {
         let free = Dim {
             dim_param: Some("batch".into()),
             ..Dim::default()

@@ -1,0 +1,27 @@
+//! A run for other programs: tables, indexes, models, and databases that serve it.
+//!
+//! | target | what is written |
+//! |---|---|
+//! | [`parquet`](files::table), `milvus`, `lancedb` | a table of ids, vectors, labels and beliefs |
+//! | [`faiss`](files::faiss) | an index file |
+//! | [`onnx`](files::onnx) | the model |
+//! | [`huggingface`](huggingface::write) | a folder with the model and its card |
+//! | `pgvector`, `qdrant` | a table of a database (feature `export`) |
+//!
+//! Files appear whole or not at all. An export to a database that was interrupted goes on where it
+//! stopped, and no item comes twice. What arrived is counted in the end.
+
+mod contents;
+pub mod files;
+mod folder;
+pub mod huggingface;
+#[cfg(feature = "export")]
+mod pgvector;
+#[cfg(feature = "export")]
+mod qdrant;
+mod report;
+mod store;
+
+pub use contents::{Compared, Contents, Vectors, estimate};
+pub use report::{Recall, Report};
+pub use store::{Store, StoreKind, available, write};

@@ -1,0 +1,250 @@
+//! Files: tables of vectors, an index of faiss, and the model as ONNX.
+
+use std::io::Write;
+use std::path::Path;
+
+use likewise_io::embeddings::{self, Unknown};
+use likewise_io::faiss::Compared as Metric;
+use likewise_io::{ReadOptions, atomic};
+use likewise_nn::Model;
+use likewise_nn::model::view_to_onnx;
+
+use super::contents::{Compared, Contents, Vectors, place};
+use super::report::{Report, lines};
+use crate::run_folder::{AcrossFolder, RunFolder};
+use crate::{Result, failed, usage};
+
+/// Who reads a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// Whoever reads Parquet.
+    Parquet,
+    /// The bulk import of Milvus, which knows no null.
+    Milvus,
+    /// `LanceDB`, by way of pyarrow.
+    Lancedb,
+}
+
+impl Table {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Milvus => "milvus",
+            Self::Lancedb => "lancedb",
+        }
+    }
+}
+
+/// Longest text that Milvus holds, bytes.
+const MILVUS_TEXT: usize = 65_535;
+
+/// Writes a Parquet table with `id`, `vector` (a list of `f32`, or of `u8` where they are bits),
+/// `label`, `pseudo_label`, `confidence` and `split`, and counts what it holds.
+///
+/// Fails where it cannot be written, and for texts that Milvus cannot hold.
+pub fn table(contents: Contents, of: Table, out: &Path) -> Result<Report> {
+    let unknown = if of == Table::Milvus {
+        check_milvus(&contents)?;
+        Unknown::Empty
+    } else {
+        Unknown::Null
+    };
+    let Contents {
+        items,
+        vectors,
+        compared,
+        ..
+    } = contents;
+    let dimensions = vectors.dimensions();
+    let vectors = match vectors {
+        Vectors::Rows(rows) => embeddings::Vectors::Numbers(rows),
+        Vectors::Codes(codes) => embeddings::Vectors::Bytes(Contents::bytes(&codes)),
+    };
+    embeddings::write_as(out, &items, vectors, unknown)?;
+    let counted = counted(out, items.len(), || {
+        Ok(likewise_io::inspect(out, &ReadOptions::default())?.items)
+    })?;
+    Ok(Report {
+        target: of.name(),
+        to: out.display().to_string(),
+        items: Some(items.len()),
+        written: Some(items.len()),
+        counted,
+        dimensions,
+        compared: compared.name(),
+        recall: None,
+        usage: in_python(of, out, dimensions, compared),
+    })
+}
+
+fn check_milvus(contents: &Contents) -> Result<()> {
+    for (row, item) in contents.items.iter().enumerate() {
+        let texts = [
+            Some(&item.id),
+            item.label.as_ref(),
+            item.pseudo_label.as_ref(),
+        ];
+        if texts.into_iter().flatten().any(|t| t.len() > MILVUS_TEXT) {
+            return Err(failed(format!(
+                "item {row} of the run has an id or a class of more than {MILVUS_TEXT} bytes, which \
+                 Milvus cannot hold; shorten it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What a regular file is found to hold, which must be `items`; a pipe or a device is not asked.
+fn counted(
+    out: &Path,
+    items: usize,
+    count: impl FnOnce() -> Result<usize>,
+) -> Result<Option<usize>> {
+    if !out.is_file() {
+        return Ok(None);
+    }
+    let counted = count()?;
+    if counted != items {
+        return Err(failed(format!(
+            "{}: {counted} items arrived of {items}; export again",
+            out.display()
+        )));
+    }
+    Ok(Some(counted))
+}
+
+/// A path as a text of Python.
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.display().to_string())
+}
+
+fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Vec<String> {
+    let path = quoted(out);
+    let bits = compared == Compared::Hamming;
+    let metric = match (of, compared) {
+        (Table::Milvus, Compared::Euclidean) => "L2",
+        (Table::Milvus, Compared::Cosine) => "COSINE",
+        (Table::Milvus, Compared::InnerProduct) => "IP",
+        (Table::Milvus, Compared::Hamming) => "HAMMING",
+        (_, Compared::Euclidean) => "l2",
+        (_, Compared::Cosine) => "cosine",
+        (_, Compared::InnerProduct) => "dot",
+        (_, Compared::Hamming) => "hamming",
+    };
+    let text = match of {
+        Table::Parquet => format!("import pyarrow.parquet as pq\ntable = pq.read_table({path})"),
+        Table::Lancedb => format!(
+            "import lancedb, pyarrow.parquet as pq\n\
+             table = lancedb.connect(\"lance\").create_table(\"items\", pq.read_table({path}))\n\
+             table.search(query).distance_type(\"{metric}\").limit(10).to_list()"
+        ),
+        Table::Milvus => {
+            let (kind, dim) = if bits {
+                ("BINARY_VECTOR", dimensions.div_ceil(8) * 8)
+            } else {
+                ("FLOAT_VECTOR", dimensions)
+            };
+            format!(
+                "from pymilvus import DataType, MilvusClient\n\
+                 schema = MilvusClient.create_schema()\n\
+                 schema.add_field(\"id\", DataType.VARCHAR, max_length={MILVUS_TEXT}, is_primary=True)\n\
+                 schema.add_field(\"vector\", DataType.{kind}, dim={dim})\n\
+                 for name in (\"label\", \"pseudo_label\", \"split\"):\n\
+                 \x20   schema.add_field(name, DataType.VARCHAR, max_length={MILVUS_TEXT})\n\
+                 schema.add_field(\"confidence\", DataType.FLOAT)\n\
+                 # then a collection of it with an index of metric_type {metric}, and a bulk import of the file"
+            )
+        }
+    };
+    lines(&text)
+}
+
+/// Writes an index file of faiss, flat and exact, which answers with rows of the run's
+/// `items.parquet`; and counts what it holds.
+pub fn faiss(contents: &Contents, out: &Path) -> Result<Report> {
+    let rows = contents.rows.as_deref();
+    let read = match (&contents.vectors, contents.compared) {
+        (Vectors::Codes(codes), _) => {
+            likewise_io::faiss::write_binary(out, Contents::bytes(codes).view(), rows)?;
+            "read_index_binary"
+        }
+        (Vectors::Rows(x), compared) => {
+            let metric = match compared {
+                Compared::Euclidean => Metric::Euclidean,
+                _ => Metric::InnerProduct,
+            };
+            likewise_io::faiss::write_flat(out, x.view(), metric, rows)?;
+            "read_index"
+        }
+    };
+    let items = contents.items.len();
+    let counted = counted(out, items, || Ok(likewise_io::faiss::count(out)?))?;
+    Ok(Report {
+        target: "faiss",
+        to: out.display().to_string(),
+        items: Some(items),
+        written: Some(items),
+        counted,
+        dimensions: contents.vectors.dimensions(),
+        compared: contents.compared.name(),
+        recall: None,
+        usage: lines(&format!(
+            "import faiss\nindex = faiss.{read}({})\n\
+             values, rows = index.search(queries, 10)     # rows of the run's items.parquet",
+            quoted(out)
+        )),
+    })
+}
+
+/// Writes the model of a run as ONNX; of a run across views that of `view`.
+///
+/// Fails for models that no such file can hold.
+pub fn onnx(run: &Path, view: Option<&str>, out: &Path) -> Result<Report> {
+    let (bytes, dimensions, compared) = if AcrossFolder::is_one(run) {
+        AcrossFolder::read_by(run, |folder| {
+            let model = folder.model()?;
+            let view = &model.views()[place(folder, view)?];
+            let bytes = view_to_onnx(view).map_err(|e| e.within(run.display()))?;
+            Ok((bytes, view.encoder.output_dim(), "cosine"))
+        })?
+    } else {
+        if view.is_some() {
+            return Err(usage(format!(
+                "`view` goes with a run across views, and {} is none; leave it out",
+                run.display()
+            )));
+        }
+        RunFolder::read_by(run, |folder| {
+            let model = folder.model()?;
+            let bytes = model.to_onnx().map_err(|e| e.within(run.display()))?;
+            Ok((bytes, model.output_dim(), compared(&model)))
+        })?
+    };
+    atomic::write(out, |file| Ok(file.write_all(&bytes)?))?;
+    Ok(Report {
+        target: "onnx",
+        to: out.display().to_string(),
+        items: None,
+        written: None,
+        counted: None,
+        dimensions,
+        compared,
+        recall: None,
+        usage: lines(&format!(
+            "import onnxruntime\nmodel = onnxruntime.InferenceSession({})\n\
+             embedding = model.run([\"embedding\"], {{\"input\": features}})[0]     # float32",
+            quoted(out)
+        )),
+    })
+}
+
+/// How the embeddings of a model compare.
+pub(super) fn compared(model: &Model) -> &'static str {
+    use likewise::Similarity;
+    match model.similarity() {
+        Similarity::Cosine => Compared::Cosine.name(),
+        Similarity::Euclidean => Compared::Euclidean.name(),
+        Similarity::Bilinear(_) => Compared::InnerProduct.name(),
+        Similarity::Scored(_) => "by the model",
+    }
+}

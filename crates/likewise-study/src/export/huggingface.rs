@@ -1,0 +1,256 @@
+//! A folder as Hugging Face has it: the model, its card, and the lines that load it.
+
+use std::io::Write;
+use std::path::Path;
+
+use likewise::matrix::Reading;
+use likewise::model::{Form, Model as Closed};
+use likewise_io::atomic;
+use likewise_nn::Model;
+use likewise_nn::net::{Head, Residual};
+use serde_json::{Value, json};
+
+use super::files::compared;
+use super::folder;
+use super::report::{Report, lines};
+use crate::run_folder::{AcrossFolder, RunFolder};
+use crate::{Result, card, failed, no_json, usage};
+
+/// What the folder may hold.
+const FILES: [&str; 4] = [
+    "README.md",
+    "config.json",
+    "model.onnx",
+    "model.safetensors",
+];
+
+/// The unit rows that most models end in.
+const UNIT: &str =
+    "unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)";
+
+/// Writes the folder: `README.md` (the model card, with metadata and the lines of Python that embed),
+/// `config.json`, `model.safetensors`, and `model.onnx` where it is a network.
+///
+/// Of the data there is the name of their file and a digest, and nothing of the items. Fails for a
+/// run across views, for a model that compares items itself, and where something else stands at `out`.
+pub fn write(run: &Path, overwrite: bool, out: &Path) -> Result<Report> {
+    if AcrossFolder::is_one(run) {
+        return Err(usage(format!(
+            "{}: a run across views has an encoder for each; export them as ONNX, one at a time",
+            run.display()
+        )));
+    }
+    RunFolder::read_by(run, |folder| of_run(folder, run, overwrite, out))
+}
+
+fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<Report> {
+    let model = run.model()?;
+    let python = in_python(&model).ok_or_else(|| {
+        failed(format!(
+            "{}: its model compares items itself, which needs likewise; there is nothing to embed with",
+            path.display()
+        ))
+    })?;
+    let file = run.file("model.safetensors");
+    let bytes = likewise_io::read_file(&file, likewise_io::memory::allowed(None))?;
+    let config = config(run, &model, &bytes)?;
+    let card = card(run, &model, &python)?;
+    let onnx = match &model {
+        Model::Network(_) => Some(model.to_onnx().map_err(|e| e.within(path.display()))?),
+        _ => None,
+    };
+    folder::fill(out, &FILES, overwrite, |new| {
+        let put = |name: &str, bytes: &[u8]| {
+            atomic::write(new.join(name), |file| Ok(file.write_all(bytes)?))
+        };
+        put("model.safetensors", &bytes)?;
+        put("config.json", config.as_bytes())?;
+        if let Some(onnx) = &onnx {
+            put("model.onnx", onnx)?;
+        }
+        Ok(put("README.md", card.as_bytes())?)
+    })?;
+    Ok(Report {
+        target: "huggingface",
+        to: out.display().to_string(),
+        items: None,
+        written: None,
+        counted: None,
+        dimensions: model.output_dim(),
+        compared: compared(&model),
+        recall: None,
+        usage: lines(&python),
+    })
+}
+
+fn config(run: &RunFolder, model: &Model, bytes: &[u8]) -> Result<String> {
+    let (_, metadata) = likewise_io::arrays::from_safetensors(bytes)?;
+    let kind: Value = match metadata.get("model") {
+        Some(kind) => serde_json::from_str(kind).map_err(no_json)?,
+        None => Value::Null,
+    };
+    let own = run.config()?;
+    let config = json!({
+        "model_type": "likewise",
+        "likewise_version": own.version,
+        "recipe": own.recipe.name,
+        "model": kind,
+        "input_dim": model.input_dim(),
+        "output_dim": model.output_dim(),
+        "similarity": compared(model),
+    });
+    Ok(serde_json::to_string_pretty(&config).map_err(no_json)? + "\n")
+}
+
+fn card(run: &RunFolder, model: &Model, python: &str) -> Result<String> {
+    let (record, config) = (run.record()?, run.config()?);
+    // Where it lies on this machine is nobody's business.
+    let name = Path::new(&record.data).file_name();
+    let data = name.map_or_else(|| record.data.clone(), |name| name.display().to_string());
+    let origin = card::Origin {
+        recipe: &config.recipe,
+        data: &data,
+        sha256: &record.data_sha256,
+        seed: record.seed,
+    };
+    let (task, x) = match model {
+        Model::Network(_) => (
+            "image-feature-extraction",
+            "`x` are images, float32, items x channels x height x width, pixels of 0 to 255.",
+        ),
+        _ => (
+            "feature-extraction",
+            "`x` are features, items x columns, of the kind that it was fitted on.",
+        ),
+    };
+    let card = card::text(&origin, model, &run.metrics()?);
+    Ok(format!(
+        "---\nlibrary_name: likewise\npipeline_tag: {task}\ntags:\n- likewise\n- metric-learning\n\
+         - retrieval\n---\n\n{card}\n## Use\n\n{x}\n\n```python\n{python}\n```\n"
+    ))
+}
+
+/// Lines of Python that make embeddings `z` of features `x`; none where numpy alone cannot.
+fn in_python(model: &Model) -> Option<String> {
+    let steps = match model {
+        Model::Network(_) => {
+            return Some(
+                "import onnxruntime\n\
+                 model = onnxruntime.InferenceSession(\"model.onnx\")\n\
+                 z = model.run([\"embedding\"], {\"input\": x})[0]"
+                    .into(),
+            );
+        }
+        Model::Head(head) => of_head(head),
+        Model::Closed(closed) => closed_form(closed)?,
+    };
+    let load = "import numpy as np\nfrom safetensors.numpy import load_file\n\
+                m = load_file(\"model.safetensors\")";
+    let unit = if steps.contains("unit(") { UNIT } else { "" };
+    let parts = [load, unit, &steps];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Some(parts.join("\n"))
+}
+
+fn reading(of: Reading) -> String {
+    let mut read = String::new();
+    if of.power < 1.0 {
+        read = format!("x = np.sign(x) * np.abs(x) ** {}\n", of.power);
+    }
+    if of.unit {
+        read.push_str("x = unit(x)\n");
+    }
+    read
+}
+
+const CENTRED: &str = "c = (x - m[\"start.mean\"]) * m.get(\"start.scale\", 1)\n";
+
+fn closed_form(model: &Closed) -> Option<String> {
+    Some(match model {
+        Closed::Linear(of) => format!(
+            "{}z = unit((x - m[\"start.mean\"]) @ m[\"start.matrix\"])",
+            reading(of.reading)
+        ),
+        Closed::Metric(of) => {
+            let read = reading(of.reading);
+            match &of.form {
+                Form::Transform(_) => {
+                    format!("{read}z = (x - m.get(\"mean\", 0)) @ m[\"transform\"].T")
+                }
+                // Some root of the matrix: distances are the same by any.
+                Form::Mahalanobis(_) => format!(
+                    "{read}w, v = np.linalg.eigh(m[\"mahalanobis\"])\n\
+                     z = (x - m.get(\"mean\", 0)) @ (v * np.sqrt(np.maximum(w, 0)))"
+                ),
+            }
+        }
+        Closed::Bilinear(of) => format!(
+            "{}z = x - m.get(\"mean\", 0)      # the similarity of q and x is q's row of z @ bilinear, times x's row of z\n\
+             asking = z @ m[\"bilinear\"]",
+            reading(of.reading)
+        ),
+        Closed::Probabilities(of) => {
+            let logits = "p = c @ m[\"logits.matrix\"] + m[\"logits.bias\"]\n\
+                          p = np.exp(p - p.max(axis=1, keepdims=True))\n";
+            let rows = format!(
+                "z = unit(np.hstack([np.sqrt({} * p / p.sum(axis=1, keepdims=True)), {} * unit(c)]))",
+                of.share,
+                (1.0 - of.share).sqrt()
+            );
+            let (logits, rows) = match of.share {
+                share if share <= 0.0 => ("", "z = unit(c)".to_owned()),
+                share if share >= 1.0 => (
+                    logits,
+                    "z = unit(np.sqrt(p / p.sum(axis=1, keepdims=True)))".to_owned(),
+                ),
+                _ => (logits, rows),
+            };
+            [&reading(of.reading), CENTRED, logits, &rows].concat()
+        }
+        Closed::Hashed(of) => {
+            let h = of.bits() as f64;
+            let bit = ((h + 1.0) / (h + 2.0) / h).sqrt();
+            let share = (h + 2.0).recip().sqrt();
+            [
+                &reading(of.reading),
+                CENTRED,
+                "code = np.where(c @ m[\"latent.matrix\"] + m[\"latent.bias\"] >= 0, 1, -1)\n",
+                &format!("z = unit(np.hstack([{bit} * code, {share} * unit(c)]))"),
+            ]
+            .concat()
+        }
+        Closed::Scored(_) => return None,
+    })
+}
+
+fn of_head(head: &Head) -> String {
+    let start = format!(
+        "{}s = unit((x - m[\"start.mean\"]) @ m[\"start.matrix\"])\n",
+        reading(head.reading)
+    );
+    let rank = head.start.matrix.ncols();
+    let inner = match head.config.residual {
+        _ if !head.residual.contains_key("output.weight") => "h = s\n".to_owned(),
+        Residual::Orthogonal { .. } => "h = unit(s @ m[\"residual.output.weight\"])\n".to_owned(),
+        Residual::Linear => format!(
+            "h = {rank} ** 0.5 * s @ m[\"residual.output.weight\"]\n\
+             h[:, :{rank}] += s\nh = unit(h)\n"
+        ),
+        Residual::Mlp { .. } => format!(
+            "h = np.maximum({rank} ** 0.5 * s @ m[\"residual.input.weight\"] + m[\"residual.input.bias\"], 0) \
+             @ m[\"residual.output.weight\"]\n\
+             h[:, :{rank}] += s\nh = unit(h)\n"
+        ),
+    };
+    let keep = head.config.keep;
+    let rows = if keep == 0.0 {
+        "z = h".to_owned()
+    } else {
+        format!(
+            "z = np.hstack([{} * s, {} * h])",
+            keep.sqrt(),
+            (1.0 - keep).sqrt()
+        )
+    };
+    [start, inner, rows].concat()
+}

@@ -1,0 +1,179 @@
+//! A collection of Qdrant, by its REST interface.
+//!
+//! A point's number is the UUID (version 5, namespace OID) of its item's id, so that an item that is
+//! sent again takes its own place, and no item comes twice. Points know the run that they are of:
+//! those that are there already are counted, and the export goes on behind them.
+
+mod server;
+
+use std::ops::Range;
+
+use likewise::error::Hint;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use self::server::Server;
+use super::contents::{Compared, Contents};
+use super::report::{Report, lines};
+use super::store::Store;
+use crate::environment::Environment;
+use crate::{Result, failed, usage};
+
+/// Numbers that go at a time: about ten times as many bytes, where a server takes 32 MB.
+const BLOCK: usize = 1 << 18;
+/// Most points that go at a time.
+const MOST: usize = 1000;
+
+/// Writes the contents, and counts.
+pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Result<Report> {
+    if store.table.contains('.') {
+        return Err(likewise::Error::parameter(
+            "table",
+            &store.table,
+            "must be a name without a dot; a collection of Qdrant is in no schema",
+        ));
+    }
+    let server = Server::at(&store.url, store.secret.as_deref())?;
+    let collection = Collection {
+        server: &server,
+        path: format!("/collections/{}", store.table),
+        name: &store.table,
+    };
+    let done = collection.begin(store.overwrite, contents)?;
+    let n = contents.items.len();
+    let block = (BLOCK / contents.vectors.dimensions()).clamp(1, MOST);
+    // A block that was cut off is sent again as a whole.
+    let first = done / block * block;
+    at.monitor.start("export", (n - first) as u64);
+    for from in (first..n).step_by(block) {
+        let to = (from + block).min(n);
+        collection.put(contents, from..to)?;
+        at.monitor.step((to - first) as u64)?;
+    }
+    at.monitor.end();
+    let (all, own) = (collection.count(None)?, collection.count(Some(contents))?);
+    if all != n || own != n {
+        return Err(failed(format!(
+            "{}: the collection {} holds {all} points, {own} of this run, where {n} were written; \
+             something else wrote to it",
+            server.place(),
+            store.table
+        ))
+        .hint(Hint::Overwrite));
+    }
+    Ok(Report {
+        target: "qdrant",
+        to: format!("{}, collection {}", server.place(), store.table),
+        items: Some(n),
+        written: Some(n - first),
+        counted: Some(all),
+        dimensions: contents.vectors.dimensions(),
+        compared: contents.compared.name(),
+        recall: None,
+        usage: lines(&format!(
+            "POST {}/collections/{}/points/query\n\
+             {{\"query\": VECTOR, \"limit\": 10, \"with_payload\": true}}",
+            server.place(),
+            store.table
+        )),
+    })
+}
+
+struct Collection<'a> {
+    server: &'a Server,
+    path: String,
+    name: &'a str,
+}
+
+impl Collection<'_> {
+    /// How many points of these contents it holds; it is made where it is not there.
+    fn begin(&self, overwrite: bool, contents: &Contents) -> Result<usize> {
+        let wanted = (
+            contents.vectors.dimensions() as u64,
+            distance(contents.compared),
+        );
+        let there = self.server.get(&self.path)?;
+        if let (Some(there), false) = (&there, overwrite) {
+            let vectors = &there["result"]["config"]["params"]["vectors"];
+            let own = (vectors["size"].as_u64(), vectors["distance"].as_str());
+            if own != (Some(wanted.0), Some(wanted.1)) {
+                let own = match own {
+                    (Some(size), Some(distance)) => format!("vectors of {size} by {distance}"),
+                    _ => "several vectors a point".to_owned(),
+                };
+                let run = format!("vectors of {} by {}", wanted.0, wanted.1);
+                return Err(self.holds(&format!("{own}, the run {run}")));
+            }
+            let (all, own) = (self.count(None)?, self.count(Some(contents))?);
+            if all != own {
+                return Err(self.holds(&format!("{} points of something else", all - own.min(all))));
+            }
+            return Ok(own.min(contents.items.len()));
+        }
+        if there.is_some() {
+            self.server.delete(&self.path)?;
+        }
+        let vectors = json!({"vectors": {"size": wanted.0, "distance": wanted.1}});
+        self.server.put(&self.path, &vectors)?;
+        Ok(0)
+    }
+
+    fn holds(&self, what: &str) -> likewise::Error {
+        let place = self.server.place();
+        usage(format!(
+            "{place}: the collection {} holds {what}",
+            self.name
+        ))
+        .hint(Hint::Overwrite)
+    }
+
+    /// Sends some items and waits until they are there.
+    fn put(&self, contents: &Contents, items: Range<usize>) -> Result<()> {
+        let rows = contents.numbers(items.clone());
+        let points: Vec<Value> = (contents.items[items].iter().zip(rows.rows()))
+            .map(|(item, row)| {
+                json!({
+                    "id": Uuid::new_v5(&Uuid::NAMESPACE_OID, item.id.as_bytes()).to_string(),
+                    "vector": row.to_vec(),
+                    "payload": {
+                        "id": item.id,
+                        "label": item.label,
+                        "pseudo_label": item.pseudo_label,
+                        "confidence": item.confidence,
+                        "split": item.split.map(likewise::Part::name),
+                        "run": contents.mark,
+                    },
+                })
+            })
+            .collect();
+        let path = format!("{}/points?wait=true", self.path);
+        self.server.put(&path, &json!({"points": points}))
+    }
+
+    /// Points that it holds: of the run alone, or all.
+    fn count(&self, of: Option<&Contents>) -> Result<usize> {
+        let mut asked = json!({"exact": true});
+        if let Some(contents) = of {
+            let own = json!({"key": "run", "match": {"value": contents.mark}});
+            asked["filter"] = json!({"must": [own]});
+        }
+        let path = format!("{}/points/count", self.path);
+        let answer = self.server.post(&path, &asked)?;
+        let count = answer["result"]["count"].as_u64();
+        count.map(|count| count as usize).ok_or_else(|| {
+            failed(format!(
+                "{}: does not answer as Qdrant does",
+                self.server.place()
+            ))
+        })
+    }
+}
+
+/// What Qdrant calls it. Bits are numbers whose cosine falls with every bit that differs.
+fn distance(compared: Compared) -> &'static str {
+    match compared {
+        Compared::Cosine | Compared::Hamming => "Cosine",
+        Compared::Euclidean => "Euclid",
+        Compared::InnerProduct => "Dot",
+    }
+}
