@@ -12,7 +12,9 @@
 
 pub mod across;
 pub mod add;
+pub mod advise;
 mod card;
+pub mod compare;
 pub mod duplicates;
 pub mod environment;
 pub mod estimate;
@@ -27,6 +29,7 @@ pub mod query;
 pub mod recipe;
 pub mod report;
 pub mod run_folder;
+mod run_graph;
 pub mod size;
 pub mod source;
 pub mod stages;

@@ -144,7 +144,7 @@ mod tests {
         let mut c = Array2::from_shape_fn((n, n), |(i, j)| inverse[(i, j)]);
         let first: Vec<f64> = degrees.iter().map(|d| 1.0 / (1.03 * d)).collect();
         let mut variance = first.clone();
-        let mut deflate = |c: &mut Array2<f64>, p: usize| {
+        let deflate = |c: &mut Array2<f64>, p: usize| {
             let column = c.column(p).to_owned();
             for i in 0..n {
                 for j in 0..n {
