@@ -127,7 +127,9 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     };
     notes.push(match measured {
         Some(_) => LEARNED.to_owned(),
-        None => "what more labels are worth cannot be told: two classes need three labels".to_owned(),
+        None => {
+            "what more labels are worth cannot be told: two classes need three labels".to_owned()
+        }
     });
     let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
     let open = shown.askable.iter().filter(|&&askable| askable).count();
@@ -221,7 +223,11 @@ impl Asking<'_> {
         };
         let ask = Ask::new(wanted.budget).strategy(wanted.strategy);
         let batch = ask.next(&pool, at.monitor)?;
-        Ok(batch.iter().zip(1..).map(|(s, rank)| self.named(s, rank)).collect())
+        Ok(batch
+            .iter()
+            .zip(1..)
+            .map(|(s, rank)| self.named(s, rank))
+            .collect())
     }
 
     fn named(&self, of: &Suggestion, rank: usize) -> Next {

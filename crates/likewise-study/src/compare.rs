@@ -242,7 +242,11 @@ fn alike(first: &Config, second: &Config) -> Result<()> {
     let (split, per_class, seed) = ("split", "labels a class", "seed");
     let each = [
         (split, word(a.split).to_owned(), word(b.split).to_owned()),
-        (per_class, labels(a.labels_per_class), labels(b.labels_per_class)),
+        (
+            per_class,
+            labels(a.labels_per_class),
+            labels(b.labels_per_class),
+        ),
         (seed, a.seed.to_string(), b.seed.to_string()),
     ];
     match each.into_iter().find(|(_, a, b)| a != b) {
@@ -267,7 +271,10 @@ fn learned_apart(which: &str, config: &Config) -> Result<()> {
 
 /// The row of each item in the second run. Fails unless both have the same items, labels and parts.
 fn order(items: &[ItemRow], others: &[ItemRow]) -> Result<Vec<usize>> {
-    let places = others.iter().enumerate().map(|(row, item)| (item.id.as_str(), row));
+    let places = others
+        .iter()
+        .enumerate()
+        .map(|(row, item)| (item.id.as_str(), row));
     let places: HashMap<&str, usize> = places.collect();
     let missing: Vec<&str> = items
         .iter()
@@ -356,9 +363,18 @@ mod tests {
         let b = [a[1].clone(), a[0].clone()];
         assert_eq!(order(&a, &b).unwrap(), [1, 0]);
         let said = |b: &[ItemRow]| order(&a, b).unwrap_err().to_string();
-        assert!(said(&[item("r", "x", Part::Test), b[0].clone()]).contains("1 of the first are not in the second: p"));
+        assert!(
+            said(&[item("r", "x", Part::Test), b[0].clone()])
+                .contains("1 of the first are not in the second: p")
+        );
         assert!(said(&a[..1]).contains("not of the same items"));
-        assert!(said(&[item("p", "z", Part::Test), b[0].clone()]).contains("item p has x in the first and z"));
-        assert!(said(&[item("p", "x", Part::Train), b[0].clone()]).contains("item p is of test in the first and of train"));
+        assert!(
+            said(&[item("p", "z", Part::Test), b[0].clone()])
+                .contains("item p has x in the first and z")
+        );
+        assert!(
+            said(&[item("p", "x", Part::Train), b[0].clone()])
+                .contains("item p is of test in the first and of train")
+        );
     }
 }

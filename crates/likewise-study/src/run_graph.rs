@@ -1,9 +1,9 @@
 //! The graph of a run: its items, joined to those nearest in its embedding.
 
+use likewise::Graph;
 use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
-use likewise::Graph;
 use likewise_io::items::ItemRow;
 use ndarray::{Array2, ArrayView2};
 

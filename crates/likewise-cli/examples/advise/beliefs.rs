@@ -56,7 +56,11 @@ struct Table {
 
 impl Table {
     fn add(&mut self, place: usize, own: &[f64], random: &[f64]) -> Result<(), Failed> {
-        let gains: Vec<f64> = own.iter().zip(random).map(|(own, base)| own - base).collect();
+        let gains: Vec<f64> = own
+            .iter()
+            .zip(random)
+            .map(|(own, base)| own - base)
+            .collect();
         let gain = t_interval(&gains).ok_or("an interval needs two draws")?;
         let half = (gain.high - gain.low) / 2.0;
         self.text += &format!(" {:+.3} ±{half:.3} |", gain.value);

@@ -42,7 +42,9 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
                 let gain = set.right(&states[1], &open)? - before;
                 let (share, more) = (curve.at(now), curve.gain(now, then));
                 let values = [share.value, before, more.value, gain];
-                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                sums.iter_mut()
+                    .zip(values)
+                    .for_each(|(sum, value)| *sum += value);
                 inside[0] += usize::from(share.low <= before && before <= share.high);
                 inside[1] += usize::from(more.low <= gain && gain <= more.high);
                 measured += 1;

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use likewise::Monitor;
 use likewise::advise::next::Strategy;
 use likewise::eval::bootstrap::t_interval;
 use likewise::eval::ranking::{self, Measure};
-use likewise::Monitor;
 use likewise_study::Recipe;
 use likewise_study::study::{Plan, Protocol, SplitKind};
 

@@ -69,7 +69,9 @@ pub(crate) fn all() -> Result<Vec<Set>, Failed> {
         let features = part.view(None)?.matrix.clone();
         let rows = centred(features.view());
         let k = NEIGHBORS.min(rows.nrows() - 1);
-        let graph = KnnGraph::new().k(k).build(rows.view(), &Monitor::silent())?;
+        let graph = KnnGraph::new()
+            .k(k)
+            .build(rows.view(), &Monitor::silent())?;
         sets.push(Set {
             name,
             development,
@@ -95,7 +97,10 @@ impl Set {
         let mut order: Vec<usize> = (0..self.truth.len()).collect();
         order.shuffle(&mut seed::stream(draw, "tested items"));
         let mut tested = vec![false; order.len()];
-        order.iter().take(order.len() / 3).for_each(|&item| tested[item] = true);
+        order
+            .iter()
+            .take(order.len() / 3)
+            .for_each(|&item| tested[item] = true);
         tested
     }
 
@@ -163,7 +168,12 @@ impl Set {
     pub(crate) fn right(&self, labeled: &[usize], of: &[bool]) -> Result<f64, Failed> {
         let shares = shares(&self.graph, &self.labels(labeled), &Monitor::silent())?;
         let (mut right, mut all) = (0, 0);
-        for (item, row) in shares.rows().into_iter().enumerate().filter(|(i, _)| of[*i]) {
+        for (item, row) in shares
+            .rows()
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| of[*i])
+        {
             let first = |best: (usize, f64), (class, &share): (usize, &f64)| {
                 if share > best.1 { (class, share) } else { best }
             };

@@ -76,7 +76,10 @@ fn print(advice: &Advice, args: &Advise) -> Result<(), Failure> {
             advice.next.len() - SHOWN
         ))?;
     }
-    for line in [advice.worth_in_words(), advice.threshold_in_words()].into_iter().flatten() {
+    for line in [advice.worth_in_words(), advice.threshold_in_words()]
+        .into_iter()
+        .flatten()
+    {
         output::line(line)?;
     }
     for note in &advice.notes {

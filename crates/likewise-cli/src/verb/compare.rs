@@ -58,7 +58,11 @@ pub(crate) fn run(args: &Compare, at: &Context) -> Result<(), Failure> {
 
 fn print(compared: &Compared) -> Result<(), Failure> {
     output::line(compared.in_words())?;
-    let mut lines = vec![["metric", "first", "second", "difference"].map(str::to_owned).to_vec()];
+    let mut lines = vec![
+        ["metric", "first", "second", "difference"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for (name, both) in &compared.metrics {
         let e = both.difference;
         lines.push(vec![
@@ -73,7 +77,11 @@ fn print(compared: &Compared) -> Result<(), Failure> {
         return Ok(());
     }
     output::line("the queries that changed most, by MAP@R:")?;
-    let mut lines = vec![["id", "label", "first", "second"].map(str::to_owned).to_vec()];
+    let mut lines = vec![
+        ["id", "label", "first", "second"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for query in compared.changed.iter().take(SHOWN) {
         lines.push(vec![
             query.id.clone(),

@@ -29,11 +29,14 @@ impl Shown {
         let (protocol, record) = (run.config()?.protocol, run.record()?);
         let all = labels::of(items)?;
         let hides = protocol.labels_per_class.is_some();
-        let seen = if hides { seen(run, items)? } else { vec![true; items.len()] };
-        let labels = all.masked(|item| seen[item]);
-        let tested = |item: &ItemRow| {
-            matches!(item.split, Some(Part::Query | Part::Gallery | Part::Test))
+        let seen = if hides {
+            seen(run, items)?
+        } else {
+            vec![true; items.len()]
         };
+        let labels = all.masked(|item| seen[item]);
+        let tested =
+            |item: &ItemRow| matches!(item.split, Some(Part::Query | Part::Gallery | Part::Test));
         let fitted = items.len() - record.added.min(items.len());
         // What is tested on is not asked for, nor are items that the data of the run do not hold.
         let askable = (0..items.len()).map(|item| {
@@ -61,8 +64,10 @@ impl Shown {
             apart && all[*item].class().is_some()
         };
         let kept = if protocol.refits() || (protocol.split == SplitKind::Folds && !hides) {
-            Err("no labels were kept from learning, so a threshold cannot be measured; \
-                 a fit with `split item` keeps some back")
+            Err(
+                "no labels were kept from learning, so a threshold cannot be measured; \
+                 a fit with `split item` keeps some back",
+            )
         } else {
             Ok((0..items.len()).filter(kept).collect())
         };
@@ -96,13 +101,18 @@ fn seen(run: &RunFolder, items: &[ItemRow]) -> Result<Vec<bool>> {
     let drawn = items.iter().any(|item| item.drawn.is_some());
     if drawn {
         let first = |draws: &String| draws.split(' ').any(|draw| draw == "0");
-        let seen = items.iter().map(|item| item.drawn.as_ref().is_some_and(first));
+        let seen = items
+            .iter()
+            .map(|item| item.drawn.as_ref().is_some_and(first));
         return Ok(seen.collect());
     }
     let saved = likewise_io::beliefs::read(run.file("beliefs.npz"))?;
     let labeled = saved.ids.iter().zip(&saved.beliefs.labeled);
-    let labeled: std::collections::HashMap<&str, bool> =
-        labeled.map(|(id, &labeled)| (id.as_str(), labeled)).collect();
-    let seen = items.iter().map(|item| labeled.get(item.id.as_str()).copied().unwrap_or(false));
+    let labeled: std::collections::HashMap<&str, bool> = labeled
+        .map(|(id, &labeled)| (id.as_str(), labeled))
+        .collect();
+    let seen = items
+        .iter()
+        .map(|item| labeled.get(item.id.as_str()).copied().unwrap_or(false));
     Ok(seen.collect())
 }

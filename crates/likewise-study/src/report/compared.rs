@@ -30,7 +30,10 @@ pub(crate) fn page<'a>(pair: &Pair<'a>, pictures: Option<Thumbnails<'a>>) -> Res
     let pictures = pictures.map(|of| Pictures::new(of, pair.ids)).transpose()?;
     let compared = pair.compared;
     let of = |better: bool| {
-        let own = compared.changed.iter().filter(move |c| (c.second > c.first) == better);
+        let own = compared
+            .changed
+            .iter()
+            .filter(move |c| (c.second > c.first) == better);
         own.take(SHOWN).collect::<Vec<&Changed>>()
     };
     let better = cards(pair, pictures.as_ref(), &of(true))?;
@@ -98,7 +101,14 @@ fn cards(pair: &Pair, pictures: Option<&Pictures>, changed: &[&Changed]) -> Resu
     if queries.is_empty() {
         return Ok(vec![html! { p.note { "none" } }]);
     }
-    let of = |run: usize| answers(pair.rows[run], &pair.similarities[run], &queries, pair.gallery);
+    let of = |run: usize| {
+        answers(
+            pair.rows[run],
+            &pair.similarities[run],
+            &queries,
+            pair.gallery,
+        )
+    };
     let found = [of(0)?, of(1)?];
     let mut cards = Vec::new();
     for (place, query) in changed.iter().enumerate() {

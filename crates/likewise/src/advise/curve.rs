@@ -44,7 +44,10 @@ pub struct Measure {
 
 impl Default for Measure {
     fn default() -> Self {
-        Self { repeats: 5, seed: 0 }
+        Self {
+            repeats: 5,
+            seed: 0,
+        }
     }
 }
 
@@ -162,7 +165,10 @@ impl Measure {
             .collect();
         let sizes = sizes(classes, known.len() - known.len().div_ceil(FOLDS));
         let mut place = vec![usize::MAX; labels.len()];
-        known.iter().enumerate().for_each(|(p, &item)| place[item] = p);
+        known
+            .iter()
+            .enumerate()
+            .for_each(|(p, &item)| place[item] = p);
         // right[repeat][size][place of the item among the known ones]
         let mut right = vec![vec![vec![false; known.len()]; sizes.len()]; self.repeats];
         let mut held_out = Vec::new();
@@ -222,7 +228,11 @@ impl Measure {
                 drawn[size].push(value);
                 // Half an item more: no error at all is luck.
                 let error = ((1.0 - value) * n as f64 + 0.5) / (n as f64 + 1.0);
-                points.push((labels as f64, error, n as f64 * error / (1.0 - error).max(1e-3)));
+                points.push((
+                    labels as f64,
+                    error,
+                    n as f64 * error / (1.0 - error).max(1e-3),
+                ));
             }
             let smallest = points.iter().map(|p| p.1).fold(1.0, f64::min);
             let floor = smallest * (f64::from(rng.next_u32()) / f64::from(u32::MAX));
@@ -247,7 +257,10 @@ impl Curve {
     /// The share of beliefs that will be right with so many labels, at least 1, drawn as those so far.
     pub fn at(&self, labels: usize) -> Estimate {
         let labels = labels.max(1) as f64;
-        inner(None, self.laws.iter().map(|law| law.right(labels)).collect())
+        inner(
+            None,
+            self.laws.iter().map(|law| law.right(labels)).collect(),
+        )
     }
 
     /// By how much the share of right beliefs will grow on the way from some labels to others.
@@ -289,7 +302,12 @@ fn in_turn(members: &[Vec<usize>], rng: &mut seed::Rng) -> Vec<usize> {
         let start: f64 = rng.random();
         let size = members.len() as f64;
         let at = |rank: usize| (rank as f64 + start) / size;
-        placed.extend(members.iter().enumerate().map(|(rank, &item)| (at(rank), item)));
+        placed.extend(
+            members
+                .iter()
+                .enumerate()
+                .map(|(rank, &item)| (at(rank), item)),
+        );
     }
     placed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     placed.into_iter().map(|(_, item)| item).collect()
@@ -310,7 +328,10 @@ mod tests {
             f32::from(u8::from(i % 3 == j)) + noise * rng.random_range(-1.0_f32..1.0)
         });
         let graph = KnnGraph::new().k(8).build(x.view(), &Monitor::silent());
-        (graph.unwrap(), Labels::from_integers((0..n).map(|i| (i % 3) as i64)))
+        (
+            graph.unwrap(),
+            Labels::from_integers((0..n).map(|i| (i % 3) as i64)),
+        )
     }
 
     #[test]
@@ -367,14 +388,18 @@ mod tests {
         let more = truth.draw(30, 1);
         let believed = shares(&graph, &more, &silent).unwrap();
         let open = (0..600).filter(|&i| more[i].class().is_none());
-        let agrees = |&i: &usize| {
-            first_two(believed.row(i))[0].map(|f| f.0) == truth[i].class()
-        };
+        let agrees = |&i: &usize| first_two(believed.row(i))[0].map(|f| f.0) == truth[i].class();
         let open: Vec<usize> = open.collect();
         let right = open.iter().filter(|i| agrees(i)).count() as f64 / open.len() as f64;
         let said = curve.at(90);
-        assert!(said.low <= right && right <= said.high, "{right} not in {said:?}");
-        assert_eq!(measure.measure(&graph, &shown, &silent).unwrap().unwrap(), curve);
+        assert!(
+            said.low <= right && right <= said.high,
+            "{right} not in {said:?}"
+        );
+        assert_eq!(
+            measure.measure(&graph, &shown, &silent).unwrap().unwrap(),
+            curve
+        );
     }
 
     #[test]
@@ -389,7 +414,12 @@ mod tests {
         assert!(none(&truth.draw(2, 1)));
         assert!(none(&truth.masked(|i| i % 3 == 0)));
         assert!(!none(&truth.draw(3, 1)));
-        assert!(Measure::new().repeats(0).measure(&graph, &truth, &silent).is_err());
+        assert!(
+            Measure::new()
+                .repeats(0)
+                .measure(&graph, &truth, &silent)
+                .is_err()
+        );
         let few = Labels::from_integers((0..30).map(|i| i % 3));
         assert!(Measure::new().measure(&graph, &few, &silent).is_err());
     }

@@ -79,7 +79,12 @@ mod tests {
     #[test]
     fn rows_sum_to_one_or_are_empty() {
         let found = shares(&path(), &path_labels(), &Monitor::silent()).unwrap();
-        assert!(found.rows().into_iter().all(|r| (r.sum() - 1.0).abs() < 1e-12));
+        assert!(
+            found
+                .rows()
+                .into_iter()
+                .all(|r| (r.sum() - 1.0).abs() < 1e-12)
+        );
         assert!(found[[1, 0]] > found[[1, 1]]);
         // Items 2 and 3 are reached by no label.
         let graph = Graph::new(vec![0, 1, 2, 2, 2], vec![1, 0], vec![1.0, 1.0]).unwrap();

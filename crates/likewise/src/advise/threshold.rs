@@ -145,7 +145,9 @@ impl Finder {
         for &item in kept {
             let class = (item < rows).then(|| labels[item].class()).flatten();
             let class = class.ok_or_else(|| {
-                Error::data(format!("item {item} is to be compared, but its class is not known"))
+                Error::data(format!(
+                    "item {item} is to be compared, but its class is not known"
+                ))
             })?;
             by_class[class as usize].push(item);
         }
@@ -167,7 +169,10 @@ impl Finder {
     }
 
     fn measure(&self, similarity: f32, pairs: &[Pair], items: usize) -> Threshold {
-        let found: Vec<&Pair> = pairs.iter().filter(|p| p.similarity >= similarity).collect();
+        let found: Vec<&Pair> = pairs
+            .iter()
+            .filter(|p| p.similarity >= similarity)
+            .collect();
         let same: Vec<&Pair> = pairs.iter().filter(|p| p.same).collect();
         let shares = |times: &[f64]| {
             let weight = |pair: &&Pair| times[pair.a as usize] * times[pair.b as usize];
@@ -207,7 +212,9 @@ fn choose(pairs: &mut [Pair], wanted: f64) -> Option<f32> {
     for (place, pair) in pairs.iter().enumerate() {
         same += usize::from(pair.same);
         // Between equal similarities no threshold can stand.
-        let last = pairs.get(place + 1).is_none_or(|next| next.similarity < pair.similarity);
+        let last = pairs
+            .get(place + 1)
+            .is_none_or(|next| next.similarity < pair.similarity);
         if last && same as f64 >= wanted * (place + 1) as f64 {
             best = Some(pair.similarity);
         }
@@ -317,7 +324,10 @@ mod tests {
         let x = Array2::from_shape_fn((n, 5), |(i, j)| {
             f32::from(u8::from(i % 4 == j)) + noise * rng.random_range(-1.0_f32..1.0)
         });
-        (x.into(), Labels::from_integers((0..n).map(|i| (i % 4) as i64)))
+        (
+            x.into(),
+            Labels::from_integers((0..n).map(|i| (i % 4) as i64)),
+        )
     }
 
     #[test]
@@ -326,20 +336,28 @@ mod tests {
         let kept: Vec<usize> = (0..400).collect();
         let silent = Monitor::silent();
         let find = |wanted: f64| {
-            let found = Finder::new(wanted).seed(1).find(&embedding, &labels, &kept, &silent);
+            let found = Finder::new(wanted)
+                .seed(1)
+                .find(&embedding, &labels, &kept, &silent);
             found.unwrap().unwrap()
         };
         let (strict, loose) = (find(0.95), find(0.6));
         assert_eq!((strict.items, strict.wanted), (200, 0.95));
         assert!((strict.same_share - 0.246).abs() < 0.01, "{strict:?}");
-        assert!(strict.precision.low <= 0.96 && strict.precision.high >= 0.94, "{strict:?}");
+        assert!(
+            strict.precision.low <= 0.96 && strict.precision.high >= 0.94,
+            "{strict:?}"
+        );
         assert!(strict.similarity > loose.similarity);
         assert!(strict.recall.value < loose.recall.value);
         for e in [strict.precision, strict.recall] {
             assert!(e.low < e.value && e.value < e.high);
         }
         // The operating point, counted over the same half by plain loops.
-        let half = &Finder::new(0.95).seed(1).halves(&labels, &kept, 400).unwrap()[1];
+        let half = &Finder::new(0.95)
+            .seed(1)
+            .halves(&labels, &kept, 400)
+            .unwrap()[1];
         let rows = crate::matrix::l2_normalize(embedding.rows.clone());
         let (mut right, mut found) = (0, 0);
         for (p, &a) in half.iter().enumerate() {

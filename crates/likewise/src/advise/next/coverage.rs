@@ -102,7 +102,11 @@ mod tests {
         let n = graph.n();
         let covered = |u: usize| chosen.iter().map(|&s| k[[u, s]]).fold(0.0, f64::max);
         (0..n)
-            .map(|v| (0..n).map(|u| counts[u] * (k[[u, v]] - covered(u)).max(0.0)).sum())
+            .map(|v| {
+                (0..n)
+                    .map(|u| counts[u] * (k[[u, v]] - covered(u)).max(0.0))
+                    .sum()
+            })
             .collect()
     }
 

@@ -32,17 +32,10 @@ mod tests {
     #[test]
     fn two_unsure_items_are_worth_more_than_three_sure_ones() {
         // A chain 0-1-2 and a pair 3-4; nothing is labeled.
-        let graph = Graph::new(
-            vec![0, 1, 3, 4, 5, 6],
-            vec![1, 0, 2, 1, 4, 3],
-            vec![1.0; 6],
-        )
-        .unwrap();
-        let labels = Labels::new(
-            vec!["a".into(), "b".into()],
-            vec![crate::Label::Unknown; 5],
-        )
-        .unwrap();
+        let graph =
+            Graph::new(vec![0, 1, 3, 4, 5, 6], vec![1, 0, 2, 1, 4, 3], vec![1.0; 6]).unwrap();
+        let labels =
+            Labels::new(vec!["a".into(), "b".into()], vec![crate::Label::Unknown; 5]).unwrap();
         let sure = [0.75, 0.25];
         let unsure = [0.5, 0.5];
         let shares = ndarray::arr2(&[sure, sure, sure, unsure, unsure]);

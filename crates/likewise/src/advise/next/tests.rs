@@ -23,7 +23,10 @@ fn ask(
         askable: &vec![true; graph.n()],
         rows,
     };
-    Ask::new(budget).strategy(strategy).next(&pool, &silent).unwrap()
+    Ask::new(budget)
+        .strategy(strategy)
+        .next(&pool, &silent)
+        .unwrap()
 }
 
 fn items(batch: &[Suggestion]) -> Vec<usize> {
@@ -54,28 +57,49 @@ proptest! {
 fn bundles(copies: usize) -> Array2<f32> {
     Array2::from_shape_fn((30, 3), |(i, j)| {
         let turn = (i % 10).saturating_sub(copies) as f32 / 20.0;
-        if i / 10 == j { 1.0 } else if (i / 10 + 1) % 3 == j { turn } else { 0.0 }
+        if i / 10 == j {
+            1.0
+        } else if (i / 10 + 1) % 3 == j {
+            turn
+        } else {
+            0.0
+        }
     })
 }
 
 #[test]
 fn without_labels_each_bundle_is_asked_for_before_any_twice() {
     let x = bundles(0);
-    let graph = KnnGraph::new().k(6).build(x.view(), &Monitor::silent()).unwrap();
-    for strategy in [Strategy::Auto, Strategy::Vopt, Strategy::Density, Strategy::Coverage] {
+    let graph = KnnGraph::new()
+        .k(6)
+        .build(x.view(), &Monitor::silent())
+        .unwrap();
+    for strategy in [
+        Strategy::Auto,
+        Strategy::Vopt,
+        Strategy::Density,
+        Strategy::Coverage,
+    ] {
         let labels = Labels::unknown(30);
         let batch = ask((&graph, &labels), Some(x.view()), (strategy, 3));
         let mut of: Vec<usize> = batch.iter().map(|s| s.item / 10).collect();
         of.sort_unstable();
         assert_eq!(of, [0, 1, 2], "{strategy:?}");
-        assert!(batch.iter().all(|s| s.believed.is_none() && s.stands_for > 0));
+        assert!(
+            batch
+                .iter()
+                .all(|s| s.believed.is_none() && s.stands_for > 0)
+        );
     }
 }
 
 #[test]
 fn copies_come_only_once_nothing_else_is_left() {
     let x = bundles(6);
-    let graph = KnnGraph::new().k(4).build(x.view(), &Monitor::silent()).unwrap();
+    let graph = KnnGraph::new()
+        .k(4)
+        .build(x.view(), &Monitor::silent())
+        .unwrap();
     let labels = Labels::unknown(30);
     // Seven rows of each bundle are equal: with the three others 12 different ones.
     for strategy in Strategy::ALL {
@@ -83,7 +107,10 @@ fn copies_come_only_once_nothing_else_is_left() {
         let copy = |i: &usize| i % 10 <= 6;
         let first: Vec<usize> = batch.iter().copied().take(12).collect();
         for bundle in 0..3 {
-            let own = first.iter().filter(|&&i| i / 10 == bundle && copy(&i)).count();
+            let own = first
+                .iter()
+                .filter(|&&i| i / 10 == bundle && copy(&i))
+                .count();
             assert!(own <= 1, "{strategy:?}: {first:?}");
         }
         assert_eq!(batch.len(), 30);
@@ -124,7 +151,10 @@ fn one_class_and_all_labeled_are_no_failures() {
 fn auto_begins_with_vopt_and_goes_on_with_density() {
     let labels = |each: usize| Labels::parse((0..2 * each).map(|i| ["a", "b"][i % 2]));
     assert_eq!(Strategy::Auto.resolved(&Labels::unknown(3)), Strategy::Vopt);
-    assert_eq!(Strategy::Auto.resolved(&Labels::parse(["a"; 30])), Strategy::Vopt);
+    assert_eq!(
+        Strategy::Auto.resolved(&Labels::parse(["a"; 30])),
+        Strategy::Vopt
+    );
     assert_eq!(Strategy::Auto.resolved(&labels(4)), Strategy::Vopt);
     assert_eq!(Strategy::Auto.resolved(&labels(5)), Strategy::Density);
     assert_eq!(Strategy::Coverage.resolved(&labels(9)), Strategy::Coverage);
@@ -159,16 +189,30 @@ fn bad_input_is_refused() {
         found.unwrap_err().to_string()
     };
     assert!(refused(0, &pool).contains("budget = 0"));
-    let few = Pool { askable: &[true; 3], ..pool };
+    let few = Pool {
+        askable: &[true; 3],
+        ..pool
+    };
     assert!(refused(1, &few).contains("3 marks"));
     let unknown = Labels::unknown(4);
-    let other = Pool { labels: &unknown, ..pool };
+    let other = Pool {
+        labels: &unknown,
+        ..pool
+    };
     assert!(refused(1, &other).contains("2 classes"));
     let nan = Array2::from_elem((4, 2), f64::NAN);
-    let nan = Pool { shares: nan.view(), ..pool };
+    let nan = Pool {
+        shares: nan.view(),
+        ..pool
+    };
     assert!(refused(1, &nan).contains("finite"));
     silent.cancel();
     assert!(Ask::new(1).next(&pool, &silent).is_err());
-    assert!(Strategy::named("best").unwrap_err().to_string().contains("vopt"));
+    assert!(
+        Strategy::named("best")
+            .unwrap_err()
+            .to_string()
+            .contains("vopt")
+    );
     assert_eq!(Strategy::named("density").unwrap(), Strategy::Density);
 }

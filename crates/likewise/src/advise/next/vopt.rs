@@ -108,8 +108,7 @@ impl Chooser for Vopt<'_> {
     fn take(&mut self, item: usize, monitor: &Monitor) -> Result<()> {
         let one = Array2::ones((1, 1));
         let quiet = monitor.quiet();
-        let solved =
-            (self.solver).solve_rows(&self.operator, &[item], one.view(), None, &quiet)?;
+        let solved = (self.solver).solve_rows(&self.operator, &[item], one.view(), None, &quiet)?;
         let column = solved.x.index_axis_move(Axis(1), 0);
         let (own, step) = (column[item], self.total[item] / column[item]);
         self.total.scaled_add(-step, &column);
@@ -138,7 +137,11 @@ mod tests {
         let n = graph.n();
         let degrees = filled(graph.degrees());
         let m = Mat::from_fn(n, n, |i, j| {
-            if i == j { 1.03 * degrees[i] } else { -w[[i, j]] }
+            if i == j {
+                1.03 * degrees[i]
+            } else {
+                -w[[i, j]]
+            }
         });
         let inverse = PartialPivLu::new(m.as_ref()).inverse();
         let mut c = Array2::from_shape_fn((n, n), |(i, j)| inverse[(i, j)]);
