@@ -2,7 +2,7 @@
 //!
 //! 1. Labeled items that nothing was learned from are dealt into two halves, each class evenly. Of each half
 //!    all pairs are compared.
-//! 2. On the first half the threshold is chosen: the smallest similarity so that of the pairs at or above it
+//! 2. On the first half the threshold is chosen: the smallest similarity so that of ten or more pairs at or above it
 //!    the wanted share is of one class. It finds most of them, at that precision.
 //! 3. On the second half it is measured: its precision, and its recall, the share of the pairs of one class that it
 //!    finds. Items are drawn again 500 times (pairs share them) for the 95 % intervals.
@@ -25,7 +25,7 @@ use crate::{Embedding, Error, Labels, Monitor, Result, seed};
 
 /// Items of a half that take part, at most.
 const MOST: usize = 1000;
-/// Pairs of one class in a half below which nothing can be said.
+/// Pairs of one class in a half below which nothing can be said, and pairs above a threshold.
 const LEAST: usize = 10;
 /// Resamples of the intervals.
 const RESAMPLES: usize = 500;
@@ -126,7 +126,7 @@ impl Finder {
             }
             pairs.push(own);
         }
-        let Some(similarity) = choose(&mut pairs[0], self.precision) else {
+        let Some(similarity) = choose(&mut pairs[0], self.precision, LEAST) else {
             return Ok(None);
         };
         let mut threshold = self.measure(similarity, &pairs[1], halves[1].len());
@@ -205,8 +205,9 @@ impl Finder {
     }
 }
 
-/// The smallest similarity at or above which the wanted share of the pairs is the same.
-fn choose(pairs: &mut [Pair], wanted: f64) -> Option<f32> {
+/// The smallest similarity at or above which there are so many pairs, and the wanted share of them is the
+/// same.
+fn choose(pairs: &mut [Pair], wanted: f64, least: usize) -> Option<f32> {
     pairs.sort_unstable_by(|a, b| b.similarity.total_cmp(&a.similarity));
     let (mut same, mut best) = (0_usize, None);
     for (place, pair) in pairs.iter().enumerate() {
@@ -215,7 +216,7 @@ fn choose(pairs: &mut [Pair], wanted: f64) -> Option<f32> {
         let last = pairs
             .get(place + 1)
             .is_none_or(|next| next.similarity < pair.similarity);
-        if last && same as f64 >= wanted * (place + 1) as f64 {
+        if last && place + 1 >= least && same as f64 >= wanted * (place + 1) as f64 {
             best = Some(pair.similarity);
         }
     }
@@ -292,11 +293,13 @@ mod tests {
             pair(0.5, false),
             pair(0.5, true),
         ];
-        assert_eq!(choose(&mut pairs, 0.99), Some(0.8));
-        assert_eq!(choose(&mut pairs, 0.75), Some(0.6));
+        assert_eq!(choose(&mut pairs, 0.99, 1), Some(0.8));
+        assert_eq!(choose(&mut pairs, 0.75, 1), Some(0.6));
         // The two of .5 come together: 4 of 6.
-        assert_eq!(choose(&mut pairs, 0.6), Some(0.5));
-        assert_eq!(choose(&mut [pair(0.9, false)], 0.5), None);
+        assert_eq!(choose(&mut pairs, 0.6, 1), Some(0.5));
+        assert_eq!(choose(&mut [pair(0.9, false)], 0.5, 1), None);
+        // Two pairs are too few where three are asked for.
+        assert_eq!(choose(&mut pairs, 0.99, 3), None);
     }
 
     proptest! {
@@ -315,7 +318,7 @@ mod tests {
             let naive = possible.filter(|&t| precision(t) >= wanted).fold(None, |least, t| {
                 Some(least.map_or(t, |least: f32| least.min(t)))
             });
-            prop_assert_eq!(choose(&mut pairs, wanted), naive);
+            prop_assert_eq!(choose(&mut pairs, wanted, 1), naive);
         }
     }
 
