@@ -246,12 +246,7 @@ fn bad_input_of_advise_is_refused() {
     }
     refused(&scene, "advise run -o next.txt", 2, &["next.txt", ".csv"]);
     refused(&scene, "advise run -o good.csv", 2, &["made of this file"]);
-    refused(
-        &scene,
-        "advise run -o run/items.csv --budget -3",
-        2,
-        &["--budget"],
-    );
+    refused(&scene, "advise run --budget=-3", 2, &["--budget"]);
     assert!(good(&scene, "advise run --dry-run").starts_with("estimated time"));
     let embeddings = scene.path("run/embeddings.npy");
     let bytes = fs::read(&embeddings).unwrap();
