@@ -175,11 +175,11 @@ impl Measure {
         monitor.start("what labels are worth", (self.repeats * FOLDS) as u64);
         for (repeat, right) in right.iter_mut().enumerate() {
             let mut rng = seed::stream(self.seed, &format!("label curve {repeat}"));
+            let fold_of = dealt(&members, labels.len(), &mut rng);
             let order = in_turn(&members, &mut rng);
             for fold in 0..FOLDS {
-                let kept: Vec<usize> = order.iter().copied().skip(fold).step_by(FOLDS).collect();
-                let rest = (order.iter().enumerate()).filter(|(p, _)| p % FOLDS != fold);
-                let rest: Vec<usize> = rest.map(|(_, &item)| item).collect();
+                let (kept, rest): (Vec<usize>, Vec<usize>) =
+                    order.iter().partition(|&&item| fold_of[item] == fold);
                 for (size, right) in sizes.iter().zip(right.iter_mut()) {
                     let mut shown = vec![false; labels.len()];
                     rest.iter().take(*size).for_each(|&item| shown[item] = true);
@@ -293,21 +293,31 @@ fn sizes(fewest: usize, most: usize) -> Vec<usize> {
     sizes
 }
 
+/// The fold of each labeled item: each class is dealt evenly, one class after the other.
+fn dealt(members: &[Vec<usize>], n: usize, rng: &mut seed::Rng) -> Vec<usize> {
+    let mut fold_of = vec![FOLDS; n];
+    let mut next = 0;
+    for members in members {
+        let mut members = members.clone();
+        members.shuffle(rng);
+        for item in members {
+            fold_of[item] = next % FOLDS;
+            next += 1;
+        }
+    }
+    fold_of
+}
+
 /// The labeled items so that every part of the list has each class in about its share.
 fn in_turn(members: &[Vec<usize>], rng: &mut seed::Rng) -> Vec<usize> {
     let mut placed = Vec::new();
     for members in members {
         let mut members = members.clone();
         members.shuffle(rng);
-        let start: f64 = rng.random();
         let size = members.len() as f64;
-        let at = |rank: usize| (rank as f64 + start) / size;
-        placed.extend(
-            members
-                .iter()
-                .enumerate()
-                .map(|(rank, &item)| (at(rank), item)),
-        );
+        for (rank, item) in members.into_iter().enumerate() {
+            placed.push(((rank as f64 + rng.random::<f64>()) / size, item));
+        }
     }
     placed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     placed.into_iter().map(|(_, item)| item).collect()
@@ -358,12 +368,25 @@ mod tests {
     }
 
     #[test]
+    fn no_fold_takes_a_class_away() {
+        // As many labels of each class as there are folds, which a deal in turn could put together.
+        let members: Vec<Vec<usize>> = (0..10).map(|c| (5 * c..5 * c + 5).collect()).collect();
+        let fold_of = dealt(&members, 51, &mut seed::stream(1, "test"));
+        for members in &members {
+            let mut folds: Vec<usize> = members.iter().map(|&i| fold_of[i]).collect();
+            folds.sort_unstable();
+            assert_eq!(folds, [0, 1, 2, 3, 4]);
+        }
+        assert_eq!(fold_of[50], FOLDS);
+    }
+
+    #[test]
     fn every_part_has_each_class_in_its_share() {
         let members = vec![(0..30).collect(), (30..40).collect::<Vec<usize>>()];
         let order = in_turn(&members, &mut seed::stream(1, "test"));
-        for part in order.chunks(8) {
+        for part in order.chunks(20) {
             let second = part.iter().filter(|&&i| i >= 30).count();
-            assert!((1..=3).contains(&second), "{order:?}");
+            assert!((4..=6).contains(&second), "{order:?}");
         }
         let mut all = order;
         all.sort_unstable();
