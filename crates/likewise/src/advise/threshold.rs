@@ -237,11 +237,11 @@ fn pairs_of(
         items,
         monitor,
         || (),
-        |(), a, _, scores| {
-            let pair = |(b, &similarity): (usize, &f32)| Pair {
+        |(), a, offset, scores| {
+            let pair = |(b, &score): (usize, &f32)| Pair {
                 a: a as u32,
                 b: b as u32,
-                similarity,
+                similarity: score + offset,
                 same: labels[items[a]].class() == labels[items[b]].class(),
             };
             let later = scores.iter().enumerate().skip(a + 1);
@@ -373,6 +373,22 @@ mod tests {
         }
         let counted = f64::from(u32::try_from(right).unwrap()) / f64::from(found);
         assert!((counted - strict.precision.value).abs() < 2e-3);
+    }
+
+    #[test]
+    fn distances_are_those_of_the_rows() {
+        // Two heaps far from 0: within them squared distances up to 9, between them 10,000.
+        let x = Array2::from_shape_fn((40, 2), |(i, j)| match j {
+            0 => 1000.0 + 100.0 * (i % 2) as f32,
+            _ => (i % 4) as f32,
+        });
+        let labels = Labels::from_integers((0..40).map(|i| i % 2));
+        let kept: Vec<usize> = (0..40).collect();
+        let embedding = Embedding::new(x, &crate::Similarity::Euclidean);
+        let found = Finder::new(0.99).find(&embedding, &labels, &kept, &Monitor::silent());
+        let found = found.unwrap().unwrap();
+        assert!((found.similarity + 4.0).abs() < 1e-2, "{found:?}");
+        assert_eq!((found.precision.value, found.recall.value), (1.0, 1.0));
     }
 
     #[test]
