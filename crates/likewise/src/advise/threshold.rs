@@ -377,9 +377,9 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_the_rows() {
-        // Two heaps far from 0: within them squared distances up to 9, between them 10,000.
+        // Two heaps beside 0: within them squared distances of 0 and 4, between them 400 and more.
         let x = Array2::from_shape_fn((40, 2), |(i, j)| match j {
-            0 => 1000.0 + 100.0 * (i % 2) as f32,
+            0 => 10.0 + 20.0 * (i % 2) as f32,
             _ => (i % 4) as f32,
         });
         let labels = Labels::from_integers((0..40).map(|i| i % 2));
