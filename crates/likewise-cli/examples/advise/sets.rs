@@ -121,7 +121,7 @@ impl Set {
         for &budget in budgets {
             while labeled.len() < budget.min(order.len()) {
                 let batch = if labeled.len() < 50 { 10 } else { 25 };
-                let batch = batch.min(budget - labeled.len());
+                let batch = batch.min(budget.min(order.len()) - labeled.len());
                 match strategy {
                     None => labeled.extend(&order[labeled.len()..][..batch]),
                     Some(strategy) => {

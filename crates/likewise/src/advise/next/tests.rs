@@ -56,7 +56,7 @@ proptest! {
 /// Three bundles of directions, `copies` equal rows at the head of each.
 fn bundles(copies: usize) -> Array2<f32> {
     Array2::from_shape_fn((30, 3), |(i, j)| {
-        let turn = (i % 10).saturating_sub(copies) as f32 / 20.0;
+        let turn = (i % 10).saturating_sub(copies) as f32 / 5.0;
         if i / 10 == j {
             1.0
         } else if (i / 10 + 1) % 3 == j {
