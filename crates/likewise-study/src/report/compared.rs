@@ -8,7 +8,7 @@ use super::gallery::{answers, tail};
 use super::thumbnail::{Pictures, Thumbnails};
 use super::{POLICY, STYLE};
 use crate::Result;
-use crate::compare::{Changed, Compared};
+use crate::compare::compared::{Changed, Compared};
 
 /// Queries that are shown of those that got better, and of those that got worse.
 const SHOWN: usize = 8;

@@ -223,7 +223,7 @@ impl Measure {
             // One draw of labels is what a person has.
             let one = [rng.random_range(0..self.repeats)];
             let mut points = Vec::with_capacity(sizes.len());
-            for (size, &labels) in sizes.iter().enumerate().map(|(s, m)| (s, m)) {
+            for (size, &labels) in sizes.iter().enumerate() {
                 let value = share(&one, &items, size);
                 drawn[size].push(value);
                 // Half an item more: no error at all is luck.

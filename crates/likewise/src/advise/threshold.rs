@@ -164,7 +164,9 @@ impl Finder {
                 next += 1;
             }
         }
-        halves.iter_mut().for_each(|half| half.sort_unstable());
+        for half in &mut halves {
+            half.sort_unstable();
+        }
         Ok(halves)
     }
 
@@ -176,9 +178,9 @@ impl Finder {
         let same: Vec<&Pair> = pairs.iter().filter(|p| p.same).collect();
         let shares = |times: &[f64]| {
             let weight = |pair: &&Pair| times[pair.a as usize] * times[pair.b as usize];
-            let all: f64 = found.iter().map(|p| weight(p)).sum();
-            let right: f64 = found.iter().filter(|p| p.same).map(|p| weight(p)).sum();
-            let of: f64 = same.iter().map(|p| weight(p)).sum();
+            let all: f64 = found.iter().map(&weight).sum();
+            let right: f64 = found.iter().filter(|p| p.same).map(&weight).sum();
+            let of: f64 = same.iter().map(weight).sum();
             [right / all, right / of]
         };
         let value = shares(&vec![1.0; items]);
