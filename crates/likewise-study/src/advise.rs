@@ -172,9 +172,9 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
 }
 
 /// What must be said of the curve.
-const LEARNED: &str = "the embedding has learned from the labels that the curve keeps back, unless it is the \
-                       start: its shares are then likely too high, and what more labels are worth \
-                       too low";
+const LEARNED: &str = "take what more labels are worth for a hint: on public sets its interval held the truth in half \
+                       of the cases only. The embedding has learned from the labels that the curve keeps back, unless it \
+                       is the start: its shares are then likely too high, and the gain too low";
 
 /// What [`advise`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {

@@ -16,7 +16,9 @@
 //! Cost: `repeats x folds x sizes` (about 5 x 5 x 6) propagations of the [shares](super::shares).
 //!
 //! Source: power laws of learning curves, Hestness et al. 2017; that the floor is not known, and is drawn
-//! as such, is ours. How often the interval holds what comes is in `results/advise`.
+//! as such, is ours. On public sets the
+//! interval held the true share in 111 of 135 curves and the true gain in 73 (`results/advise/curve.md`): that of the gain
+//! is too narrow, so take it for a hint.
 
 use rand::seq::SliceRandom;
 use rand::{Rng as _, RngExt};
