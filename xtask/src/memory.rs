@@ -194,6 +194,7 @@ fn of_rows(fit: &str, k: usize, queries: &str) -> Vec<String> {
         format!("search run --query {queries}.npy"),
         "eval e.npy --labels y.npy".to_owned(),
         "suspects run -o s.csv".to_owned(),
+        "advise run -o n.csv".to_owned(),
         "add run q.npy --prefix new-".to_owned(),
         "duplicates x.npy -o d.csv".to_owned(),
         "features x.npy -o f.parquet".to_owned(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use likewise::advise::next::Strategy;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::index;
 use likewise::neighbor::Precision;
@@ -87,6 +88,14 @@ pub(crate) enum Verb {
     /// Finds items of a run whose label is likely wrong.
     #[command(after_help = "Example:\n  likewise suspects run/ -o suspects.csv")]
     Suspects(Suspects),
+    /// Says what to label next, what that is likely worth, and when two items are the same.
+    #[command(
+        after_help = "Examples:\n  likewise advise run/ --budget 50\n  likewise advise run/ -o next.csv\n  likewise fit run/ --add-labels next.csv"
+    )]
+    Advise(Advise),
+    /// Compares two runs on the same items: which searches better, and for which queries.
+    #[command(after_help = "Example:\n  likewise compare run1/ run2/ -o compare.html")]
+    Compare(Compare),
     /// Builds the nearest-neighbour graph.
     #[command(after_help = "Example:\n  likewise graph items.npy -k 50 -o graph.npz")]
     Graph(Graph),
@@ -173,6 +182,7 @@ impl Verb {
             Self::Doctor(args) => Some(args.data.path()),
             Self::Duplicates(args) => Some(args.data.path()),
             Self::Suspects(args) => Some(&args.run),
+            Self::Advise(args) => Some(&args.run),
             Self::Graph(args) => Some(args.data.path()),
             Self::Propagate(args) => Some(args.data.path()),
             Self::Mine(args) => Some(args.data.path()),
@@ -185,7 +195,9 @@ impl Verb {
             Self::Eval(args) => Some(&args.source),
             Self::Search(args) => Some(&args.run),
             Self::Export(args) => Some(&args.run),
-            Self::Demo(_)
+            // Two runs: what is wrong says of which.
+            Self::Compare(_)
+            | Self::Demo(_)
             | Self::Reproduce(_)
             | Self::Explain(_)
             | Self::Cache(_)
@@ -363,6 +375,52 @@ pub(crate) struct Suspects {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Where they go: .csv, or .html as a page, with pictures where the data of the run are images.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `likewise advise`
+#[derive(Debug, Args)]
+pub(crate) struct Advise {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Items to label next.
+    #[arg(long, default_value_t = NonZeroUsize::new(50).expect("50 is not 0"), value_name = "N")]
+    pub(crate) budget: NonZeroUsize,
+    /// How they are chosen; `likewise explain advise` tells when to use which.
+    #[arg(long, default_value = "auto", value_parser = strategies(), value_name = "NAME")]
+    pub(crate) strategy: String,
+    /// Share of the items that are taken for the same that must be, above 0 and below 1.
+    #[arg(long, default_value_t = 0.95, value_name = "P")]
+    pub(crate) precision: f64,
+    /// Where what to label goes: .csv with `id` and an empty `label` to be filled in, for
+    /// `fit RUN --add-labels`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn strategies() -> PossibleValuesParser {
+    PossibleValuesParser::new(Strategy::ALL.map(Strategy::name))
+}
+
+/// `likewise compare`
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Folder of a run.
+    #[arg(value_name = "RUN1")]
+    pub(crate) first: PathBuf,
+    /// Folder of another, on the same items and with the same split.
+    #[arg(value_name = "RUN2")]
+    pub(crate) second: PathBuf,
+    /// Where a page with the queries that changed most goes: .html, with pictures where the data of
+    /// the runs are images.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Only print the estimated time and memory.

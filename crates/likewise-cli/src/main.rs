@@ -83,6 +83,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Doctor(args) => verb::doctor::run(args, &at),
         Verb::Duplicates(args) => verb::duplicates::run(args, &at),
         Verb::Suspects(args) => verb::suspects::run(args, &at),
+        Verb::Advise(args) => verb::advise::run(args, &at),
+        Verb::Compare(args) => verb::compare::run(args, &at),
         Verb::Graph(args) => verb::graph::run(args, &at),
         Verb::Propagate(args) => verb::propagate::run(args, &at),
         Verb::Mine(args) => verb::mine::run(args, &at),

@@ -2,7 +2,9 @@
 
 mod across;
 pub(crate) mod add;
+pub(crate) mod advise;
 pub(crate) mod cache;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod describe;

@@ -12,7 +12,9 @@
 
 pub mod across;
 pub mod add;
+pub mod advise;
 mod card;
+pub mod compare;
 pub mod doctor;
 pub mod duplicates;
 pub mod environment;
@@ -29,6 +31,7 @@ pub mod query;
 pub mod recipe;
 pub mod report;
 pub mod run_folder;
+mod run_graph;
 pub mod sides;
 pub mod size;
 pub mod source;

@@ -10,6 +10,7 @@ mod chart;
 mod choices;
 mod classes;
 mod collapse;
+pub(crate) mod compared;
 mod fitted;
 mod gallery;
 mod ground;

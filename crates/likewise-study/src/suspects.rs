@@ -5,27 +5,17 @@
 //! label, and says nothing about it.
 
 use likewise::advise::suspects::Suspects;
-use likewise::distance::Metric;
-use likewise::graph::KnnGraph;
-use likewise::neighbor::Precision;
 use likewise_io::items::ItemRow;
 use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::graph::Settings;
 use crate::report::Thumbnails;
 use crate::report::tiles::{self, Group, Tile};
 use crate::run_folder::RunFolder;
 use crate::source::{Photos, ReadAs, Source};
-use crate::{Result, failed, labels};
+use crate::{Result, failed, labels, run_graph};
 
-/// Neighbours an item in the graph that the labels spread over.
-const NEIGHBORS: usize = 15;
-/// Items up to which these are sought exactly.
-const EXACT: usize = 100_000;
-/// Share of the true neighbours that are found otherwise.
-const RECALL: f64 = 0.95;
 /// Items on a page.
 const TILES: usize = 400;
 
@@ -67,31 +57,15 @@ pub struct Suspect {
 /// Fails for a run without enough labels, where it is damaged, and when cancelled.
 pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<ItemRow>)> {
     estimate(run, at)?.check(at.max_memory)?;
-    let (items, embeddings) = (run.items()?, run.embeddings()?);
-    if items.len() != embeddings.nrows() {
-        return Err(failed(format!(
-            "{}: {} items, but embeddings of {}; fit again",
-            run.file("items.parquet").display(),
-            items.len(),
-            embeddings.nrows()
-        )));
-    }
+    let (items, embeddings) = run_graph::read(run)?;
     let known = labels::of(&items)?;
     let place = run.file("items.parquet").display().to_string();
-    let settings = Settings {
-        graph: KnnGraph::new().k(NEIGHBORS.min(items.len().saturating_sub(1)).max(1)),
-        // Cosines of rows that compare by their distance say more around their mean.
-        center: run.similarity()?.metric() != Metric::Cosine,
-        approximate: (items.len() > EXACT).then_some(RECALL),
-        precision: Precision::Auto,
-        seed,
-    };
     if known.n_known() == 0 {
         return Err(failed(format!(
             "{place}: the run has no labels, so there are none to check"
         )));
     }
-    let graph = settings.build(embeddings.view(), at.monitor)?.graph;
+    let graph = run_graph::build(run, embeddings.view(), seed, at)?;
     let found = Suspects::new().seed(seed).find(&graph, &known, at.monitor);
     let found = found.map_err(|e| e.within(place))?;
     let name = |class: u32| known.classes()[class as usize].clone();
@@ -119,22 +93,7 @@ pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<
 
 /// What [`find`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
-    let shape = Source::open(&run.file("embeddings.npy"), ReadAs::default())?.shape(at)?;
-    let (n, d, k) = (
-        shape.items as f64,
-        shape.views[0].1 as f64,
-        NEIGHBORS as f64,
-    );
-    let needed = Estimate::new().resident(4.0 * n * d + 200.0 * n);
-    let needed = if shape.items > EXACT {
-        needed.approximate_graph(n, d, k)
-    } else {
-        needed.graph(n, d, k)
-    };
-    let classes = labels::of(&run.items()?)?.n_classes() as f64;
-    Ok(needed
-        .propagation(n, k, classes)
-        .stage(8.0 * n * classes, 0.0))
+    run_graph::estimate(run, at)
 }
 
 /// The pictures of the items of a run, where its data are images that are still where they were.

@@ -74,6 +74,14 @@ topics! {
     "oracle", "a propagation against the truth", "likewise/src/advise/oracle.rs";
     "outside", "items of none of the known classes", "likewise/src/advise/outside.rs";
     "suspects", "labels that are likely wrong", "likewise/src/advise/suspects.rs";
+    "advise", "what to label next", "likewise/src/advise/next.rs";
+    "vopt", "what to label next: what leaves least unknown on the graph", "likewise/src/advise/next/vopt.rs";
+    "density", "what to label next: what stands for many unsure items", "likewise/src/advise/next/density.rs";
+    "coverage", "what to label next: what stands for many items near no label", "likewise/src/advise/next/coverage.rs";
+    "uncertain", "what to label next: the items between two classes", "likewise/src/advise/next/uncertain.rs";
+    "label-curve", "what more labels are worth", "likewise/src/advise/curve.rs";
+    "threshold", "same or not, at a wanted precision", "likewise/src/advise/threshold.rs";
+    "shares", "what the labels near an item say of it", "likewise/src/advise/shares.rs";
     "duplicates", "items that stand more than once", "likewise-study/src/duplicates.rs";
     "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
     "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";

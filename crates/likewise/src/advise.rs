@@ -1,4 +1,4 @@
-//! Advice about a propagation: whether to trust it, from the labels at hand.
+//! Advice from the labels at hand: whether to trust a propagation, and what to label next.
 //!
 //! | question | module |
 //! |---|---|
@@ -7,13 +7,21 @@
 //! | how often is a confidence of .8 right? | [`temperature`] |
 //! | which labels are likely wrong? | [`suspects`] |
 //! | is an item of none of the known classes? | [`outside`] |
+//! | what should be labeled next? | [`next`] |
+//! | what are more labels worth? | [`curve`] |
+//! | from which similarity on are two items the same? | [`threshold`] |
+//! | what do the labels near an item say of it? | [`shares`] |
 //! | what is a propagation worth, given the truth? | [`oracle`] |
 //!
 //! All but [`oracle`] need no truth beyond the given labels.
 
 pub mod balance;
+pub mod curve;
 pub mod diagnosis;
+pub mod next;
 pub mod oracle;
 pub mod outside;
+pub mod shares;
 pub mod suspects;
 pub mod temperature;
+pub mod threshold;

@@ -293,6 +293,7 @@ fn what_a_run_across_views_cannot_answer_is_refused_with_its_reason() {
     refused(&["index", "run"], across);
     refused(&["add", "run", "images.npy"], across);
     refused(&["suspects", "run"], across);
+    refused(&["advise", "run"], across);
     refused(&["fit", "run", "--add-labels", "pairs.npz"], across);
     refused(&["eval", "run", "--at", "3"], "--at does not go");
     refused(&fit("gsph", "run", &["--resume"]), "other data or settings");

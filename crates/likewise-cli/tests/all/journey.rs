@@ -612,6 +612,8 @@ fn help_completions_man_and_explanations_exist() {
         "doctor",
         "duplicates",
         "suspects",
+        "advise",
+        "compare",
         "graph",
         "propagate",
         "fit",

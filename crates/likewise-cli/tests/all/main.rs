@@ -1,6 +1,7 @@
 //! The program as its users run it.
 
 mod across;
+mod advise;
 mod bad_input;
 mod daily;
 mod encoder;

@@ -109,7 +109,7 @@ fn ask(ground: &Ground) -> Result<Vec<Asked>> {
 }
 
 /// The nearest gallery items of each query, the query itself left out.
-fn answers(
+pub(super) fn answers(
     rows: ArrayView2<f32>,
     similarity: &Similarity,
     queries: &[usize],

@@ -27,7 +27,8 @@ pub enum Finding {
 }
 
 impl Finding {
-    pub(super) fn of(difference: &Estimate, queries: usize) -> Self {
+    /// What a difference says, with its interval over so many queries.
+    pub(crate) fn of(difference: &Estimate, queries: usize) -> Self {
         let same = [difference.low, difference.high]
             .iter()
             .all(|end| end.abs() < SHOWN);

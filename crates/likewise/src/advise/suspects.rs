@@ -1,8 +1,8 @@
 //! Which labels are likely wrong?
 //!
 //! 1. The labeled items are dealt into folds, each class evenly.
-//! 2. The labels of all other folds are spread over the graph ([`Lgc`]), and what reaches an item
-//!    of this fold, as shares `p_i(c)` that sum to 1, is a belief about it without its own label.
+//! 2. The labels of all other folds are spread over the graph, and the [`shares`](super::shares) `p_i(c)` of
+//!    what reaches an item of this fold are a belief about it without its own label.
 //! 3. `t_c`, the mean of `p_i(c)` over the items with label `c`, is how sure one usually is of
 //!    this class.
 //! 4. An item of label `y` is suspicious where another class `s` has the largest share,
@@ -23,12 +23,8 @@
 
 use rand::seq::SliceRandom;
 
-use crate::propagate::{Lgc, Propagate};
+use super::shares;
 use crate::{Error, Graph, Label, Labels, Monitor, Result, seed};
-
-/// Weight of the labels in the propagation: `a = .8`, so that near labels count most. With the
-/// usual .99 a label of the far end of a class hides the neighbours.
-const MU: f64 = 0.25;
 
 /// Part of what is usual of a class that the share of it must reach.
 const SHARE: f64 = 0.5;
@@ -202,15 +198,11 @@ impl Suspects {
                 }
             });
             let others = Labels::new(labels.classes().to_vec(), items.collect())?;
-            let beliefs = Lgc::new()
-                .mu(MU)
-                .propagate(graph, &others, &monitor.quiet())?;
-            let held = (0..labels.len()).filter(|&item| fold[item] == Some(own));
-            for item in held {
-                let row = beliefs.scores.row(item).mapv(|score| score.max(0.0));
-                let sum = row.sum();
-                if sum > 0.0 {
-                    shares[item] = Some(row.iter().map(|score| score / sum).collect());
+            let near = shares::shares(graph, &others, &monitor.quiet())?;
+            for item in (0..labels.len()).filter(|&item| fold[item] == Some(own)) {
+                let row = near.row(item);
+                if row.sum() > 0.0 {
+                    shares[item] = Some(row.to_vec());
                 }
             }
             monitor.step(own as u64 + 1)?;

@@ -1,0 +1,302 @@
+//! Advice about the labels of a run: what to label next, what that is likely worth, and from which
+//! similarity on two items are the same.
+//!
+//! All of it is asked of the embedding of the run and of the labels that its fit saw
+//! ([`likewise::advise`]). Where a fit hid labels, they are hidden here too: their items may be asked
+//! for, and what they say is not looked at.
+
+mod shown;
+
+use likewise::advise::curve::{Curve, Measure, Point};
+use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
+use likewise::advise::shares::shares;
+use likewise::advise::temperature::Temperature;
+use likewise::advise::threshold::{Finder, Threshold};
+use likewise::eval::bootstrap::Estimate as Interval;
+use likewise::{Embedding, Graph, Label, Labels};
+use likewise_io::items::ItemRow;
+use ndarray::Array2;
+use serde::Serialize;
+
+use self::shown::Shown;
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::run_folder::RunFolder;
+use crate::{Result, run_graph};
+
+/// Items up to which the curve is drawn five times; beyond, twice.
+const FIVE_TIMES: usize = 50_000;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Items to label next.
+    pub budget: usize,
+    /// How they are chosen.
+    pub strategy: Strategy,
+    /// Precision of "the same", above 0 and below 1.
+    pub precision: f64,
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            budget: 50,
+            strategy: Strategy::Auto,
+            precision: 0.95,
+            seed: 0,
+        }
+    }
+}
+
+/// The advice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// Items of the run.
+    pub items: usize,
+    /// Items whose label the fit saw.
+    pub labels: usize,
+    /// Items that may be asked for.
+    pub unlabeled: usize,
+    /// How the next ones were chosen.
+    pub strategy: Strategy,
+    /// What to label next, the first to be labeled first.
+    pub next: Vec<Next>,
+    /// What labels are worth; absent where too few are there to tell.
+    pub curve: Option<Worth>,
+    /// "The same" at the wanted precision; absent where it cannot be had, or nothing can tell.
+    pub threshold: Option<Threshold>,
+    /// Why something is absent, and what must be said of the rest.
+    pub notes: Vec<String>,
+}
+
+/// An item to be labeled.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Next {
+    /// Place among them, from 1.
+    pub rank: usize,
+    /// Its id.
+    pub id: String,
+    /// The class that the labels near it suggest; null where none reaches it.
+    pub believed: Option<String>,
+    /// How sure that is, 0 to 1: calibrated on labels that were kept back in turn, where there are ten.
+    pub sure: Option<f64>,
+    /// Why it is asked for.
+    pub why: String,
+    /// Its row.
+    #[serde(skip)]
+    pub item: usize,
+}
+
+/// What labels are worth, in shares of beliefs that are right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Worth {
+    /// What was measured, by the number of labels.
+    pub points: Vec<Point>,
+    /// Labels that were kept back in turn.
+    pub tested: usize,
+    /// With the labels at hand.
+    pub now: Point,
+    /// With those of the budget as well, had they been drawn at random.
+    pub then: Point,
+    /// By how much it grows on the way.
+    pub gain: Interval,
+}
+
+/// Advice about the labels of a run.
+///
+/// Fails on a budget of 0, on a precision that is not between 0 and 1, where the run is damaged, and when
+/// cancelled.
+pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advice> {
+    let finder = Finder::new(wanted.precision).seed(wanted.seed);
+    finder.check()?;
+    if wanted.budget == 0 {
+        return Err(crate::Error::parameter("budget", 0, "must be at least 1"));
+    }
+    estimate(run, at)?.check(at.max_memory)?;
+    let (items, embeddings) = run_graph::read(run)?;
+    let shown = Shown::of(run, &items)?;
+    let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
+    let mut notes = shown.notes.clone();
+    let measured = measure(&graph, &shown.labels, wanted.seed, at)?;
+    let temperature = match &measured {
+        Some(curve) => Temperature::fit(&curve.held_out)?,
+        None => None,
+    };
+    notes.push(match measured {
+        Some(_) => LEARNED.to_owned(),
+        None => {
+            "what more labels are worth cannot be told: two classes need three labels".to_owned()
+        }
+    });
+    let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
+    let open = shown.askable.iter().filter(|&&askable| askable).count();
+    let asking = Asking {
+        items: &items,
+        graph: &graph,
+        embeddings: &embeddings,
+        shown: &shown,
+        temperature,
+    };
+    let next = asking.next(wanted, at)?;
+    if open == 0 {
+        notes.push("every item has a label: there is nothing to label next".to_owned());
+    } else if open < wanted.budget {
+        notes.push(format!(
+            "{open} items are without a label, fewer than the {} that were asked for",
+            wanted.budget
+        ));
+    }
+    let strategy = wanted.strategy.resolved(&shown.labels);
+    let embedding = Embedding::new(embeddings, &run.similarity()?);
+    let threshold = match shown.threshold(&finder, &embedding, at) {
+        Ok(threshold) => Some(threshold),
+        Err(why) => {
+            at.monitor.check()?;
+            notes.push(why);
+            None
+        }
+    };
+    Ok(Advice {
+        items: items.len(),
+        labels: shown.labels.n_known(),
+        unlabeled: open,
+        strategy,
+        next,
+        curve,
+        threshold,
+        notes,
+    })
+}
+
+/// What must be said of the curve.
+const LEARNED: &str = "take what more labels are worth for a hint: on public sets its interval held the truth in half \
+                       of the cases only. The embedding has learned from the labels that the curve keeps back, unless it \
+                       is the start: its shares are then likely too high, and the gain too low";
+
+/// What [`advise`] will cost.
+pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
+    run_graph::estimate(run, at)
+}
+
+fn measure(graph: &Graph, labels: &Labels, seed: u64, at: &Environment) -> Result<Option<Curve>> {
+    let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
+    let measure = Measure::new().repeats(repeats).seed(seed);
+    measure.measure(graph, labels, at.monitor)
+}
+
+fn worth(curve: &Curve, labels: usize, budget: usize) -> Worth {
+    let point = |labels: usize| Point {
+        labels,
+        right: curve.at(labels),
+    };
+    Worth {
+        now: point(labels),
+        then: point(labels + budget),
+        gain: curve.gain(labels, labels + budget),
+        tested: curve.tested,
+        points: curve.points.clone(),
+    }
+}
+
+/// A run that is asked what to label next.
+struct Asking<'a> {
+    items: &'a [ItemRow],
+    graph: &'a Graph,
+    embeddings: &'a Array2<f32>,
+    shown: &'a Shown,
+    temperature: Option<Temperature>,
+}
+
+impl Asking<'_> {
+    fn next(&self, wanted: &Wanted, at: &Environment) -> Result<Vec<Next>> {
+        let labels = &self.shown.labels;
+        let shares = shares(self.graph, labels, at.monitor)?;
+        let pool = Pool {
+            graph: self.graph,
+            labels,
+            shares: shares.view(),
+            askable: &self.shown.askable,
+            rows: Some(self.embeddings.view()),
+        };
+        let ask = Ask::new(wanted.budget).strategy(wanted.strategy);
+        let batch = ask.next(&pool, at.monitor)?;
+        Ok(batch
+            .iter()
+            .zip(1..)
+            .map(|(s, rank)| self.named(s, rank))
+            .collect())
+    }
+
+    fn named(&self, of: &Suggestion, rank: usize) -> Next {
+        let name = |class: u32| self.shown.labels.classes()[class as usize].clone();
+        let sure = |share: f64| match &self.temperature {
+            Some(temperature) => f64::from(temperature.apply(share.min(1.0) as f32)),
+            None => share,
+        };
+        let neighbors = self.graph.row(of.item).0;
+        let labeled = |&&j: &&u32| matches!(self.shown.labels[j as usize], Label::Known(_));
+        let labeled = neighbors.iter().filter(labeled).count();
+        let near = match labeled {
+            0 => format!("none of its {} neighbours has a label", neighbors.len()),
+            _ => format!(
+                "{} of its {} neighbours have no label",
+                of.stands_for,
+                neighbors.len()
+            ),
+        };
+        let why = match (of.believed, of.runner_up) {
+            (None, _) => format!("no label reaches it; {near}"),
+            (Some((first, a)), Some((second, b))) => format!(
+                "{} {a:.2}, {} {b:.2} of what reaches it; {near}",
+                name(first),
+                name(second)
+            ),
+            (Some(_), None) => near,
+        };
+        Next {
+            rank,
+            id: self.items[of.item].id.clone(),
+            believed: of.believed.map(|(class, _)| name(class)),
+            sure: of.believed.map(|(_, share)| sure(share)),
+            why,
+            item: of.item,
+        }
+    }
+}
+
+impl Advice {
+    /// What the next labels are worth, in a line; none where that cannot be told.
+    pub fn worth_in_words(&self) -> Option<String> {
+        let curve = self.curve.as_ref()?;
+        let more = curve.then.labels - curve.now.labels;
+        let of = |e: &Interval| format!("{:.3} [{:.3}, {:.3}]", e.value, e.low, e.high);
+        Some(format!(
+            "share of beliefs that are right: {} with {} labels; {more} more, drawn at random: {:+.3} [{:+.3}, \
+             {:+.3}]",
+            of(&curve.now.right),
+            curve.now.labels,
+            curve.gain.value,
+            curve.gain.low,
+            curve.gain.high
+        ))
+    }
+
+    /// The threshold in a line; none where there is none.
+    pub fn threshold_in_words(&self) -> Option<String> {
+        let found = self.threshold.as_ref()?;
+        let of = |e: &Interval| format!("{:.3} [{:.3}, {:.3}]", e.value, e.low, e.high);
+        Some(format!(
+            "the same at a precision of {}: similarity {:.4} or more; on {} other items precision {}, and {} \
+             of the pairs of one class are found ({:.3} of all pairs are of one class)",
+            found.wanted,
+            found.similarity,
+            found.items,
+            of(&found.precision),
+            of(&found.recall),
+            found.same_share
+        ))
+    }
+}

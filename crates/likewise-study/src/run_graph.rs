@@ -1,0 +1,77 @@
+//! The graph of a run: its items, joined to those nearest in its embedding.
+
+use likewise::Graph;
+use likewise::distance::Metric;
+use likewise::graph::KnnGraph;
+use likewise::neighbor::Precision;
+use likewise_io::items::ItemRow;
+use ndarray::{Array2, ArrayView2};
+
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::graph::Settings;
+use crate::run_folder::RunFolder;
+use crate::source::{ReadAs, Source};
+use crate::{Result, failed, labels};
+
+/// Neighbours an item.
+const NEIGHBORS: usize = 15;
+/// Items up to which these are sought exactly.
+const EXACT: usize = 100_000;
+/// Share of the true neighbours that are found otherwise.
+const RECALL: f64 = 0.95;
+
+/// The items of a run, one row of its embedding each.
+///
+/// Fails where they are damaged or do not fit each other.
+pub(crate) fn read(run: &RunFolder) -> Result<(Vec<ItemRow>, Array2<f32>)> {
+    let (items, embeddings) = (run.items()?, run.embeddings()?);
+    if items.len() != embeddings.nrows() {
+        return Err(failed(format!(
+            "{}: {} items, but embeddings of {}; fit again",
+            run.file("items.parquet").display(),
+            items.len(),
+            embeddings.nrows()
+        )));
+    }
+    Ok((items, embeddings))
+}
+
+/// The graph of the embedding of a run, 15 neighbours an item.
+///
+/// Fails on NaN, and when cancelled.
+pub(crate) fn build(
+    run: &RunFolder,
+    embeddings: ArrayView2<f32>,
+    seed: u64,
+    at: &Environment,
+) -> Result<Graph> {
+    let n = embeddings.nrows();
+    let settings = Settings {
+        graph: KnnGraph::new().k(NEIGHBORS.min(n.saturating_sub(1)).max(1)),
+        // Cosines of rows that compare by their distance say more around their mean.
+        center: run.similarity()?.metric() != Metric::Cosine,
+        approximate: (n > EXACT).then_some(RECALL),
+        precision: Precision::Auto,
+        seed,
+    };
+    Ok(settings.build(embeddings, at.monitor)?.graph)
+}
+
+/// What the graph will cost, with the embeddings, a propagation of the labels over it and a copy of
+/// its beliefs.
+pub(crate) fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
+    let shape = Source::open(&run.file("embeddings.npy"), ReadAs::default())?.shape(at)?;
+    let (n, d) = (shape.items as f64, shape.views[0].1 as f64);
+    let k = NEIGHBORS as f64;
+    let needed = Estimate::new().resident(4.0 * n * d + 200.0 * n);
+    let needed = if shape.items > EXACT {
+        needed.approximate_graph(n, d, k)
+    } else {
+        needed.graph(n, d, k)
+    };
+    let classes = labels::of(&run.items()?)?.n_classes() as f64;
+    Ok(needed
+        .propagation(n, k, classes)
+        .stage(8.0 * n * classes, 0.0))
+}

@@ -1,0 +1,313 @@
+//! What to label next: a batch of items whose labels are likely to help most.
+//!
+//! | strategy | asks for | file |
+//! |---|---|---|
+//! | `vopt` | what leaves least unknown on the whole graph | [`vopt`] |
+//! | `density` | what stands for many items that are unsure and near no label | [`density`] |
+//! | `coverage` | what stands for many items that are near no label | [`coverage`] |
+//! | `uncertain` | the items between two classes | [`uncertain`] |
+//! | `auto` | `vopt` up to five labels a class, `density` from then on | |
+//!
+//! A batch is chosen one by one, each in sight of those before it, and no two items of it are nearly the
+//! same (cosine of their rows .995 or more) while others are left. Labeled items are never asked
+//! for. Items of equal worth come in their order.
+//!
+//! **Use it** for the next labels of a pool like that of the labels so far. **Not** to measure with: labels
+//! that were asked for so are no fair sample, and shares measured on them are too low or too high.
+//! `results/advise` has what each strategy gains on labels drawn at random, and where it gains nothing.
+//!
+//! Cost: see the strategies; all but `vopt` take O(entries) and O(n) for each item of the batch, `vopt`
+//! one solve each. Memory O(n).
+//!
+//! Source: see the strategies; when to change from one to the other was chosen on development sets.
+
+pub mod coverage;
+pub mod density;
+pub mod uncertain;
+pub mod vopt;
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use self::coverage::Cover;
+use self::uncertain::Uncertain;
+use self::vopt::Vopt;
+use super::shares::first_two;
+use crate::error::Hint;
+use crate::matrix::lengths;
+use crate::{Error, Graph, Label, Labels, Monitor, Result};
+
+/// Cosine from which two items are nearly the same.
+const NEARLY: f64 = 0.995;
+/// Labels a class from which `auto` asks for unsure items.
+const ENOUGH: usize = 5;
+
+/// How the next items are chosen; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// What wins on development sets: `vopt` first, then `density`.
+    #[default]
+    Auto,
+    /// The smallest margin between two classes.
+    Uncertain,
+    /// What leaves least unknown on the graph.
+    Vopt,
+    /// Uncertainty of all that an item stands for.
+    Density,
+    /// How many items without a label near it an item stands for.
+    Coverage,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Auto,
+        Self::Uncertain,
+        Self::Vopt,
+        Self::Density,
+        Self::Coverage,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Uncertain => "uncertain",
+            Self::Vopt => "vopt",
+            Self::Density => "density",
+            Self::Coverage => "coverage",
+        }
+    }
+
+    /// The strategy of this name. Fails on another, with all names.
+    pub fn named(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|own| own.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::parameter("strategy", name, &format!("must be one of {names}"))
+                .hint(Hint::ListNames)
+        })
+    }
+
+    /// What `auto` stands for where these labels are known; any other is itself.
+    pub fn resolved(self, labels: &Labels) -> Self {
+        if self != Self::Auto {
+            return self;
+        }
+        let classes = labels.by_class().iter().filter(|c| !c.is_empty()).count();
+        if classes < 2 || labels.n_known() < ENOUGH * classes {
+            Self::Vopt
+        } else {
+            Self::Density
+        }
+    }
+}
+
+/// The items, and what is known of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// The graph of the items, n nodes.
+    pub graph: &'a Graph,
+    /// Their labels; those that are hidden from the advice must be unknown here.
+    pub labels: &'a Labels,
+    /// The [shares](super::shares::shares) of the classes in what is believed of each item
+    /// (`n x C`; no columns where no class is known).
+    pub shares: ArrayView2<'a, f64>,
+    /// Which items may be asked for; labeled ones are not, whatever stands here.
+    pub askable: &'a [bool],
+    /// Rows of the items (`n x d`), whose cosine tells copies; without them none are looked for.
+    pub rows: Option<ArrayView2<'a, f32>>,
+}
+
+/// An item to be labeled.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Suggestion {
+    /// The item.
+    pub item: usize,
+    /// The class that is believed, and its share; none where no label reaches.
+    pub believed: Option<(u32, f64)>,
+    /// The class that is believed next, if any.
+    pub runner_up: Option<(u32, f64)>,
+    /// Neighbours on the graph that have no label.
+    pub stands_for: usize,
+    /// What the strategy gives for it; only comparable within one batch.
+    pub worth: f64,
+}
+
+/// Asks for the next items.
+///
+/// ```
+/// use likewise::advise::{next::{Ask, Pool, Strategy}, shares::shares};
+/// use likewise::{Labels, Monitor, graph::KnnGraph};
+/// let x = ndarray::array![[1.0, 0.0], [1.0, 0.1], [0.7, 0.7], [0.1, 1.0], [0.0, 1.0]];
+/// let labels = Labels::parse(["a", "", "", "", "b"]);
+/// let monitor = Monitor::silent();
+/// let graph = KnnGraph::new().k(2).build(x.view(), &monitor)?;
+/// let shares = shares(&graph, &labels, &monitor)?;
+/// let pool = Pool {
+///     graph: &graph,
+///     labels: &labels,
+///     shares: shares.view(),
+///     askable: &[true; 5],
+///     rows: Some(x.view()),
+/// };
+/// let next = Ask::new(1).strategy(Strategy::Uncertain).next(&pool, &monitor)?;
+/// assert_eq!(next[0].item, 2);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    budget: usize,
+    strategy: Strategy,
+}
+
+/// What chooses item by item.
+pub(crate) trait Chooser {
+    /// What each item is worth at the moment; larger is better.
+    fn worth(&self) -> &[f64];
+
+    /// Takes an item into the batch. Fails when cancelled.
+    fn take(&mut self, item: usize, monitor: &Monitor) -> Result<()>;
+}
+
+impl Ask {
+    /// For so many items, by `auto`.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            budget,
+            strategy: Strategy::Auto,
+        }
+    }
+
+    /// How they are chosen.
+    #[must_use]
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// The next items of a pool, the first to be labeled first; fewer than were asked for where
+    /// there are no more.
+    ///
+    /// Fails for a budget of 0, where lengths differ, on NaN, and when cancelled.
+    pub fn next(&self, pool: &Pool, monitor: &Monitor) -> Result<Vec<Suggestion>> {
+        if self.budget == 0 {
+            return Err(Error::parameter("budget", 0, "must be at least 1"));
+        }
+        pool.check()?;
+        let open = (0..pool.graph.n())
+            .filter(|&item| pool.askable[item] && pool.labels[item] == Label::Unknown);
+        let open: Vec<usize> = open.collect();
+        let budget = self.budget.min(open.len());
+        if budget == 0 {
+            return Ok(Vec::new());
+        }
+        let mut chooser: Box<dyn Chooser> = match self.strategy.resolved(pool.labels) {
+            Strategy::Uncertain => Box::new(Uncertain::of(pool)),
+            Strategy::Density => Box::new(density::cover(pool)),
+            Strategy::Coverage => Box::new(Cover::new(pool.graph, pool.labels, None)),
+            Strategy::Vopt | Strategy::Auto => Box::new(Vopt::of(pool, monitor)?),
+        };
+        monitor.start("what to label next", budget as u64);
+        let copies = Copies::of(pool);
+        let mut batch: Vec<Suggestion> = Vec::with_capacity(budget);
+        // Open items, copies of what is in the batch apart.
+        let (mut left, mut apart) = (open, Vec::new());
+        while batch.len() < budget {
+            if left.is_empty() {
+                left = std::mem::take(&mut apart);
+                left.sort_unstable();
+            }
+            let worth = chooser.worth();
+            // The first of the largest.
+            let best = (0..left.len()).reduce(|best, place| {
+                let (own, most) = (worth[left[place]], worth[left[best]]);
+                if own > most { place } else { best }
+            });
+            let Some(place) = best else { break };
+            let item = left.remove(place);
+            let fresh = batch.iter().all(|taken| !copies.are(item, taken.item));
+            if !fresh && !left.is_empty() {
+                apart.push(item);
+                continue;
+            }
+            batch.push(pool.suggestion(item, worth[item]));
+            chooser.take(item, monitor)?;
+            monitor.step(batch.len() as u64)?;
+        }
+        monitor.end();
+        Ok(batch)
+    }
+}
+
+impl Pool<'_> {
+    fn check(&self) -> Result<()> {
+        let n = self.graph.n();
+        let rows = self.rows.map_or(n, |rows| rows.nrows());
+        for (what, size) in [
+            ("labels", self.labels.len()),
+            ("rows of shares", self.shares.nrows()),
+            ("marks of what may be asked for", self.askable.len()),
+            ("rows of features", rows),
+        ] {
+            if size != n {
+                return Err(Error::data(format!(
+                    "what to label next: {size} {what} for a graph of {n} nodes; give one an item"
+                )));
+            }
+        }
+        if self.shares.ncols() != self.labels.n_classes() {
+            return Err(Error::data(format!(
+                "what to label next: shares of {} classes for labels of {}; give one column a class",
+                self.shares.ncols(),
+                self.labels.n_classes()
+            )));
+        }
+        if self.shares.iter().any(|share| !share.is_finite()) {
+            return Err(Error::data(
+                "what to label next: a share is not a finite number",
+            ));
+        }
+        Ok(())
+    }
+
+    fn suggestion(&self, item: usize, worth: f64) -> Suggestion {
+        let [believed, runner_up] = first_two(self.shares.row(item));
+        let (neighbors, _) = self.graph.row(item);
+        let open = |&&j: &&u32| self.labels[j as usize] == Label::Unknown;
+        Suggestion {
+            item,
+            believed,
+            runner_up,
+            stands_for: neighbors.iter().filter(open).count(),
+            worth,
+        }
+    }
+}
+
+/// Tells items that are nearly the same.
+struct Copies<'a> {
+    rows: Option<(ArrayView2<'a, f32>, Vec<f64>)>,
+}
+
+impl<'a> Copies<'a> {
+    fn of(pool: &Pool<'a>) -> Self {
+        Self {
+            rows: pool.rows.map(|rows| (rows, lengths(rows))),
+        }
+    }
+
+    fn are(&self, a: usize, b: usize) -> bool {
+        let Some((rows, lengths)) = &self.rows else {
+            return false;
+        };
+        let both = rows.row(a).into_iter().zip(rows.row(b));
+        let product: f64 = both.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+        let length = lengths[a] * lengths[b];
+        length > 0.0 && product >= NEARLY * length
+    }
+}
+
+#[cfg(test)]
+mod tests;
