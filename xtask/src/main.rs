@@ -11,6 +11,7 @@ mod links;
 mod memory;
 mod notices;
 mod packages;
+mod python;
 mod results;
 mod sbom;
 mod toys;
@@ -34,6 +35,7 @@ links   links of the pages to files and headings, followed
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
+python  the Python package: its wheel in an environment of its own, and its tests (arguments go to pytest)
 toys    that adding a method takes three files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("memory") => clean(memory::memory(rest)),
+        Some("python") => clean(python::python(rest)),
         Some("toys") => clean(toys::toys()),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
