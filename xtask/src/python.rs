@@ -37,10 +37,26 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
     }
     let out = wheels.display().to_string();
     let made = Path::new(&python).exists()
-        || run("python3", &["-m", "venv", &place.join("venv").display().to_string()])?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        || run(
+            "python3",
+            &["-m", "venv", &place.join("venv").display().to_string()],
+        )?;
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
     // The program that the numbers are compared with, by what the check has built.
-    let program = ["build", "--workspace", "--features", FEATURES, "--bin", "likewise"];
+    let program = [
+        "build",
+        "--workspace",
+        "--features",
+        FEATURES,
+        "--bin",
+        "likewise",
+    ];
     let build = [
         "build",
         "--profile",
@@ -57,7 +73,9 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
     {
         return Ok(false);
     }
-    let wheel = fs::read_dir(&wheels)?.next().ok_or("maturin left no wheel")??;
+    let wheel = fs::read_dir(&wheels)?
+        .next()
+        .ok_or("maturin left no wheel")??;
     let wheel = wheel.path().display().to_string();
     let install = [&pip[..], &["--force-reinstall", "--no-deps", &wheel]].concat();
     let given: Vec<&str> = rest.iter().map(String::as_str).collect();

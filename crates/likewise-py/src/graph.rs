@@ -88,7 +88,8 @@ impl Graph {
         weights: PyReadonlyArray1<'_, f32>,
         how: How,
     ) -> PyResult<Self> {
-        let (indptr, indices, weights) = (indptr.as_array(), indices.as_array(), weights.as_array());
+        let (indptr, indices, weights) =
+            (indptr.as_array(), indices.as_array(), weights.as_array());
         run(py, &how, |_| {
             let wrong = |what: &str| Error::data(format!("the graph has {what}"));
             let pointer = |&p: &i64| usize::try_from(p).map_err(|_| wrong("negative row pointers"));

@@ -145,7 +145,9 @@ impl Index {
             let item = |hit: &Hit| hit.item as i64;
             Ok((
                 Array2::from_shape_fn(shape, |at| hit(at).map_or(-1, item)),
-                Array2::from_shape_fn(shape, |at| hit(at).map_or(f32::NEG_INFINITY, |h| h.similarity)),
+                Array2::from_shape_fn(shape, |at| {
+                    hit(at).map_or(f32::NEG_INFINITY, |h| h.similarity)
+                }),
             ))
         })?;
         Ok((ids.into_pyarray(py), similarities.into_pyarray(py)))

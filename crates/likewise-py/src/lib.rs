@@ -5,9 +5,6 @@
 //! Work runs on a thread of its own without the lock of the interpreter ([`work`]); an error of the
 //! library becomes an exception of its kind ([`failure`]).
 
-// What pyo3 reads from Python it owns.
-#![allow(clippy::needless_pass_by_value)]
-
 mod command;
 mod failure;
 mod graph;

@@ -20,7 +20,7 @@ pub(crate) enum Rows<'py> {
 
 /// What a loss learns from: classes (-1: none, so that the item is absent), weights, and triplets in
 /// their place.
-type From<'py> = (
+type LearnsFrom<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, f32>,
     Option<PyReadonlyArray2<'py, u32>>,
@@ -35,15 +35,19 @@ pub(crate) fn loss<'py>(
     parameters: &str,
     embeddings: Rows<'py>,
     proxies: Option<Rows<'py>>,
-    of: From<'py>,
+    of: LearnsFrom<'py>,
     how: How,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mixed = || Error::data("embeddings and proxies must be of one precision");
     match (embeddings, proxies) {
         (Rows::Single(x), None) => of_rows::<f32>(py, (name, parameters), &x, None, &of, &how),
         (Rows::Double(x), None) => of_rows::<f64>(py, (name, parameters), &x, None, &of, &how),
-        (Rows::Single(x), Some(Rows::Single(p))) => of_rows(py, (name, parameters), &x, Some(&p), &of, &how),
-        (Rows::Double(x), Some(Rows::Double(p))) => of_rows(py, (name, parameters), &x, Some(&p), &of, &how),
+        (Rows::Single(x), Some(Rows::Single(p))) => {
+            of_rows(py, (name, parameters), &x, Some(&p), &of, &how)
+        }
+        (Rows::Double(x), Some(Rows::Double(p))) => {
+            of_rows(py, (name, parameters), &x, Some(&p), &of, &how)
+        }
         _ => Err(crate::failure::exception(&mixed())),
     }
 }
@@ -53,7 +57,7 @@ fn of_rows<'py, T: numpy::Element + Element>(
     (name, parameters): (&str, &str),
     x: &PyReadonlyArray2<'py, T>,
     proxies: Option<&PyReadonlyArray2<'py, T>>,
-    from: &From<'py>,
+    from: &LearnsFrom<'py>,
     how: &How,
 ) -> PyResult<Bound<'py, PyDict>> {
     let x = x.as_array();
@@ -90,7 +94,10 @@ fn named(name: &str, parameters: &str) -> Result<Loss> {
         serde_json::from_str(parameters).map_err(json)?;
     fields.insert("name".into(), name.into());
     let loss: Loss = serde_json::from_value(fields.into()).map_err(|e| {
-        Error::new(ErrorKind::Parameter, format!("parameters of the loss {name}: {e}"))
+        Error::new(
+            ErrorKind::Parameter,
+            format!("parameters of the loss {name}: {e}"),
+        )
     })?;
     loss.validate()?;
     Ok(loss)
@@ -133,7 +140,7 @@ fn measure<T: numpy::Element + Element>(
             let values = gradient.try_into_vec_as::<T>().map_err(|e| internal(&e))?;
             Array2::from_shape_vec(like.dim(), values).map_err(|e| internal(&e))
         }
-        None => Ok(Array2::from_elem(like.dim(), T::from_elem(0.0_f32))),
+        None => Ok(Array2::from_elem(like.dim(), T::default())),
     };
     let of_proxies = match (&rows, proxies) {
         (Some(rows), Some(like)) => Some(read(rows.grad(&gradients), like)?),
@@ -154,7 +161,9 @@ impl LearnedFrom {
             .map(|&class| u32::try_from(class).unwrap_or(0))
             .collect();
         let weights = self.classes.iter().zip(&self.weights);
-        let weights: Vec<f32> = weights.map(|(class, &w)| if absent(class) { 0.0 } else { w }).collect();
+        let weights: Vec<f32> = weights
+            .map(|(class, &w)| if absent(class) { 0.0 } else { w })
+            .collect();
         let count = self.proxies.checked_div(loss.proxies_per_class());
         let classes = count.map(|count| Classes::new(&class, count, &weights, options));
         Ok(Batch {

@@ -61,10 +61,8 @@ pub(crate) fn rank<'py>(
     asked: Asked,
     how: How,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let x = x.as_array();
-    let ranking = run(py, &how, |monitor| {
-        asked.rank(x, &labels::labels(&given)?, monitor)
-    })?;
+    let (x, labels) = (x.as_array(), labels::labels(&given)?);
+    let ranking = run(py, &how, |monitor| asked.rank(x, &labels, monitor))?;
     let (means, values) = (PyDict::new(py), PyDict::new(py));
     for measure in ranking.measures() {
         let name = measure.to_string();
@@ -93,9 +91,8 @@ pub(crate) fn summary(
     seed: u64,
     how: How,
 ) -> PyResult<String> {
-    let x = x.as_array();
+    let (x, labels) = (x.as_array(), labels::labels(&given)?);
     run(py, &how, |monitor| {
-        let labels = labels::labels(&given)?;
         let protocol = asked.protocol(x, &labels)?;
         let nmi = nmi.then(|| likewise::eval::nmi::evaluate(&protocol, seed, monitor));
         let of = Run {
@@ -121,11 +118,7 @@ pub(crate) fn nmi(
 
 /// Whether embeddings shrank to a point, as JSON.
 #[pyfunction]
-pub(crate) fn collapse(
-    py: Python<'_>,
-    x: PyReadonlyArray2<'_, f32>,
-    how: How,
-) -> PyResult<String> {
+pub(crate) fn collapse(py: Python<'_>, x: PyReadonlyArray2<'_, f32>, how: How) -> PyResult<String> {
     let x = x.as_array();
     run(py, &how, |_| {
         serde_json::to_string(&Collapse::measure(x)?).map_err(json)

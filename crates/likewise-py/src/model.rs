@@ -32,7 +32,9 @@ impl Model {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let py = slf.py();
         let open = py.get_type::<Self>().getattr("from_bytes")?;
         Ok((open, (slf.get().to_bytes(py)?,)))
@@ -69,7 +71,9 @@ impl Model {
         how: How,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let x = x.as_array();
-        let rows = run(py, &how, |_| self.model.embed(x, &likewise_nn::device("cpu")?))?;
+        let rows = run(py, &how, |_| {
+            self.model.embed(x, &likewise_nn::device("cpu")?)
+        })?;
         Ok(rows.into_pyarray(py))
     }
 
@@ -113,13 +117,19 @@ fn of_pairs(
     let asking = similarity.asking(a.view()).unwrap_or(a);
     let rows = asking.rows().into_iter().zip(b.rows());
     let product = |(a, b): (ndarray::ArrayView1<f32>, ndarray::ArrayView1<f32>)| -> f64 {
-        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+        a.iter()
+            .zip(b)
+            .map(|(&a, &b)| f64::from(a) * f64::from(b))
+            .sum()
     };
     match similarity {
         Similarity::Cosine | Similarity::Bilinear(_) => Ok(rows.map(product).collect()),
         Similarity::Euclidean => Ok(rows
             .map(|(a, b)| -> f64 {
-                let squares = a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
+                let squares = a
+                    .iter()
+                    .zip(b)
+                    .map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
                 -squares.sum::<f64>()
             })
             .collect()),
@@ -128,7 +138,13 @@ fn of_pairs(
                 let one = similarity.searchable(b.slice(s![i..=i, ..]), &[0])?;
                 let query = asking.slice(s![i..=i, ..]);
                 let quiet = monitor.quiet();
-                let found = one.for_each_query(query, &[0], &quiet, || (), |(), _, _, scores| f64::from(scores[0]))?;
+                let found = one.for_each_query(
+                    query,
+                    &[0],
+                    &quiet,
+                    || (),
+                    |(), _, _, scores| f64::from(scores[0]),
+                )?;
                 Ok(found[0])
             })
             .collect(),

@@ -21,7 +21,10 @@ pub(crate) fn names(of: &str) -> PyResult<Vec<String>> {
         "learners" => owned(Closed::NAMES),
         "methods" => owned(Method::NAMES),
         "losses" => owned(Loss::NAMES),
-        "topics" => topic::names().into_iter().map(|(name, _)| name.to_owned()).collect(),
+        "topics" => topic::names()
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .collect(),
         _ => {
             return Err(PyValueError::new_err(format!(
                 "of = \"{of}\": there are recipes, learners, methods, losses and topics"

@@ -19,7 +19,12 @@ pub(crate) fn vote<'py>(
     let (ids, similarities) = (ids.as_array(), similarities.as_array());
     let (classes, confidence) = (classes.as_array(), confidence.as_array());
     let mut votes = Array2::<f64>::zeros((ids.nrows(), n_classes));
-    for ((ids, similarities), mut row) in ids.rows().into_iter().zip(similarities.rows()).zip(votes.rows_mut()) {
+    for ((ids, similarities), mut row) in ids
+        .rows()
+        .into_iter()
+        .zip(similarities.rows())
+        .zip(votes.rows_mut())
+    {
         let mut sum = 0.0;
         for (&item, &cosine) in ids.iter().zip(similarities) {
             let Ok(item) = usize::try_from(item) else {

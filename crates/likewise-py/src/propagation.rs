@@ -28,7 +28,7 @@ pub(crate) fn propagate<'py>(
     how: How,
 ) -> PyResult<Bound<'py, PyDict>> {
     let graph = graph.get();
-    let labels = labels::labels(&given).map_err(|e| crate::failure::exception(&e))?;
+    let labels = labels::labels(&given)?;
     let negatives: Option<Vec<(u32, u32, f64)>> = negatives.map(|(pairs, weights)| {
         let (pairs, weights) = (pairs.as_array(), weights.as_array());
         (pairs.rows().into_iter().zip(weights))
@@ -41,9 +41,9 @@ pub(crate) fn propagate<'py>(
     });
     let (beliefs, found) = run(py, &how, |monitor| {
         let method = named(method, parameters, negatives.is_some())?;
-        let known = negatives.as_ref().map(|pairs| {
-            NegativeEdges::from_pairs(&graph.graph, pairs.iter().copied())
-        });
+        let known = negatives
+            .as_ref()
+            .map(|pairs| NegativeEdges::from_pairs(&graph.graph, pairs.iter().copied()));
         let known = known.transpose()?;
         let given = Given {
             neighbors: graph.neighbors.as_ref(),
@@ -66,7 +66,10 @@ pub(crate) fn propagate<'py>(
     let convergence = serde_json::to_string(&beliefs.convergence);
     let convergence = convergence.map_err(|e| crate::failure::exception(&json(e)))?;
     answer.set_item("scores", beliefs.scores.into_pyarray(py))?;
-    answer.set_item("pseudo_label", codes(&beliefs.pseudo_label).into_pyarray(py))?;
+    answer.set_item(
+        "pseudo_label",
+        codes(&beliefs.pseudo_label).into_pyarray(py),
+    )?;
     answer.set_item("confidence", beliefs.confidence.into_pyarray(py))?;
     answer.set_item("convergence", convergence)?;
     if let Some((pairs, weights)) = found {
@@ -81,7 +84,10 @@ fn named(name: &str, parameters: &str, given_negatives: bool) -> Result<Method> 
     Method::named(name)?;
     let mut fields: Map<String, Value> = serde_json::from_str(parameters).map_err(json)?;
     let own = |e: serde_json::Error| {
-        Error::new(ErrorKind::Parameter, format!("parameters of method=\"{name}\": {e}"))
+        Error::new(
+            ErrorKind::Parameter,
+            format!("parameters of method=\"{name}\": {e}"),
+        )
     };
     let changed: Vec<String> = fields.keys().cloned().collect();
     if name == "lgc" {
@@ -91,7 +97,10 @@ fn named(name: &str, parameters: &str, given_negatives: bool) -> Result<Method> 
     fields.insert("method".into(), name.into());
     let method: Method = serde_json::from_value(Value::Object(fields)).map_err(own)?;
     let (idle, why) = method.idle(given_negatives);
-    match idle.iter().find(|idle| changed.iter().any(|own| own == *idle)) {
+    match idle
+        .iter()
+        .find(|idle| changed.iter().any(|own| own == *idle))
+    {
         None => Ok(method),
         Some(idle) => Err(Error::new(
             ErrorKind::Parameter,

@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use likewise::tuple::Tuples;
-use likewise::{Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View};
+use likewise::{
+    Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
+};
 use likewise_study::fit::{self, Job, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
@@ -61,8 +63,7 @@ pub(crate) fn fit<'py>(
     how: How,
 ) -> PyResult<Fitted> {
     let x = x.as_array();
-    let labels = given.as_ref().map(labels::labels).transpose();
-    let labels = labels.map_err(|e| exception(&e))?;
+    let labels = given.as_ref().map(labels::labels).transpose()?;
     let tuples = tuples.map(|tuples| read(&tuples));
     run(py, &how, |monitor| asked.fit(x, labels, tuples, monitor))
 }
@@ -292,7 +293,10 @@ impl Fitted {
         answer.set_item("rows", rows.into_pyarray(py))?;
         answer.set_item("classes", classes)?;
         answer.set_item("scores", beliefs.scores.clone().into_pyarray(py))?;
-        answer.set_item("pseudo_label", codes(&beliefs.pseudo_label).into_pyarray(py))?;
+        answer.set_item(
+            "pseudo_label",
+            codes(&beliefs.pseudo_label).into_pyarray(py),
+        )?;
         answer.set_item("confidence", beliefs.confidence.clone().into_pyarray(py))?;
         Ok(answer)
     }

@@ -127,8 +127,12 @@ fn pool(threads: Option<usize>) -> PyResult<Option<ThreadPool>> {
     if threads.is_none() && !forked {
         return Ok(None);
     }
-    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let cannot = |e| PyValueError::new_err(format!("n_jobs: cannot start the threads: {e}"));
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build();
+    let cannot = |e: rayon::ThreadPoolBuildError| {
+        PyValueError::new_err(format!("n_jobs: cannot start the threads: {e}"))
+    };
     pool.map(Some).map_err(cannot)
 }
 
@@ -136,7 +140,5 @@ fn panicked(payload: Box<dyn Any + Send>) -> PyErr {
     let text = (payload.downcast_ref::<&str>().copied())
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("no message");
-    PyRuntimeError::new_err(format!(
-        "a defect of likewise, please report it: {text}"
-    ))
+    PyRuntimeError::new_err(format!("a defect of likewise, please report it: {text}"))
 }

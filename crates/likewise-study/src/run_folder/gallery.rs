@@ -106,7 +106,9 @@ impl Gallery {
             failed(format!("{}: no index.json", self.root.display())).hint(Hint::Index)
         })?;
         self.check_own(Some(&card))?;
-        let graph = (card.kind == "hnsw").then(|| self.graph(&card)).transpose()?;
+        let graph = (card.kind == "hnsw")
+            .then(|| self.graph(&card))
+            .transpose()?;
         Ok((card, graph))
     }
 

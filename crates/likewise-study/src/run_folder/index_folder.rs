@@ -73,7 +73,8 @@ impl IndexFolder {
         monitor: &Monitor,
     ) -> Result<IndexCard> {
         Self::write_items(out, rows, x)?;
-        write_index(            out,
+        write_index(
+            out,
             (x, Some(&out.join(EMBEDDINGS))),
             kind,
             k,

@@ -53,7 +53,7 @@ impl<'p> Plan<'p> {
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
-            let setup = ground.setup(whiten, START.into(), seed, &[])?;
+            let setup = ground.setup(whiten, START.into(), drawn.seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
             if let Some(model) = ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
