@@ -1,5 +1,8 @@
-//! `cargo xtask python`: the Python package as its users get it: a wheel in a virtual environment of its own,
-//! and its tests.
+//! `cargo xtask python`: the tests of the Python package.
+//!
+//! The extension is built with the features of the whole workspace, so that what the check has built
+//! is used; a wheel by itself has fewer, and all would be built again. `--wheel` makes one all the same, as
+//! `pip install` does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +11,10 @@ use std::process::Command;
 use crate::cargo::{FEATURES, cargo};
 use crate::data::Result;
 
-/// What the wheel is built with, and what its tests compare with and read from.
-const PACKAGES: [&str; 9] = [
-    "maturin>=1.7,<2",
+const PACKAGE: &str = "crates/likewise-py";
+
+/// What the tests compare with and read from.
+const PACKAGES: [&str; 8] = [
     "numpy",
     "scipy",
     "scikit-learn",
@@ -21,26 +25,24 @@ const PACKAGES: [&str; 9] = [
     "tqdm",
 ];
 
-/// Builds the wheel with the profile of the tests, installs it and runs its tests; `rest` goes to
-/// pytest. True if all pass.
+/// Puts the package together in `target/python`, in an environment of its own, and runs its
+/// tests; `rest` goes to pytest. True if all pass.
 pub(crate) fn python(rest: &[String]) -> Result<bool> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let place = PathBuf::from(target).join("python");
+    let place = PathBuf::from(&target).join("python");
     fs::create_dir_all(&place)?;
     let place = fs::canonicalize(place)?;
-    let bin = place.join("venv/bin");
-    let python = bin.join("python").display().to_string();
-    let maturin = bin.join("maturin").display().to_string();
-    let wheels = place.join("wheels");
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels)?;
-    }
-    let out = wheels.display().to_string();
-    let made = Path::new(&python).exists()
-        || run(
+    let venv = place.join("venv");
+    let python = venv.join("bin/python").display().to_string();
+    if !venv.exists()
+        && !run(
             "python3",
-            &["-m", "venv", &place.join("venv").display().to_string()],
-        )?;
+            &["-m", "venv", &venv.display().to_string()],
+            None,
+        )?
+    {
+        return Ok(false);
+    }
     let pip = [
         "-m",
         "pip",
@@ -48,44 +50,58 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
         "--quiet",
         "--disable-pip-version-check",
     ];
-    // The program that the numbers are compared with, by what the check has built.
-    let program = [
+    if !run(&python, &[&pip[..], &PACKAGES[..]].concat(), None)? {
+        return Ok(false);
+    }
+    let (wheel, given): (Vec<&str>, Vec<&str>) =
+        (rest.iter().map(String::as_str)).partition(|word| *word == "--wheel");
+    let tests = [&["-m", "pytest", "-q", PACKAGE], &given[..]].concat();
+    if !wheel.is_empty() {
+        let install = [
+            &pip[..],
+            &["--force-reinstall", "--no-deps", &format!("./{PACKAGE}")],
+        ];
+        return Ok(run(&python, &install.concat(), None)? && run(&python, &tests, None)?);
+    }
+    // The program, too: the numbers are compared with it.
+    let build = [
         "build",
         "--workspace",
         "--features",
         FEATURES,
+        "--lib",
         "--bin",
         "likewise",
     ];
-    let build = [
-        "build",
-        "--profile",
-        "dev",
-        "--manifest-path",
-        "crates/likewise-py/Cargo.toml",
-        "--out",
-        &out,
-    ];
-    if !(made
-        && run(&python, &[&pip[..], &PACKAGES[..]].concat())?
-        && cargo(&program)
-        && run(&maturin, &build)?)
-    {
+    if !cargo(&build) {
         return Ok(false);
     }
-    let wheel = fs::read_dir(&wheels)?
-        .next()
-        .ok_or("maturin left no wheel")??;
-    let wheel = wheel.path().display().to_string();
-    let install = [&pip[..], &["--force-reinstall", "--no-deps", &wheel]].concat();
-    let given: Vec<&str> = rest.iter().map(String::as_str).collect();
-    let tests = [&["-m", "pytest", "-q", "crates/likewise-py"], &given[..]].concat();
-    Ok(run(&python, &install)? && run(&python, &tests)?)
+    let site = place.join("site");
+    if site.exists() {
+        fs::remove_dir_all(&site)?;
+    }
+    let package = site.join("likewise");
+    fs::create_dir_all(&package)?;
+    for file in fs::read_dir(Path::new(PACKAGE).join("python/likewise"))? {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            fs::copy(file.path(), package.join(file.file_name()))?;
+        }
+    }
+    let built = PathBuf::from(&target).join("debug/lib_likewise.so");
+    fs::copy(built, package.join("_likewise.abi3.so"))?;
+    run(&python, &tests, Some(&site))
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<bool> {
+/// Whether a program succeeds; packages are looked for in `site`, too.
+fn run(program: &str, arguments: &[&str], site: Option<&Path>) -> Result<bool> {
     println!("> {program} {}", arguments.join(" "));
-    let status = Command::new(program).args(arguments).status();
-    let status = status.map_err(|e| format!("cannot run {program}: {e}"))?;
-    Ok(status.success())
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(site.map(|site| ("PYTHONPATH", site)));
+    let status = command.status();
+    Ok(status
+        .map_err(|e| format!("cannot run {program}: {e}"))?
+        .success())
 }
