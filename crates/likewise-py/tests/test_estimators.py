@@ -13,21 +13,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import likewise
 
-# What scikit-learn asks for, and why we do not do it.
+# Checks of scikit-learn that do not suit an estimator, each with its reason.
 EXCEPTIONS = {
-    "LabelPropagation": {
-        "check_classifiers_train": "wants the fitted items predicted right by an inductive rule; `predict` asks "
-        "the 10 nearest, by the cosine, which sees no difference along a ray",
-        "check_classifiers_classes": "the same",
-        "check_classifiers_one_label": "the same",
-        "check_methods_subset_invariance": "products of matrices of other sizes round otherwise, in single precision",
-        "check_methods_sample_order_invariance": "the same",
-    },
-    "MetricLearner": {
-        "check_methods_subset_invariance": "products of matrices of other sizes round otherwise, in single precision",
-        "check_methods_sample_order_invariance": "the same",
-    },
     "KNeighborsGraph": {},
+    "LabelPropagation": {},
+    "MetricLearner": {},
 }
 
 

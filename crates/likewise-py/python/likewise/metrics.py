@@ -188,5 +188,5 @@ def nmi(classes: Any, clusters: Any) -> float:
 
 
 def collapse(X: Any) -> dict:
-    """Whether embeddings shrank to a point: their effective rank and mean distances."""
+    """Whether embeddings shrank to a point: their effective rank and mean cosine."""
     return json.loads(_likewise.collapse(matrix(X), how()))
