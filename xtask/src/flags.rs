@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::data::Result;
 
 /// The crates whose messages others than the command show.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "likewise",
     "likewise-io",
     "likewise-image",
     "likewise-nn",
     "likewise-study",
+    "likewise-py",
 ];
 
 /// Prints the lines of the libraries that speak of flags. True if there are none.

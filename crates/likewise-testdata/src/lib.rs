@@ -36,13 +36,13 @@ pub fn fetched(name: &str) -> Option<PathBuf> {
     present(root().join("data").join(name))
 }
 
-/// A Python with the programs that exports are for: that of `cargo xtask python`, or the one that
+/// A Python with the programs that exports are for: that of `cargo xtask stores`, or the one that
 /// `LIKEWISE_PYTHON` names; prints why and gives `None` where there is none.
 pub fn python() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("LIKEWISE_PYTHON") {
         return present(named.into());
     }
-    let place = root().join("target/tools/python");
+    let place = root().join("target/tools/stores");
     present(place.join("complete")).map(|_| place.join("bin/python"))
 }
 

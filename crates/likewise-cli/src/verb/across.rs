@@ -13,7 +13,7 @@ use likewise_study::study::{CrossResults, Texts};
 use likewise_study::{Recipe, table};
 
 use crate::args::{Fit, Search};
-use crate::context::{Context, command};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
@@ -74,7 +74,7 @@ pub(super) fn fit(args: &Fit, mut recipe: Recipe, at: &Context) -> Result<(), Fa
         table: layout,
         encoder: source.encoded(&args.data.view.join("+"), &at.env)?,
         words: source.vocabularies().to_vec(),
-        command: command(),
+        command: at.command(),
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
     if work.finished().is_some() {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::fit::print;
 use crate::args::Demo;
-use crate::context::{Context, command};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         read_as: format!("view {}", view.name),
         trained: None,
         pretrained: None,
-        command: command(),
+        command: at.command(),
         seconds: BTreeMap::new(),
     };
     if !at.common.json {

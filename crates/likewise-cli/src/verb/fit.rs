@@ -23,7 +23,7 @@ use super::refit::{Again, again};
 use crate::args::{Fit, joined};
 use crate::aside::aside;
 use crate::config;
-use crate::context::{Context, command};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
@@ -121,7 +121,7 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
         tried,
         trained,
         pretrained,
-        command: again.map_or_else(command, |again| again.command.clone()),
+        command: again.map_or_else(|| at.command(), |again| again.command.clone()),
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
     if let Some(run) = work.finished() {

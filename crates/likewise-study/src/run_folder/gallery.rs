@@ -53,12 +53,7 @@ impl Gallery {
             Err(failed(message).hint(Hint::Index))
         };
         check(card.as_ref().map_or(items, |card| card.items))?;
-        if let (Some(card), Some(own)) = (&card, &self.own)
-            && card.embeddings.as_ref() != Some(own)
-        {
-            let message = format!("{}: the index is of other embeddings", self.root.display());
-            return Err(failed(message).hint(Hint::Index));
-        }
+        self.check_own(card.as_ref())?;
         let asking = self.similarity.asking(queries);
         let queries = asking.as_ref().map_or(queries, |rows| rows.view());
         let metric = self.similarity.metric();
@@ -94,19 +89,44 @@ impl Gallery {
         serde_json::from_slice(&bytes).map(Some).map_err(broken)
     }
 
-    /// The index that this card describes, checked byte for byte; the exact one without.
+    /// Fails where the index that this card describes is of other embeddings.
+    fn check_own(&self, card: Option<&IndexCard>) -> Result<()> {
+        match (card, &self.own) {
+            (Some(card), Some(own)) if card.embeddings.as_ref() != Some(own) => {
+                let message = format!("{}: the index is of other embeddings", self.root.display());
+                Err(failed(message).hint(Hint::Index))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the index is, and its graph where it has one.
+    pub(super) fn read(&self) -> Result<(IndexCard, Option<Hnsw>)> {
+        let card = self.card()?.ok_or_else(|| {
+            failed(format!("{}: no index.json", self.root.display())).hint(Hint::Index)
+        })?;
+        self.check_own(Some(&card))?;
+        let graph = (card.kind == "hnsw")
+            .then(|| self.graph(&card))
+            .transpose()?;
+        Ok((card, graph))
+    }
+
+    /// The graph that this card describes, checked byte for byte.
+    fn graph(&self, card: &IndexCard) -> Result<Hnsw> {
+        let path = self.index.join(HNSW_FILE);
+        if Some(likewise_io::digest(&path)?) != card.sha256 {
+            let message = format!("{}: not the file that index.json describes", path.display());
+            return Err(failed(message).hint(Hint::Index));
+        }
+        let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
+        Hnsw::from_bytes(&bytes)
+    }
+
+    /// The index that this card describes; the exact one without.
     fn index(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index>> {
         match card {
-            Some(card) if card.kind == "hnsw" => {
-                let path = self.index.join(HNSW_FILE);
-                if Some(likewise_io::digest(&path)?) != card.sha256 {
-                    let message =
-                        format!("{}: not the file that index.json describes", path.display());
-                    return Err(failed(message).hint(Hint::Index));
-                }
-                let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
-                Ok(Box::new(Hnsw::from_bytes(&bytes)?))
-            }
+            Some(card) if card.kind == "hnsw" => Ok(Box::new(self.graph(card)?)),
             _ => Ok(Box::new(Exact::new(
                 likewise_io::read_matrix(&self.embeddings, None)?.view(),
                 &self.similarity,

@@ -71,6 +71,21 @@ pub fn write_index(
     // Before the work, which takes a while.
     old_index(folder)?;
     atomic::make_folder(folder)?;
+    let (card, index) = build_index(embeddings, kind, k, seed, monitor)?;
+    write_built(folder, card, index.as_ref(), of_run)
+}
+
+/// An index in memory, and what it is: its recall at `k` is measured, and its effort chosen for
+/// .99. There is none for `flat`, which compares the embeddings themselves.
+///
+/// Fails on NaN and when cancelled.
+pub fn build_index(
+    embeddings: ArrayView2<f32>,
+    kind: IndexKind,
+    k: usize,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<(IndexCard, Option<Hnsw>)> {
     let n = embeddings.nrows();
     let mut card = IndexCard {
         kind: "flat".into(),
@@ -81,29 +96,41 @@ pub fn write_index(
         effort: None,
         sha256: None,
         replaced: None,
-        embeddings: of_run.map(parts::mark).transpose()?,
+        embeddings: None,
     };
+    if kind == IndexKind::Flat {
+        return Ok((card, None));
+    }
+    let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
+    let mut rng = seed::stream(seed, "recall sample");
+    let mut asked = sample(&mut rng, n, n.min(1000)).into_vec();
+    asked.sort_unstable();
+    // Some choose the effort of a search, the others measure the recall.
+    let every_other =
+        |first: usize| -> Vec<usize> { asked.iter().copied().skip(first).step_by(2).collect() };
+    let (choose, measure) = (every_other(usize::from(n > 1)), every_other(0));
+    let exact = Flat::new(embeddings, Metric::Cosine)?;
+    let queries = embeddings.select(Axis(0), &choose);
+    // A little more than is asked for: another sample may do worse.
+    let wanted = RECALL + (1.0 - RECALL) / 4.0;
+    index.tune(&exact, queries.view(), k, wanted, monitor)?;
+    card.effort = Some(index.search_effort());
+    let queries = embeddings.select(Axis(0), &measure);
+    card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
+    card.kind = "hnsw".into();
+    Ok((card, Some(index)))
+}
+
+/// Writes an index that was built into `folder`.
+pub(super) fn write_built(
+    folder: &Path,
+    mut card: IndexCard,
+    index: Option<&Hnsw>,
+    of_run: Option<&Path>,
+) -> Result<IndexCard> {
+    card.embeddings = of_run.map(parts::mark).transpose()?;
     let mut bytes = Vec::new();
-    if kind == IndexKind::Hnsw {
-        let mut index = Hnsw::build(embeddings, HnswOptions::default(), monitor)?;
-        let mut rng = seed::stream(seed, "recall sample");
-        let mut asked = sample(&mut rng, n, n.min(1000)).into_vec();
-        asked.sort_unstable();
-        // Some choose the effort of a search, the others measure the recall.
-        let every_other =
-            |first: usize| -> Vec<usize> { asked.iter().copied().skip(first).step_by(2).collect() };
-        let (choose, measure) = (every_other(usize::from(n > 1)), every_other(0));
-        let exact = Flat::new(embeddings, Metric::Cosine)?;
-        let queries = embeddings.select(Axis(0), &choose);
-        // A little more than is asked for: another sample may do worse.
-        let wanted = RECALL + (1.0 - RECALL) / 4.0;
-        index.tune(&exact, queries.view(), k, wanted, monitor)?;
-        card.effort = Some(index.search_effort());
-        let queries = embeddings.select(Axis(0), &measure);
-        card.recall = measured_recall(&index, &exact, queries.view(), k, monitor)?;
-        card.kind = "hnsw".into();
-        // The bytes are as much once more.
-        drop(exact);
+    if let Some(index) = index {
         bytes = index.to_bytes()?;
         let digest = likewise_io::digest_parts(std::iter::once(bytes.as_slice()));
         card.sha256 = Some(digest);

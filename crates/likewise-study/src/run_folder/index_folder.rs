@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use likewise::index::{Hit, Kind as IndexKind};
+use likewise::index::{Hit, Hnsw, Kind as IndexKind};
 use likewise::{Monitor, Similarity};
 use likewise_io::items::{self, ItemRow};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::gallery::Gallery;
-use super::index::{IndexCard, old_index, write_index};
+use super::index::{IndexCard, old_index, write_built, write_index};
 use super::record::EMBEDDINGS;
 use super::{RunFolder, parts};
 use crate::{Result, failed, usage};
@@ -72,11 +72,7 @@ impl IndexFolder {
         seed: u64,
         monitor: &Monitor,
     ) -> Result<IndexCard> {
-        Self::check(out)?;
-        likewise_io::atomic::make_folder(out)?;
-        // An older index of other embeddings says so from here on.
-        likewise_io::write_npy(out.join(EMBEDDINGS), x)?;
-        items::write(out.join(ITEMS), rows)?;
+        Self::write_items(out, rows, x)?;
         write_index(
             out,
             (x, Some(&out.join(EMBEDDINGS))),
@@ -85,6 +81,33 @@ impl IndexFolder {
             seed,
             monitor,
         )
+    }
+
+    /// The same of an index that was [built](super::build_index) of the rows before.
+    pub fn keep(
+        out: &Path,
+        rows: &[ItemRow],
+        x: ArrayView2<f32>,
+        card: IndexCard,
+        index: Option<&Hnsw>,
+    ) -> Result<IndexCard> {
+        Self::write_items(out, rows, x)?;
+        write_built(out, card, index, Some(&out.join(EMBEDDINGS)))
+    }
+
+    fn write_items(out: &Path, rows: &[ItemRow], x: ArrayView2<f32>) -> Result<()> {
+        Self::check(out)?;
+        likewise_io::atomic::make_folder(out)?;
+        // An older index of other embeddings says so from here on.
+        likewise_io::write_npy(out.join(EMBEDDINGS), x)?;
+        Ok(items::write(out.join(ITEMS), rows)?)
+    }
+
+    /// What the index is, and its graph where it has one, checked byte for byte.
+    ///
+    /// Fails on a broken index, and on one of other embeddings than lie beside it.
+    pub fn read(&self) -> Result<(IndexCard, Option<Hnsw>)> {
+        self.gallery()?.read()
     }
 
     /// Where the embeddings lie.

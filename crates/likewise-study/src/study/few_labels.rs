@@ -42,44 +42,19 @@ impl<'p> Plan<'p> {
     /// Fits all labels there are, measures by rounds that keep some back, and delivers the
     /// start where nothing can be learned or where learning clearly did harm.
     pub(super) fn run_on_all(&'p self, monitor: &Monitor) -> Result<Study> {
-        self.recipe.validate()?;
-        matrix::check_finite(self.features, "features")?;
-        let seed = self.protocol.seed;
-        let n = self.features.nrows();
-        let truth = match &self.collection.labels {
-            Some(labels) => labels.clone(),
-            None => Labels::unknown(n),
-        };
-        let shown = match self.protocol.labels_per_class {
-            Some(m) => truth.draw(m, seed),
-            None => truth.clone(),
-        };
-        let (known, _) = shown.compact();
-        let parts = vec![Part::Train; n];
+        let parts = vec![Part::Train; self.features.nrows()];
+        let (drawn, mut ground) = self.all_labels(monitor)?;
         let leaks = self.leaks(None, &parts, monitor)?;
-        let mut ground = self.ground_on(Cow::Owned(known.clone()), Places::all(&known))?;
-        self.look_at_tuples(&ground, monitor)?;
         let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
         let raw_collapse = collapse(&ground, raw.rows.view())?;
-        let whiten = if known.n_classes() < 2 {
-            ground.plain_start()?
-        } else {
-            ground.whiten(&known, &[], ENOUGH)?
-        };
-        let drawn = Drawn {
-            seed,
-            truth,
-            known,
-            whiten,
-            validation: vec![],
-        };
+        let whiten = drawn.whiten;
         let mut rows = Rows {
             labels: label_counts(&drawn.known),
             unlabeled: unknown(&drawn.known),
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
-            let setup = ground.setup(whiten, START.into(), seed, &[])?;
+            let setup = ground.setup(whiten, START.into(), drawn.seed, &[])?;
             rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
             if let Some(model) = ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
@@ -113,6 +88,37 @@ impl<'p> Plan<'p> {
         };
         let results = Results::of_rows(self, rows, logs, meters);
         self.finish(results, parts, kept, ground, monitor)
+    }
+
+    /// All items as those that are fitted, with the labels that are shown.
+    pub(super) fn all_labels(&'p self, monitor: &Monitor) -> Result<(Drawn, Ground<'p>)> {
+        self.recipe.validate()?;
+        matrix::check_finite(self.features, "features")?;
+        let seed = self.protocol.seed;
+        let truth = match &self.collection.labels {
+            Some(labels) => labels.clone(),
+            None => Labels::unknown(self.features.nrows()),
+        };
+        let shown = match self.protocol.labels_per_class {
+            Some(m) => truth.draw(m, seed),
+            None => truth.clone(),
+        };
+        let (known, _) = shown.compact();
+        let ground = self.ground_on(Cow::Owned(known.clone()), Places::all(&known))?;
+        self.look_at_tuples(&ground, monitor)?;
+        let whiten = if known.n_classes() < 2 {
+            ground.plain_start()?
+        } else {
+            ground.whiten(&known, &[], ENOUGH)?
+        };
+        let drawn = Drawn {
+            seed,
+            truth,
+            known,
+            whiten,
+            validation: vec![],
+        };
+        Ok((drawn, ground))
     }
 }
 
@@ -216,7 +222,7 @@ impl Ground<'_> {
     }
 
     /// The start, where nothing can be learned; all beliefs are those of the labels.
-    fn kept_start(&self, drawn: &Drawn) -> Result<Kept> {
+    pub(super) fn kept_start(&self, drawn: &Drawn) -> Result<Kept> {
         self.kept_as(
             self.basis(drawn.whiten)?.model()?.into(),
             no_beliefs(&drawn.known),
@@ -334,7 +340,7 @@ fn nothing_to_learn(known: &Labels) -> String {
     }
 }
 
-fn no_beliefs(known: &Labels) -> Beliefs {
+pub(super) fn no_beliefs(known: &Labels) -> Beliefs {
     let n = known.len();
     let labeled: Vec<bool> = known.items().iter().map(|l| l.class().is_some()).collect();
     Beliefs {

@@ -1,0 +1,153 @@
+"""Time, memory and accuracy beside scikit-learn's LabelSpreading and metric-learn, in one process on the same data.
+
+    python crates/likewise-py/benches/beside.py [--items 10000] [--columns 64] [--seed 0]
+
+Needs scikit-learn, scipy and metric-learn. Each run is in a child process, whose peak memory above that of the data is
+printed; all use the same number of threads.
+"""
+
+import argparse
+import multiprocessing
+import os
+import platform
+import sys
+import time
+
+
+def data(n, columns, seed, classes=10):
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, n)
+    places = rng.normal(size=(classes, 4, columns))
+    x = places[truth, rng.integers(0, 4, n)] + 1.2 * rng.normal(size=(n, columns))
+    y = np.full(n, -1)
+    for c in range(classes):
+        y[rng.permutation(np.flatnonzero(truth == c))[:20]] = c
+    return x.astype(np.float32), y, truth
+
+
+def ours(x, y, truth):
+    import likewise
+
+    return (likewise.LabelPropagation("mixed", n_neighbors=20).fit(x, y).transduction_ == truth).mean()
+
+
+def ours_lgc(x, y, truth):
+    import likewise
+
+    return (likewise.LabelPropagation("lgc", n_neighbors=20).fit(x, y).transduction_ == truth).mean()
+
+
+def spreading_knn(x, y, truth):
+    from sklearn.semi_supervised import LabelSpreading
+
+    fit = LabelSpreading(kernel="knn", n_neighbors=20, alpha=0.99, max_iter=100, n_jobs=-1).fit(x, y)
+    return (fit.transduction_ == truth).mean()
+
+
+def spreading_rbf(x, y, truth):
+    from sklearn.semi_supervised import LabelSpreading
+
+    fit = LabelSpreading(kernel="rbf", gamma=1 / x.shape[1], alpha=0.99, max_iter=100).fit(x, y)
+    return (fit.transduction_ == truth).mean()
+
+
+def nearest(train, labels, test, truth):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return (KNeighborsClassifier(5).fit(train, labels).predict(test) == truth).mean()
+
+
+def learned(fit, transform, x, truth):
+    n = min(len(x) // 2, 1000)
+    model = fit(x[:n], truth[:n])
+    return nearest(transform(model, x[:n]), truth[:n], transform(model, x[n : n + 2000]), truth[n : n + 2000])
+
+
+def of_likewise(recipe):
+    def run(x, y, truth):
+        import likewise
+
+        make = lambda a, b: likewise.MetricLearner(recipe, measure=False).fit(a, b)
+        return learned(make, lambda m, a: m.transform(a), x, truth)
+
+    return run
+
+
+def of_metric_learn(name):
+    def run(x, y, truth):
+        import metric_learn
+
+        make = lambda a, b: getattr(metric_learn, name)(random_state=0).fit(a, b)
+        return learned(make, lambda m, a: m.transform(a), x, truth)
+
+    return run
+
+
+CASES = {
+    "likewise mixed": ours,
+    "likewise lgc": ours_lgc,
+    "scikit-learn LabelSpreading knn": spreading_knn,
+    "scikit-learn LabelSpreading rbf": spreading_rbf,
+    "likewise itml": of_likewise("itml"),
+    "metric-learn ITML_Supervised": of_metric_learn("ITML_Supervised"),
+    "likewise rca": of_likewise("rca"),
+    "metric-learn RCA_Supervised": of_metric_learn("RCA_Supervised"),
+    "likewise nca": of_likewise("nca"),
+    "metric-learn NCA": of_metric_learn("NCA"),
+    "likewise lmnn": of_likewise("lmnn"),
+    "metric-learn LMNN": of_metric_learn("LMNN"),
+}
+
+
+def peak():
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+def measured(name, given, pipe):
+    import numpy as np
+
+    x, y, truth = given
+    try:
+        # What is imported counts for nobody.
+        CASES[name](x[:200], np.where(np.arange(200) < 100, truth[:200], -1), truth[:200])
+        before, begun = peak(), time.perf_counter()
+        right = CASES[name](x, y, truth)
+        pipe.send((time.perf_counter() - begun, peak() - before, right))
+    except Exception as e:  # A peer that fails is a row that says so.
+        pipe.send(f"{type(e).__name__}: {e}"[:100])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--items", type=int, default=10_000)
+    parser.add_argument("--columns", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    given = data(args.items, args.columns, args.seed)
+    print(
+        f"{args.items} items x {args.columns}, 10 classes, 20 labels each, seed {args.seed}; metrics are learned "
+        f"from {min(args.items // 2, 1000)} labeled items; {os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {sys.version.split()[0]}"
+    )
+    print(f"{'':34}{'seconds':>9}{'MiB':>9}{'right':>8}")
+    for name in CASES:
+        if args.only not in name:
+            continue
+        receive, send = multiprocessing.Pipe()
+        child = multiprocessing.get_context("spawn").Process(target=measured, args=(name, given, send))
+        child.start()
+        child.join()
+        answer = receive.recv() if receive.poll() else f"ended with code {child.exitcode}"
+        if isinstance(answer, str):
+            print(f"{name:34}{answer}")
+        else:
+            seconds, memory, right = answer
+            print(f"{name:34}{seconds:9.2f}{memory:9.0f}{right:8.3f}")
+
+
+if __name__ == "__main__":
+    main()

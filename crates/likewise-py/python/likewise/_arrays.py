@@ -1,0 +1,148 @@
+"""What people have, as the arrays that the extension reads: C-contiguous, of one type.
+
+A C-contiguous float32 array of numpy is passed on as it is, without a copy.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import numpy as np
+
+
+def as_numpy(x: Any, name: str) -> np.ndarray:
+    """An array of whatever holds one: numpy, pandas, polars, pyarrow, torch, DLPack, lists."""
+    if isinstance(x, np.ndarray):
+        # A masked array or a matrix would keep its own ways.
+        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+            raise ValueError(f"{name} has masked values; fill or remove them")
+        return np.asarray(x)
+    if hasattr(x, "tocsr") and hasattr(x, "nnz"):
+        raise TypeError(
+            f"{name} is a sparse matrix, but dense data is required; call {name}.toarray()"
+        )
+    if type(x).__module__.split(".")[0] == "pyarrow":
+        return _of_arrow(x)
+    if hasattr(x, "detach") and hasattr(x, "cpu"):
+        return x.detach().cpu().numpy()
+    if hasattr(x, "to_numpy"):
+        return np.asarray(x.to_numpy())
+    if hasattr(x, "__array__") or not hasattr(x, "__dlpack__"):
+        return np.asarray(x)
+    return np.from_dlpack(x)
+
+
+def _of_arrow(x: Any) -> np.ndarray:
+    if hasattr(x, "columns"):
+        columns = [_of_arrow(column) for column in x.columns]
+        if len(columns) == 1 and columns[0].ndim == 2:
+            return columns[0]
+        return np.column_stack(columns) if columns else np.empty((x.num_rows, 0))
+    if hasattr(x, "combine_chunks"):
+        x = x.combine_chunks()
+    size = getattr(x.type, "list_size", None)
+    if size:
+        return np.asarray(x.flatten().to_numpy(zero_copy_only=False)).reshape(-1, size)
+    return np.asarray(x.to_numpy(zero_copy_only=False))
+
+
+def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
+    """A matrix of numbers, one item a row; NaN and infinity are looked for by the extension.
+
+    Raises
+    ------
+    TypeError
+        Of sparse data.
+    ValueError
+        Of anything but a matrix of real numbers with at least one row and one column.
+    """
+    rows = as_numpy(x, name)
+    if rows.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} is {rows.dtype}")
+    if rows.dtype.kind == "O":
+        try:
+            rows = rows.astype(np.float64)
+        except (TypeError, ValueError) as e:
+            raise ValueError(
+                f"{name} holds objects that are no numbers ({e}); give a matrix of numbers"
+            ) from e
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"{name} is of type {rows.dtype}; give a matrix of numbers")
+    if rows.ndim == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead for {name}. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single column or array.reshape(1, -1) if it "
+            "contains a single item."
+        )
+    if rows.ndim != 2:
+        raise ValueError(
+            f"Found array with dim {rows.ndim}, but {name} must be of 2 dimensions: items x columns"
+        )
+    for size, what in zip(rows.shape, ("sample(s)", "feature(s)")):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what} (shape={rows.shape}) while a minimum of 1 is required: "
+                f"{name} is empty"
+            )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.require(rows, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def csr(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Row pointers, columns, weights and number of nodes of a square sparse matrix."""
+    if not (hasattr(graph, "tocsr") and hasattr(graph, "nnz")):
+        raise TypeError(f"{name} must be a sparse matrix of scipy, one row and column an item")
+    graph = graph.tocsr()
+    if graph.shape[0] != graph.shape[1]:
+        raise ValueError(f"{name} is {graph.shape}; a graph is square, one row and column an item")
+    if not graph.has_canonical_format:
+        graph = graph.copy()
+        graph.sum_duplicates()
+    return (
+        np.require(graph.indptr, np.int64, ["C"]),
+        np.require(graph.indices, np.int64, ["C"]),
+        np.require(graph.data, np.float32, ["C"]),
+        graph.shape[0],
+    )
+
+
+def rows_of_items(x: Any, name: str, columns: int) -> np.ndarray:
+    """A table of row numbers, of so many columns."""
+    rows = as_numpy(x, name)
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise ValueError(f"{name} is of shape {rows.shape}; give {columns} columns of row numbers")
+    if rows.dtype.kind not in "iu" and not (
+        rows.dtype.kind == "f" and np.all(rows == np.floor(rows))
+    ):
+        raise ValueError(f"{name} is of type {rows.dtype}; give row numbers")
+    if rows.size and (rows.min() < 0 or rows.max() >= 2**32):
+        raise ValueError(f"{name}: row numbers must be at least 0 and below the number of items")
+    return np.require(rows, np.uint32, ["C"])
+
+
+def weights(w: Any, n: int, name: str = "weights") -> np.ndarray:
+    """One weight an item; 1 where none are given."""
+    if w is None:
+        return np.ones(n, np.float32)
+    w = np.require(as_numpy(w, name), np.float32, ["C"])
+    if w.shape != (n,):
+        raise ValueError(f"{name} is of shape {w.shape}; give {n} of them")
+    return w
+
+
+def to_json(settings: Optional[dict], name: str) -> Optional[str]:
+    """Settings as the extension reads them."""
+    if settings is None:
+        return None
+    if not isinstance(settings, dict):
+        raise TypeError(f"{name} = {settings!r}: must be a dict")
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        raise TypeError(f"{name}: {value!r} cannot be a setting")
+
+    return json.dumps(settings, default=plain, allow_nan=False)

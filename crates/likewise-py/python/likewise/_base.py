@@ -1,0 +1,139 @@
+"""What the estimators share: scikit-learn's base classes where it is installed, the same conventions where not."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any, Optional
+
+import numpy as np
+
+from ._arrays import matrix
+
+try:
+    from sklearn.base import BaseEstimator as Base
+    from sklearn.base import ClassifierMixin, TransformerMixin
+    from sklearn.exceptions import NotFittedError
+except ImportError:
+
+    class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
+        """Something was asked of an estimator before `fit`."""
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """A classifier."""
+
+        _estimator_type = "classifier"
+
+        def score(self, X: Any, y: Any) -> float:
+            """Share of items whose class is predicted."""
+            return float(np.mean(self.predict(X) == np.asarray(y)))  # type: ignore[attr-defined]
+
+    class TransformerMixin:  # type: ignore[no-redef]
+        """A transformer."""
+
+        def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
+            """Fit and transform the same items."""
+            return self.fit(X, y, **given).transform(X)  # type: ignore[attr-defined]
+
+    class Base:  # type: ignore[no-redef]
+        """Parameters by name, as scikit-learn has them."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            parameters = inspect.signature(cls.__init__).parameters
+            return sorted(name for name in parameters if name != "self")
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Parameters by name."""
+            return {name: getattr(self, name) for name in self._get_param_names()}
+
+        def set_params(self, **params: Any) -> Any:
+            """Set parameters by name."""
+            names = self._get_param_names()
+            for name, value in params.items():
+                if name not in names:
+                    raise ValueError(
+                        f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {names!r}."
+                    )
+                setattr(self, name, value)
+            return self
+
+        def __repr__(self) -> str:
+            defaults = inspect.signature(type(self).__init__).parameters
+            changed = (
+                f"{name}={value!r}"
+                for name, value in self.get_params().items()
+                if value is not defaults[name].default and value != defaults[name].default
+            )
+            return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def column_names(X: Any) -> Optional[np.ndarray]:
+    """Names of the columns of a data frame, where all are strings."""
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns) or not hasattr(X, "shape"):
+        return None
+    names = list(columns)
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    return np.asarray(names, dtype=object)
+
+
+class Estimator(Base):  # type: ignore[misc,valid-type]
+    """Checks of what is fitted and of what is asked later."""
+
+    def _rows_to_fit(self, X: Any) -> np.ndarray:
+        rows = matrix(X)
+        names = column_names(X)
+        self.n_features_in_ = rows.shape[1]
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return rows
+
+    def _rows(self, X: Any, what: str) -> np.ndarray:
+        self._check_fitted(what)
+        self._check_names(X)
+        rows = matrix(X)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return rows
+
+    def _check_fitted(self, what: str) -> None:
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+                f"arguments before {what}."
+            )
+
+    def _check_names(self, X: Any) -> None:
+        fitted, names = getattr(self, "feature_names_in_", None), column_names(X)
+        name = type(self).__name__
+        if fitted is None and names is not None:
+            warnings.warn(
+                f"X has feature names, but {name} was fitted without feature names", stacklevel=4
+            )
+        elif fitted is not None and names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {name} was fitted with feature names",
+                stacklevel=4,
+            )
+        elif fitted is not None and names is not None and not np.array_equal(fitted, names):
+            unseen = sorted(set(names) - set(fitted))
+            missing = sorted(set(fitted) - set(names))
+            message = "The feature names should match those that were passed during fit.\n"
+            if unseen:
+                message += "Feature names unseen at fit time:\n" + _listed(unseen)
+            if missing:
+                message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+            if not unseen and not missing:
+                message += "Feature names must be in the same order as they were in fit.\n"
+            raise ValueError(message)
+
+
+def _listed(names: list[str]) -> str:
+    return "".join(f"- {name}\n" for name in names[:5])

@@ -1,0 +1,81 @@
+"""What `MetricLearner` and `Study` ask of the extension."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _likewise
+from ._arrays import as_numpy, rows_of_items, to_json, weights
+from ._labels import Labels
+from ._likewise import Fitted
+from ._work import count, how, seed
+
+
+def fit(
+    rows: np.ndarray,
+    labels: Optional[Labels],
+    tuples: Any,
+    *,
+    recipe: Any,
+    settings: Optional[dict],
+    split: Any = None,
+    labels_per_class: Optional[int] = None,
+    draws: Optional[int] = None,
+    measure: bool = True,
+    random_state: Any = 0,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+) -> Fitted:
+    """Learn, and measure unless that is not asked for."""
+    parts = None
+    if split is not None and not isinstance(split, str):
+        parts = [str(part) for part in as_numpy(split, "split")]
+        if len(parts) != len(rows):
+            raise ValueError(f"split names the part of {len(parts)} items, but X has {len(rows)}")
+        split = "given"
+    if not isinstance(recipe, (str, os.PathLike)):
+        raise TypeError(f"recipe = {recipe!r}: must be a name or the path of a .toml file")
+    asked = {
+        "recipe": os.fspath(recipe),
+        "settings": to_json(settings, "settings"),
+        "split": split,
+        "parts": parts,
+        "labels_per_class": None
+        if labels_per_class is None
+        else count(labels_per_class, "labels_per_class"),
+        "draws": None if draws is None else count(draws, "draws"),
+        "seed": seed(random_state),
+        "measure": bool(measure),
+    }
+    given = None if labels is None else labels.given
+    return _likewise.fit(rows, given, tuples, asked, how(n_jobs, verbose))
+
+
+def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs ``a, b, y[, weight]``: rows of two items, 1 for alike and -1 for unlike."""
+    table = as_numpy(pairs, "pairs")
+    if table.ndim != 2 or table.shape[1] not in (3, 4):
+        raise ValueError(
+            f"pairs is of shape {table.shape}; give columns a, b, y and perhaps weight: rows of two "
+            "items, 1 for alike or -1 for unlike"
+        )
+    items = rows_of_items(table[:, :2], "pairs", 2)
+    said = table[:, 2].astype(np.float64)
+    if not np.isin(said, (1, -1)).all():
+        raise ValueError("pairs: y must be 1 (alike) or -1 (unlike)")
+    return items, said > 0, weights(table[:, 3] if table.shape[1] == 4 else None, len(table))
+
+
+def read_triplets(triplets: Any) -> tuple[np.ndarray, None, np.ndarray]:
+    """Triplets ``anchor, positive, negative[, weight]``: rows of three items."""
+    table = as_numpy(triplets, "triplets")
+    if table.ndim != 2 or table.shape[1] not in (3, 4):
+        raise ValueError(
+            f"triplets is of shape {table.shape}; give columns anchor, positive, negative and perhaps "
+            "weight: rows of three items"
+        )
+    items = rows_of_items(table[:, :3], "triplets", 3)
+    return items, None, weights(table[:, 3] if table.shape[1] == 4 else None, len(table))

@@ -1,0 +1,156 @@
+"""Labels of people as numbers of classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ._arrays import as_numpy
+
+UNKNOWN, OUTSIDE = -1, -2
+
+
+class Labels:
+    """The class of each item, by number: -1 unknown, -2 outside.
+
+    Attributes
+    ----------
+    codes : ndarray of int64
+    classes : ndarray, sorted, of the type of `y`
+    names : list of str
+        The classes as the library and the command call them.
+    """
+
+    def __init__(self, codes: np.ndarray, classes: np.ndarray, unknown: Any) -> None:
+        self.codes = np.require(codes, np.int64, ["C"])
+        self.classes = classes
+        self._unknown = unknown
+
+    @property
+    def names(self) -> list[str]:
+        return [_name(value) for value in self.classes.tolist()]
+
+    @property
+    def given(self) -> tuple[np.ndarray, list[str]]:
+        """What the extension reads."""
+        return self.codes, self.names
+
+    def decoded(self, codes: np.ndarray) -> np.ndarray:
+        """Classes by their values again; what stands for unknown where there is none."""
+        known = codes >= 0
+        if known.all() and len(codes):
+            return self.classes[codes]
+        kind = self.classes.dtype.kind
+        dtype = self.classes.dtype if kind in "if" or kind == "U" else object
+        out = np.full(len(codes), self._unknown, dtype=dtype)
+        if known.any():
+            out[known] = self.classes[codes[known]]
+        return out
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def encode(y: Any, n: int, name: str = "y") -> Labels:
+    """The labels of `n` items.
+
+    Numbers: -1 and NaN are unknown, -2 is outside. Words: empty, ``"-1"``, ``"unlabeled"``, None and NaN are
+    unknown, ``"-2"`` and ``"outside"`` are outside.
+    """
+    values = as_numpy(y, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        _warn_of_column()
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"{name} is of shape {values.shape}; give one label an item (1d array)")
+    if len(values) != n:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]: "
+            f"{name} must hold one label an item"
+        )
+    kind = values.dtype.kind
+    if kind == "b":
+        classes, codes = np.unique(values, return_inverse=True)
+        return Labels(codes, classes, None)
+    if kind in "iu":
+        return _of_numbers(values, values, UNKNOWN)
+    if kind == "f":
+        return _of_floats(values, name)
+    if kind in "UST":
+        return _of_words(values.astype(str), name)
+    if kind == "O":
+        return _of_objects(values, name)
+    raise ValueError(f"Unknown label type: {name} is of type {values.dtype}; give whole numbers or words")
+
+
+def _warn_of_column() -> None:
+    try:
+        from sklearn.exceptions import DataConversionWarning as kind
+    except ImportError:
+        kind = UserWarning  # type: ignore[assignment,misc]
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+        "to (n_samples, ), for example using ravel().",
+        kind,
+        stacklevel=4,
+    )
+
+
+def _of_numbers(values: np.ndarray, numbers: np.ndarray, unknown: Any) -> Labels:
+    known = (numbers != UNKNOWN) & (numbers != OUTSIDE)
+    codes = np.where(numbers == OUTSIDE, OUTSIDE, UNKNOWN).astype(np.int64)
+    classes, codes[known] = np.unique(values[known], return_inverse=True)
+    if classes.dtype.kind == "u" and unknown == UNKNOWN:
+        classes = classes.astype(np.int64)
+    return Labels(codes, classes, unknown)
+
+
+def _of_floats(values: np.ndarray, name: str) -> Labels:
+    if np.isinf(values).any():
+        raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
+    missing = np.isnan(values)
+    whole = np.where(missing, UNKNOWN, values)
+    if not np.all(whole == np.floor(whole)):
+        raise ValueError(
+            f"Unknown label type: continuous: {name} holds numbers that are not whole; classes are "
+            "whole numbers or words"
+        )
+    return _of_numbers(whole, whole, UNKNOWN)
+
+
+def _of_words(values: np.ndarray, name: str) -> Labels:
+    words = np.char.strip(values)
+    lower = np.char.lower(words)
+    unknown = (words == "") | (words == "-1") | (lower == "unlabeled") | (words == "nan")
+    outside = (words == "-2") | (lower == "outside")
+    known = ~(unknown | outside)
+    codes = np.where(outside, OUTSIDE, UNKNOWN).astype(np.int64)
+    classes, codes[known] = np.unique(words[known], return_inverse=True)
+    return Labels(codes, classes, "")
+
+
+def _of_objects(values: np.ndarray, name: str) -> Labels:
+    missing = np.array([value is None or value != value for value in values], dtype=bool)
+    present = values[~missing]
+    if len(present) and all(isinstance(value, (int, float, np.number)) for value in present):
+        numbers = np.full(len(values), np.nan)
+        numbers[~missing] = present.astype(np.float64)
+        labels = _of_floats(numbers, name)
+        if all(isinstance(value, (int, np.integer)) for value in present):
+            labels.classes = labels.classes.astype(np.int64)
+        return labels
+    strange = [value for value in present if not isinstance(value, (str, int, np.integer, bool))]
+    if strange:
+        raise ValueError(
+            f"Unknown label type: unknown: {name} holds {strange[0]!r}; classes are whole numbers or words"
+        )
+    words = np.array(["" if lost else str(value) for value, lost in zip(values, missing)], dtype=str)
+    labels = _of_words(words, name)
+    labels.classes = labels.classes.astype(object)
+    labels._unknown = None
+    return labels

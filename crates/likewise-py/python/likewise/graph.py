@@ -1,0 +1,152 @@
+"""The graph of nearest neighbours."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._base import Estimator
+from ._likewise import Graph
+from ._work import count, how, seed
+
+Symmetrize = Union[str, float]
+
+
+def build(
+    rows: np.ndarray,
+    n_neighbors: int,
+    gamma: float,
+    symmetrize: Symmetrize,
+    approx: bool,
+    recall: float,
+    center: bool,
+    random_state: Any,
+    n_jobs: Optional[int],
+    verbose: bool,
+) -> Graph:
+    """The graph that the command builds of the same settings."""
+    if len(rows) == 1:
+        raise ValueError("a graph needs at least two items, got n_samples = 1")
+    rule = symmetrize if isinstance(symmetrize, str) else {"one_sided": float(symmetrize)}
+    asked = {
+        "n_neighbors": count(n_neighbors, "n_neighbors"),
+        "gamma": float(gamma),
+        "symmetrize": json.dumps(rule),
+        "center": bool(center),
+        "recall": float(recall) if approx else None,
+        "seed": seed(random_state),
+    }
+    return Graph.build(rows, asked, how(n_jobs, verbose))
+
+
+def as_csr(graph: Graph) -> Any:
+    """The affinities as a scipy CSR matrix."""
+    try:
+        from scipy.sparse import csr_matrix
+    except ImportError as e:
+        raise ImportError("a graph is a scipy matrix; install scipy") from e
+    indptr, indices, weights = graph.csr()
+    if len(indices) < 2**31:
+        indptr = indptr.astype(np.int32)
+    # Columns are below 2^31 in any graph that fits into memory.
+    columns = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
+    return csr_matrix((weights, columns, indptr), shape=(graph.n, graph.n))
+
+
+class KNeighborsGraph(Estimator):
+    """Symmetric affinity graph of the nearest neighbours by cosine.
+
+    The weight of a pair is ``cos ** gamma``, twice that where each lists the other, and a tenth where only
+    one does (`symmetrize`).
+
+    Parameters
+    ----------
+    n_neighbors : int, default=50
+        Neighbours of an item.
+    gamma : float, default=3.0
+        Exponent of the cosine: the larger, the less a far neighbour weighs.
+    symmetrize : {"sum", "mutual", "max", "mean"} or float, default=0.1
+        What becomes of pairs of which one lists the other; a float is the share of the weight that they keep.
+    approx : bool, default=False
+        Search approximately, with a measured recall of `recall` at least. Exact search costs n^2.
+    recall : float, default=0.95
+        Share of the true neighbours that an approximate search must find.
+    center : bool, default=False
+        Take the mean off before.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the approximate search.
+    n_jobs : int or None, default=None
+        Threads; None: all cores. The result does not depend on it.
+    verbose : bool, default=False
+        Tell of progress.
+
+    Attributes
+    ----------
+    graph_ : scipy.sparse.csr_matrix of shape (n_samples, n_samples), float32
+    search_ : dict
+        How the neighbours were found.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import KNeighborsGraph
+    >>> X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> graph = KNeighborsGraph(n_neighbors=1).fit_transform(X)
+    >>> graph.toarray().round(4)
+    array([[0.    , 1.024 , 0.    ],
+           [1.024 , 0.    , 0.0216],
+           [0.    , 0.0216, 0.    ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 50,
+        *,
+        gamma: float = 3.0,
+        symmetrize: Symmetrize = 0.1,
+        approx: bool = False,
+        recall: float = 0.95,
+        center: bool = False,
+        random_state: Any = 0,
+        n_jobs: Optional[int] = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.symmetrize = symmetrize
+        self.approx = approx
+        self.recall = recall
+        self.center = center
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> KNeighborsGraph:
+        """Build the graph of the rows of `X`; `y` is not looked at."""
+        graph = build(
+            self._rows_to_fit(X),
+            self.n_neighbors,
+            self.gamma,
+            self.symmetrize,
+            self.approx,
+            self.recall,
+            self.center,
+            self.random_state,
+            self.n_jobs,
+            self.verbose,
+        )
+        self.graph_ = as_csr(graph)
+        self.search_ = json.loads(graph.search)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Build the graph of the rows of `X` and return it.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, n_samples), float32
+        """
+        return self.fit(X).graph_

@@ -1,0 +1,121 @@
+"""Indexes that answer k-nearest queries."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _likewise
+from ._arrays import matrix
+from ._work import count, how, seed
+
+
+class Index:
+    """Search rows by their nearest.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows that are searched, such as those of `MetricLearner.transform`.
+    kind : {"flat", "hnsw"}, default="flat"
+        ``"flat"`` is exact; ``"hnsw"`` is approximate, built with a measured recall, and pays from some hundred
+        thousand rows on.
+    metric : {"cosine", "euclidean", "inner_product"}, default="cosine"
+        What compares rows; ``"hnsw"`` takes the cosine alone. Similarities are larger where rows are more similar:
+        of ``"euclidean"`` they are minus the squared distance.
+    random_state : int, RandomState, Generator or None, default=0
+        Which rows the recall is measured on.
+    n_jobs : int or None, default=None
+        Threads; None: all cores.
+    verbose : bool, default=False
+        Tell of progress.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32
+    kind : str
+    metric : str
+    recall : float
+        Share of the true 10 nearest that it finds, 1 of ``"flat"``.
+
+    Examples
+    --------
+    >>> from likewise import Index
+    >>> index = Index([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> ids, similarities = index.search([[2.0, 0.1]], k=2)
+    >>> ids
+    array([[0, 2]])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        kind: str = "flat",
+        *,
+        metric: str = "cosine",
+        random_state: Any = 0,
+        n_jobs: Optional[int] = None,
+        verbose: bool = False,
+    ) -> None:
+        self.X = matrix(X)
+        self.metric = metric
+        self._work = n_jobs, verbose
+        self._index = _likewise.Index.build(
+            self.X, kind, metric, seed(random_state), how(n_jobs, verbose)
+        )
+
+    @property
+    def kind(self) -> str:
+        return json.loads(self._index.card)["kind"]
+
+    @property
+    def recall(self) -> float:
+        return json.loads(self._index.card)["recall"]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        return f"Index({len(self.X)} x {self.X.shape[1]}, kind={self.kind!r}, metric={self.metric!r})"
+
+    def search(self, Q: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """The `k` rows nearest to each query, best first.
+
+        Returns
+        -------
+        ids : ndarray of shape (n_queries, min(k, n_samples)), int64
+            Rows of `X`; -1 where an approximate search found no more.
+        similarities : ndarray of the same shape, float32
+        """
+        queries = matrix(Q, "Q")
+        return self._index.search(queries, count(k, "k"), how(*self._work))
+
+    def save(self, path: Any) -> str:
+        """Write the index, its rows and their numbers into a folder, which ``likewise search`` reads.
+
+        Returns
+        -------
+        str
+            The path.
+        """
+        if self.metric != "cosine":
+            raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone")
+        path = os.fspath(path)
+        os.makedirs(path, exist_ok=True)
+        self._index.save(path, self.X, how(*self._work))
+        return path
+
+    @classmethod
+    def load(cls, path: Any, *, n_jobs: Optional[int] = None, verbose: bool = False) -> Index:
+        """Open what `save` or ``likewise index`` wrote."""
+        path = os.fspath(path)
+        if not os.path.isdir(path):
+            raise FileNotFoundError(f"{path}: no such folder")
+        index = cls.__new__(cls)
+        index.metric = "cosine"
+        index._work = n_jobs, verbose
+        index._index, index.X = _likewise.Index.load(path, how(n_jobs, verbose))
+        return index

@@ -1,0 +1,249 @@
+"""Learning an embedding."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import numpy as np
+
+from ._arrays import as_numpy, matrix
+from ._base import Estimator, TransformerMixin
+from ._fit import fit, read_pairs, read_triplets
+from ._labels import encode
+from ._likewise import Fitted
+from ._work import how
+
+
+class MetricLearner(TransformerMixin, Estimator):
+    """Learn an embedding from labels, pairs or triplets.
+
+    With ``measure=True`` this is ``likewise fit`` without a folder: the same model for the same seed, measured on
+    labels that are kept back, and where learning clearly did harm the start without labels in its place.
+
+    Parameters
+    ----------
+    recipe : str, default="auto"
+        ``"auto"`` compares recipes on labels that it keeps back. Else the name of a recipe, a learner or a loss
+        (``likewise.names("recipes")``), or the path of a recipe in a .toml file; ``likewise.explain(name)`` says
+        what each does. With pairs ``"auto"`` is ``"label-rca"``, with triplets ``"triplet"``.
+    settings : dict or None, default=None
+        What is changed in the recipe, as in its file: ``{"rounds": {"epochs": 5}}``.
+    measure : bool, default=True
+        Measure what was learned. False takes about a sixth of the time, and nothing is known of the result.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of every random step.
+    n_jobs : int or None, default=None
+        Threads; None: all cores. The result does not depend on it.
+    verbose : bool, default=False
+        Tell of progress.
+
+    Attributes
+    ----------
+    recipe_ : str
+        Name of the recipe, the chosen one with ``"auto"``.
+    settings_ : dict
+        All its settings.
+    results_ : dict or None
+        The numbers, as ``metrics.json`` of a run has them; None with ``measure=False``.
+    verdict_ : list of str
+        What they come to, in plain words.
+    pseudo_labels_ : ndarray of shape (n_samples,)
+        What was believed of each item before anything was learned; as `transduction_` of `LabelPropagation`.
+    confidence_ : ndarray of shape (n_samples,), float32
+    similarity_ : {"cosine", "euclidean", "bilinear", "scored"}
+        How rows of `transform` compare.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import MetricLearner
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 2
+    >>> X = rng.normal(size=(60, 4)) * [1, 5, 1, 1] + y[:, None] * [2, 0, 0, 0]
+    >>> learner = MetricLearner("rca", measure=False).fit(X, y)
+    >>> learner.transform(X).shape
+    (60, 4)
+    """
+
+    def __init__(
+        self,
+        recipe: str = "auto",
+        *,
+        settings: Optional[dict] = None,
+        measure: bool = True,
+        random_state: Any = 0,
+        n_jobs: Optional[int] = None,
+        verbose: bool = False,
+    ) -> None:
+        self.recipe = recipe
+        self.settings = settings
+        self.measure = measure
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, *, pairs: Any = None, triplets: Any = None
+    ) -> MetricLearner:
+        """Learn from labels, pairs or triplets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or None
+            Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
+            to be of none of the classes.
+        pairs : array-like of shape (m, 3) or (m, 4), or None
+            Rows ``a, b, y[, weight]``: two row numbers of `X`, 1 for alike or -1 for unlike.
+        triplets : array-like of shape (m, 3) or (m, 4), or None
+            Rows ``anchor, positive, negative[, weight]`` of row numbers of `X`.
+        """
+        if y is None and pairs is None and triplets is None:
+            raise ValueError(
+                "MetricLearner requires y to be passed, but the target y is None: give labels, pairs "
+                "or triplets"
+            )
+        if pairs is not None and triplets is not None:
+            raise ValueError("give pairs or triplets, not both")
+        rows = self._rows_to_fit(X)
+        if len(rows) == 1:
+            raise ValueError("there is nothing to compare: X has n_samples = 1")
+        tuples = None
+        if pairs is not None:
+            tuples = read_pairs(pairs)
+        elif triplets is not None:
+            tuples = read_triplets(triplets)
+        labels = None if y is None else encode(y, len(rows))
+        fitted = fit(
+            rows,
+            labels,
+            tuples,
+            recipe=self.recipe,
+            settings=self.settings,
+            measure=self.measure,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._take(fitted, labels, len(rows), self.measure)
+        return self
+
+    def _take(self, fitted: Fitted, labels: Any, n: int, measured: bool) -> None:
+        self._model = fitted.model
+        self.n_features_in_ = self._model.input_dim
+        self.recipe_ = fitted.recipe
+        self.settings_ = json.loads(fitted.settings)
+        self.results_ = json.loads(fitted.results()) if measured else None
+        self.verdict_ = self.results_["verdict"] if self.results_ else []
+        self.similarity_ = self._model.similarity
+        if labels is None:
+            labels = encode(np.full(n, -1), n)
+        believed = fitted.believed()
+        place = {name: number for number, name in enumerate(labels.names)}
+        number = np.array([place[name] for name in believed["classes"]] + [-1], dtype=np.int64)
+        codes = np.full(n, -1, dtype=np.int64)
+        codes[believed["rows"]] = number[believed["pseudo_label"]]
+        self.pseudo_labels_ = labels.decoded(codes)
+        self.confidence_ = np.zeros(n, np.float32)
+        self.confidence_[believed["rows"]] = believed["confidence"]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Embed items: rows that compare by `similarity_`; those of the cosine have length 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32
+        """
+        rows = self._rows(X, "transform")
+        return self._model.embed(rows, how(self.n_jobs, False))
+
+    def pair_score(self, pairs: Any) -> np.ndarray:
+        """Similarity of the two items of each pair; larger is more similar.
+
+        The cosine, minus the squared distance of a learned metric, or what a bilinear form or kernels say.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (m, 2, n_features)
+
+        Returns
+        -------
+        ndarray of shape (m,), float64
+        """
+        self._check_fitted("pair_score")
+        both = as_numpy(pairs, "pairs")
+        if both.ndim != 3 or both.shape[1] != 2:
+            raise ValueError(
+                f"pairs is of shape {both.shape}; give (number of pairs, 2, number of features)"
+            )
+        first, second = (matrix(both[:, side], "pairs") for side in (0, 1))
+        if first.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"pairs has {first.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return self._model.similarities(first, second, how(self.n_jobs, False))
+
+    def pair_distance(self, pairs: Any) -> np.ndarray:
+        """Distance of the two items of each pair: by the learned metric, or 1 less the cosine.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (m, 2, n_features)
+
+        Raises
+        ------
+        AttributeError
+            Where the model is a similarity that no distance stands for.
+        """
+        self._check_fitted("pair_distance")
+        if self.similarity_ == "euclidean":
+            return np.sqrt(-self.pair_score(pairs))
+        if self.similarity_ == "cosine":
+            return np.maximum(1.0 - self.pair_score(pairs), 0.0)
+        raise AttributeError(
+            f"the model of {self.recipe_} is a similarity, not a distance; use pair_score"
+        )
+
+    def get_mahalanobis_matrix(self) -> np.ndarray:
+        """The matrix ``M`` of ``d(a, b)^2 = (a - b)^T M (a - b)``, where the model is a learned metric.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features), float64
+
+        Raises
+        ------
+        AttributeError
+            Where the model is none.
+        """
+        self._check_fitted("get_mahalanobis_matrix")
+        m = self._model.mahalanobis()
+        if m is None:
+            raise AttributeError(
+                f"the model of {self.recipe_} compares by the {self.similarity_} and has no matrix of "
+                "Mahalanobis; recipes such as itml, gmml, nca and lmnn have one"
+            )
+        return m
+
+    def score(self, X: Any, y: Any) -> float:
+        """MAP@R of the embedding of other items: each asks, and the others are searched."""
+        from . import metrics
+
+        rows = self.transform(X)
+        if self.similarity_ not in ("cosine", "euclidean"):
+            raise AttributeError(f"rows of a {self.similarity_} model tell nothing without it")
+        return metrics.map_at_r(rows, y, metric=self.similarity_)
+
+    def to_bytes(self) -> bytes:
+        """The model as the bytes of a ``model.safetensors``, which the command reads too."""
+        self._check_fitted("to_bytes")
+        return self._model.to_bytes()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags

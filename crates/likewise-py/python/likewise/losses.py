@@ -1,0 +1,139 @@
+"""Losses with their gradients, for a loop of training in any framework.
+
+Each takes embeddings `(n, d)` and a class for each (-1: the item is absent), and returns the value and the gradient
+by the embeddings, in their precision; losses of classes take proxies too, `(C, d)`, and also return the gradient by
+these. A weight is a multiplicity: 0 is the same as absence.
+
+Examples
+--------
+>>> import numpy as np
+>>> from likewise import losses
+>>> X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+>>> value, gradient = losses.nt_xent(X, [0, 0, 1])
+>>> gradient.shape
+(3, 2)
+
+In a loop of torch, `torch_loss` makes a function of tensors::
+
+    loss = losses.torch_loss("multi-similarity")
+    loss(network(images), labels).backward()
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _likewise
+from ._arrays import as_numpy, matrix, rows_of_items, to_json, weights
+from ._work import how
+
+
+def loss(
+    name: str,
+    embeddings: Any,
+    y: Any,
+    proxies: Any = None,
+    *,
+    weight: Any = None,
+    triplets: Any = None,
+    n_jobs: Any = None,
+    **parameters: Any,
+) -> tuple:
+    """A loss by its name: ``likewise.names("losses")`` lists them.
+
+    Parameters
+    ----------
+    name : str
+    embeddings : array-like of shape (n, d)
+        float64 stays float64, all else is float32.
+    y : array-like of shape (n,)
+        Class of each, whole numbers; -1: the item is absent. With proxies they count from 0.
+    proxies : array-like of shape (C, d), or None
+        For losses of classes; of ``soft-triple`` the centers of a class stand one after another.
+    weight : array-like of shape (n,), or None
+    triplets : array-like of shape (m, 3), or None
+        Rows anchor, positive, negative in place of the classes; losses of pairs take their pairs.
+    n_jobs : int or None, default=None
+    **parameters
+        Of the loss, such as ``margin=0.2``.
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (n, d)
+    gradient_of_proxies : ndarray of shape (C, d)
+        Where there are proxies.
+    """
+    if not _likewise.HAS_NETWORKS:
+        raise ValueError("losses need the cargo feature networks, without which this package was built")
+    precision = np.float64 if getattr(embeddings, "dtype", None) == np.float64 else np.float32
+    rows = matrix(embeddings, "embeddings", precision)
+    classes = as_numpy(y, "y")
+    if classes.dtype.kind not in "iu" or classes.shape != (len(rows),):
+        raise ValueError(
+            f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
+        )
+    found = _likewise.loss(
+        name,
+        to_json(parameters, "parameters"),
+        rows,
+        None if proxies is None else matrix(proxies, "proxies", precision),
+        (
+            np.require(classes, np.int64, ["C"]),
+            weights(weight, len(rows), "weight"),
+            None if triplets is None else rows_of_items(triplets, "triplets", 3),
+        ),
+        how(n_jobs),
+    )
+    answer = found["value"], found["embeddings"]
+    return (*answer, found["proxies"]) if proxies is not None else answer
+
+
+def torch_loss(name: str, **parameters: Any) -> Callable[..., Any]:
+    """A loss as a function of torch tensors: ``f(embeddings, y, proxies=None)``, a scalar with gradients."""
+    import torch
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, embeddings: Any, y: Any, proxies: Any) -> Any:
+            value, *gradients = loss(name, embeddings.detach().cpu().numpy(), y, proxies, **parameters)
+            ctx.save_for_backward(*(torch.from_numpy(g).to(embeddings) for g in gradients))
+            return embeddings.new_tensor(value)
+
+        @staticmethod
+        def backward(ctx: Any, above: Any) -> Any:
+            rows, *proxies = (above * gradient for gradient in ctx.saved_tensors)
+            return rows, None, proxies[0] if proxies else None
+
+    return lambda embeddings, y, proxies=None: Loss.apply(embeddings, y, proxies)
+
+
+def _named(name: str) -> Callable[..., tuple]:
+    def function(embeddings: Any, y: Any, *given: Any, **named: Any) -> tuple:
+        return loss(name, embeddings, y, *given, **named)
+
+    function.__name__ = function.__qualname__ = name.replace("-", "_")
+    function.__doc__ = (
+        f"The loss ``{name}``; parameters as of `loss`, what it is by ``likewise.explain({name!r})``."
+    )
+    return function
+
+
+contrastive = _named("contrastive")
+nt_xent = _named("nt-xent")
+multi_similarity = _named("multi-similarity")
+fast_ap = _named("fast-ap")
+smooth_ap = _named("smooth-ap")
+roadmap = _named("roadmap")
+contextual = _named("contextual")
+triplet = _named("triplet")
+angular = _named("angular")
+normalized_softmax = _named("normalized-softmax")
+proxy_nca = _named("proxy-nca")
+proxy_nca_plus_plus = _named("proxy-nca-plus-plus")
+proxy_anchor = _named("proxy-anchor")
+soft_triple = _named("soft-triple")
+confidence_proxy = _named("confidence-proxy")
+center = _named("center")

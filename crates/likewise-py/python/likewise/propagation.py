@@ -1,0 +1,251 @@
+"""Label propagation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _likewise
+from ._arrays import csr, rows_of_items, to_json
+from ._base import ClassifierMixin, Estimator
+from ._labels import encode
+from ._likewise import Graph
+from ._work import how
+from .graph import Symmetrize, build
+
+# Neighbours that say what a new item is, as where new items are added to a run.
+_VOTERS = 10
+
+
+class LabelPropagation(ClassifierMixin, Estimator):
+    """Spread a few labels over the graph of nearest neighbours.
+
+    Parameters
+    ----------
+    method : str, default="mixed"
+        ``likewise.names("methods")`` lists them, ``likewise.explain(name)`` says what each does, and when it
+        is the wrong one.
+    parameters : dict or None, default=None
+        Parameters of the method that are not the usual ones, such as ``{"beta": 1.0}``.
+    affinity : {"knn", "precomputed"}, default="knn"
+        ``"precomputed"``: `X` of `fit` is a symmetric scipy matrix, such as that of `KNeighborsGraph`.
+    n_neighbors, gamma, symmetrize, approx, recall, center
+        As of `KNeighborsGraph`, for ``affinity="knn"``. `symmetrize` None is its default, and ``"mutual"`` for
+        ``method="dssml"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of an approximate search.
+    n_jobs : int or None, default=None
+        Threads; None: all cores. The result does not depend on it.
+    verbose : bool, default=False
+        Tell of progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    transduction_ : ndarray of shape (n_samples,)
+        Class of each item; where no label reaches: -1 of numbers, ``""`` of strings, None of objects.
+    label_distributions_ : ndarray of shape (n_samples, n_classes), float64
+        `scores_` with nothing below 0 and rows that sum to 1; rows of 0 where no label reaches. With unequal
+        numbers of labels a class, `transduction_` puts the classes on a par first, so that it need not be
+        the largest of a row.
+    scores_ : ndarray of shape (n_samples, n_classes), float64
+        The solution of the method's equation as it is.
+    confidence_ : ndarray of shape (n_samples,), float32
+        Confidence in `transduction_`, 0 to 1; 1 of labeled items.
+    negatives_ : scipy.sparse.csr_matrix or None
+        Edges that were found to join items of different classes, with their weights; None of methods that
+        look for none.
+    convergence_ : dict
+        Iterations, residual, components and isolated items.
+    n_iter_ : int
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import LabelPropagation
+    >>> X = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0], [0.2, 0.9]])
+    >>> model = LabelPropagation(n_neighbors=2).fit(X, ["left", "", "right", ""])
+    >>> model.transduction_
+    array(['left', 'left', 'right', 'right'], dtype='<U5')
+    >>> model.predict([[0.0, 1.0]])
+    array(['right'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        method: str = "mixed",
+        *,
+        parameters: Optional[dict] = None,
+        affinity: str = "knn",
+        n_neighbors: int = 50,
+        gamma: float = 3.0,
+        symmetrize: Optional[Symmetrize] = None,
+        approx: bool = False,
+        recall: float = 0.95,
+        center: bool = False,
+        random_state: Any = 0,
+        n_jobs: Optional[int] = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.parameters = parameters
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.symmetrize = symmetrize
+        self.approx = approx
+        self.recall = recall
+        self.center = center
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        negatives: Any = None,
+        excluded: Any = None,
+    ) -> LabelPropagation:
+        """Spread the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse graph with ``affinity="precomputed"``
+        y : array-like of shape (n_samples,)
+            Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
+            to be of none of the classes.
+        negatives : sparse matrix of shape (n_samples, n_samples), or None
+            Pairs of neighbours that are known to differ, with weights from 0 to 1, for methods that take them.
+        excluded : array-like of shape (m, 2), or None
+            Row of an item and index into `classes_` of a class that it is not of, for
+            ``method="negative-labels"``.
+        """
+        if y is None:
+            raise ValueError(
+                "LabelPropagation requires y to be passed, but the target y is None: give some "
+                "labels, with -1 where nothing is known"
+            )
+        graph = self._graph(X)
+        labels = encode(y, graph.n)
+        known = None
+        if negatives is not None:
+            indptr, columns, values, n = csr(negatives, "negatives")
+            if n != graph.n:
+                raise ValueError(f"negatives is of {n} items, X of {graph.n}")
+            rows = np.repeat(np.arange(n), np.diff(indptr))
+            once = rows < columns
+            pairs = np.stack([rows[once], columns[once]], axis=1)
+            known = rows_of_items(pairs, "negatives", 2), values[once].astype(np.float64)
+        if excluded is not None:
+            excluded = rows_of_items(excluded, "excluded", 2)
+        found = _likewise.propagate(
+            graph,
+            labels.given,
+            self.method,
+            to_json(self.parameters or {}, "parameters"),
+            known,
+            excluded,
+            how(self.n_jobs, self.verbose),
+        )
+        self.classes_ = labels.classes
+        self._codes, self._labels = found["pseudo_label"], labels
+        self.transduction_ = labels.decoded(self._codes)
+        self.scores_ = found["scores"]
+        self.label_distributions_ = _shares(self.scores_)
+        self.confidence_ = found["confidence"]
+        self.convergence_ = json.loads(found["convergence"])
+        self.n_iter_ = max(1, self.convergence_["iterations"])
+        self.negatives_ = _symmetric(found, graph.n)
+        return self
+
+    def _graph(self, X: Any) -> Graph:
+        if self.affinity == "precomputed":
+            indptr, columns, values, n = csr(X, "X")
+            self.n_features_in_ = n
+            self.X_ = None
+            return Graph.from_csr(indptr, columns, values, how(self.n_jobs, self.verbose))
+        if self.affinity != "knn":
+            raise ValueError(f"affinity = {self.affinity!r}: must be 'knn' or 'precomputed'")
+        rows = self._rows_to_fit(X)
+        symmetrize = self.symmetrize
+        if symmetrize is None:
+            symmetrize = "mutual" if self.method == "dssml" else 0.1
+        graph = build(
+            rows,
+            self.n_neighbors,
+            self.gamma,
+            symmetrize,
+            self.approx,
+            self.recall,
+            self.center,
+            self.random_state,
+            self.n_jobs,
+            self.verbose,
+        )
+        self.X_ = rows
+        return graph
+
+    def fit_predict(self, X: Any, y: Any) -> np.ndarray:
+        """Spread the labels, and return the class of each item."""
+        return self.fit(X, y).transduction_
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares of the classes among the 10 nearest of the fitted items.
+
+        Each votes for its class with the cube of its cosine times its confidence. Rows sum to 1, or are 0 where no
+        neighbour is believed to be of a class.
+        """
+        if getattr(self, "X_", self) is None:
+            raise ValueError("with affinity='precomputed' there are no rows to compare new items with")
+        rows = self._rows(X, "predict")
+        work = how(self.n_jobs, False)
+        fitted = self.X_
+        if self.center:
+            mean = fitted.mean(axis=0, dtype=np.float64)
+            fitted, rows = (np.require(x - mean, np.float32, ["C"]) for x in (fitted, rows))
+        index = _likewise.Index.build(fitted, "flat", "cosine", 0, work)
+        ids, similarities = index.search(rows, min(_VOTERS, len(self.X_)), work)
+        votes = _likewise.vote(
+            ids, similarities, self._codes, self.confidence_, len(self.classes_)
+        )
+        return _shares(votes)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of new items, by what their nearest fitted items are believed to be.
+
+        Items that were fitted are best asked of `transduction_`.
+        """
+        shares = self.predict_proba(X)
+        codes = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+        return self._labels.decoded(codes)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self.affinity == "precomputed"
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        return tags
+
+
+def _shares(scores: np.ndarray) -> np.ndarray:
+    scores = np.maximum(scores, 0.0)
+    total = scores.sum(axis=1, keepdims=True)
+    return np.divide(scores, total, out=np.zeros_like(scores), where=total > 0)
+
+
+def _symmetric(found: dict, n: int) -> Any:
+    if "negative_pairs" not in found:
+        return None
+    try:
+        from scipy.sparse import csr_matrix
+    except ImportError:
+        return None
+    first, second = found["negative_pairs"].reshape(-1, 2).astype(np.int64).T
+    values = found["negative_weights"]
+    both = np.concatenate([first, second]), np.concatenate([second, first])
+    return csr_matrix((np.concatenate([values, values]), both), shape=(n, n))

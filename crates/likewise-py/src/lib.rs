@@ -1,0 +1,46 @@
+//! The extension module of the Python package `likewise`.
+//!
+//! Thin on purpose: arrays come in as C-contiguous numpy arrays of the right type, settings as JSON, and what
+//! people see (estimators, docstrings, conversions) is in `python/likewise`. Each file is a topic.
+//! Work runs on a thread of its own without the lock of the interpreter ([`work`]); an error of the
+//! library becomes an exception of its kind ([`failure`]).
+
+mod command;
+mod failure;
+mod graph;
+mod index;
+mod labels;
+#[cfg(feature = "networks")]
+mod losses;
+mod metrics;
+mod model;
+mod names;
+mod neighbors;
+mod propagation;
+mod study;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule(name = "_likewise")]
+fn module(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
+    m.add_class::<graph::Graph>()?;
+    m.add_class::<index::Index>()?;
+    m.add_class::<model::Model>()?;
+    m.add_class::<study::Fitted>()?;
+    m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    #[cfg(feature = "networks")]
+    m.add_function(wrap_pyfunction!(losses::loss, m)?)?;
+    m.add_function(wrap_pyfunction!(metrics::rank, m)?)?;
+    m.add_function(wrap_pyfunction!(metrics::summary, m)?)?;
+    m.add_function(wrap_pyfunction!(metrics::nmi, m)?)?;
+    m.add_function(wrap_pyfunction!(metrics::collapse, m)?)?;
+    m.add_function(wrap_pyfunction!(names::names, m)?)?;
+    m.add_function(wrap_pyfunction!(names::explain, m)?)?;
+    m.add_function(wrap_pyfunction!(neighbors::vote, m)?)?;
+    m.add_function(wrap_pyfunction!(propagation::propagate, m)?)?;
+    m.add_function(wrap_pyfunction!(study::fit, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,377 @@
+//! Learning and measuring: what `likewise fit` does, of arrays.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use likewise::tuple::Tuples;
+use likewise::{
+    Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
+};
+use likewise_study::fit::{self, Job, limit_neighbors};
+use likewise_study::run_folder::{Rights, Work};
+use likewise_study::stages::Stages;
+use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, TupleKind};
+use likewise_study::{Environment, Recipe, table};
+use ndarray::{Array2, ArrayView2};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+
+use crate::failure::{exception, json as no_json};
+use crate::labels::{self, codes};
+use crate::model::Model;
+use crate::work::{How, run};
+
+/// The recipe that is chosen by the labels at hand.
+const AUTO: &str = "auto";
+
+/// What is to be learned and measured.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    /// Name, or the path of a .toml file.
+    recipe: String,
+    /// A JSON object of what is changed in it.
+    settings: Option<String>,
+    split: Option<String>,
+    /// Part of each item, where the split is given.
+    parts: Option<Vec<String>>,
+    labels_per_class: Option<usize>,
+    draws: Option<usize>,
+    seed: u64,
+    /// Whether what was learned is measured.
+    measure: bool,
+}
+
+/// Rows of items, two or three, what is said of them, and weights.
+type GivenTuples<'py> = (
+    PyReadonlyArray2<'py, u32>,
+    Option<PyReadonlyArray1<'py, bool>>,
+    PyReadonlyArray1<'py, f32>,
+);
+
+/// Learns from the rows of `x`, and measures unless that is not asked for.
+#[pyfunction]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f32>,
+    given: Option<labels::Given<'py>>,
+    tuples: Option<GivenTuples<'py>>,
+    asked: Asked,
+    how: How,
+) -> PyResult<Fitted> {
+    let x = x.as_array();
+    let labels = given.as_ref().map(labels::labels).transpose()?;
+    let tuples = tuples.map(|tuples| read(&tuples));
+    run(py, &how, |monitor| asked.fit(x, labels, tuples, monitor))
+}
+
+fn read((rows, alike, weights): &GivenTuples<'_>) -> Tuples {
+    let (rows, weights) = (rows.as_array(), weights.as_array());
+    let Some(alike) = alike else {
+        let mut triplets = Triplets::default();
+        for (row, &w) in rows.rows().into_iter().zip(weights) {
+            triplets.push(row[0], row[1], row[2], w);
+        }
+        return Tuples::Triplets(triplets);
+    };
+    let mut pairs = Pairs::default();
+    for ((row, &alike), &w) in rows.rows().into_iter().zip(alike.as_array()).zip(weights) {
+        pairs.push(row[0], row[1], alike, w);
+    }
+    Tuples::Pairs(pairs)
+}
+
+/// Data whose rows stand elsewhere: items, labels and parts.
+fn collection(rows: usize, labels: Option<Labels>, parts: Option<&[String]>) -> Result<Collection> {
+    let ids = (0..rows).map(|row| row.to_string()).collect();
+    let mut collection = Collection::new(ids, vec![view(Array2::zeros((rows, 0)))])?;
+    collection.labels = labels;
+    let part = |word: &String| {
+        Part::parse(word).ok_or_else(|| {
+            let rule = "must be train, validation, test, query or gallery";
+            Error::parameter("split", format!("\"{word}\""), rule)
+        })
+    };
+    let parts = parts.map(|parts| parts.iter().map(part).collect::<Result<Vec<_>>>());
+    collection.split = parts.transpose()?;
+    Ok(collection)
+}
+
+fn view(matrix: Array2<f32>) -> View {
+    View {
+        name: "x".into(),
+        matrix,
+        present: None,
+    }
+}
+
+impl Asked {
+    fn fit(
+        &self,
+        x: ArrayView2<f32>,
+        labels: Option<Labels>,
+        tuples: Option<Tuples>,
+        monitor: &Monitor,
+    ) -> Result<Fitted> {
+        let data = collection(x.nrows(), labels, self.parts.as_deref())?;
+        let asked = self.protocol()?;
+        let mut recipe = self.recipe(tuples.as_ref(), x.ncols())?;
+        recipe.check_build()?;
+        limit_neighbors(&mut recipe, x.nrows() as f64, monitor);
+        let mut protocol = asked.protocol(&data, &[])?;
+        if !self.measure {
+            protocol.split = SplitKind::Folds;
+        }
+        let device = likewise_nn::device("cpu")?;
+        let mut tried = vec![];
+        if self.recipe == AUTO && tuples.is_none() {
+            let fitting = |recipe: Recipe| recipe.fitting(x.nrows());
+            let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(fitting).collect();
+            let unseen = fitting(Recipe::mixed_rca());
+            let plan = Plan::of(&data, x, &recipe, &protocol, device.clone());
+            let choice = plan.choose_recipe(&candidates, [&recipe, &unseen], monitor)?;
+            (recipe, tried) = (choice.recipe, choice.tried);
+        }
+        let plan = Plan {
+            tuples: tuples.as_ref(),
+            ..Plan::of(&data, x, &recipe, &protocol, device)
+        };
+        let outcome = if self.measure {
+            let mut study = plan.run(monitor)?;
+            study.results.tried.clone_from(&tried);
+            Outcome::Measured(Box::new(study))
+        } else {
+            Outcome::Learned(Box::new(plan.learn(monitor)?))
+        };
+        Ok(Fitted {
+            outcome,
+            data,
+            recipe,
+            protocol,
+            tried,
+        })
+    }
+
+    fn protocol(&self) -> Result<fit::Asked> {
+        let count = |name: &str, of: Option<usize>| {
+            let rule = "must be at least 1";
+            let count = |n| NonZeroUsize::new(n).ok_or_else(|| Error::parameter(name, n, rule));
+            of.map(count).transpose()
+        };
+        let split = self.split.as_ref().map(|word| {
+            let kind = serde_json::from_value(word.as_str().into());
+            kind.map_err(|_| {
+                let rule = "must be \"item\", \"zero-shot\", \"folds\", or the part of each item";
+                Error::parameter("split", format!("\"{word}\""), rule)
+            })
+        });
+        Ok(fit::Asked {
+            split: split.transpose()?,
+            labels_per_class: count("labels_per_class", self.labels_per_class)?,
+            draws: count("draws", self.draws)?,
+            seed: self.seed,
+        })
+    }
+
+    /// The recipe by name or file, with what is changed in it; the usual one where one is chosen.
+    fn recipe(&self, tuples: Option<&Tuples>, columns: usize) -> Result<Recipe> {
+        let is_file = self.recipe.to_lowercase().ends_with(".toml");
+        let mut recipe = match (self.recipe.as_str(), tuples) {
+            (AUTO, None) if self.settings.is_some() => {
+                return Err(Error::new(
+                    ErrorKind::Parameter,
+                    "settings go with a recipe by name: those that recipe=\"auto\" compares keep their own",
+                ));
+            }
+            (AUTO, None) => return Ok(Recipe::mild_probabilities()),
+            (AUTO, Some(Tuples::Pairs(_))) => Recipe::label_rca(),
+            (AUTO, Some(Tuples::Triplets(_))) => Recipe::named("triplet")?,
+            (file, _) if is_file => Recipe::read(&PathBuf::from(file))?,
+            (name, _) => Recipe::named(name)?,
+        };
+        if let Some(settings) = &self.settings {
+            let fields: toml::Table = serde_json::from_str(settings).map_err(|e| {
+                let message = format!("settings: {e}; None stands for nothing here, leave it out");
+                Error::new(ErrorKind::Parameter, message)
+            })?;
+            recipe = recipe.with(fields.clone())?;
+            recipe.check_rank(&fields, columns)?;
+        }
+        if let Some(tuples) = tuples {
+            recipe.check_tuples(match tuples {
+                Tuples::Pairs(_) => TupleKind::Pairs,
+                Tuples::Triplets(_) => TupleKind::Triplets,
+            })?;
+        }
+        recipe.validate()?;
+        Ok(recipe)
+    }
+}
+
+enum Outcome {
+    Measured(Box<Study>),
+    Learned(Box<Learned>),
+}
+
+/// What was learned, and measured where that was asked for.
+#[pyclass(frozen, module = "likewise._likewise")]
+pub(crate) struct Fitted {
+    outcome: Outcome,
+    data: Collection,
+    recipe: Recipe,
+    protocol: Protocol,
+    tried: Vec<Tried>,
+}
+
+impl Fitted {
+    fn measured(&self) -> PyResult<&Study> {
+        match &self.outcome {
+            Outcome::Measured(study) => Ok(study),
+            Outcome::Learned(_) => {
+                let message = "nothing was measured; fit with measure=True";
+                Err(exception(&Error::new(ErrorKind::Parameter, message)))
+            }
+        }
+    }
+
+    fn beliefs(&self) -> (&Beliefs, &[String]) {
+        match &self.outcome {
+            Outcome::Measured(study) => (&study.beliefs, &study.classes),
+            Outcome::Learned(learned) => (&learned.beliefs, &learned.classes),
+        }
+    }
+}
+
+#[pymethods]
+impl Fitted {
+    /// The model.
+    #[getter]
+    fn model(&self) -> Model {
+        let model = match &self.outcome {
+            Outcome::Measured(study) => &study.model,
+            Outcome::Learned(learned) => &learned.model,
+        };
+        Model {
+            model: model.clone(),
+        }
+    }
+
+    /// Name of the recipe, the chosen one where one was chosen.
+    #[getter]
+    fn recipe(&self) -> &str {
+        &self.recipe.name
+    }
+
+    /// All settings of the recipe, as JSON.
+    #[getter]
+    fn settings(&self) -> PyResult<String> {
+        serde_json::to_string(&self.recipe).map_err(|e| exception(&no_json(e)))
+    }
+
+    /// Embeddings of all items.
+    #[getter]
+    fn embeddings<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f32>> {
+        let rows = match &self.outcome {
+            Outcome::Measured(study) => &study.embeddings,
+            Outcome::Learned(learned) => &learned.embeddings,
+        };
+        rows.clone().into_pyarray(py)
+    }
+
+    /// What was believed of the fitted items before anything was learned: their rows, classes by
+    /// name, scores, the class of each (-1: none) and its confidence.
+    fn believed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (beliefs, classes) = self.beliefs();
+        let rows: Vec<i64> = match &self.outcome {
+            Outcome::Measured(study) => study.train.iter().map(|&row| row as i64).collect(),
+            Outcome::Learned(_) => (0..self.data.len() as i64).collect(),
+        };
+        let answer = PyDict::new(py);
+        answer.set_item("rows", rows.into_pyarray(py))?;
+        answer.set_item("classes", classes)?;
+        answer.set_item("scores", beliefs.scores.clone().into_pyarray(py))?;
+        answer.set_item(
+            "pseudo_label",
+            codes(&beliefs.pseudo_label).into_pyarray(py),
+        )?;
+        answer.set_item("confidence", beliefs.confidence.clone().into_pyarray(py))?;
+        Ok(answer)
+    }
+
+    /// The numbers as `metrics.json` has them.
+    fn results(&self) -> PyResult<String> {
+        serde_json::to_string(&self.measured()?.results).map_err(|e| exception(&no_json(e)))
+    }
+
+    /// The rows of the table, as JSON: title and numbers of each.
+    fn rows(&self) -> PyResult<String> {
+        let study = self.measured()?;
+        Ok(json!(study.results.rows()).to_string())
+    }
+
+    /// Table and verdict, as the command prints them.
+    fn text(&self) -> PyResult<String> {
+        let results = &self.measured()?.results;
+        let mut text = String::new();
+        if !results.tried.is_empty() {
+            text += &table::aligned(&results.choices());
+            text.push('\n');
+        }
+        if results.tells() {
+            text += &table::of(&results.rows());
+            text.push('\n');
+        }
+        Ok(text + &results.verdict.join("\n"))
+    }
+
+    /// Writes a run folder, which `likewise search`, `embed` and `eval` read. `x` are the rows that
+    /// were fitted, and `digest` what tells them from others.
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        x: PyReadonlyArray2<'_, f32>,
+        digest: String,
+        overwrite: bool,
+        how: How,
+    ) -> PyResult<()> {
+        let study = self.measured()?;
+        let x = x.as_array();
+        run(py, &how, |monitor| {
+            let rights = Rights {
+                overwrite,
+                ..Rights::default()
+            };
+            let work = Work::begin(&path, rights)?;
+            let mut job = Job {
+                recipe: self.recipe.clone(),
+                protocol: self.protocol.clone(),
+                data: "arrays in Python".into(),
+                digest,
+                read_as: "arrays in Python".into(),
+                table: None,
+                encoder: vec![],
+                words: vec![],
+                tuples: None,
+                before: None,
+                tried: self.tried.clone(),
+                trained: None,
+                pretrained: None,
+                command: vec!["likewise.Study".into()],
+                seconds: BTreeMap::new(),
+            };
+            let (stages, device) = (Stages::default(), likewise_nn::device("cpu")?);
+            let at = Environment {
+                monitor,
+                stages: &stages,
+                device: &device,
+                max_memory: None,
+            };
+            job.keep(study, &self.data, &view(x.to_owned()), work, &at)?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,201 @@
+"""The conventions of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import blobs, hidden
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import likewise
+
+# Checks of scikit-learn that do not suit an estimator, each with its reason.
+EXCEPTIONS = {
+    "KNeighborsGraph": {},
+    "LabelPropagation": {},
+    "MetricLearner": {},
+}
+
+
+def exceptions(estimator):
+    return EXCEPTIONS[type(estimator).__name__]
+
+
+@parametrize_with_checks(
+    [
+        likewise.KNeighborsGraph(n_neighbors=3),
+        likewise.LabelPropagation(n_neighbors=3),
+        likewise.MetricLearner("rca", measure=False),
+    ],
+    expected_failed_checks=exceptions,
+)
+@pytest.mark.filterwarnings("ignore::likewise.LikewiseWarning")
+def test_scikit_learn_says_yes(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned():
+    x, y = blobs()
+    fit = likewise.LabelPropagation("lgc", n_neighbors=7, parameters={"mu": 0.1}).fit(x, hidden(y))
+    again = clone(fit)
+    assert again.get_params() == fit.get_params() and not hasattr(again, "transduction_")
+    assert "method='lgc'" in repr(fit)
+
+
+def test_what_was_fitted_survives_a_pickle():
+    x, y = blobs()
+    learner = likewise.MetricLearner("itml", measure=False).fit(x, y)
+    again = pickle.loads(pickle.dumps(learner))
+    assert np.array_equal(again.transform(x), learner.transform(x))
+    spread = likewise.LabelPropagation(n_neighbors=5).fit(x, hidden(y))
+    again = pickle.loads(pickle.dumps(spread))
+    assert np.array_equal(again.predict(x[:9]), spread.predict(x[:9]))
+
+
+def test_a_pipeline_and_a_grid_search():
+    x, y = blobs(spread=2.5)
+    pipeline = make_pipeline(
+        likewise.MetricLearner("lda", measure=False), KNeighborsClassifier(3, metric="cosine")
+    )
+    folds = StratifiedKFold(3)
+    search = GridSearchCV(pipeline, {"metriclearner__recipe": ["rca", "lda"]}, cv=folds)
+    search.fit(x, y)
+    assert search.best_score_ > 0.7
+
+
+@pytest.mark.parametrize("method", likewise.names("methods"))
+def test_every_method_is_right_about_most(method):
+    x, y = blobs(n=160, classes=2, spread=0.8)
+    shown = hidden(y)
+    fit = likewise.LabelPropagation(method, n_neighbors=8)
+    if method == "negative-labels":
+        fit.fit(x, shown, excluded=[[int(np.flatnonzero(shown < 0)[0]), 0]])
+    else:
+        fit.fit(x, shown)
+    assert np.mean(fit.transduction_ == y) > 0.9
+    assert fit.label_distributions_.shape == (160, 2)
+    assert np.allclose(fit.label_distributions_.sum(axis=1), 1)
+    assert (fit.confidence_[shown >= 0] == 1).all()
+    finds = method in ("mixed", "control", "manifold")
+    assert (fit.negatives_ is not None) == finds
+    if finds:
+        assert (abs(fit.negatives_ - fit.negatives_.T) > 0).nnz == 0 and fit.negatives_.nnz > 0
+
+
+def test_a_graph_that_is_given_is_the_one_that_is_built():
+    x, y = blobs()
+    shown = hidden(y)
+    graph = likewise.KNeighborsGraph(8).fit_transform(x)
+    ours = likewise.LabelPropagation(affinity="precomputed").fit(graph, shown)
+    built = likewise.LabelPropagation(n_neighbors=8).fit(x, shown)
+    assert np.array_equal(ours.scores_, built.scores_)
+    # The negative edges that were found are what is found of them when they are given.
+    known = likewise.LabelPropagation(affinity="precomputed").fit(graph, shown, negatives=built.negatives_)
+    assert np.array_equal(known.transduction_, ours.transduction_) and known.negatives_ is None
+
+
+def test_new_items_are_what_their_neighbours_are_believed_to_be():
+    x, y = blobs(n=400)
+    fit = likewise.LabelPropagation(n_neighbors=8).fit(x[:300], hidden(y[:300]))
+    shares = fit.predict_proba(x[300:])
+    assert np.mean(fit.predict(x[300:]) == y[300:]) > 0.9
+    assert np.array_equal(fit.classes_[shares.argmax(1)], fit.predict(x[300:]))
+    # By hand, for one of them.
+    cosines = (x[:300] @ x[300]) / np.linalg.norm(x[:300], axis=1) / np.linalg.norm(x[300])
+    near = np.argsort(-cosines)[:10]
+    votes = np.zeros(4)
+    for i in near:
+        votes[fit.transduction_[i]] += max(cosines[i], 0) ** 3 * fit.confidence_[i]
+    assert np.allclose(shares[0], votes / votes.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("recipe", likewise.names("learners"))
+def test_every_learner_fits_and_embeds(recipe):
+    x, y = blobs(n=120, classes=3, columns=6)
+    learner = likewise.MetricLearner(recipe, measure=False).fit(x, y)
+    rows = learner.transform(x)
+    assert rows.dtype == np.float32 and np.isfinite(rows).all() and len(rows) == 120
+    pairs = np.stack([x[:50], x[50:100]], axis=1)
+    score = learner.pair_score(pairs)
+    if learner.similarity_ == "cosine":
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        assert np.allclose(score, (unit[:50] * unit[50:100]).sum(1), atol=1e-4)
+        assert np.allclose(learner.pair_distance(pairs), 1 - score, atol=1e-6)
+    elif learner.similarity_ == "euclidean":
+        squared = ((rows[:50].astype(float) - rows[50:100]) ** 2).sum(1)
+        assert np.allclose(learner.pair_distance(pairs), np.sqrt(squared))
+        m = learner.get_mahalanobis_matrix()
+        reading = learner.settings_["start"]
+        if not reading.get("unit") and reading.get("power", 1) == 1:
+            d = (x[:50] - x[50:100]).astype(float)
+            assert np.allclose(np.einsum("ij,jk,ik->i", d, m, d), squared, rtol=1e-3, atol=1e-4)
+    else:
+        with pytest.raises(AttributeError, match="pair_score"):
+            learner.pair_distance(pairs)
+    if learner.similarity_ != "euclidean":
+        with pytest.raises(AttributeError, match="Mahalanobis"):
+            learner.get_mahalanobis_matrix()
+
+
+def test_scores_of_bilinear_and_kernel_models_tell_classes_apart():
+    x, y = blobs(n=120, classes=3, columns=6)
+    for recipe in ["oasis", "omks"]:
+        learner = likewise.MetricLearner(recipe, measure=False).fit(x, y)
+        a, b = np.random.default_rng(0).integers(0, 120, size=(2, 300))
+        score = learner.pair_score(np.stack([x[a], x[b]], axis=1))
+        assert score[y[a] == y[b]].mean() > score[y[a] != y[b]].mean()
+
+
+def test_without_a_measurement_the_model_is_that_of_the_measured_fit():
+    x, y = blobs()
+    shown = hidden(y)
+    for recipe in ["mixed-rca", "itml"]:
+        measured = likewise.MetricLearner(recipe).fit(x, shown)
+        quick = likewise.MetricLearner(recipe, measure=False).fit(x, shown)
+        assert measured.results_["r_precision"] > 0.5 and quick.results_ is None
+        if not any("start" in line.lower() for line in measured.verdict_):
+            assert np.array_equal(quick.transform(x), measured.transform(x))
+        assert np.array_equal(quick.pseudo_labels_, measured.pseudo_labels_)
+
+
+def test_a_recipe_of_gradients_with_settings_of_its_own():
+    x, y = blobs()
+    settings = {"rounds": {"epochs": 2}, "learner": {"loss": {"name": "triplet", "margin": 0.3}}}
+    learner = likewise.MetricLearner("triplet", settings=settings, measure=False).fit(x, y)
+    assert learner.settings_["learner"]["loss"]["margin"] == 0.3
+    assert learner.transform(x).shape[0] == len(x)
+    with pytest.raises(ValueError, match="margin"):
+        settings["learner"]["loss"]["margin"] = -1
+        likewise.MetricLearner("triplet", settings=settings).fit(x, y)
+
+
+def test_a_recipe_in_a_file(tmp_path):
+    x, y = blobs()
+    path = tmp_path / "mine.toml"
+    path.write_text("base = 'label-rca'\nstart = { rank = 4 }\n")
+    learner = likewise.MetricLearner(path, measure=False).fit(x, y)
+    assert learner.recipe_ == "mine" and learner.transform(x).shape == (len(x), 4)
+
+
+def test_any_number_of_threads_gives_the_same():
+    x, y = blobs()
+    shown = hidden(y)
+    one, two = (
+        likewise.MetricLearner("mixed-rca", measure=False, n_jobs=n).fit(x, shown).transform(x)
+        for n in (1, 2)
+    )
+    assert np.array_equal(one, two)
+
+
+def test_seeds_of_every_kind():
+    x, y = blobs()
+    make = lambda seed: likewise.KNeighborsGraph(5, approx=True, random_state=seed).fit_transform(x)
+    assert (make(3) != make(3)).nnz == 0
+    for seed in (None, np.random.RandomState(0), np.random.default_rng(0), np.int64(4)):
+        make(seed)
+    with pytest.raises(TypeError, match="random_state"):
+        make("three")

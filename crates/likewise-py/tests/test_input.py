@@ -1,0 +1,210 @@
+"""What people have comes in, and what cannot be used is said in Python's words."""
+
+import numpy as np
+import pytest
+from conftest import blobs, hidden
+from scipy import sparse
+
+import likewise
+from likewise._arrays import matrix
+
+
+def test_a_float32_matrix_is_not_copied():
+    x, _ = blobs()
+    assert matrix(x) is x or np.shares_memory(matrix(x), x)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    assert np.shares_memory(matrix(frozen), frozen)
+    likewise.Index(frozen).search(frozen[:2], 1)
+    assert not np.shares_memory(matrix(x.T), x)
+    assert np.array_equal(matrix(x[::2, ::3]), x[::2, ::3])
+    assert matrix(np.asfortranarray(x)).flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.uint8, ">f4", bool])
+def test_other_types_are_converted(dtype):
+    x = (blobs()[0] * 10).astype(dtype)
+    ours = likewise.KNeighborsGraph(5).fit_transform(x)
+    same = likewise.KNeighborsGraph(5).fit_transform(x.astype(np.float32))
+    assert (ours != same).nnz == 0
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "torch", "list"])
+def test_frames_tables_and_tensors(kind):
+    x, y = blobs()
+    shown = hidden(y)
+    if kind == "list":
+        theirs, labels = x.tolist(), shown.tolist()
+    elif kind == "pandas":
+        module = pytest.importorskip(kind)
+        theirs, labels = module.DataFrame(x), module.Series(shown)
+    elif kind == "polars":
+        module = pytest.importorskip(kind)
+        theirs, labels = module.DataFrame(x), module.Series(shown)
+    elif kind == "pyarrow":
+        module = pytest.importorskip(kind)
+        theirs = module.table({str(i): x[:, i] for i in range(x.shape[1])})
+        labels = module.array(shown)
+    else:
+        module = pytest.importorskip(kind)
+        theirs, labels = module.tensor(x, requires_grad=True), module.tensor(shown)
+    ours = likewise.LabelPropagation(n_neighbors=5).fit(theirs, labels)
+    same = likewise.LabelPropagation(n_neighbors=5).fit(x, shown)
+    assert np.array_equal(ours.scores_, same.scores_)
+
+
+def test_a_column_of_vectors_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    x, _ = blobs(n=20)
+    column = arrow.FixedSizeListArray.from_arrays(arrow.array(x.ravel()), x.shape[1])
+    assert np.array_equal(matrix(column), x)
+    assert np.array_equal(matrix(arrow.table({"vector": column})), x)
+
+
+def test_labels_of_every_kind():
+    x, y = blobs(classes=3)
+    shown = hidden(y)
+    words = np.array(["ant", "bee", "cat", ""])[shown]
+    objects = words.astype(object)
+    objects[shown < 0] = None
+    floats = np.where(shown < 0, np.nan, shown)
+    fits = {
+        name: likewise.LabelPropagation(n_neighbors=5).fit(x, labels)
+        for name, labels in [("int", shown), ("str", words), ("object", objects), ("float", floats)]
+    }
+    for name, fit in fits.items():
+        assert np.array_equal(fit.scores_, fits["int"].scores_), name
+    assert fits["str"].classes_.tolist() == ["ant", "bee", "cat"]
+    assert np.array_equal(fits["str"].transduction_, np.array(["ant", "bee", "cat"])[fits["int"].transduction_])
+    assert fits["object"].transduction_.dtype == object
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(pandas.Categorical(objects))
+    categories = likewise.LabelPropagation(n_neighbors=5).fit(x, series)
+    assert categories.transduction_.tolist() == fits["object"].transduction_.tolist()
+
+
+def test_what_is_outside_is_no_class():
+    x, y = blobs(classes=3)
+    shown = hidden(y)
+    outside = np.flatnonzero((y == 2) & (shown < 0))[:10]
+    shown[shown == 2] = -1
+    shown[outside] = -2
+    fit = likewise.LabelPropagation(n_neighbors=5).fit(x, shown)
+    assert fit.classes_.tolist() == [0, 1]
+    assert (fit.confidence_[outside] == 0).all()
+
+
+def test_where_no_label_reaches_nothing_is_made_up():
+    x = np.array([[1, 0], [0.9, 0.1], [0.8, 0.1], [-1, 0], [-0.9, 0.1]], np.float32)
+    fit = likewise.LabelPropagation(n_neighbors=1).fit(x, [3, -1, -1, -1, -1])
+    assert fit.transduction_.tolist() == [3, 3, 3, -1, -1]
+    assert not fit.label_distributions_[3:].any() and not fit.confidence_[3:].any()
+    words = likewise.LabelPropagation(n_neighbors=1).fit(x, ["a", "", "", "", ""])
+    assert words.transduction_.tolist() == ["a", "a", "a", "", ""]
+
+
+X, Y = blobs(n=40)
+BAD_ROWS = {
+    "nan": (lambda: np.where(np.arange(X.size).reshape(X.shape) == 17, np.nan, X), ValueError, "row 1, column 5 is NaN"),
+    "infinity": (lambda: np.where(X > 3, np.inf, X), ValueError, "is inf"),
+    "too large": (lambda: X.astype(np.float64) * 1e300, ValueError, "inf"),
+    "one dimension": (lambda: X[:, 0], ValueError, "Expected 2D array, got 1D array"),
+    "three dimensions": (lambda: X[None], ValueError, "dim 3"),
+    "no rows": (lambda: X[:0], ValueError, r"0 sample\(s\)"),
+    "no columns": (lambda: X[:, :0], ValueError, r"0 feature\(s\)"),
+    "words": (lambda: X.astype(str), ValueError, "give a matrix of numbers"),
+    "objects": (lambda: np.array([[{}]] * 40), ValueError, "objects that are no numbers"),
+    "complex": (lambda: X * 1j, ValueError, "Complex data not supported"),
+    "sparse": (lambda: sparse.csr_matrix(X), TypeError, r"sparse matrix, but dense data is required"),
+    "dates": (lambda: np.zeros((40, 2), "datetime64[s]"), ValueError, "datetime64"),
+}
+
+
+@pytest.mark.parametrize("make, kind, words", BAD_ROWS.values(), ids=BAD_ROWS)
+def test_rows_that_cannot_be_used(make, kind, words):
+    fits = [
+        lambda x: likewise.KNeighborsGraph(5).fit(x),
+        lambda x: likewise.LabelPropagation(n_neighbors=5).fit(x, Y),
+        lambda x: likewise.MetricLearner("rca", measure=False).fit(x, Y),
+        lambda x: likewise.Index(x),
+        lambda x: likewise.Study(x, Y, recipe="rca").run(),
+        lambda x: likewise.metrics.recall_at_k(x, Y),
+    ]
+    for fit in fits:
+        with pytest.raises(kind, match=words):
+            fit(make())
+
+
+@pytest.mark.parametrize(
+    "labels, words",
+    [
+        (Y[:-1], "inconsistent numbers of samples"),
+        (None, "requires y"),
+        (np.full(40, -1), "y, with -1 where nothing is known|no label"),
+        (Y + 0.5, "Unknown label type: continuous"),
+        (np.array([{}] * 40), "Unknown label type"),
+        (np.stack([Y, Y], 1), "one label an item"),
+    ],
+)
+def test_labels_that_cannot_be_used(labels, words):
+    with pytest.raises(ValueError, match=words):
+        likewise.LabelPropagation(n_neighbors=5).fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda: likewise.KNeighborsGraph(40).fit(X), ValueError, "^n_neighbors = 40"),
+        (lambda: likewise.KNeighborsGraph(0).fit(X), ValueError, "^n_neighbors = 0"),
+        (lambda: likewise.KNeighborsGraph(2.5).fit(X), TypeError, "^n_neighbors = 2.5"),
+        (lambda: likewise.KNeighborsGraph(5, gamma=-1).fit(X), ValueError, "gamma = -1"),
+        (lambda: likewise.KNeighborsGraph(5, symmetrize="no").fit(X), ValueError, "^symmetrize"),
+        (lambda: likewise.KNeighborsGraph(5, approx=True, recall=2).fit(X), ValueError, "recall"),
+        (lambda: likewise.LabelPropagation("no", n_neighbors=5).fit(X, Y), ValueError, "^method = no: there are: lgc"),
+        (lambda: likewise.LabelPropagation(n_neighbors=5, parameters={"bta": 1}).fit(X, Y), ValueError, "unknown field `bta`"),
+        (lambda: likewise.LabelPropagation("manifold", n_neighbors=5, parameters={"lambda": 1}).fit(X, Y), ValueError, "lambda has no effect"),
+        (lambda: likewise.LabelPropagation(affinity="rbf").fit(X, Y), ValueError, "^affinity"),
+        (lambda: likewise.LabelPropagation(n_neighbors=5, n_jobs=0).fit(X, Y), ValueError, "^n_jobs = 0"),
+        (lambda: likewise.LabelPropagation(n_neighbors=5, random_state=-1).fit(X, Y), ValueError, "^random_state = -1"),
+        (lambda: likewise.MetricLearner("no").fit(X, Y), ValueError, "^recipe = no: there are: mixed-lp"),
+        (lambda: likewise.MetricLearner(settings={"rounds": {"epochs": 3}}).fit(X, Y), ValueError, "recipe by name"),
+        (lambda: likewise.MetricLearner("rca", settings={"nosuch": 1}).fit(X, Y), ValueError, "nosuch"),
+        (lambda: likewise.MetricLearner("rca", settings={"rounds": None}).fit(X, Y), ValueError, "settings"),
+        (lambda: likewise.MetricLearner("rca").fit(X, pairs=[[0, 1, 2]]), ValueError, "1 .alike. or -1"),
+        (lambda: likewise.MetricLearner("rca").fit(X, pairs=[[0, 99, 1]]), ValueError, "99"),
+        (lambda: likewise.MetricLearner("gsph").fit(X, Y), ValueError, "two views"),
+        (lambda: likewise.Study(X, Y, split="no", recipe="rca").run(), ValueError, "^split"),
+        (lambda: likewise.Study(X, Y, labels_per_class=0).run(), ValueError, "^labels_per_class = 0"),
+        (lambda: likewise.Study(X, np.full(40, -1), split="item", recipe="rca").run(), ValueError, "label"),
+        (lambda: likewise.Index(X, kind="tree"), ValueError, "^kind"),
+        (lambda: likewise.Index(X, kind="hnsw", metric="euclidean"), ValueError, "^metric"),
+        (lambda: likewise.Index(X).search(X, 0), ValueError, "^k = 0"),
+        (lambda: likewise.Index(X).search(X[:, :3], 2), ValueError, "3 dimensions"),
+        (lambda: likewise.Index.load("no/such/folder"), FileNotFoundError, "no/such"),
+        (lambda: likewise.Index(X).save("/proc/nosuch"), OSError, "proc"),
+        (lambda: likewise.metrics.recall_at_k(X, np.arange(40)[::-1], k=0), ValueError, "^k = 0"),
+        (lambda: likewise.metrics.map_at_r(X, np.arange(40)), ValueError, "no item has another"),
+        (lambda: likewise.losses.loss("no", X, Y), ValueError, "^loss = no: no such loss"),
+        (lambda: likewise.losses.triplet(X, Y, margin=-3), ValueError, "margin = -3"),
+        (lambda: likewise.losses.proxy_anchor(X, Y), ValueError, "proxies"),
+        (lambda: likewise.explain("nosuch"), ValueError, "nosuch"),
+    ],
+)
+def test_settings_that_cannot_be_used(make, kind, words):
+    with pytest.raises(kind, match=words) as raised:
+        make()
+    # Words of the command would be of no use here.
+    assert "--" not in str(raised.value), raised.value
+
+
+def test_a_broken_graph_is_refused():
+    lone = sparse.csr_matrix(([1.0], ([0], [1])), shape=(40, 40))
+    propagation = likewise.LabelPropagation(affinity="precomputed")
+    with pytest.raises(ValueError, match="mirror|symmetric"):
+        propagation.fit(lone, Y)
+    with pytest.raises(TypeError, match="sparse matrix of scipy"):
+        propagation.fit(X, Y)
+    with pytest.raises(ValueError, match="square"):
+        propagation.fit(sparse.csr_matrix((3, 4)), Y)
+    with pytest.raises(ValueError, match="inconsistent|labels"):
+        propagation.fit(likewise.KNeighborsGraph(3).fit_transform(X[:20]), Y)

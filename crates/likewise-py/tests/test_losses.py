@@ -1,0 +1,105 @@
+"""Losses and their gradients, against finite differences and a loop of torch."""
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise import losses
+
+NAMES = likewise.names("losses")
+OF_CLASSES = [
+    "normalized-softmax", "proxy-nca", "proxy-nca-plus-plus", "proxy-anchor", "soft-triple", "confidence-proxy", "center",
+]  # fmt: skip
+
+
+def batch(name, n=12, d=4, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    parameters = {"centers": 2} if name == "soft-triple" else {}
+    x, y = rng.normal(size=(n, d)), np.arange(n) % classes
+    proxies = None
+    if name in OF_CLASSES:
+        proxies = rng.normal(size=(classes * parameters.get("centers", 1), d))
+    return x, y, proxies, parameters
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gradient_is_that_of_finite_differences(name):
+    x, y, proxies, parameters = batch(name)
+    found = losses.loss(name, x, y, proxies, **parameters)
+    given = [x] if proxies is None else [x, proxies]
+    assert len(found) == 1 + len(given) and np.isfinite(found[0])
+    step = 1e-6
+    moved = 0
+    for which, gradient in enumerate(found[1:]):
+        assert gradient.shape == given[which].shape and gradient.dtype == np.float64
+        for at in np.ndindex(*gradient.shape):
+            ends = []
+            for sign in (1, -1):
+                there = [rows.copy() for rows in given]
+                there[which][at] += sign * step
+                rows, *rest = there
+                ends.append(losses.loss(name, rows, y, *rest, **parameters)[0])
+            slope = (ends[0] - ends[1]) / (2 * step)
+            # Losses by ranks and histograms replace some slopes by others on purpose.
+            if name in ("contextual", "roadmap", "smooth-ap", "fast-ap"):
+                moved += abs(gradient[at]) > 0
+            else:
+                assert gradient[at] == pytest.approx(slope, abs=1e-5, rel=1e-4), (at, which)
+                moved += 1
+    assert moved
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_loss_has_a_function_of_its_name(name):
+    x, y, proxies, parameters = batch(name)
+    function = getattr(losses, name.replace("-", "_"))
+    given = [proxies] if proxies is not None else []
+    ours, same = function(x, y, *given, **parameters), losses.loss(name, x, y, proxies, **parameters)
+    assert all(np.array_equal(a, b) for a, b in zip(ours, same))
+    assert name in function.__doc__
+
+
+def test_single_precision_stays_single():
+    x, y, _, _ = batch("triplet")
+    value, gradient = losses.triplet(x.astype(np.float32), y)
+    assert gradient.dtype == np.float32
+    assert value == pytest.approx(losses.triplet(x, y)[0], rel=1e-5)
+
+
+def test_an_item_of_class_minus_one_or_weight_zero_is_absent():
+    x, y, _, _ = batch("multi-similarity")
+    without = losses.multi_similarity(x[:-2], y[:-2])
+    unknown = np.where(np.arange(12) < 10, y, -1)
+    weight = (np.arange(12) < 10).astype(float)
+    for value, gradient in (losses.multi_similarity(x, unknown), losses.multi_similarity(x, y, weight=weight)):
+        assert value == pytest.approx(without[0], rel=1e-12)
+        assert np.allclose(gradient[:-2], without[1]) and not gradient[-2:].any()
+
+
+def test_a_triplet_by_hand():
+    # Unit rows: the negative is as near as the positive, so the margin alone is the loss.
+    x = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    value, _ = losses.triplet(x, [0, 0, 1], triplets=[[0, 1, 2]], margin=0.25)
+    assert value == pytest.approx(0.25)
+
+
+def test_a_loop_of_torch_learns():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 8), torch.arange(64) % 4
+    layer = torch.nn.Linear(8, 4, bias=False)
+    proxies = torch.nn.Parameter(torch.randn(4, 4))
+    step = torch.optim.Adam([*layer.parameters(), proxies], lr=0.05)
+    pairs, classes = losses.torch_loss("multi-similarity"), losses.torch_loss("proxy-anchor")
+    seen = []
+    for _ in range(60):
+        step.zero_grad()
+        rows = layer(x)
+        loss = pairs(rows, y) + classes(rows, y, proxies)
+        loss.backward()
+        step.step()
+        seen.append(loss.item())
+    assert seen[-1] < 0.8 * seen[0]
+    assert torch.autograd.gradcheck(
+        losses.torch_loss("nt-xent"), (torch.randn(6, 3, dtype=torch.float64, requires_grad=True), torch.arange(6) % 2)
+    )
