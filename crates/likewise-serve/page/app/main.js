@@ -1,0 +1,111 @@
+// The page: opens the run, shows one room at a time, and hands keys to it.
+
+import { ask } from './ask.js';
+import { element, fill, icon } from './element.js';
+import { header, notices } from './header.js';
+import { help } from './help.js';
+import { forPage, labelOf } from './keys.js';
+import { give, takeUp, undo } from './labels.js';
+import { count, listen } from './live.js';
+import { openItem } from './panel.js';
+import { pick } from './picker.js';
+import { classes } from './room-classes.js';
+import { compare } from './room-compare.js';
+import { map } from './room-map.js';
+import { report } from './room-report.js';
+import { review } from './room-review.js';
+import { search } from './room-search.js';
+import { labeled, store, tell, when } from './store.js';
+
+/** Rooms: their address, name, the key after `g`, and what builds them when they are first visited. */
+const ROOMS = [
+  { name: 'search', words: 'Search', key: 's', build: search },
+  { name: 'map', words: 'Map', key: 'm', build: map },
+  { name: 'review', words: 'Review', key: 'r', build: review },
+  { name: 'compare', words: 'Compare', key: 'b', build: compare },
+  { name: 'classes', words: 'Classes', key: 'c', build: classes },
+  { name: 'report', words: 'Report', key: 'p', build: report },
+];
+
+const main = document.getElementById('main');
+let current = null;
+
+async function open() {
+  try {
+    [store.run] = await Promise.all([ask('run'), count()]);
+  } catch (error) {
+    fill(main, element('div', { class: 'empty' }, element('h2', {}, 'The run cannot be opened'),
+      element('p', {}, error.message), element('p', {}, error.state === 401 ? 'Open the address that the program printed, with its token.' : error.hint ?? '')));
+    return;
+  }
+  document.title = `${store.run.name} · Likewise`;
+  document.getElementById('run').textContent = store.run.name;
+  fill(document.getElementById('rooms'), ROOMS.map((room) => element('a', { href: `#/${room.name}`, 'data-room': room.name, title: `g then ${room.key}` }, icon(room.name), element('span', {}, room.words))));
+  header(() => help(ROOMS));
+  notices();
+  takeUp();
+  listen();
+  for (const change of ['labels', 'heard', 'anew', 'model']) when(change, count);
+  when('classes', () => tell('places'));
+  addEventListener('likewise-theme', () => tell('places'));
+  addEventListener('hashchange', route);
+  addEventListener('keydown', keys);
+  fill(main);
+  route();
+}
+
+function route() {
+  const [path, query] = location.hash.slice(2).split('?');
+  const room = ROOMS.find((each) => each.name === path) ?? ROOMS[labeled() || !store.run.labels ? 0 : 2];
+  if (current && current !== room) {
+    current.made.element.hidden = true;
+    current.made.hide?.();
+  }
+  if (!room.made) {
+    room.made = room.build(openItem);
+    main.append(room.made.element);
+  }
+  const moved = current !== null && current !== room;
+  current = room;
+  room.made.element.hidden = false;
+  main.classList.toggle('wide', room.made.wide === true);
+  for (const link of document.querySelectorAll('[data-room]')) {
+    if (link.dataset.room === room.name) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  room.made.show(new URLSearchParams(query ?? ''));
+  if (moved) { scrollTo(0, 0); main.focus({ preventScroll: true }); }
+}
+
+let going = 0;
+
+function keys(event) {
+  if (!forPage(event) || document.querySelector('dialog[open]')) return;
+  const { key } = event;
+  if (performance.now() - going < 1500) {
+    going = 0;
+    const room = ROOMS.find((each) => each.key === key.toLowerCase());
+    if (room) { location.hash = `#/${room.name}`; event.preventDefault(); return; }
+  }
+  if (key === 'g') { going = performance.now(); return; }
+  if (key === '?') { help(ROOMS); event.preventDefault(); return; }
+  if (current.made.key?.(event)) { event.preventDefault(); return; }
+  if (key === 'u' && store.run.labels) { undo(); return; }
+  const item = event.target.closest?.('[data-item]')?.dataset.item;
+  if (item && store.run.labels) labelKey(event, item);
+}
+
+/** A class key on an item that has the focus labels it. */
+async function labelKey(event, id) {
+  const name = event.key === 'Delete' ? null : labelOf(event.key);
+  if (event.key === 'l') {
+    event.preventDefault();
+    const chosen = await pick(`Which class is ${id}?`);
+    if (chosen !== undefined) give([id], chosen);
+  } else if (name !== undefined) {
+    event.preventDefault();
+    give([id], name);
+  }
+}
+
+open();

@@ -1,0 +1,69 @@
+// What the page knows of the run, and who wants to hear when it changes.
+
+const wanting = new Map();
+
+/** What is known. `items` holds what was last said of each item that was shown. */
+export const store = {
+  run: null,
+  classes: [],
+  outside: 0,
+  items: new Map(),
+  refit: { state: 'idle' },
+  connected: false,
+};
+
+/** Calls `heard` at each `name` from now on, while `element` (if given) is part of the page. Answers what stops it. */
+export function when(name, heard, element = null) {
+  const entry = { heard, element, shown: false };
+  if (!wanting.has(name)) wanting.set(name, new Set());
+  wanting.get(name).add(entry);
+  return () => wanting.get(name)?.delete(entry);
+}
+
+/** Tells all who asked. */
+export function tell(name, what) {
+  for (const entry of wanting.get(name) ?? []) {
+    if (entry.element?.isConnected) entry.shown = true;
+    else if (entry.element && entry.shown) { wanting.get(name).delete(entry); continue; }
+    entry.heard(what);
+  }
+}
+
+/** Takes in what the server says of items; `known` are fields of each as `/items/{id}` has them. */
+export function learn(known) {
+  for (const item of known) {
+    const before = store.items.get(item.id);
+    const now = { ...before, ...item };
+    store.items.set(item.id, now);
+    if (before && (before.label !== now.label || before.pseudo_label !== now.pseudo_label || before.confidence !== now.confidence)) {
+      tell(`item ${item.id}`, now);
+    }
+  }
+}
+
+/** Place of a class in the list: its colour and its key. -2 outside, -1 none. */
+export function placeOf(name) {
+  if (name === null || name === undefined) return -1;
+  if (name === 'outside') return -2;
+  if (store.places?.list !== store.classes) {
+    store.places = { list: store.classes, of: new Map(store.classes.map((c, i) => [c.name, i])) };
+  }
+  return store.places.of.get(name) ?? -1;
+}
+
+/** How many items have a label. */
+export const labeled = () => store.classes.reduce((sum, c) => sum + c.labeled, store.outside);
+
+/** What was kept in this browser under a name, or `otherwise`. */
+export function kept(name, otherwise) {
+  try { return JSON.parse(localStorage.getItem(`likewise.${name}`)) ?? otherwise; } catch { return otherwise; }
+}
+
+/** Keeps it, where the browser allows. */
+export function keep(name, value) {
+  try { localStorage.setItem(`likewise.${name}`, JSON.stringify(value)); } catch { /* lasts until the page closes */ }
+}
+
+/** A number with thin groups of thousands, a share as per cent. */
+export const whole = (n) => new Intl.NumberFormat('en').format(n);
+export const percent = (share) => `${Math.round(share * 100)} %`;
