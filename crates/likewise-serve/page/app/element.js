@@ -17,7 +17,7 @@ function dress(made, attributes, children) {
     else if (key === 'value') made.value = value;
     else made.setAttribute(key, value === true ? '' : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
@@ -34,7 +34,7 @@ export function button(words, onclick, { icon: sign, ...attributes } = {}) {
 
 /** Puts children in the place of all that an element has. */
 export function fill(parent, ...children) {
-  parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
 let numbers = 0;

@@ -22,7 +22,7 @@ const REVIEW = [
   [['1', '…', 'z'], 'label, and on to the next'],
   [['Enter'], 'it is what it is believed to be'],
   [['Space'], 'skip'],
-  [['w'], 'why; where a class has this key, press the button'],
+  [['Tab'], 'to the buttons, and to why it is believed'],
 ];
 const MAP = [
   [['←', '→', '↑', '↓'], 'move the cross; with Shift, the map'],

@@ -17,27 +17,30 @@ import { review } from './room-review.js';
 import { search } from './room-search.js';
 import { labeled, store, tell, when } from './store.js';
 
-/** Rooms: their address, name, the key after `g`, and what builds them when they are first visited. */
-const ROOMS = [
+/** All rooms: their address, name, the key after `g`, and what builds them when they are first visited. */
+const ALL = [
   { name: 'search', words: 'Search', key: 's', build: search },
   { name: 'map', words: 'Map', key: 'm', build: map },
-  { name: 'review', words: 'Review', key: 'r', build: review },
+  { name: 'review', words: 'Review', key: 'r', build: review, labels: true },
   { name: 'compare', words: 'Compare', key: 'b', build: compare },
-  { name: 'classes', words: 'Classes', key: 'c', build: classes },
+  { name: 'classes', words: 'Classes', key: 'c', build: classes, labels: true },
   { name: 'report', words: 'Report', key: 'p', build: report },
 ];
 
+let ROOMS = ALL;
 const main = document.getElementById('main');
 let current = null;
 
 async function open() {
   try {
-    [store.run] = await Promise.all([ask('run'), count()]);
+    store.run = await ask('run');
+    if (store.run.labels) await count();
   } catch (error) {
     fill(main, element('div', { class: 'empty' }, element('h2', {}, 'The run cannot be opened'),
       element('p', {}, error.message), element('p', {}, error.state === 401 ? 'Open the address that the program printed, with its token.' : error.hint ?? '')));
     return;
   }
+  ROOMS = ALL.filter((room) => store.run.labels || !room.labels);
   document.title = `${store.run.name} · Likewise`;
   document.getElementById('run').textContent = store.run.name;
   fill(document.getElementById('rooms'), ROOMS.map((room) => element('a', { href: `#/${room.name}`, 'data-room': room.name, title: `g then ${room.key}` }, icon(room.name), element('span', {}, room.words))));
@@ -45,7 +48,7 @@ async function open() {
   notices();
   takeUp();
   listen();
-  for (const change of ['labels', 'heard', 'anew', 'model']) when(change, count);
+  if (store.run.labels) for (const change of ['labels', 'heard', 'anew', 'model']) when(change, count);
   when('classes', () => tell('places'));
   addEventListener('likewise-theme', () => tell('places'));
   addEventListener('hashchange', route);

@@ -1,6 +1,6 @@
 // The map that one moves in: pointer, wheel, fingers and keys; what is drawn over the points.
 
-import { element } from './element.js';
+import { drawing, element } from './element.js';
 import { Plane } from './plane.js';
 import { Points } from './points.js';
 
@@ -20,8 +20,9 @@ export class MapView {
   constructor(told) {
     this.told = told;
     this.canvas = element('canvas', { class: 'points', 'aria-hidden': 'true' });
-    this.over = element('canvas', { class: 'over', 'aria-hidden': 'true' });
-    this.element = element('div', { class: 'map-view', tabindex: 0, role: 'application', 'aria-label': 'Map', 'aria-describedby': 'map-keys' }, this.canvas, this.over);
+    this.marks = { line: drawing('polygon', { class: 'line off' }), ring: drawing('circle', { class: 'ring off' }), circle: drawing('circle', { class: 'brush off' }), cross: drawing('path', { class: 'brush off' }) };
+    const over = drawing('svg', { class: 'over', 'aria-hidden': 'true' }, Object.values(this.marks));
+    this.element = element('div', { class: 'map-view', tabindex: 0, role: 'application', 'aria-label': 'Map', 'aria-describedby': 'map-keys' }, this.canvas, over);
     this.points = new Points(this.canvas);
     this.camera = { x: 0, y: 0, scale: WHOLE };
     this.cross = { x: 0, y: 0, radius: 30, shown: false };
@@ -161,10 +162,8 @@ export class MapView {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
     if (!this.width || !this.height) return;
-    for (const canvas of [this.canvas, this.over]) {
-      canvas.width = Math.round(this.width * ratio);
-      canvas.height = Math.round(this.height * ratio);
-    }
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
     this.#draw(false);
     this.#over();
   }
@@ -187,39 +186,16 @@ export class MapView {
 
   /** What lies over the points: the line that is drawn, the cross and its circle, a ring around what is hovered. */
   #over() {
-    const ratio = devicePixelRatio || 1;
-    const pen = this.over.getContext('2d');
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, this.width, this.height);
-    const style = getComputedStyle(this.element);
-    const [ink, accent] = ['--ink', '--accent'].map((name) => style.getPropertyValue(name));
-    pen.lineWidth = 2;
-    if (this.hovered >= 0) {
-      const [x, y] = this.#pixel([this.places[2 * this.hovered], this.places[2 * this.hovered + 1]]);
-      pen.strokeStyle = ink;
-      pen.beginPath();
-      pen.arc(x, y, 9, 0, 7);
-      pen.stroke();
-    }
-    if (this.line) {
-      pen.strokeStyle = accent;
-      pen.fillStyle = accent;
-      pen.beginPath();
-      for (const place of this.line) pen.lineTo(...this.#pixel(place));
-      pen.globalAlpha = 0.12;
-      pen.fill();
-      pen.globalAlpha = 1;
-      pen.setLineDash([6, 4]);
-      pen.stroke();
-      pen.setLineDash([]);
-    }
-    if (this.cross.shown) {
-      const [x, y] = this.#pixel([this.cross.x, this.cross.y]);
-      pen.strokeStyle = accent;
-      pen.beginPath();
-      pen.arc(x, y, this.cross.radius, 0, 7);
-      for (const [dx, dy] of [[1, 0], [0, 1]]) { pen.moveTo(x - 8 * dx, y - 8 * dy); pen.lineTo(x + 8 * dx, y + 8 * dy); }
-      pen.stroke();
-    }
+    const { ring, line, circle, cross } = this.marks;
+    const put = (mark, shown, attributes) => {
+      mark.classList.toggle('off', !shown);
+      if (shown) for (const [name, value] of Object.entries(attributes())) mark.setAttribute(name, value);
+    };
+    const place = ([cx, cy], r) => ({ cx, cy, r });
+    put(ring, this.hovered >= 0, () => place(this.#pixel([this.places[2 * this.hovered], this.places[2 * this.hovered + 1]]), 9));
+    put(line, this.line, () => ({ points: this.line.map((each) => this.#pixel(each).map(Math.round).join()).join(' ') }));
+    const middle = this.#pixel([this.cross.x, this.cross.y]);
+    put(circle, this.cross.shown, () => place(middle, this.cross.radius));
+    put(cross, this.cross.shown, () => ({ d: `M${middle[0] - 8} ${middle[1]}h16M${middle[0]} ${middle[1] - 8}v16` }));
   }
 }

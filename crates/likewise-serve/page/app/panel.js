@@ -5,9 +5,12 @@ import { button, element, fill, icon } from './element.js';
 import { forPage, labelOf } from './keys.js';
 import { give, isUnsaved, undo } from './labels.js';
 import { classButtons, pick } from './picker.js';
-import { disc, meter, verdict } from './sign.js';
+import { disc, meter, sureWords, toned, verdict } from './sign.js';
 import { learn, percent, store, when } from './store.js';
 import { picture } from './tile.js';
+
+/** Most classes that are named beside their shares. */
+const SHARES = 4;
 
 /** Opens an item over the page; `around` are the ids that the arrows go through. */
 export function openItem(id, around = [id]) {
@@ -68,9 +71,9 @@ function known(item, label) {
   return element('section', { class: 'known', 'aria-label': 'What is known' },
     element('div', { class: 'big' }, picture(item, 360)),
     element('div', {},
-      element('p', { class: 'is' }, disc(name, believed), element('strong', {}, words), element('span', { class: 'soft' }, believed && name !== null ? ' believed' : believed ? '' : ' labeled')),
+      element('p', { class: 'is' }, disc(name, believed), element('strong', {}, words), element('span', { class: 'soft' }, name === null ? '' : believed ? ` believed, ${sureWords(item)}` : ' labeled')),
       element('dl', { class: 'facts' },
-        fact('Believed', item.pseudo_label === null ? 'nothing' : `${item.pseudo_label}${item.confidence === null ? '' : `, ${percent(item.confidence)} sure`}`),
+        item.label !== null && item.pseudo_label !== null ? fact('Believed', item.pseudo_label) : null,
         item.split ? fact('Part', item.split) : null,
         item.hidden ? fact('Label', 'known, but kept back to score the fit') : null,
         item.words ? fact('Text', item.words) : null),
@@ -88,11 +91,19 @@ function fact(term, words) { return [element('dt', {}, term), element('dd', {}, 
 export function why(item, open) {
   const head = element('h3', {}, 'Why');
   if (!item.why) return element('section', { class: 'why' }, head, element('p', { class: 'soft' }, 'No label reaches this item through the graph: it stands apart from all labeled ones.'));
-  const { sources, others, pseudo_label: believed, confidence } = item.why;
-  const sum = believed === null ? 'The labels say nothing of it.' : `The labels as they stand say ${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
-  return element('section', { class: 'why', 'aria-label': 'Why' }, head, element('p', { class: 'soft small' }, sum),
+  const { sources, others, classes = [], pseudo_label: believed, confidence } = item.why;
+  const sum = believed === null ? 'The labels say nothing of it.' : `As the labels stand: ${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
+  return element('section', { class: 'why', 'aria-label': 'Why' }, head, element('p', { class: 'soft small' }, sum), shares(classes),
     element('ul', { class: 'sources' }, sources.map((source) => element('li', {}, sourceButton(source, open), way(source, open)))),
     others > 0.005 ? element('p', { class: 'soft small' }, `${percent(others)} from other labeled items.`) : null);
+}
+
+/** How the belief is shared among classes, as one bar. */
+function shares(classes) {
+  if (classes.length < 2) return null;
+  const part = ({ class: name, share }) => { const made = toned(element('span', {}), name); made.style.setProperty('--share', `${100 * share}%`); return made; };
+  return [element('div', { class: 'shares', 'aria-hidden': 'true' }, classes.map(part)),
+    element('ul', { class: 'share-names' }, classes.slice(0, SHARES).map(({ class: name, share }) => element('li', {}, disc(name), element('span', { class: 'name' }, name), element('span', { class: 'soft number' }, percent(share)))))];
 }
 
 function sourceButton(source, open) {

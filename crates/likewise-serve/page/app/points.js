@@ -16,7 +16,7 @@ void main() {
   colour = texelFetch(palette, ivec2(int(tone), 0), 0);
 }`;
 const FRAGMENT = `#version 300 es
-precision mediump float;
+precision highp float;
 in vec4 colour;
 uniform float size;
 uniform vec4 ring;
@@ -100,7 +100,7 @@ export class Points {
     gl.uniform2f(this.at.zoom, scale * Math.min(1, canvas.height / canvas.width), scale * Math.min(1, canvas.width / canvas.height));
     const ratio = devicePixelRatio || 1;
     const crowd = Math.sqrt((canvas.width * canvas.height) / (ratio * ratio) / this.count);
-    const size = ratio * Math.min(11, Math.max(1.5, crowd * 0.32 * Math.sqrt(scale)));
+    const size = ratio * Math.min(9, Math.max(1.5, crowd * 0.33 * scale ** 0.8));
     this.#pass(size, [0, 0, 0, 0], () => gl.drawArrays(gl.POINTS, 0, shown));
     for (const { buffer, slots, ring, size: larger } of this.lists.values()) {
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);

@@ -19,7 +19,7 @@ export function classes() {
   const made = element('section', { class: 'room classes', 'aria-label': 'Classes' },
     element('div', { class: 'head' }, element('h2', { class: 'grow' }, 'Classes'),
       element('a', { class: 'button', href: 'labels.csv', download: 'labels.csv' }, icon('save'), element('span', {}, 'labels.csv'))),
-    store.run.labels ? add : element('p', { class: 'soft' }, 'Labels cannot be given in a run across views.'), element('div', { class: 'scroll' }, table));
+    add, element('div', { class: 'scroll' }, table));
 
   add.addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -33,9 +33,9 @@ export function classes() {
       element('th', { scope: 'row' }, element('span', { class: 'line' }, disc(c.name), element('span', { class: 'name' }, c.name)), bar(c, most)),
       element('td', {}, keyOf(c.name) ? element('kbd', {}, keyOf(c.name)) : ''),
       element('td', { class: 'number' }, whole(c.labeled)), element('td', { class: 'number soft' }, whole(c.believed)),
-      element('td', {}, store.run.labels ? element('div', { class: 'row end' },
+      element('td', {}, element('div', { class: 'row end' },
         button('Rename', () => rename(c.name), { class: 'bare', 'aria-label': `Rename ${c.name}` }),
-        button('Merge', () => merge(c.name), { class: 'bare', 'aria-label': `Merge ${c.name} into another` })) : null))),
+        button('Merge', () => merge(c.name), { class: 'bare', 'aria-label': `Merge ${c.name} into another` }))))),
     element('tr', {}, element('th', { scope: 'row' }, element('span', { class: 'line' }, disc('outside'), element('span', { class: 'name' }, 'none of the classes'))),
       element('td', {}, element('kbd', {}, keyOf('outside'))), element('td', { class: 'number' }, whole(store.outside)), element('td'), element('td')));
   }

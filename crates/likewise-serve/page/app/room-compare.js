@@ -44,11 +44,11 @@ export function compare(open) {
     const now = ++turn;
     try {
       const [item, sides] = await Promise.all([ask(`items/${encodeURIComponent(id)}`), sidesOf()]);
-      const answers = await Promise.allSettled(sides.map((side) => ask('search', { body: { id, k: ANSWERS, ...side.ask } })));
+      const answers = await Promise.allSettled(sides.map((side) => ask('search', { body: { id, k: ANSWERS, items: true, ...side.ask } })));
       if (now !== turn) return;
       fill(asked, tile(item, { open: () => open(id), edge: 220 }));
       const name = verdict(item).name;
-      const shown = sides.map((side, i) => ({ ...side, answer: answers[i].value, error: answers[i].reason }));
+      const shown = sides.map((side, i) => ({ ...side, answer: answers[i].value && { hits: answers[i].value.hits.map((hit) => ({ ...hit, ...hit.item })) }, error: answers[i].reason }));
       fill(columns, shown.map((side, i) => column(side, shown[i - 1], name, open)));
       tellAll(shown, name, verdict(item).believed);
     } catch (error) {

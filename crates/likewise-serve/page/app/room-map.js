@@ -82,7 +82,7 @@ export function map(open) {
       if (!stage.contains(view.element)) fill(stage, view.element, hint, tools, keysSaid);
       view.element.setAttribute('aria-label', `Map of ${whole(data.count)} items`);
       if (rows.size) chosen = chosen.filter((row) => rows.has(data.ids[row]));
-      status.textContent = `${whole(data.count)} items along the two directions that vary most: ${percent(data.share)} of the variance`;
+      status.textContent = `${whole(data.count)} items; ${percent(data.share)} of what varies is seen`;
       if (by === 'outside') await likely();
       recolour();
       showChosen();
@@ -150,8 +150,11 @@ export function map(open) {
   function showChosen() {
     raise();
     view.refresh();
+    if (choice.contains(document.activeElement)) view.element.focus();
     if (!chosen.length) {
-      fill(choice, element('p', { class: 'soft small' }, 'Drag to move, scroll to come nearer. Hold Shift and drag, or press “Draw around”, to choose items; then label them all, or put them into the review.'));
+      fill(choice, element('p', { class: 'soft small' }, matchMedia('(hover: none)').matches
+        ? 'Drag to move, pinch to come nearer. Press “Draw around” and draw to choose items; then label them all, or put them into the review.'
+        : 'Drag to move, scroll to come nearer. Hold Shift and drag, or press “Draw around”, to choose items; then label them all, or put them into the review.'));
       return;
     }
     const counts = new Map();
@@ -175,13 +178,14 @@ export function map(open) {
 
   function follow(what) {
     if (!data) return;
-    const { rows, all } = data.follow(what.items);
+    // The answer names at most some hundred items; of those that were labeled here, all are known.
+    const mine = what.label === undefined ? [] : what.ids.map((id) => store.items.get(id)).filter((item) => item?.row !== undefined);
+    const { rows, all } = data.follow([...mine.map((item) => ({ ...item, pseudo_label: item.label ?? item.pseudo_label, hidden: false })), ...what.items]);
     if (!all || what.what === 'class' || what.changed > what.items.length) later();
     if (made.hidden || !view) { later(); return; }
     for (const row of rows) { tones[row] = data.tone(row, by); view.points.retone(row, tones[row]); }
-    raise();
     showLegend();
-    view.refresh();
+    showChosen();
   }
 
   /** Fetches the map anew when things have settled, or when one comes back to it. */

@@ -97,7 +97,7 @@ export function review(open) {
           element('ul', { class: 'tiles small-tiles' }, item.with.slice(0, 4).map((id) => element('li', {}, neighbour(id))))) : null,
         element('div', { class: 'names-row', role: 'group', 'aria-label': 'Label it' }, classButtons(label)),
         element('div', { class: 'row actions' },
-          proposed ? element('button', { type: 'button', class: 'first', onclick: agree }, icon('on'), element('span', {}, `It is ${proposed === 'outside' ? 'none of these' : proposed}`), element('kbd', {}, '⏎')) : null,
+          proposed ? element('button', { type: 'button', class: 'first', onclick: agree }, icon('check'), element('span', {}, `It is ${proposed === 'outside' ? 'none of these' : proposed}`), element('kbd', {}, '⏎')) : null,
           element('button', { type: 'button', onclick: skip }, element('span', {}, 'Skip'), element('kbd', {}, 'space')),
           element('button', { type: 'button', onclick: undo }, icon('undo'), element('span', {}, 'Undo'), element('kbd', {}, 'u')))),
       element('div', { class: 'because' }, element('section', { class: 'why' }, element('h3', {}, 'Why'), element('p', { class: 'soft small' }, 'Looking ...'))));

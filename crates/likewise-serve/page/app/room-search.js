@@ -83,10 +83,10 @@ export function search(open) {
       const k = Number(many.value);
       const started = performance.now();
       const [answer, query] = await Promise.all([
-        question instanceof Blob ? ask(`search?k=${k}`, { body: question }) : ask('search', { body: { ...question, k } }), show()]);
+        question instanceof Blob ? ask(`search?k=${k}&items=true`, { body: question }) : ask('search', { body: { ...question, k, items: true } }), show()]);
       if (now !== turn) return;
       fill(asked, element('h2', { class: 'unseen' }, 'Asked for'), query);
-      list(answer.hits, performance.now() - started);
+      list(answer.hits.map((hit) => ({ ...hit, ...hit.item })), performance.now() - started);
     } catch (error) {
       if (now !== turn) return;
       fill(asked);

@@ -37,5 +37,5 @@ export function verdictLine(item) {
       element('span', { class: 'unseen' }, believed ? 'believed ' : 'labeled '), words));
 }
 
-/** How sure, in words; empty for what has a label. */
+/** How sure a belief is, in words; empty for what has a label. */
 export const sureWords = (item) => (item.label === null && item.confidence !== null && item.confidence !== undefined ? `${percent(item.confidence)} sure` : '');

@@ -3,7 +3,7 @@
 import { picturePath } from './ask.js';
 import { element } from './element.js';
 import { isUnsaved } from './labels.js';
-import { disc, meter, sureWords, verdict, verdictLine } from './sign.js';
+import { disc, meter, verdict, verdictLine } from './sign.js';
 import { learn, percent, store, when } from './store.js';
 
 /** Edge below which a picture is shown in hard pixels. */
@@ -34,10 +34,10 @@ export function tile(item, { extra = '', open, badge = null, edge = 160 } = {}) 
   const show = () => {
     const now = store.items.get(item.id);
     const { name, believed } = verdict(now);
-    const sure = now.label === null ? now.confidence ?? 0 : 1;
+    const sure = now.label === null ? now.confidence ?? null : null;
     facts.replaceChildren(verdictLine(now),
-      element('span', { class: 'line' }, element('span', {}, isUnsaved(item.id) ? 'not saved yet' : sureWords(now)), element('span', { class: 'number' }, extra)),
-      meter(believed ? sure : 1, name));
+      element('span', { class: 'line' }, element('span', {}, isUnsaved(item.id) ? 'not saved' : sure === null ? '' : [percent(sure), element('span', { class: 'unseen' }, ' sure')]), element('span', { class: 'number' }, extra)),
+      meter(believed ? sure ?? 0 : 1, name));
     made.classList.toggle('unsaved', isUnsaved(item.id));
   };
   show();
