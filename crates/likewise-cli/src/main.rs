@@ -93,6 +93,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Describe(args) => verb::describe::run(args, &at),
         Verb::Index(args) => verb::index::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => verb::serve::run(args, &at),
         Verb::Eval(args) => verb::eval::run(args, &at),
         Verb::Reproduce(args) => verb::reproduce::run(args, &at),
         Verb::Explain(args) => verb::explain::run(args, &at),

@@ -307,6 +307,12 @@ impl<'a> Session<'a> {
         known.confidences(self.all_scores(), self.mass)
     }
 
+    /// Confidence in the pseudo-label of one item. Costs O(n). Panics where there is no such item.
+    pub fn confidence_of(&self, item: usize) -> f32 {
+        let known = Known::over_all(self.plain.graph, &self.labels);
+        known.confidence_of(item, self.all_scores(), self.mass)
+    }
+
     /// Where the scores of an item come from: each labeled item with its part in them, the largest
     /// part first (ties: smaller item). The score of a class is the sum of the parts of the items that are
     /// labeled so, before the classes are put on a par; an item with a label of its own is among its
@@ -588,6 +594,7 @@ mod tests {
             let far = own.iter().zip(&beliefs.confidence);
             assert!(far.fold(0.0_f32, |far, (a, b)| far.max((a - b).abs())) < 1e-6);
             assert!(own[3] == 1.0 && own[120] == 0.0);
+            assert!((0..300).all(|i| session.confidence_of(i) == own[i]));
         }
     }
 

@@ -395,22 +395,40 @@ impl<'a> Known<'a> {
     /// that have a label.
     pub(crate) fn confidences(&self, scores: &Array2<f64>, mass: Mass) -> Vec<f32> {
         let factors = self.factors_of(scores, mass);
-        let totals = self.counts.sum_axis(Axis(0));
-        let labeled: Vec<usize> = (0..totals.len()).filter(|&c| totals[c] > 0.0).collect();
+        let labeled = self.labeled_classes();
         (0..self.graph.n())
             .into_par_iter()
             .with_min_len(256)
-            .map(|i| {
-                if self.label[i].is_some() {
-                    return 1.0;
-                }
-                if !self.reached(i) || self.labels[i] == Label::Outside {
-                    return 0.0;
-                }
-                let (row, factors) = (scores.row(i), factors.row(self.part(i)));
-                of_row(labeled.iter().map(|&c| row[c] * factors[c]))
-            })
+            .map(|i| self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled))
             .collect()
+    }
+
+    /// That of node `i` alone.
+    pub(crate) fn confidence_of(&self, i: usize, scores: &Array2<f64>, mass: Mass) -> f32 {
+        let factors = self.factors_of(scores, mass);
+        let labeled = self.labeled_classes();
+        self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled)
+    }
+
+    fn labeled_classes(&self) -> Vec<usize> {
+        let totals = self.counts.sum_axis(Axis(0));
+        (0..totals.len()).filter(|&c| totals[c] > 0.0).collect()
+    }
+
+    fn confidence(
+        &self,
+        i: usize,
+        scores: ArrayView1<f64>,
+        factors: ArrayView1<f64>,
+        classes: &[usize],
+    ) -> f32 {
+        if self.label[i].is_some() {
+            return 1.0;
+        }
+        if !self.reached(i) || self.labels[i] == Label::Outside {
+            return 0.0;
+        }
+        of_row(classes.iter().map(|&c| scores[c] * factors[c]))
     }
 
     /// What scores that are not normalised yet are multiplied by before they are compared.
