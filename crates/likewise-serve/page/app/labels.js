@@ -55,6 +55,7 @@ export async function undo() {
   }
   try {
     const answer = await ask('undo', { body: { who: who() } });
+    store.run.sequence = Math.max(store.run.sequence, answer.sequence);
     learn(answer.items);
     tell('labels', { ...answer, what: 'undo' });
     toast(`Taken back. ${changedWords(answer.changed)}`);
@@ -77,6 +78,7 @@ async function send() {
       const body = { ...(task.ids.length === 1 ? { id: task.ids[0] } : { ids: task.ids }), label: task.label, who: who() };
       const answer = await ask('label', { body });
       done(task);
+      store.run.sequence = Math.max(store.run.sequence, answer.sequence);
       learn(answer.items);
       task.ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
       tell('labels', { ...answer, ids: task.ids, label: task.label, what: 'label', took: performance.now() - started });

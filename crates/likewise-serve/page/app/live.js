@@ -5,9 +5,12 @@ import { learn, store, tell } from './store.js';
 
 /** Milliseconds between two tries. */
 const AGAIN = 2000;
+/** Milliseconds between two looks whether the server is there: a line can be dead without anybody saying so. */
+const PULSE = 10_000;
 
 let source = null;
 let mending = null;
+let pulse = null;
 let everything = false;
 
 /** Opens the line, and keeps it open. */
@@ -33,13 +36,28 @@ export function listen() {
     tell('model', what);
   });
   source.addEventListener('lagged', () => tell('anew'));
-  source.addEventListener('error', () => {
-    everything = true;
-    connection(false);
-    source.close();
-    clearTimeout(mending);
-    mending = setTimeout(listen, AGAIN);
-  });
+  source.addEventListener('error', lose);
+  clearInterval(pulse);
+  pulse = setInterval(feel, PULSE);
+}
+
+function lose() {
+  everything = true;
+  connection(false);
+  source.close();
+  clearInterval(pulse);
+  clearTimeout(mending);
+  mending = setTimeout(listen, AGAIN);
+}
+
+async function feel() {
+  const line = source;
+  try {
+    const { sequence } = await ask('healthz', { patience: PULSE / 2 });
+    if (line === source && sequence > store.run.sequence) { store.run.sequence = sequence; tell('anew'); }
+  } catch (error) {
+    if (line === source && error.passing) lose();
+  }
 }
 
 function connection(is) {
@@ -49,6 +67,7 @@ function connection(is) {
 }
 
 let counting = null;
+let counted = 0;
 
 /** Asks for the classes and their counts, at most twice a second. */
 export function count() {
@@ -56,6 +75,9 @@ export function count() {
     counting = null;
     try {
       const answer = await ask('classes');
+      // Answers may overtake each other: an older one is no news.
+      if (answer.sequence < counted) return;
+      counted = answer.sequence;
       store.classes = answer.classes;
       store.outside = answer.outside ?? 0;
       tell('classes');
