@@ -2,7 +2,7 @@
 
 import { ask } from './ask.js';
 import { button, element, fill, icon } from './element.js';
-import { verdict } from './sign.js';
+import { disc, verdict } from './sign.js';
 import { store, when } from './store.js';
 import { arrows, tile } from './tile.js';
 
@@ -67,7 +67,7 @@ export function compare(open) {
     if (name === null) { said.textContent = 'Nothing is known of this item yet: label it, and the answers are counted.'; return; }
     const [first, final] = [able[0], able.at(-1)].map((side) => right(side.answer.hits, name));
     said.classList.toggle('good', final > first);
-    said.textContent = `Of its ${ANSWERS} nearest, ${first} ${first === 1 ? 'is' : 'are'} ${name} in “${able[0].words}” and ${final} in “${able.at(-1).words}”${believed ? `, if it is ${name} as believed` : ''}.`;
+    said.textContent = `${first} of its ${ANSWERS} nearest ${first === 1 ? 'is' : 'are'} ${believed ? 'believed ' : ''}like it in “${able[0].words}”, ${final} in “${able.at(-1).words}”.`;
   }
 
   return {
@@ -97,6 +97,8 @@ async function sidesOf() {
 
 const right = (hits, name) => hits.filter((hit) => (hit.label ?? hit.pseudo_label) === name).length;
 
+const named = (name) => (name === 'outside' ? 'none of the classes' : name);
+
 function column({ words, note, answer, error }, before, name, open) {
   const head = element('div', { class: 'column-head' }, element('h3', {}, words), element('p', { class: 'soft small' }, note));
   if (error) return element('section', { class: 'column', 'aria-label': words }, head, element('p', { class: 'failed' }, error.message), error.hint ? element('p', { class: 'soft small' }, error.hint) : null);
@@ -106,5 +108,5 @@ function column({ words, note, answer, error }, before, name, open) {
   arrows(tiles);
   const share = right(answer.hits, name);
   return element('section', { class: 'column', 'aria-label': words }, head,
-    name === null ? null : element('p', { class: 'score number' }, element('strong', {}, `${share} of ${answer.hits.length}`), ` ${name}`), tiles);
+    name === null ? null : element('p', { class: 'score number' }, element('strong', {}, `${share} of ${answer.hits.length}`), share === 1 ? 'is' : 'are', disc(name), named(name)), tiles);
 }

@@ -15,7 +15,7 @@ export function report() {
   const frame = element('iframe', { class: 'report', title: 'Report of the run', sandbox: '', src: 'report.html' });
   const made = element('section', { class: 'room report-room', 'aria-label': 'Report' },
     element('div', { class: 'head' }, element('h2', { class: 'grow' }, 'Models'), store.run.labels ? button('Refit with all labels', startRefit, { icon: 'refit' }) : null), models,
-    element('div', { class: 'head' }, element('h2', { class: 'grow' }, 'Report'), element('a', { class: 'button', href: 'report.html', target: '_blank', rel: 'noopener' }, icon('report'), element('span', {}, 'In a tab of its own'))), frame);
+    element('div', { class: 'head second' }, element('h2', { class: 'grow' }, 'Report'), element('a', { class: 'button', href: 'report.html', target: '_blank', rel: 'noopener' }, icon('report'), element('span', {}, 'In a tab of its own'))), frame);
   when('model', () => { if (!made.hidden) { show(); frame.src = 'report.html'; } });
 
   async function show() {
@@ -29,12 +29,12 @@ export function report() {
   function list({ models: all }) {
     const columns = SHOWN.filter(([key]) => all.some((model) => Number.isFinite(model.metrics?.[key])));
     const best = Object.fromEntries(columns.map(([key]) => [key, Math.max(...all.map((model) => model.metrics?.[key] ?? -Infinity))]));
-    fill(models, element('table', {}, element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Model'), element('th', { scope: 'col', class: 'number' }, 'Labels'),
-      columns.map(([, words]) => element('th', { scope: 'col', class: 'number' }, words)), element('th', { scope: 'col' }, 'Made'), element('th', { scope: 'col' }, element('span', { class: 'unseen' }, 'Use')))),
+    fill(models, element('table', { class: 'models' }, element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Model'), element('th', { scope: 'col', class: 'number' }, 'Labels'),
+      columns.map(([, words]) => element('th', { scope: 'col', class: 'number' }, words)), element('th', { scope: 'col', class: 'made' }, 'Made'), element('th', { scope: 'col' }, element('span', { class: 'unseen' }, 'Use')))),
     element('tbody', {}, all.map((model) => element('tr', { class: model.current ? 'now' : null },
       element('th', { scope: 'row' }, `${model.number} · ${model.recipe}`), element('td', { class: 'number' }, whole(model.labels)),
       columns.map(([key]) => { const value = model.metrics?.[key]; return element('td', { class: 'number' }, Number.isFinite(value) ? element(value === best[key] && all.length > 1 ? 'strong' : 'span', {}, value.toFixed(3)) : ''); }),
-      element('td', { class: 'soft' }, new Date(model.made).toLocaleString()),
+      element('td', { class: 'soft made' }, new Date(model.made).toLocaleString()),
       element('td', {}, model.current ? element('span', { class: 'badge' }, 'answers now') : button('Restore', () => restore(model.number), { 'aria-label': `Restore model ${model.number}` })))))));
   }
 
