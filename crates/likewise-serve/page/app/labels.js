@@ -29,6 +29,7 @@ export const isUnsaved = (id) => waiting.some(({ ids }) => ids.includes(id));
 /** Takes up what an earlier visit could not send. */
 export function takeUp() {
   for (const { ids, label } of kept(shelf(), [])) waiting.push({ ids, label, before: new Map() });
+  if (waiting.length) toast(`Saving ${unsaved()} label${unsaved() === 1 ? '' : 's'} that could not be saved before.`);
   when('connection', () => { if (store.connected) wake?.(); });
   send();
 }

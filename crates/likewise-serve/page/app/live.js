@@ -78,9 +78,11 @@ export function count() {
       // Answers may overtake each other: an older one is no news.
       if (answer.sequence < counted) return;
       counted = answer.sequence;
+      const same = answer.classes.length === store.classes.length && answer.classes.every((c, i) => c.name === store.classes[i].name);
       store.classes = answer.classes;
       store.outside = answer.outside ?? 0;
       tell('classes');
+      if (!same) tell('places');
     } catch { /* the next change asks again */ }
   });
   return counting;

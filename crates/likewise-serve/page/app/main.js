@@ -27,6 +27,9 @@ const ALL = [
   { name: 'report', words: 'Report', key: 'p', build: report },
 ];
 
+/** Milliseconds after which a run that could not be opened is asked for again. */
+const AGAIN = 2000;
+
 let ROOMS = ALL;
 const main = document.getElementById('main');
 let current = null;
@@ -38,6 +41,7 @@ async function open() {
   } catch (error) {
     fill(main, element('div', { class: 'empty' }, element('h2', {}, 'The run cannot be opened'),
       element('p', {}, error.message), element('p', {}, error.state === 401 ? 'Open the address that the program printed, with its token.' : error.hint ?? '')));
+    if (error.passing) setTimeout(open, AGAIN);
     return;
   }
   ROOMS = ALL.filter((room) => store.run.labels || !room.labels);
@@ -49,15 +53,16 @@ async function open() {
   takeUp();
   listen();
   if (store.run.labels) for (const change of ['labels', 'heard', 'anew', 'model']) when(change, count);
-  when('classes', () => tell('places'));
   addEventListener('likewise-theme', () => tell('places'));
   addEventListener('hashchange', route);
   addEventListener('keydown', keys);
+  document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); });
   fill(main);
   route();
 }
 
 function route() {
+  if (current && !location.hash.startsWith('#/')) return;
   const [path, query] = location.hash.slice(2).split('?');
   const room = ROOMS.find((each) => each.name === path) ?? ROOMS[labeled() || !store.run.labels ? 0 : 2];
   if (current && current !== room) {

@@ -33,7 +33,7 @@ export function openItem(id, around = [id]) {
       const item = await ask(itemPath(id));
       if (turn !== ask_) return;
       learn([item]);
-      fill(body, known(item, label), why(item, show));
+      fill(body, known(item, label), store.run.labels ? why(item, show) : null);
     } catch (error) {
       if (turn === ask_) fill(body, element('p', { class: 'failed' }, error.message), element('p', { class: 'soft' }, error.hint ?? ''));
     }

@@ -75,6 +75,7 @@ export async function changeClasses(change) {
   const answer = await ask('classes', { body: { ...change, who: who() } });
   store.classes = answer.classes.classes ?? answer.classes;
   tell('classes');
+  tell('places');
   return answer;
 }
 

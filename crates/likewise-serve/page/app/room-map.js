@@ -19,6 +19,8 @@ const COLOURS = [['belief', 'Belief'], ['label', 'Label'], ['confidence', 'Confi
 const SHOWN = 24;
 const NAMES = 40;
 const AT_ONCE = 10_000;
+/** Most items that one press of a key labels. */
+const MOST = 100_000;
 /** Milliseconds after which a map that many beliefs have moved on is fetched anew. */
 const SETTLE = 2500;
 
@@ -31,6 +33,7 @@ export function map(open) {
   let chosen = [];
   let by = kept('colour', 'belief');
   let stale = null;
+  let dull = false;
 
   const hint = element('div', { class: 'hint', hidden: true });
   const legend = element('div', { class: 'legend' });
@@ -114,6 +117,8 @@ export function map(open) {
 
   function recolour() {
     if (!data || !view) return;
+    dull = made.hidden;
+    if (dull) return;
     tones = data.tones(by);
     view.points.paint(tones, data.palette(by, only));
     raise();
@@ -171,6 +176,7 @@ export function map(open) {
   }
 
   function label(name) {
+    if (chosen.length > MOST) { toast(`At most ${whole(MOST)} items are labeled at once; these are ${whole(chosen.length)}.`, { bad: true }); return; }
     const ids = chosen.map((row) => data.ids[row]);
     learn(chosen.map((row) => data.item(row)));
     for (let at = 0; at < ids.length; at += AT_ONCE) give(ids.slice(at, at + AT_ONCE), name);
@@ -182,7 +188,7 @@ export function map(open) {
     const mine = what.label === undefined ? [] : what.ids.map((id) => store.items.get(id)).filter((item) => item?.row !== undefined);
     const { rows, all } = data.follow([...mine.map((item) => ({ ...item, pseudo_label: item.label ?? item.pseudo_label, hidden: false })), ...what.items]);
     if (!all || what.what === 'class' || what.changed > what.items.length) later();
-    if (made.hidden || !view) { later(); return; }
+    if (made.hidden || !view) { dull = true; return; }
     for (const row of rows) { tones[row] = data.tone(row, by); view.points.retone(row, tones[row]); }
     showLegend();
     showChosen();
@@ -204,7 +210,8 @@ export function map(open) {
     element: made,
     wide: true,
     show() {
-      if (!data || stale === 'old') { stale = null; load(); } else view.refresh();
+      if (!data || stale === 'old') { stale = null; load(); } else if (dull) recolour();
+      else view?.refresh();
     },
     key(event) {
       if (!view || event.target.closest?.('button, a, [data-item]')) return false;

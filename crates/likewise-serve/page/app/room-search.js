@@ -5,6 +5,9 @@ import { button, element, field, fill, icon } from './element.js';
 import { keep, kept, store, when, whole } from './store.js';
 import { arrows, row, tile } from './tile.js';
 
+/** Milliseconds without a key after which ids are completed. */
+const PAUSE = 180;
+
 /** Builds the room; `open` shows what is known of an item. */
 export function search(open) {
   const { takes, views } = store.run;
@@ -24,9 +27,10 @@ export function search(open) {
   const made = element('section', { class: 'room search', 'aria-label': 'Search' }, form, head, element('div', { class: 'found' }, asked, answers));
   let last = null;
   let turn = 0;
+  let typing = null;
 
   form.addEventListener('submit', (event) => { event.preventDefault(); if (input.value.trim()) byField(input.value.trim()); });
-  input.addEventListener('input', complete);
+  input.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(complete, PAUSE); });
   file.addEventListener('change', () => { if (file.files[0]) byPicture(file.files[0]); file.value = ''; });
   many.addEventListener('change', () => { keep('many', Number(many.value)); again(); });
   made.addEventListener('dragover', (event) => { if (takes.includes('image')) event.preventDefault(); });

@@ -1,6 +1,11 @@
 // What the page knows of the run, and who wants to hear when it changes.
 
+/** How many asked after which those are forgotten whose element is gone, and milliseconds that a new one has. */
+const SWEEP = 300;
+const FRESH = 5000;
+
 const wanting = new Map();
+let asked = 0;
 
 /** What is known. `items` holds what was last said of each item that was shown. */
 export const store = {
@@ -12,21 +17,24 @@ export const store = {
   connected: false,
 };
 
-/** Calls `heard` at each `name` from now on, while `element` (if given) is part of the page. Answers what stops it. */
+/** Calls `heard` at each `name` from now on, while `element` (if given) is part of the page. */
 export function when(name, heard, element = null) {
-  const entry = { heard, element, shown: false };
   if (!wanting.has(name)) wanting.set(name, new Set());
-  wanting.get(name).add(entry);
-  return () => wanting.get(name)?.delete(entry);
+  wanting.get(name).add({ heard, element, since: performance.now() });
+  if (element && ++asked % SWEEP === 0) for (const each of wanting.keys()) sweep(each);
+}
+
+/** Forgets those whose element is no longer part of the page; a new one has a moment to become so. */
+function sweep(name) {
+  const all = wanting.get(name) ?? new Set();
+  for (const entry of all) if (entry.element && !entry.element.isConnected && performance.now() - entry.since > FRESH) all.delete(entry);
+  if (!all.size) wanting.delete(name);
 }
 
 /** Tells all who asked. */
 export function tell(name, what) {
-  for (const entry of wanting.get(name) ?? []) {
-    if (entry.element?.isConnected) entry.shown = true;
-    else if (entry.element && entry.shown) { wanting.get(name).delete(entry); continue; }
-    entry.heard(what);
-  }
+  sweep(name);
+  for (const entry of [...wanting.get(name) ?? []]) entry.heard(what);
 }
 
 /** Takes in what the server says of items; `known` are fields of each as `/items/{id}` has them. */
