@@ -2,25 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use likewise::Monitor;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::Refit;
+use crate::command::{Command, Reply};
 use crate::events::Events;
 use crate::guard::Guard;
 use crate::meters::Meters;
 use crate::open::{Means, Open};
+use crate::options::Refit;
 use crate::problem::{Answered, Problem};
-use crate::refit::Refits;
-use crate::route::queue::Queues;
-use crate::worker::{Command, Reply};
+use crate::queues::Queues;
+use crate::refits::Refits;
 
 /// Requests that are worked on at once; more are told to come again.
-pub(crate) const AT_ONCE: usize = 64;
-/// How long the work on one request may take.
-pub(crate) const LONGEST: Duration = Duration::from_secs(30);
+const AT_ONCE: usize = 64;
 
 /// What all requests share.
 pub(crate) struct App {

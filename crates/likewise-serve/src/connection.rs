@@ -17,10 +17,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::app::App;
+use crate::command::WAITING;
 use crate::guard::Guard;
 use crate::open::{Means, Open};
-use crate::worker::{WAITING, work};
-use crate::{Options, Ready, Refit, refit, route};
+use crate::options::{Options, Ready, Refit};
+use crate::worker::work;
+use crate::{refit, route};
 
 /// Connections at once, those that listen to events included.
 const CONNECTIONS: usize = 512;
@@ -42,7 +44,7 @@ pub fn serve(
     options: Options,
     refit: Option<Arc<dyn Refit>>,
     monitor: &Monitor,
-    ready: Ready,
+    ready: Ready<'_>,
 ) -> Result<()> {
     if !options.host.is_loopback() && options.token.is_none() {
         let rule = "others can reach this address: it needs a token";
@@ -133,17 +135,15 @@ async fn accept(listener: &TcpListener, router: Router, app: &App) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    loop {
-        let stream = tokio::select! {
-            () = cancelled(app.monitor()) => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(_) => {
-                    // Too many open files, say: others may be closed meanwhile.
-                    tokio::time::sleep(LOOK).await;
-                    continue;
-                }
-            },
+    while app.monitor().check().is_ok() {
+        let stream = match tokio::time::timeout(LOOK, listener.accept()).await {
+            Err(_) => continue,
+            Ok(Ok((stream, _))) => stream,
+            Ok(Err(_)) => {
+                // Too many open files, say: others may be closed meanwhile.
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
         };
         // Beyond that a connection is closed at once: there is nothing to read its request by.
         let Ok(place) = places.clone().try_acquire_owned() else { continue };
@@ -159,12 +159,6 @@ async fn accept(listener: &TcpListener, router: Router, app: &App) {
     }
     app.events.end();
     let _ = tokio::time::timeout(LAST, graceful.shutdown()).await;
-}
-
-async fn cancelled(monitor: &Monitor) {
-    while monitor.check().is_ok() {
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// Opens the run anew where another program, such as `likewise add`, has changed it.

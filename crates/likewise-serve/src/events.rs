@@ -55,10 +55,9 @@ impl Events {
     /// The stream of one who listens, which begins with `hello`.
     pub(crate) fn listen(
         &self,
-        hello: &impl Serialize,
+        hello: String,
     ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-        let first = serde_json::to_string(hello).unwrap_or_default();
-        let hello = tokio_stream::once(Event::default().event("hello").data(first));
+        let hello = tokio_stream::once(Event::default().event("hello").data(hello));
         let all = BroadcastStream::new(self.sender.subscribe());
         let all = all
             .take_while(|told| !matches!(told, Ok(Told::End)))

@@ -93,3 +93,14 @@ fn inner(e: &dyn std::error::Error) -> String {
         None => e.to_string(),
     }
 }
+
+/// Who changes something: a name of up to 100 letters.
+pub(crate) fn checked(who: Option<String>) -> Result<Option<String>, Problem> {
+    match who {
+        Some(name) if name.chars().count() > 100 => {
+            Err(Problem::bad("who is longer than 100 letters"))
+        }
+        Some(name) if name.is_empty() => Ok(None),
+        who => Ok(who),
+    }
+}

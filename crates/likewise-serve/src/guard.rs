@@ -7,23 +7,13 @@
 //! cookie to no other name than the one that it was set for.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use crate::app::{App, LONGEST};
 use crate::extract::{is_json, media_type, not_json};
 use crate::problem::Problem;
-
-/// What scripts, styles and pictures the page may have: our own.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-                      connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'; frame-src 'self'";
 
 /// Who may ask.
 pub(crate) struct Guard {
@@ -55,7 +45,8 @@ impl Guard {
         own.is_some_and(|own| own.as_bytes().ct_eq(given.as_bytes()).into())
     }
 
-    fn check(&self, request: &Request) -> Result<(), Problem> {
+    /// Fails where this request may not be answered.
+    pub(crate) fn check(&self, request: &Request) -> Result<(), Problem> {
         let headers = request.headers();
         let host = self.check_host(request)?;
         self.check_origin(headers, &host)?;
@@ -135,52 +126,6 @@ impl Guard {
 fn is_entrance(request: &Request) -> bool {
     let query = request.uri().query().unwrap_or_default();
     request.uri().path() == "/" && query.starts_with("token=")
-}
-
-/// What stands before every route: who asks, how much at once, how long; and the headers of all answers.
-pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = request.method().to_string();
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("(other)", MatchedPath::as_str).to_owned();
-    let mut response = match app.guard.check(&request) {
-        Err(problem) => problem.into_response(),
-        Ok(()) => within_limits(&app, request, next).await,
-    };
-    let headers = response.headers_mut();
-    let fixed = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    for (name, value) in fixed {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
-    }
-    for (name, value) in [
-        ("cross-origin-resource-policy", "same-origin"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    let status = response.status().as_u16();
-    app.meters.asked(&method, &path, status, begun.elapsed());
-    response
-}
-
-async fn within_limits(app: &App, request: Request, next: Next) -> Response {
-    let Ok(_permit) = app.at_once.try_acquire() else {
-        return Problem::busy().into_response();
-    };
-    match tokio::time::timeout(LONGEST, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let status = StatusCode::REQUEST_TIMEOUT;
-            let problem = Problem::new(status, "this took too long");
-            problem.hint("ask again, or for less at once").into_response()
-        }
-    }
 }
 
 #[cfg(test)]

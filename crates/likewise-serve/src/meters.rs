@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 struct Of {
     method: String,
     path: String,
-    status: u16,
+    status: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -81,7 +81,7 @@ impl Meters {
             .get_or_create(&Of {
                 method,
                 path,
-                status,
+                status: status.to_string(),
             })
             .inc();
     }

@@ -1,7 +1,7 @@
 //! A run that is open: all that is read of it once, and never changed.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
 use likewise::{Graph, Monitor, Similarity};
@@ -64,8 +64,8 @@ pub(crate) struct Open {
     /// `metrics.json` and `report.html`.
     pub(crate) metrics: Bytes,
     pub(crate) report: Bytes,
-    /// Set once the labels have spread.
-    shown: OnceLock<Arc<RwLock<Shown>>>,
+    /// There once the labels have spread.
+    shown: RwLock<Option<Arc<RwLock<Shown>>>>,
     plane: OnceLock<Plane>,
 }
 
@@ -125,7 +125,7 @@ impl Open {
             config,
             record,
             items: Arc::new(items),
-            shown: OnceLock::new(),
+            shown: RwLock::default(),
             plane: OnceLock::new(),
         })
     }
@@ -133,8 +133,7 @@ impl Open {
     fn across(path: &Path, run: &AcrossFolder, number: u32) -> Result<Self> {
         run.check()?;
         let items = Arc::new(Items::new(run.items()?));
-        let shown = OnceLock::new();
-        let _ = shown.set(Arc::new(RwLock::new(Shown::fixed(items.clone())?)));
+        let shown = Arc::new(RwLock::new(Shown::fixed(items.clone())?));
         Ok(Self {
             number,
             config: run.config()?,
@@ -144,7 +143,7 @@ impl Open {
             metrics: bytes_of(path, &path.join("metrics.json"))?,
             report: bytes_of(path, &path.join("report.html"))?,
             of: Of::Across(Box::new(run.clone())),
-            shown,
+            shown: RwLock::new(Some(shown)),
             plane: OnceLock::new(),
         })
     }
@@ -158,13 +157,14 @@ impl Open {
     }
 
     pub(crate) fn set_shown(&self, shown: Arc<RwLock<Shown>>) {
-        // Whoever opens a run begins its labels once.
-        let _ = self.shown.set(shown);
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 
     /// What is shown of the items now.
     pub(crate) fn look<T>(&self, at: impl FnOnce(&Shown) -> T) -> Option<T> {
-        self.shown.get().map(|shown| at(&live::read(shown)))
+        let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = shown.clone()?;
+        Some(at(&live::read(&shown)))
     }
 
     /// Views of a run across views.

@@ -3,133 +3,24 @@
 //! The new run is made in a folder of its own, `models/N`, and read; then it takes the place of the one at
 //! the top of the folder and of the one that answers. Whatever fails before leaves both as they are.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use likewise::{ErrorKind, Event, Monitor};
 use likewise_io::items::ItemRow;
 use likewise_study::live::Shown;
 use likewise_study::run_folder::Models;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::Refit;
 use crate::app::App;
+use crate::command::Command;
 use crate::open::Open;
+use crate::options::Refit;
 use crate::problem::{Answered, Problem};
-use crate::worker::Command;
+use crate::refits::State;
 
 /// Between two events about the same stage.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// Earlier models that stay open.
-const KEPT_OPEN: usize = 2;
-
-/// How far a refit is.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct State {
-    /// `idle`, `running`, `done`, `failed` or `cancelled`.
-    #[schema(value_type = String, example = "running")]
-    pub(crate) state: Stand,
-    /// Number of the model that is made.
-    number: u32,
-    /// What is done at the moment.
-    stage: Option<String>,
-    /// Steps of it that are done.
-    done: u64,
-    /// Steps of it in all, where that is known.
-    total: Option<u64>,
-    /// The labels up to here are learned from.
-    sequence: u64,
-    error: Option<String>,
-    hint: Option<String>,
-}
-
-/// How a refit stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Stand {
-    Idle,
-    Running,
-    Done,
-    Failed,
-    Cancelled,
-}
-
-/// The refit that runs, or ran last; and earlier models that are open.
-pub(crate) struct Refits {
-    state: Mutex<State>,
-    monitor: Mutex<Option<Monitor>>,
-    open: Mutex<HashMap<u32, Arc<Open>>>,
-}
-
-impl Default for Refits {
-    fn default() -> Self {
-        Self {
-            state: Mutex::new(State {
-                state: Stand::Idle,
-                number: 0,
-                stage: None,
-                done: 0,
-                total: None,
-                sequence: 0,
-                error: None,
-                hint: None,
-            }),
-            monitor: Mutex::default(),
-            open: Mutex::default(),
-        }
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Refits {
-    pub(crate) fn state(&self) -> State {
-        locked(&self.state).clone()
-    }
-
-    pub(crate) fn runs(&self) -> bool {
-        self.state().state == Stand::Running
-    }
-
-    fn set(&self, change: impl FnOnce(&mut State)) -> State {
-        let mut state = locked(&self.state);
-        change(&mut state);
-        state.clone()
-    }
-
-    /// Asks the refit to stop; whether one runs.
-    pub(crate) fn cancel(&self) -> bool {
-        let monitor = locked(&self.monitor);
-        if let Some(monitor) = &*monitor {
-            monitor.cancel();
-        }
-        monitor.is_some()
-    }
-
-    /// An earlier model, opened once.
-    pub(crate) fn opened(
-        &self,
-        number: u32,
-        read: impl FnOnce() -> Answered<Open>,
-    ) -> Answered<Arc<Open>> {
-        let mut open = locked(&self.open);
-        if let Some(open) = open.get(&number) {
-            return Ok(open.clone());
-        }
-        let new = Arc::new(read()?);
-        if open.len() >= KEPT_OPEN {
-            open.clear();
-        }
-        open.insert(number, new.clone());
-        Ok(new)
-    }
-}
-
 /// Begins a refit on a thread of its own.
 pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
     let Some(refit) = app.refit.clone() else {
@@ -155,44 +46,19 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
         return Err(Problem::conflict("no item has a label").hint("label some items first"));
     }
     let monitor = monitor(app);
-    let number = {
-        let mut state = locked(&app.refits.state);
-        if state.state == Stand::Running {
-            return Err(Problem::conflict("a refit runs already").hint("wait for it, or cancel it"));
-        }
-        // That of the run at the top, unless it is kept already; the new one comes behind.
-        let models = Models::of(&app.run);
-        let number = models.next().max(models.current()? + 1);
-        *state = State {
-            state: Stand::Running,
-            number,
-            stage: Some("reading".into()),
-            done: 0,
-            total: None,
-            sequence,
-            error: None,
-            hint: None,
-        };
-        number
+    // That of the run at the top, unless it is kept already; the new one comes behind.
+    let models = Models::of(&app.run);
+    let begun = app.refits.begin(&monitor, sequence, || {
+        Ok(models.next().max(models.current()? + 1))
+    })?;
+    let Some(state) = begun else {
+        return Err(Problem::conflict("a refit runs already").hint("wait for it, or cancel it"));
     };
-    *locked(&app.refits.monitor) = Some(monitor.clone());
-    let app = app.clone();
-    let state = app.refits.state();
+    let (number, app) = (state.number, app.clone());
     app.events.tell("refit", &state);
     std::thread::spawn(move || {
         let made = make(&app, &*refit, number, items, &csv, &monitor);
-        *locked(&app.refits.monitor) = None;
-        let state = app.refits.set(|state| match made {
-            Ok(()) => (state.state, state.stage) = (Stand::Done, None),
-            Err(problem) => {
-                let cancelled = monitor.check().is_err();
-                state.state = if cancelled { Stand::Cancelled } else { Stand::Failed };
-                state.stage = None;
-                if !cancelled {
-                    (state.error, state.hint) = (Some(problem.error), problem.hint);
-                }
-            }
-        });
+        let state = app.refits.end(made, monitor.check().is_err());
         app.events.tell("refit", &state);
     });
     Ok(state)
@@ -221,7 +87,7 @@ fn monitor(app: &Arc<App>) -> Monitor {
             Event::Step { done } => app.refits.set(|state| state.done = *done),
             _ => return,
         };
-        let mut said = locked(&said);
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.elapsed() >= BETWEEN {
             *said = Instant::now();
             app.events.tell("refit", &state);
@@ -278,6 +144,6 @@ pub(crate) fn swap(app: &App, path: &Path, number: u32, why: &'static str) -> An
     app.ask_in_time(|reply| Command::Swap { open, why, reply })?;
     app.meters.opened();
     // Earlier models may be of other items from now on.
-    locked(&app.refits.open).clear();
+    app.refits.forget();
     Ok(())
 }

@@ -5,7 +5,7 @@ mod items;
 mod labels;
 mod map;
 mod models;
-pub(crate) mod queue;
+mod queue;
 mod report;
 mod run;
 mod search;
@@ -22,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::guard::guard;
+use crate::front::front;
 use crate::page;
 use crate::problem::Problem;
 
@@ -81,17 +81,6 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this cannot be asked so")
                 .hint("see /openapi.json")
         })
-        .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn_with_state(app.clone(), front))
         .with_state(app)
-}
-
-/// Who changes something: a name of up to 100 letters.
-pub(crate) fn checked(who: Option<String>) -> Result<Option<String>, Problem> {
-    match who {
-        Some(name) if name.chars().count() > 100 => {
-            Err(Problem::bad("who is longer than 100 letters"))
-        }
-        Some(name) if name.is_empty() => Ok(None),
-        who => Ok(who),
-    }
 }

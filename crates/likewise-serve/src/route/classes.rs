@@ -7,13 +7,12 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::checked;
 use crate::answer::{Changed, ClassNow, not_yet};
 use crate::app::App;
-use crate::extract::Body;
+use crate::extract::{Body, checked};
 use crate::open::Open;
 use crate::problem::{Answered, Problem};
-use crate::worker::{ClassChange, Command};
+use crate::command::{ClassChange, Command};
 
 /// All classes.
 #[derive(Debug, Serialize, ToSchema)]

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::extract::{Asked, Named};
 use crate::picture;
 use crate::problem::{Answered, Problem};
-use crate::worker::Command;
+use crate::command::Command;
 
 /// Most items of an answer.
 const MOST: usize = 1000;

@@ -10,12 +10,11 @@ use likewise_study::live::Shown;
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use super::checked;
 use crate::answer::{Changed, not_yet};
 use crate::app::App;
-use crate::extract::Body;
+use crate::extract::{Body, checked};
 use crate::problem::{Answered, Problem};
-use crate::worker::Command;
+use crate::command::Command;
 
 /// Most items that are labeled at once.
 const MOST: usize = 10_000;

@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::extract::{Body, Named};
+use crate::extract::{Body, Named, checked};
 use crate::problem::{Answered, Problem};
 use crate::refit;
+use crate::refits;
 
 /// Nothing else is asked, but for who asks.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -26,30 +27,30 @@ pub(crate) struct Please {
 }
 
 /// How far the refit is.
-#[utoipa::path(get, path = "/refit", responses((status = 200, body = refit::State)))]
-pub(crate) async fn refit_state(State(app): State<Arc<App>>) -> Json<refit::State> {
+#[utoipa::path(get, path = "/refit", responses((status = 200, body = refits::State)))]
+pub(crate) async fn refit_state(State(app): State<Arc<App>>) -> Json<refits::State> {
     Json(app.refits.state())
 }
 
 /// Fits the run again with the labels as they are now; goes on in the background.
-#[utoipa::path(post, path = "/refit", request_body(content = Please, example = json!({})), responses((status = 202, body = refit::State), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/refit", request_body(content = Please, example = json!({})), responses((status = 202, body = refits::State), (status = 409, body = Problem)))]
 pub(crate) async fn refit(
     State(app): State<Arc<App>>,
     Body(Please { who }): Body<Please>,
-) -> Answered<(StatusCode, Json<refit::State>)> {
-    super::checked(who)?;
+) -> Answered<(StatusCode, Json<refits::State>)> {
+    checked(who)?;
     let begun = tokio::task::spawn_blocking(move || refit::begin(&app)).await;
     let state = begun.map_err(|_| Problem::internal("the refit could not begin"))??;
     Ok((StatusCode::ACCEPTED, Json(state)))
 }
 
 /// Asks the refit to stop.
-#[utoipa::path(post, path = "/refit/cancel", request_body(content = Please, example = json!({})), responses((status = 200, body = refit::State), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/refit/cancel", request_body(content = Please, example = json!({})), responses((status = 200, body = refits::State), (status = 409, body = Problem)))]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     Body(Please { who }): Body<Please>,
-) -> Answered<Json<refit::State>> {
-    super::checked(who)?;
+) -> Answered<Json<refits::State>> {
+    checked(who)?;
     if !app.refits.cancel() {
         return Err(Problem::conflict("no refit runs"));
     }
@@ -147,7 +148,7 @@ pub(crate) async fn restore(
     Named(number): Named<u32>,
     Body(Please { who }): Body<Please>,
 ) -> Answered<Json<AllModels>> {
-    super::checked(who)?;
+    checked(who)?;
     let work = move |app: &App, open: &crate::open::Open| {
         let Ok(_changing) = app.changing.try_lock() else {
             return Err(Problem::conflict("a refit runs, or another model is being restored"));

@@ -1,7 +1,6 @@
 //! What to look at next.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -15,20 +14,10 @@ use crate::app::App;
 use crate::extract::Asked;
 use crate::open::{One, Open};
 use crate::problem::{Answered, Problem};
+use crate::queues::Of;
 
 /// Most items of an answer.
 const MOST: usize = 500;
-
-/// Queues that were found, by what they are of.
-#[derive(Default)]
-pub(crate) struct Queues(Mutex<HashMap<Kind, Arc<Mutex<Option<Found>>>>>);
-
-/// A queue, and of which model and labels it is.
-struct Found {
-    model: u32,
-    sequence: u64,
-    queued: Arc<Vec<Queued>>,
-}
 
 /// Which queue, and how much of it.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -110,35 +99,22 @@ fn one_view(open: &Open) -> Answered<&One> {
     (open.one_view()).ok_or_else(|| Problem::conflict("a run across views has no queue"))
 }
 
-/// A queue by the labels as they are now. Whoever asks for the same one meanwhile waits for it.
+/// A queue by the labels as they are now.
 fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)> {
     let one = one_view(open)?;
-    let mut all = app.queues.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let own = all.entry(kind).or_default().clone();
-    drop(all);
-    let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
-    // A copy: labels go on meanwhile.
-    let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
-    let sequence = shown.sequence();
-    if let Some(found) = &*own
-        && (found.model, found.sequence) == (open.number, sequence)
-    {
-        return Ok((sequence, found.queued.clone()));
-    }
-    let queued = Arc::new(live::queue(
-        kind,
-        &shown,
-        one.searched.rows(),
-        &one.graph,
-        open.record.seed,
-        &app.monitor().quiet(),
-    )?);
-    *own = Some(Found {
-        model: open.number,
-        sequence,
-        queued: queued.clone(),
-    });
-    Ok((sequence, queued))
+    app.queues.found(kind, || {
+        // A copy: labels go on meanwhile.
+        let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
+        let of = Of {
+            model: open.number,
+            sequence: shown.sequence(),
+        };
+        Ok((of, shown))
+    }, |shown| {
+        let quiet = app.monitor().quiet();
+        let rows = one.searched.rows();
+        Ok(live::queue(kind, &shown, rows, &one.graph, open.record.seed, &quiet)?)
+    })
 }
 
 /// How many labels somebody would give.

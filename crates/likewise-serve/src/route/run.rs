@@ -123,5 +123,6 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Answered<impl IntoRe
 /// What happens, as it happens: `hello`, `label`, `refit`, `model`, `lagged`.
 #[utoipa::path(get, path = "/events", responses((status = 200, body = String, content_type = "text/event-stream")))]
 pub(crate) async fn events(State(app): State<Arc<App>>) -> impl IntoResponse {
-    app.events.listen(&Run::of(&app))
+    let hello = serde_json::to_string(&Run::of(&app)).unwrap_or_default();
+    app.events.listen(hello)
 }
