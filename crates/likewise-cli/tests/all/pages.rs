@@ -99,7 +99,7 @@ pub(crate) fn npy_matrix(x: ArrayView2<f32>) -> Vec<u8> {
 /// What the commands of the pages read: `items.npz` with the labels of half of the items,
 /// `labels.csv` with those of some more, and `new-items.npy`; `pairs.npz` with two views and all
 /// labels, and `new-images.npy`; `shirts.csv` with a column of text.
-fn data(at: &Path) {
+pub(crate) fn data(at: &Path) {
     let whole = likewise_io::read(
         likewise_testdata::digits(),
         &ReadOptions::default(),
