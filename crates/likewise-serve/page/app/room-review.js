@@ -34,7 +34,7 @@ export function review(open) {
   const stage = element('div', { class: 'stage' });
   const followed = element('div', { class: 'followed' });
   const made = element('section', { class: 'room review', 'aria-label': 'Review' },
-    element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), about, stage, followed);
+    element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), about, element('div', { class: 'bench' }, stage, followed));
   let kind = kept('kind', 'uncertain');
   let queue = new Queue(kind);
   let current = null;
