@@ -14,6 +14,7 @@ export function picture(item, edge = 160) {
   const name = () => element('span', { class: 'id' }, item.id);
   const frame = element('span', { class: 'picture' });
   if (item.image === false || !(item.image || store.run.images)) {
+    frame.classList.add('none');
     frame.append(name());
     return frame;
   }
