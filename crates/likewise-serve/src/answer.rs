@@ -1,5 +1,7 @@
 //! What is answered, as JSON.
 
+use std::collections::HashSet;
+
 use likewise_study::live::{Class, Done, Item, Why};
 use likewise_study::query::{Answer, Found};
 use serde::Serialize;
@@ -148,7 +150,8 @@ pub(crate) struct Changed {
 
 impl Changed {
     pub(crate) fn new(done: &Done, open: &Open) -> Result<Self, Problem> {
-        let others = done.changed.iter().filter(|row| !done.labeled.contains(row));
+        let labeled: HashSet<u32> = done.labeled.iter().copied().collect();
+        let others = done.changed.iter().filter(|row| !labeled.contains(row));
         let rows = done.labeled.iter().take(NAMED).chain(others);
         Ok(Self {
             sequence: done.sequence,

@@ -1,5 +1,6 @@
 //! `likewise serve`
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -104,10 +105,10 @@ impl Again {
                 max_memory: self.common.max_memory.map(|limit| limit.0),
             },
         };
-        let line = ["likewise".as_ref(), "fit".as_ref(), run.as_os_str()];
-        let line = line.into_iter().chain(["--add-labels".as_ref(), labels.as_os_str()]);
-        let line = line.chain(["-o".as_ref(), out.as_os_str()]);
-        let cli = Cli::try_parse_from(line).map_err(|e| Failure::failed(e.to_string()))?;
+        let word = OsStr::new;
+        let begin = [word("likewise"), word("fit"), run.as_os_str()];
+        let files = [word("--add-labels"), labels.as_os_str(), word("-o"), out.as_os_str()];
+        let cli = Cli::try_parse_from(begin.into_iter().chain(files)).map_err(|e| Failure::failed(e.to_string()))?;
         let Verb::Fit(args) = cli.verb else {
             return Err(Failure::failed("a fit was not read as one"));
         };

@@ -16,7 +16,7 @@ pub struct Labeled {
     classes: Vec<String>,
     labels: Vec<Label>,
     /// Labels that are known and that the fit was not shown: they score, and teach nothing.
-    hidden: Vec<Option<Arc<str>>>,
+    hidden: Arc<Vec<Option<Arc<str>>>>,
 }
 
 impl Labeled {
@@ -36,11 +36,11 @@ impl Labeled {
                 (label, None)
             }
         };
-        let (labels, hidden) = items.iter().zip(all.items()).map(own).unzip();
+        let (labels, hidden): (_, Vec<_>) = items.iter().zip(all.items()).map(own).unzip();
         Ok(Self {
             classes: all.classes().to_vec(),
             labels,
-            hidden,
+            hidden: Arc::new(hidden),
         })
     }
 
@@ -59,14 +59,14 @@ impl Labeled {
         Labels::new(self.classes.clone(), self.labels.clone())
     }
 
-    /// Whether the label of an item is known, but hidden.
+    /// Whether the label of an item is known, but hidden: nobody has given it since.
     pub fn is_hidden(&self, item: usize) -> bool {
-        self.hidden[item].is_some()
+        self.labels[item] == Label::Unknown && self.hidden[item].is_some()
     }
 
     /// The label of an item in words, also where it is hidden.
     pub fn name(&self, item: usize) -> Option<&str> {
-        self.hidden[item].as_deref().or(self.given(item))
+        self.given(item).or(self.hidden[item].as_deref())
     }
 
     /// The label of an item in words, unless it is hidden.
@@ -118,13 +118,13 @@ impl Labeled {
         items: &[Change],
         rows: &HashMap<String, u32>,
     ) -> Result<Vec<Option<u32>>> {
-        let (gone, new) = match what {
+        let (gone, heir) = match what {
             What::Label | What::Undo(_) => (None, None),
             What::AddClass(name) => (None, Some(name)),
             What::RenameClass { from, to } => (Some(from), Some(to)),
-            What::MergeClass { from, .. } => (Some(from), None),
+            What::MergeClass { from, into } => (Some(from), Some(into)),
         };
-        self.turn(gone, new, items, rows)
+        self.turn(gone, heir, items, rows)
     }
 
     /// Takes an entry back.
@@ -134,27 +134,35 @@ impl Labeled {
         items: &[Change],
         rows: &HashMap<String, u32>,
     ) -> Result<Vec<Option<u32>>> {
-        let (gone, new) = match what {
+        let (gone, heir) = match what {
             What::Label | What::Undo(_) => (None, None),
             What::AddClass(name) => (Some(name), None),
             What::RenameClass { from, to } => (Some(to), Some(from)),
             What::MergeClass { from, .. } => (None, Some(from)),
         };
-        self.turn(gone, new, items, rows)
+        self.turn(gone, heir, items, rows)
     }
 
-    /// One class goes, one comes, and items get other labels.
+    /// One class goes, its heir is there from now on, and items get other labels.
     fn turn(
         &mut self,
         gone: Option<&String>,
-        new: Option<&String>,
+        heir: Option<&String>,
         items: &[Change],
         rows: &HashMap<String, u32>,
     ) -> Result<Vec<Option<u32>>> {
-        if let Some(new) = new
-            && self.class(new).is_none()
+        if let Some(heir) = heir
+            && self.class(heir).is_none()
         {
-            self.classes.push(new.clone());
+            self.classes.push(heir.clone());
+        }
+        if let (Some(gone), Some(heir)) = (gone, heir) {
+            let heir: Arc<str> = heir.as_str().into();
+            for hidden in Arc::make_mut(&mut self.hidden).iter_mut().flatten() {
+                if **hidden == **gone {
+                    *hidden = heir.clone();
+                }
+            }
         }
         for change in items {
             // A run that was fitted on other data may lack an item.
@@ -169,7 +177,6 @@ impl Labeled {
                 self.classes.push(name.clone());
             }
             self.labels[row as usize] = self.meant(change.new.as_deref())?;
-            self.hidden[row as usize] = None;
         }
         let still = |class: u32| self.labels.contains(&Label::Known(class));
         // Somebody may have used a class since it was added, and that label counts.
@@ -239,6 +246,15 @@ mod tests {
         let change = [changed("2", None, Some("dog"))];
         labeled.follow(&What::Label, &change, &rows(4)).unwrap();
         assert_eq!((labeled.given(2), labeled.is_hidden(2)), (Some("dog"), false));
+        let back = [changed("2", Some("dog"), None)];
+        labeled.take_back(&What::Label, &back, &rows(4)).unwrap();
+        assert!(labeled.is_hidden(2));
+        let rename = What::RenameClass {
+            from: "dog".into(),
+            to: "hound".into(),
+        };
+        labeled.follow(&rename, &[], &rows(4)).unwrap();
+        assert_eq!((labeled.name(2), labeled.given(2)), (Some("hound"), None));
     }
 
     #[test]
