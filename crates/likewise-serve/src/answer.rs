@@ -57,7 +57,9 @@ impl Open {
     ) -> Result<Vec<ItemNow>, Problem> {
         let image = self.photos.is_some();
         let now = self.look(|shown| {
-            let each = rows.into_iter().map(|row| ItemNow::new(shown.item(row), image));
+            let each = rows
+                .into_iter()
+                .map(|row| ItemNow::new(shown.item(row), image));
             each.collect()
         });
         now.ok_or_else(not_yet)

@@ -126,7 +126,11 @@ async fn run(
     app.refits.cancel();
     app.stop_worker().await;
     let ended = tokio::task::spawn_blocking(move || worker.join().is_ok()).await;
-    ended.ok().filter(|&ended| ended).map(|_| ()).ok_or_else(stopped)
+    ended
+        .ok()
+        .filter(|&ended| ended)
+        .map(|_| ())
+        .ok_or_else(stopped)
 }
 
 /// Takes connections until the server is told to stop; then waits for the requests that were taken.
@@ -146,7 +150,9 @@ async fn accept(listener: &TcpListener, router: Router, app: &App) {
             }
         };
         // Beyond that a connection is closed at once: there is nothing to read its request by.
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            continue;
+        };
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
         let connection = server.serve_connection(TokioIo::new(stream), service);
@@ -168,7 +174,9 @@ async fn watch(app: Arc<App>) {
         let of_app = app.clone();
         let look = tokio::task::spawn_blocking(move || {
             let app = &*of_app;
-            let Ok(_changing) = app.changing.try_lock() else { return };
+            let Ok(_changing) = app.changing.try_lock() else {
+                return;
+            };
             let own = &app.open().record.parts;
             let there = RunFolder::read_parts(&app.run);
             if let Ok(there) = there

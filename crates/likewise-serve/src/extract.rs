@@ -66,7 +66,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let read = Query::try_from_uri(&parts.uri);
         let Query(asked) = read.map_err(|e| {
-            Problem::bad(format!("the parameters of the address are wrong: {}", inner(&e)))
+            Problem::bad(format!(
+                "the parameters of the address are wrong: {}",
+                inner(&e)
+            ))
         })?;
         Ok(Self(asked))
     }

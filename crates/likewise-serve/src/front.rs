@@ -37,12 +37,17 @@ pub(crate) async fn front(State(app): State<Arc<App>>, request: Request, next: N
         (header::CACHE_CONTROL, "no-store"),
     ];
     for (name, value) in fixed {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     for (name, value) in [
         ("cross-origin-resource-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
-        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+        (
+            "permissions-policy",
+            "camera=(), geolocation=(), microphone=()",
+        ),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -60,8 +65,9 @@ async fn within_limits(app: &App, request: Request, next: Next) -> Response {
         Err(_) => {
             let status = StatusCode::REQUEST_TIMEOUT;
             let problem = Problem::new(status, "this took too long");
-            problem.hint("ask again, or for less at once").into_response()
+            problem
+                .hint("ask again, or for less at once")
+                .into_response()
         }
     }
 }
-

@@ -69,7 +69,9 @@ impl Guard {
                 .hint(format!("ask http://{}", self.at))
         };
         let host = request.headers().get(header::HOST);
-        let host = host.and_then(|host| host.to_str().ok()).ok_or_else(foreign)?;
+        let host = host
+            .and_then(|host| host.to_str().ok())
+            .ok_or_else(foreign)?;
         if self.token.is_some() {
             return Ok(host.to_ascii_lowercase());
         }
@@ -149,7 +151,12 @@ mod tests {
     #[test]
     fn only_our_own_names_are_answered() {
         let guard = guard("127.0.0.1:8080", None);
-        for host in ["127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080"] {
+        for host in [
+            "127.0.0.1:8080",
+            "localhost:8080",
+            "LOCALHOST:8080",
+            "[::1]:8080",
+        ] {
             assert_eq!(state(&guard, &[("host", host)]), 200, "{host}");
         }
         for host in [
@@ -170,7 +177,12 @@ mod tests {
         let guard = guard("127.0.0.1:8080", None);
         let with = |name, value| state(&guard, &[("host", "localhost:8080"), (name, value)]);
         assert_eq!(with("origin", "http://localhost:8080"), 200);
-        for origin in ["http://127.0.0.1:8080", "http://evil.example", "null", "http://localhost:8081"] {
+        for origin in [
+            "http://127.0.0.1:8080",
+            "http://evil.example",
+            "null",
+            "http://localhost:8081",
+        ] {
             assert_eq!(with("origin", origin), 403, "{origin}");
         }
         assert_eq!(with("sec-fetch-site", "same-origin"), 200);

@@ -54,14 +54,26 @@ impl Meters {
             listeners: Gauge::default(),
             registry: Registry::default(),
         };
-        registry.register("requests", "Requests, by route and state", own.requests.clone());
+        registry.register(
+            "requests",
+            "Requests, by route and state",
+            own.requests.clone(),
+        );
         registry.register(
             "request_seconds",
             "Time from a request to the head of its answer",
             own.seconds.clone(),
         );
-        registry.register("labels", "Labels that were given or taken away", own.labels.clone());
-        registry.register("models_opened", "Models that took the place of another", own.models.clone());
+        registry.register(
+            "labels",
+            "Labels that were given or taken away",
+            own.labels.clone(),
+        );
+        registry.register(
+            "models_opened",
+            "Models that took the place of another",
+            own.models.clone(),
+        );
         registry.register("items", "Items of the run", own.items.clone());
         registry.register(
             "journal_sequence",

@@ -237,7 +237,12 @@ impl One {
     }
 
     /// Embeds an image, which lies in a file of its own for so long.
-    pub(crate) fn embed_image(&self, bytes: &[u8], kind: &str, means: &Means) -> Result<Array2<f32>> {
+    pub(crate) fn embed_image(
+        &self,
+        bytes: &[u8],
+        kind: &str,
+        means: &Means,
+    ) -> Result<Array2<f32>> {
         let cannot = |e: std::io::Error| likewise::Error::data(format!("the image: {e}"));
         let ending = match kind {
             "image/jpeg" => ".jpg",
@@ -252,15 +257,15 @@ impl One {
         std::io::Write::write_all(&mut file, bytes).map_err(cannot)?;
         let source = Source::open(file.path(), ReadAs::default())?;
         let embedded = query::embedded(&self.run, &source, &means.environment());
-        Ok(embedded
-            .map_err(|e| without(&e, file.path()))?
-            .rows)
+        Ok(embedded.map_err(|e| without(&e, file.path()))?.rows)
     }
 }
 
 /// The same error without the name of a file that nobody knows.
 fn without(e: &likewise::Error, path: &Path) -> likewise::Error {
-    let said = e.to_string().replace(&path.display().to_string(), "the image");
+    let said = e
+        .to_string()
+        .replace(&path.display().to_string(), "the image");
     likewise::Error::new(e.kind(), said)
 }
 

@@ -31,7 +31,10 @@ pub(crate) async fn index(
         return file("index.html", &headers);
     };
     if !app.guard.is_token(&token) {
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "this is not the token"));
+        return Err(Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "this is not the token",
+        ));
     }
     // On to an address without the token, which nobody need see.
     let to = [
@@ -50,13 +53,19 @@ fn file(name: &str, asked: &HeaderMap) -> Answered<Response> {
     let missing = || Problem::missing("the page has no such file");
     let file = FILES.get_file(name).ok_or_else(missing)?;
     let kind = media_type(name).ok_or_else(missing)?;
-    let mark = format!("\"{}\"", &likewise_io::digest_parts([file.contents()])[..16]);
+    let mark = format!(
+        "\"{}\"",
+        &likewise_io::digest_parts([file.contents()])[..16]
+    );
     let head = [
         (header::CONTENT_TYPE, kind.to_owned()),
         (header::CACHE_CONTROL, "no-cache".to_owned()),
         (header::ETAG, mark.clone()),
     ];
-    if asked.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *mark) {
+    if asked
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| *known == *mark)
+    {
         return Ok((StatusCode::NOT_MODIFIED, head).into_response());
     }
     Ok((head, file.contents()).into_response())

@@ -40,7 +40,8 @@ impl Problem {
 
     /// There is no item of this id.
     pub(crate) fn no_item(id: &str) -> Self {
-        Self::missing(format!("the run has no item with id \"{id}\"")).hint("ask GET /items for the ids")
+        Self::missing(format!("the run has no item with id \"{id}\""))
+            .hint("ask GET /items for the ids")
     }
 
     /// Not now, or not with this run.
@@ -50,11 +51,8 @@ impl Problem {
 
     /// Too much at once.
     pub(crate) fn busy() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many requests at once",
-        )
-        .hint("ask again in a second")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once")
+            .hint("ask again in a second")
     }
 
     /// A fault of the server.
@@ -86,7 +84,9 @@ impl From<likewise::Error> for Problem {
 fn in_words(hint: Hint) -> &'static str {
     match hint {
         Hint::BuildNetworks => "serve the run by a program that was built with networks",
-        Hint::NameEncoder | Hint::GiveEncoder => "put the file of the encoder where the fit found it",
+        Hint::NameEncoder | Hint::GiveEncoder => {
+            "put the file of the encoder where the fit found it"
+        }
         Hint::GiveLabels => "label some items first",
         Hint::LimitMemory => "start the server with more memory",
         Hint::Index | Hint::Fit | Hint::Unfinished => "fit the run again",

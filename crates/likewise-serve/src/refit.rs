@@ -67,10 +67,15 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
 /// The items with the labels as they are now, and those alone as a table.
 fn items(open: &Open, shown: &Shown) -> (u64, Vec<ItemRow>, String) {
     let labeled = shown.labeled();
-    let rows = open.items.rows().iter().enumerate().map(|(row, item)| ItemRow {
-        label: labeled.name(row).map(str::to_owned),
-        ..item.clone()
-    });
+    let rows = open
+        .items
+        .rows()
+        .iter()
+        .enumerate()
+        .map(|(row, item)| ItemRow {
+            label: labeled.name(row).map(str::to_owned),
+            ..item.clone()
+        });
     (shown.sequence(), rows.collect(), shown.csv())
 }
 
@@ -108,7 +113,8 @@ fn make(
     models.keep()?;
     let out = models.folder(number);
     let labels = out.with_extension("labels.csv");
-    let write = |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, csv.as_bytes())?);
+    let write =
+        |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, csv.as_bytes())?);
     likewise_io::atomic::write(&labels, write).map_err(likewise::Error::from)?;
     let made = refit.refit(&app.run, items, &labels, &out, monitor);
     let made = made.and_then(|()| monitor.check());

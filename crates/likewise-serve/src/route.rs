@@ -73,7 +73,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(asking)
         .split_for_parts();
     router
-        .route("/openapi.json", get(move || std::future::ready(Json(described.clone()))))
+        .route(
+            "/openapi.json",
+            get(move || std::future::ready(Json(described.clone()))),
+        )
         .route("/", get(page::index))
         .route("/page/{name}", get(page::part))
         .fallback(|| async { Problem::missing("there is nothing here").hint("see /openapi.json") })

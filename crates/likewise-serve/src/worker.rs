@@ -193,7 +193,10 @@ fn tell(app: &App, run: &Open, done: &Done) -> Answered<Changed> {
 
 /// A run across views has no graph that labels spread over.
 fn without_labels(commands: &mut mpsc::Receiver<Command>) -> Option<Next> {
-    let none = || Problem::conflict("a run across views takes no labels").hint("label its data, and fit again");
+    let none = || {
+        Problem::conflict("a run across views takes no labels")
+            .hint("label its data, and fit again")
+    };
     while let Some(command) = commands.blocking_recv() {
         match command {
             Command::Stop => return None,

@@ -210,7 +210,12 @@ impl<'g> Live<'g> {
     ///
     /// Fails for a row or a class that there is not, and where the journal cannot be written; nothing
     /// has changed then.
-    pub fn label(&mut self, rows: &[u32], label: Option<&str>, who: Option<String>) -> Result<Done> {
+    pub fn label(
+        &mut self,
+        rows: &[u32],
+        label: Option<&str>,
+        who: Option<String>,
+    ) -> Result<Done> {
         let changes = {
             let shown = read(&self.shown);
             let labeled = shown.labeled();
@@ -218,7 +223,10 @@ impl<'g> Live<'g> {
             let mut all = rows.to_vec();
             all.sort_unstable();
             all.dedup();
-            if let Some(row) = all.iter().find(|&&row| row as usize >= self.items.rows.len()) {
+            if let Some(row) = all
+                .iter()
+                .find(|&&row| row as usize >= self.items.rows.len())
+            {
                 return Err(usage(format!("there is no row {row}")));
             }
             let changes = all.into_iter().filter_map(|row| {
@@ -314,7 +322,10 @@ impl<'g> Live<'g> {
         let mut labeled = read(&self.shown).labeled().clone();
         let by_id = &self.items.by_id;
         let (own, is_undo) = match &what {
-            What::Undo(sequence) => (self.journal.entries()[*sequence as usize - 1].what.clone(), true),
+            What::Undo(sequence) => (
+                self.journal.entries()[*sequence as usize - 1].what.clone(),
+                true,
+            ),
             what => (what.clone(), false),
         };
         let moved = if is_undo {

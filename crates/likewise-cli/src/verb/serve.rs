@@ -107,8 +107,14 @@ impl Again {
         };
         let word = OsStr::new;
         let begin = [word("likewise"), word("fit"), run.as_os_str()];
-        let files = [word("--add-labels"), labels.as_os_str(), word("-o"), out.as_os_str()];
-        let cli = Cli::try_parse_from(begin.into_iter().chain(files)).map_err(|e| Failure::failed(e.to_string()))?;
+        let files = [
+            word("--add-labels"),
+            labels.as_os_str(),
+            word("-o"),
+            out.as_os_str(),
+        ];
+        let cli = Cli::try_parse_from(begin.into_iter().chain(files))
+            .map_err(|e| Failure::failed(e.to_string()))?;
         let Verb::Fit(args) = cli.verb else {
             return Err(Failure::failed("a fit was not read as one"));
         };

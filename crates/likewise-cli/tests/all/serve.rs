@@ -24,8 +24,13 @@ impl Served {
         let mut command = program::command(folder, &["serve", run, "--port", "0", "-q"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .split("http://")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{line}"));
         let at = url.split('/').next().unwrap().to_owned();
         Self { child, at }
     }
@@ -68,7 +73,9 @@ impl Drop for Served {
 #[test]
 fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
     let scene = Scene::new();
-    let fit = ["fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca"];
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca",
+    ];
     assert!(scene.run(&fit).status.success());
     let mut served = Served::of(scene.path("").as_path(), "run");
     let items = served.ask("GET /items?limit=1000", "");
@@ -89,7 +96,9 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
         let (done, ends) = mpsc::channel();
         let kills = std::thread::spawn(move || {
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
-            let killed = Command::new("kill").args(["-9", &killer.to_string()]).status();
+            let killed = Command::new("kill")
+                .args(["-9", &killer.to_string()])
+                .status();
             done.send(killed.unwrap().success()).unwrap();
         });
         // The label that is on its way when the process ends may be there or not.
@@ -114,7 +123,10 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
         let _ = served.child.wait();
         served = Served::of(scene.path("").as_path(), "run");
         let sequence = served.ask("GET /run", "")["sequence"].as_u64().unwrap();
-        assert!(sequence >= last && sequence <= last + 1, "{last} {sequence}");
+        assert!(
+            sequence >= last && sequence <= last + 1,
+            "{last} {sequence}"
+        );
         let items = served.ask("GET /items?limit=1000", "");
         for (i, label) in acknowledged.iter_mut().enumerate() {
             let own = items["items"][i]["label"].as_str().map(str::to_owned);
@@ -132,12 +144,20 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
 #[test]
 fn a_signal_ends_it_well() {
     let scene = Scene::new();
-    let fit = ["fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca"];
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca",
+    ];
     assert!(scene.run(&fit).status.success());
     for signal in ["-INT", "-TERM"] {
         let mut served = Served::of(scene.path("").as_path(), "run");
         let id = served.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
         assert!(served.child.wait().unwrap().success(), "{signal}");
     }
 }
@@ -157,7 +177,10 @@ fn a_refit_is_that_of_the_command() {
     // A label of the run that is taken away stays away.
     let labeled = served.ask("GET /items?labeled=true&limit=1", "");
     let other = labeled["items"][0]["id"].as_str().unwrap();
-    served.ask("POST /label", &json!({"id": other, "label": null}).to_string());
+    served.ask(
+        "POST /label",
+        &json!({"id": other, "label": null}).to_string(),
+    );
     served.ask("POST /refit", "{}");
     let state = loop {
         let state = served.ask("GET /refit", "");
@@ -190,8 +213,16 @@ fn what_cannot_be_served_is_said() {
     };
     refuses("serve nothing", 1, &["nothing: not a run"]);
     refuses("serve good.npy", 1, &["good.npy: not a run"]);
-    refuses("serve nothing --host 0.0.0.0", 2, &["host", "needs a token"]);
-    refuses("serve nothing --host 0.0.0.0 --token short", 2, &["the token must be 8 or more"]);
+    refuses(
+        "serve nothing --host 0.0.0.0",
+        2,
+        &["host", "needs a token"],
+    );
+    refuses(
+        "serve nothing --host 0.0.0.0 --token short",
+        2,
+        &["the token must be 8 or more"],
+    );
     refuses("serve nothing --host everywhere", 2, &["everywhere"]);
     refuses("serve nothing --port 70000", 2, &["70000"]);
 }
@@ -238,9 +269,14 @@ fn the_examples_of_the_page_are_answered_as_it_says() {
         assert!(output.status.success(), "{line}: {text}");
         let own: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
         for (key, example) in wanted.as_object().unwrap() {
-            let own = own.get(key).unwrap_or_else(|| panic!("{line}: no {key} in {text}"));
+            let own = own
+                .get(key)
+                .unwrap_or_else(|| panic!("{line}: no {key} in {text}"));
             let same = std::mem::discriminant(own) == std::mem::discriminant(example);
-            assert!(same || own.is_null() || example.is_null(), "{line}: {key} is {own}");
+            assert!(
+                same || own.is_null() || example.is_null(),
+                "{line}: {key} is {own}"
+            );
         }
         if let Some(hits) = wanted.get("hits") {
             let keys = |value: &Value| {

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 
 use crate::answer::{Changed, ClassNow, not_yet};
 use crate::app::App;
+use crate::command::{ClassChange, Command};
 use crate::extract::{Body, checked};
 use crate::open::Open;
 use crate::problem::{Answered, Problem};
-use crate::command::{ClassChange, Command};
 
 /// All classes.
 #[derive(Debug, Serialize, ToSchema)]

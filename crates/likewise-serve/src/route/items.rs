@@ -12,16 +12,17 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{ItemNow, ItemWhy, not_yet};
 use crate::app::App;
+use crate::command::Command;
 use crate::extract::{Asked, Named};
 use crate::picture;
 use crate::problem::{Answered, Problem};
-use crate::command::Command;
 
 /// Most items of an answer.
 const MOST: usize = 1000;
 
 /// Which items, and how many.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
     /// Items that are left out at the beginning.
@@ -59,7 +60,9 @@ pub(crate) async fn items(
 ) -> Answered<Json<Items>> {
     let limit = page.limit.unwrap_or(100);
     if !(1..=MOST).contains(&limit) {
-        return Err(Problem::bad(format!("limit = {limit}: must be from 1 to {MOST}")));
+        return Err(Problem::bad(format!(
+            "limit = {limit}: must be from 1 to {MOST}"
+        )));
     }
     let work = move |_: &App, open: &crate::open::Open| {
         let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
@@ -100,6 +103,7 @@ pub(crate) async fn item(
 
 /// How large a picture.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edge {
     /// Longest edge in pixels, 128 if not said.
@@ -116,7 +120,9 @@ pub(crate) async fn image(
 ) -> Answered<Response> {
     let edge = edge.unwrap_or(128);
     if !(16..=1024).contains(&edge) {
-        return Err(Problem::bad(format!("edge = {edge}: must be from 16 to 1024")));
+        return Err(Problem::bad(format!(
+            "edge = {edge}: must be from 16 to 1024"
+        )));
     }
     let open = app.open();
     open.items.row(&id).ok_or_else(|| Problem::no_item(&id))?;
@@ -127,7 +133,10 @@ pub(crate) async fn image(
         (header::CACHE_CONTROL, "private, max-age=3600".to_owned()),
         (header::ETAG, mark.clone()),
     ];
-    if headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *mark) {
+    if headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| *known == *mark)
+    {
         return Ok((StatusCode::NOT_MODIFIED, head).into_response());
     }
     let small = app.work(move |_, open| {

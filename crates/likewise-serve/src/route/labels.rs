@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 
 use crate::answer::{Changed, not_yet};
 use crate::app::App;
+use crate::command::Command;
 use crate::extract::{Body, checked};
 use crate::problem::{Answered, Problem};
-use crate::command::Command;
 
 /// Most items that are labeled at once.
 const MOST: usize = 10_000;
@@ -90,7 +90,10 @@ pub(crate) async fn csv(State(app): State<Arc<App>>) -> Answered<impl IntoRespon
     let work = |_: &App, open: &crate::open::Open| open.look(Shown::csv).ok_or_else(not_yet);
     let head = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
-        (header::CONTENT_DISPOSITION, "attachment; filename=\"labels.csv\""),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"labels.csv\"",
+        ),
     ];
     Ok((head, app.work(work).await?))
 }

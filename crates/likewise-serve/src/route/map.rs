@@ -33,6 +33,7 @@ const OUTSIDE: i32 = -2;
 
 /// In which form.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Asks {
     /// `binary`, if not said, or `json`.
@@ -93,7 +94,10 @@ fn head(open: &Open, plane: &Plane, shown: &Shown) -> Map<String, Value> {
         ("classes", json!(shown.labeled().classes())),
         ("splits", json!(splits)),
     ];
-    values.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    values
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
 }
 
 fn columns<'a>(plane: &'a Plane, shown: &'a Shown) -> Columns<'a> {
@@ -139,8 +143,18 @@ fn as_json(open: &Open, plane: &Plane, shown: &Shown) -> Answered<Vec<u8>> {
 fn as_bytes(open: &Open, plane: &Plane, shown: &Shown) -> Answered<Vec<u8>> {
     let unwritten = |e: serde_json::Error| Problem::internal(format!("the map: {e}"));
     let all = columns(plane, shown);
-    let floats = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let whole = |values: &[i32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let floats = |values: &[f32]| {
+        values
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
+    let whole = |values: &[i32]| {
+        values
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
     let ids = serde_json::to_vec(&all.ids).map_err(unwritten)?;
     let sections = [
         ("x", floats(all.x)),

@@ -151,10 +151,16 @@ pub(crate) async fn restore(
     checked(who)?;
     let work = move |app: &App, open: &crate::open::Open| {
         let Ok(_changing) = app.changing.try_lock() else {
-            return Err(Problem::conflict("a refit runs, or another model is being restored"));
+            return Err(Problem::conflict(
+                "a refit runs, or another model is being restored",
+            ));
         };
         if number != open.number {
-            if !Models::of(&app.run).list().iter().any(|kept| kept.number == number) {
+            if !Models::of(&app.run)
+                .list()
+                .iter()
+                .any(|kept| kept.number == number)
+            {
                 return Err(Problem::missing(format!("there is no model {number}")));
             }
             refit::put(app, number, "restore")?;

@@ -21,6 +21,7 @@ const MOST: usize = 500;
 
 /// Which queue, and how much of it.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// `uncertain`, `conflicting`, `suspect`, `outside`, `duplicate` or `informative`.
@@ -102,23 +103,35 @@ fn one_view(open: &Open) -> Answered<&One> {
 /// A queue by the labels as they are now.
 fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)> {
     let one = one_view(open)?;
-    app.queues.found(kind, || {
-        // A copy: labels go on meanwhile.
-        let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
-        let of = Of {
-            model: open.number,
-            sequence: shown.sequence(),
-        };
-        Ok((of, shown))
-    }, |shown| {
-        let quiet = app.monitor().quiet();
-        let rows = one.searched.rows();
-        Ok(live::queue(kind, &shown, rows, &one.graph, open.record.seed, &quiet)?)
-    })
+    app.queues.found(
+        kind,
+        || {
+            // A copy: labels go on meanwhile.
+            let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
+            let of = Of {
+                model: open.number,
+                sequence: shown.sequence(),
+            };
+            Ok((of, shown))
+        },
+        |shown| {
+            let quiet = app.monitor().quiet();
+            let rows = one.searched.rows();
+            Ok(live::queue(
+                kind,
+                &shown,
+                rows,
+                &one.graph,
+                open.record.seed,
+                &quiet,
+            )?)
+        },
+    )
 }
 
 /// How many labels somebody would give.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
     /// Labels, 50 if not said.
@@ -146,13 +159,18 @@ pub(crate) async fn advise(
 ) -> Answered<Json<Advice>> {
     let budget = budget.unwrap_or(50);
     if !(1..=MOST).contains(&budget) {
-        return Err(Problem::bad(format!("budget = {budget}: must be from 1 to {MOST}")));
+        return Err(Problem::bad(format!(
+            "budget = {budget}: must be from 1 to {MOST}"
+        )));
     }
     let work = move |app: &App, open: &Open| {
         let (sequence, queued) = found(app, open, Kind::Informative)?;
         let labeled = open.look(|shown| {
             let labels = shown.labeled().labels();
-            labels.iter().filter(|&&label| label != Label::Unknown).count()
+            labels
+                .iter()
+                .filter(|&&label| label != Label::Unknown)
+                .count()
         });
         let labeled = labeled.ok_or_else(not_yet)?;
         Ok(Advice {

@@ -76,7 +76,9 @@ impl Run {
             takes,
             labels: one.is_some(),
             model: open.number,
-            sequence: open.look(likewise_study::live::Shown::sequence).unwrap_or(0),
+            sequence: open
+                .look(likewise_study::live::Shown::sequence)
+                .unwrap_or(0),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -104,7 +106,9 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     Json(Health {
         status: "ok",
         model: open.number,
-        sequence: open.look(likewise_study::live::Shown::sequence).unwrap_or(0),
+        sequence: open
+            .look(likewise_study::live::Shown::sequence)
+            .unwrap_or(0),
     })
 }
 
@@ -112,9 +116,13 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
 #[utoipa::path(get, path = "/metrics", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Answered<impl IntoResponse> {
     let open = app.open();
-    let sequence = open.look(likewise_study::live::Shown::sequence).unwrap_or(0);
+    let sequence = open
+        .look(likewise_study::live::Shown::sequence)
+        .unwrap_or(0);
     let listeners = app.events.listeners();
-    let text = app.meters.text(open.items.rows().len(), sequence, listeners);
+    let text = app
+        .meters
+        .text(open.items.rows().len(), sequence, listeners);
     let text = text.ok_or_else(|| Problem::internal("the numbers cannot be written"))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use likewise_study::across::{Ask, Way};
 use likewise_study::run_folder::Models;
@@ -54,6 +54,7 @@ pub(crate) struct Search {
 
 /// How an image asks.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ByImage {
     /// Hits of an image, 10 if not said.
@@ -90,7 +91,9 @@ fn read(
     let bytes = body.map_err(|e| unread(&e))?;
     if is_json(headers) {
         if asked.k.is_some() || asked.items {
-            return Err(Problem::bad("k and items stand in the body, beside what asks"));
+            return Err(Problem::bad(
+                "k and items stand in the body, beside what asks",
+            ));
         }
         let mut search: Search = of_json(&bytes)?;
         return Ok((search.query()?, search));
@@ -137,12 +140,16 @@ fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> An
     };
     let mut hits = match &open.of {
         Of::One(_) if way != Way::default() => {
-            return Err(Problem::bad("from and to go with a run across views, and this is none"));
+            return Err(Problem::bad(
+                "from and to go with a run across views, and this is none",
+            ));
         }
         Of::One(one) => within(app, open, one, query, search, k)?,
         Of::Across(run) => {
             if search.model.is_some() {
-                return Err(Problem::conflict("a run across views keeps no earlier models"));
+                return Err(Problem::conflict(
+                    "a run across views keeps no earlier models",
+                ));
             }
             let means = app.quiet();
             let answer = match query {
@@ -152,7 +159,9 @@ fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> An
                 }
                 Query::Text(text) => open.search_across(run, &Ask::Text(&text), &way, k, &means)?,
                 Query::Vector(_) | Query::Image { .. } => {
-                    return Err(Problem::conflict("a run across views is asked by id or text"));
+                    return Err(Problem::conflict(
+                        "a run across views is asked by id or text",
+                    ));
                 }
             };
             Hits::from(answer)
@@ -193,12 +202,17 @@ fn within(
         None => None,
         Some(number) => Some(earlier(app, open, number)?),
     };
-    let one = earlier.as_ref().and_then(|open| open.one_view()).unwrap_or(one);
+    let one = earlier
+        .as_ref()
+        .and_then(|open| open.one_view())
+        .unwrap_or(one);
     let rows = asking(app, one, query, own)?;
     // An item that asks finds itself first; one more makes up for it.
     let wanted = k.min(open.items.rows().len()) + usize::from(own.is_some());
     let quiet = app.monitor().quiet();
-    let hits = one.searched.search(rows.view(), wanted, search.exact, &quiet)?;
+    let hits = one
+        .searched
+        .search(rows.view(), wanted, search.exact, &quiet)?;
     let hits = hits.into_iter().next().unwrap_or_default();
     let answer = open.look(|shown| shown.answer(name, &hits, own, k));
     Ok(Hits::from(answer.ok_or_else(not_yet)?))
@@ -217,7 +231,9 @@ fn earlier(app: &App, open: &Open, number: u32) -> Answered<Arc<Open>> {
     let same = ids(&kept) == ids(open)
         && (kept.items.rows().iter().zip(open.items.rows())).all(|(a, b)| a.id == b.id);
     if !same {
-        return Err(Problem::conflict(format!("model {number} is of other items")));
+        return Err(Problem::conflict(format!(
+            "model {number} is of other items"
+        )));
     }
     Ok(kept)
 }
@@ -299,9 +315,9 @@ pub(crate) async fn embed(
         read(&headers, &asked, body)?.0
     };
     let work = move |app: &App, open: &Open| {
-        let one = open.one_view().ok_or_else(|| {
-            Problem::conflict("a run across views has no embeddings of one kind")
-        })?;
+        let one = open
+            .one_view()
+            .ok_or_else(|| Problem::conflict("a run across views has no embeddings of one kind"))?;
         let own = match &query {
             Query::Id(id) => open.items.row(id),
             _ => None,

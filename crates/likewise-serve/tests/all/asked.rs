@@ -42,7 +42,10 @@ fn a_vector_finds_the_item_that_it_is_of_and_is_embedded_as_it_was() {
     let x = digits();
     let row: Vec<f32> = x.view(None).unwrap().matrix.row(5).to_vec();
     let found = post(server.at, "/search", &json!({"vector": row, "k": 3})).good();
-    assert_eq!((&found["query"], &found["hits"][0]["id"]), (&json!("query"), &json!("d5")));
+    assert_eq!(
+        (&found["query"], &found["hits"][0]["id"]),
+        (&json!("query"), &json!("d5"))
+    );
     assert!(found["hits"][0]["similarity"].as_f64().unwrap() > 0.9999);
     let embedded = post(server.at, "/embed", &json!({"vector": row})).good();
     let own = post(server.at, "/embed", &json!({"id": "d5"})).good();
@@ -64,13 +67,21 @@ fn wrong_searches_say_what_is_wrong() {
         assert!(error.contains(said), "{body}: {error}");
     };
     wrong(&json!({"id": "nobody"}), 404, "no item with id \"nobody\"");
-    wrong(&json!({"vector": [1.0, 2.0]}), 400, "has 2 values, the run was fitted on 216");
+    wrong(
+        &json!({"vector": [1.0, 2.0]}),
+        400,
+        "has 2 values, the run was fitted on 216",
+    );
     wrong(&json!({"vector": vec![1e39; 216]}), 400, "");
     wrong(&json!({"vector": vec![Value::Null; 216]}), 400, "null");
     wrong(&json!({"id": "d0", "k": 0}), 400, "k = 0");
     wrong(&json!({"id": "d0", "k": 1001}), 400, "k = 1001");
     wrong(&json!({"id": "d0", "k": -1}), 400, "");
-    wrong(&json!({"id": "d0", "vector": []}), 400, "one of id, vector and text");
+    wrong(
+        &json!({"id": "d0", "vector": []}),
+        400,
+        "one of id, vector and text",
+    );
     wrong(&json!({}), 400, "one of id, vector and text");
     wrong(&json!({"id": "d0", "kk": 3}), 400, "unknown field `kk`");
     wrong(&json!({"id": "d0", "from": "x"}), 400, "across views");
@@ -94,8 +105,14 @@ fn wrong_searches_say_what_is_wrong() {
 fn items_come_page_by_page_and_are_sorted_out() {
     let (_run, server) = served();
     let all = get(server.at, "/items?offset=190&limit=100").good();
-    assert_eq!((&all["total"], all["items"].as_array().unwrap().len()), (&json!(ITEMS), 10));
-    assert_eq!((&all["items"][0]["id"], &all["items"][0]["row"]), (&json!("d190"), &json!(190)));
+    assert_eq!(
+        (&all["total"], all["items"].as_array().unwrap().len()),
+        (&json!(ITEMS), 10)
+    );
+    assert_eq!(
+        (&all["items"][0]["id"], &all["items"][0]["row"]),
+        (&json!("d190"), &json!(190))
+    );
     let total = |query: &str| get(server.at, &format!("/items?{query}")).good()["total"].clone();
     assert_eq!(total("labeled=true"), json!(51));
     assert_eq!(total("labeled=false"), json!(149));
@@ -106,7 +123,11 @@ fn items_come_page_by_page_and_are_sorted_out() {
     let in_class = get(server.at, "/items?class=3&limit=1000").good();
     assert!(in_class["total"].as_u64().unwrap() > labeled && labeled > 0);
     for item in in_class["items"].as_array().unwrap() {
-        let class = if item["label"].is_null() { &item["pseudo_label"] } else { &item["label"] };
+        let class = if item["label"].is_null() {
+            &item["pseudo_label"]
+        } else {
+            &item["label"]
+        };
         assert_eq!(class, "3");
     }
     get(server.at, "/items?limit=0").bad(400);
@@ -120,20 +141,36 @@ fn items_come_page_by_page_and_are_sorted_out() {
 fn an_item_says_where_its_belief_comes_from() {
     let (_run, server) = served();
     let item = get(server.at, "/items/d13").good();
-    assert_eq!((&item["id"], &item["label"], &item["image"]), (&json!("d13"), &json!(null), &json!(false)));
+    assert_eq!(
+        (&item["id"], &item["label"], &item["image"]),
+        (&json!("d13"), &json!(null), &json!(false))
+    );
     let why = &item["why"];
     let sources = why["sources"].as_array().unwrap();
-    let shares: Vec<f64> = sources.iter().map(|s| s["share"].as_f64().unwrap()).collect();
+    let shares: Vec<f64> = sources
+        .iter()
+        .map(|s| s["share"].as_f64().unwrap())
+        .collect();
     let others = why["others"].as_f64().unwrap();
     assert!((shares.iter().sum::<f64>() + others - 1.0).abs() < 1e-5);
     assert!(shares.windows(2).all(|two| two[0] >= two[1]) && sources.len() == 8);
     for source in sources {
         let path = source["path"].as_array().unwrap();
-        assert_eq!((&path[0], path.last().unwrap()), (&json!("d13"), &source["id"]));
-        let own = get(server.at, &format!("/items/{}", source["id"].as_str().unwrap())).good();
+        assert_eq!(
+            (&path[0], path.last().unwrap()),
+            (&json!("d13"), &source["id"])
+        );
+        let own = get(
+            server.at,
+            &format!("/items/{}", source["id"].as_str().unwrap()),
+        )
+        .good();
         assert_eq!(own["label"], source["label"]);
     }
-    assert_eq!(get(server.at, "/items/d7").good()["pseudo_label"], json!(null));
+    assert_eq!(
+        get(server.at, "/items/d7").good()["pseudo_label"],
+        json!(null)
+    );
     get(server.at, "/items/nobody").bad(404);
     get(server.at, "/items/..%2F..%2Fetc%2Fpasswd").bad(404);
     get(server.at, "/items/%FF").bad(404);
@@ -172,7 +209,10 @@ fn every_queue_holds_what_it_is_of() {
     get(server.at, "/queue?kind=uncertain&n=0").bad(400);
     let advice = get(server.at, "/advise?budget=5").good();
     assert_eq!(advice["items"].as_array().unwrap().len(), 5);
-    assert_eq!((&advice["labeled"], &advice["unlabeled"]), (&json!(51), &json!(149)));
+    assert_eq!(
+        (&advice["labeled"], &advice["unlabeled"]),
+        (&json!(51), &json!(149))
+    );
     get(server.at, "/advise?budget=0").bad(400);
 }
 
@@ -190,7 +230,11 @@ fn a_label_that_is_wrong_is_suspected() {
     post(server.at, "/label", &json!({"id": id, "label": "5"})).good();
     for kind in ["suspect", "conflicting"] {
         let found = get(server.at, &format!("/queue?kind={kind}&n=500")).good();
-        let item = found["items"].as_array().unwrap().iter().find(|item| item["id"] == id);
+        let item = found["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|item| item["id"] == id);
         assert_eq!(item.unwrap()["suggested"], "3", "{kind}");
     }
 }
@@ -200,7 +244,10 @@ fn the_map_says_the_same_in_both_forms() {
     let (_run, server) = served();
     let whole = get(server.at, "/map?form=json").good();
     let binary = get(server.at, "/map");
-    assert_eq!(binary.header("content-type").unwrap(), "application/octet-stream");
+    assert_eq!(
+        binary.header("content-type").unwrap(),
+        "application/octet-stream"
+    );
     let bytes = &binary.body;
     let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
     let header: Value = serde_json::from_slice(&bytes[4..4 + length]).unwrap();
@@ -225,7 +272,10 @@ fn the_map_says_the_same_in_both_forms() {
     assert_eq!(json!(section("split")), whole["split"]);
     let ids: Value = serde_json::from_slice(section("ids")).unwrap();
     assert_eq!(ids, whole["ids"]);
-    assert_eq!((&whole["label"][7], &whole["belief"][7]), (&json!(-2), &json!(-2)));
+    assert_eq!(
+        (&whole["label"][7], &whole["belief"][7]),
+        (&json!(-2), &json!(-2))
+    );
     assert_eq!(whole["label"][1], json!(-1));
     get(server.at, "/map?form=svg").bad(400);
 }
@@ -234,15 +284,28 @@ fn the_map_says_the_same_in_both_forms() {
 fn the_run_its_report_and_the_state_of_the_server_are_told() {
     let (run, server) = served();
     let told = get(server.at, "/run").good();
-    assert_eq!((&told["items"], &told["dimensions"]), (&json!(ITEMS), &json!(216)));
-    assert_eq!((&told["takes"], &told["labels"]), (&json!(["id", "vector"]), &json!(true)));
+    assert_eq!(
+        (&told["items"], &told["dimensions"]),
+        (&json!(ITEMS), &json!(216))
+    );
+    assert_eq!(
+        (&told["takes"], &told["labels"]),
+        (&json!(["id", "vector"]), &json!(true))
+    );
     assert_eq!((&told["model"], &told["sequence"]), (&json!(1), &json!(0)));
     let metrics: Value =
         serde_json::from_slice(&std::fs::read(run.path().join("metrics.json")).unwrap()).unwrap();
     assert_eq!(get(server.at, "/report").good(), metrics);
     let page = get(server.at, "/report.html");
-    assert_eq!(page.body, std::fs::read(run.path().join("report.html")).unwrap());
-    assert!(page.header("content-security-policy").unwrap().starts_with("sandbox;"));
+    assert_eq!(
+        page.body,
+        std::fs::read(run.path().join("report.html")).unwrap()
+    );
+    assert!(
+        page.header("content-security-policy")
+            .unwrap()
+            .starts_with("sandbox;")
+    );
     let health = get(server.at, "/healthz").good();
     assert_eq!(health, json!({"status": "ok", "model": 1, "sequence": 0}));
     let counted = get(server.at, "/metrics").text();
@@ -252,8 +315,17 @@ fn the_run_its_report_and_the_state_of_the_server_are_told() {
         "{counted}"
     );
     let models = get(server.at, "/models").good();
-    assert_eq!((&models["current"], models["models"].as_array().unwrap().len()), (&json!(1), 1));
-    assert!(models["models"][0]["metrics"]["r_precision"].is_number(), "{models}");
+    assert_eq!(
+        (
+            &models["current"],
+            models["models"].as_array().unwrap().len()
+        ),
+        (&json!(1), 1)
+    );
+    assert!(
+        models["models"][0]["metrics"]["r_precision"].is_number(),
+        "{models}"
+    );
     assert_eq!(get(server.at, "/refit").good()["state"], "idle");
 }
 
@@ -263,9 +335,28 @@ fn everything_is_described_and_what_is_described_is_there() {
     let described = get(server.at, "/openapi.json").good();
     let paths = described["paths"].as_object().unwrap();
     let wanted = [
-        "/run", "/search", "/embed", "/items", "/items/{id}", "/items/{id}/image", "/label", "/undo",
-        "/classes", "/queue", "/advise", "/refit", "/refit/cancel", "/models", "/models/{n}/restore",
-        "/events", "/map", "/report", "/report.html", "/labels.csv", "/healthz", "/metrics",
+        "/run",
+        "/search",
+        "/embed",
+        "/items",
+        "/items/{id}",
+        "/items/{id}/image",
+        "/label",
+        "/undo",
+        "/classes",
+        "/queue",
+        "/advise",
+        "/refit",
+        "/refit/cancel",
+        "/models",
+        "/models/{n}/restore",
+        "/events",
+        "/map",
+        "/report",
+        "/report.html",
+        "/labels.csv",
+        "/healthz",
+        "/metrics",
     ];
     for path in wanted {
         assert!(paths.contains_key(path), "{path}");
@@ -275,7 +366,10 @@ fn everything_is_described_and_what_is_described_is_there() {
         let path = path.replace("{id}", "d1").replace("{n}", "1");
         if methods.get("get").is_some() && path != "/events" {
             let status = get(server.at, &path).status;
-            assert!(status != 405 && (status != 404 || path.ends_with("image")), "{path}: {status}");
+            assert!(
+                status != 405 && (status != 404 || path.ends_with("image")),
+                "{path}: {status}"
+            );
         }
         if methods.get("post").is_none() {
             post(server.at, &path, &json!({})).bad(405);

@@ -17,10 +17,17 @@ fn a_person_searches_labels_takes_back_refits_and_compares_in_a_browser() {
     }
     let (_run, server) = served();
     let mut journey = Command::new("node");
-    journey.arg("journey.js").arg(format!("http://{}/", server.at));
+    journey
+        .arg("journey.js")
+        .arg(format!("http://{}/", server.at));
     let seen = journey.current_dir(&folder).output().unwrap();
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(seen.status.success(), "{}{}", said(&seen.stdout), said(&seen.stderr));
+    assert!(
+        seen.status.success(),
+        "{}{}",
+        said(&seen.stdout),
+        said(&seen.stderr)
+    );
 }
 
 /// What the journey needs and this machine lacks.
@@ -31,7 +38,10 @@ fn missing(folder: &Path) -> Option<String> {
     }
     let browser = std::env::var_os("CHROMIUM").map_or("/usr/bin/chromium".into(), PathBuf::from);
     if !browser.exists() {
-        return Some(format!("there is no browser at {}; CHROMIUM names another", browser.display()));
+        return Some(format!(
+            "there is no browser at {}; CHROMIUM names another",
+            browser.display()
+        ));
     }
     if !folder.join("node_modules/playwright-core").exists() {
         return Some(format!("run `npm ci` in {} once", folder.display()));

@@ -72,7 +72,10 @@ pub(crate) fn ask(to: SocketAddr, line: &str, headers: &[(&str, &str)], body: &[
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let mut body = bytes.split_off(end + 4);
-    if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+    if head
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked")
+    {
         body = unchunked(&body);
     }
     Answer { status, head, body }
@@ -95,7 +98,12 @@ pub(crate) fn get(to: SocketAddr, path: &str) -> Answer {
 
 pub(crate) fn post(to: SocketAddr, path: &str, body: &Value) -> Answer {
     let json = [("Content-Type", "application/json")];
-    ask(to, &format!("POST {path}"), &json, body.to_string().as_bytes())
+    ask(
+        to,
+        &format!("POST {path}"),
+        &json,
+        body.to_string().as_bytes(),
+    )
 }
 
 /// The events of a stream, as they come.

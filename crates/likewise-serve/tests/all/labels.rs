@@ -11,7 +11,9 @@ use crate::scene::{Server, journal, run, served, truth};
 
 fn lines(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(journal(run)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn label(to: SocketAddr, id: &str, label: &Value) -> Value {
@@ -41,12 +43,22 @@ fn a_label_changes_what_is_believed_and_undo_brings_it_back() {
         &json!({"id": "d13", "label": "8", "who": "ann"}),
     )
     .good();
-    assert_eq!((&told["sequence"], &told["items"][0]["id"]), (&json!(1), &json!("d13")));
+    assert_eq!(
+        (&told["sequence"], &told["items"][0]["id"]),
+        (&json!(1), &json!("d13"))
+    );
     let own = item(server.at, "d13");
-    assert_eq!((&own["label"], &own["pseudo_label"], &own["confidence"]), (&json!("8"), &json!("8"), &json!(1.0)));
+    assert_eq!(
+        (&own["label"], &own["pseudo_label"], &own["confidence"]),
+        (&json!("8"), &json!("8"), &json!(1.0))
+    );
     // What is said to have changed is what has changed.
     let after = shown(server.at);
-    let pairs = before.as_array().unwrap().iter().zip(after.as_array().unwrap());
+    let pairs = before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(after.as_array().unwrap());
     let changed: BTreeSet<String> = pairs
         .filter(|(a, b)| a["pseudo_label"] != b["pseudo_label"])
         .map(|(a, _)| a["id"].as_str().unwrap().to_owned())
@@ -56,18 +68,44 @@ fn a_label_changes_what_is_believed_and_undo_brings_it_back() {
         assert!(changed.contains(other["id"].as_str().unwrap()));
     }
     let event = events.next("label");
-    assert_eq!((&event["sequence"], &event["who"], &event["what"]), (&json!(1), &json!("ann"), &json!("label")));
-    assert_eq!((&event["ids"], &event["changed"]), (&json!(["d13"]), &told["changed"]));
+    assert_eq!(
+        (&event["sequence"], &event["who"], &event["what"]),
+        (&json!(1), &json!("ann"), &json!("label"))
+    );
+    assert_eq!(
+        (&event["ids"], &event["changed"]),
+        (&json!(["d13"]), &told["changed"])
+    );
     let undone = post(server.at, "/undo", &json!({})).good();
-    assert_eq!((&undone["sequence"], &undone["undone"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&undone["sequence"], &undone["undone"]),
+        (&json!(2), &json!(1))
+    );
     assert_eq!(events.next("label")["what"], "undo");
     let again = shown(server.at);
-    for (a, b) in before.as_array().unwrap().iter().zip(again.as_array().unwrap()) {
-        assert_eq!((&a["label"], &a["pseudo_label"]), (&b["label"], &b["pseudo_label"]));
+    for (a, b) in before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(again.as_array().unwrap())
+    {
+        assert_eq!(
+            (&a["label"], &a["pseudo_label"]),
+            (&b["label"], &b["pseudo_label"])
+        );
     }
     let entries = lines(run.path());
-    assert_eq!((&entries[0]["who"], &entries[0]["items"]), (&json!("ann"), &json!([{"id": "d13", "old": null, "new": "8"}])));
-    assert_eq!((&entries[1]["what"], &entries[1]["items"][0]["old"]), (&json!({"undo": 1}), &json!("8")));
+    assert_eq!(
+        (&entries[0]["who"], &entries[0]["items"]),
+        (
+            &json!("ann"),
+            &json!([{"id": "d13", "old": null, "new": "8"}])
+        )
+    );
+    assert_eq!(
+        (&entries[1]["what"], &entries[1]["items"][0]["old"]),
+        (&json!({"undo": 1}), &json!("8"))
+    );
     post(server.at, "/undo", &json!({})).bad(409);
 }
 
@@ -77,7 +115,10 @@ fn right_labels_make_beliefs_right() {
     let right = || {
         let all = shown(server.at);
         let all = all.as_array().unwrap();
-        let right = all.iter().enumerate().filter(|(i, item)| item["pseudo_label"] == truth(*i));
+        let right = all
+            .iter()
+            .enumerate()
+            .filter(|(i, item)| item["pseudo_label"] == truth(*i));
         right.count()
     };
     let before = right();
@@ -102,12 +143,28 @@ fn wrong_labels_are_refused_and_leave_no_entry() {
     wrong(json!({"id": "d1", "label": "owl"}), 400, "no class \"owl\"");
     wrong(json!({"id": "d1"}), 400, "missing field `label`");
     wrong(json!({"label": "3"}), 400, "by id");
-    wrong(json!({"id": "d1", "ids": ["d2"], "label": "3"}), 400, "by id");
+    wrong(
+        json!({"id": "d1", "ids": ["d2"], "label": "3"}),
+        400,
+        "by id",
+    );
     wrong(json!({"ids": [], "label": "3"}), 400, "by id");
-    wrong(json!({"ids": ["d1", "nobody"], "label": "3"}), 404, "nobody");
+    wrong(
+        json!({"ids": ["d1", "nobody"], "label": "3"}),
+        404,
+        "nobody",
+    );
     wrong(json!({"id": "d1", "label": 3}), 400, "string");
-    wrong(json!({"id": "d1", "label": "3", "colour": 1}), 400, "unknown field");
-    wrong(json!({"id": "d1", "label": "3", "who": "x".repeat(101)}), 400, "who");
+    wrong(
+        json!({"id": "d1", "label": "3", "colour": 1}),
+        400,
+        "unknown field",
+    );
+    wrong(
+        json!({"id": "d1", "label": "3", "who": "x".repeat(101)}),
+        400,
+        "who",
+    );
     let many: Vec<String> = (0..10_001).map(|i| format!("d{i}")).collect();
     wrong(json!({"ids": many, "label": "3"}), 400, "at most 10000");
     // The label that is there already is no change.
@@ -120,10 +177,18 @@ fn wrong_labels_are_refused_and_leave_no_entry() {
 #[test]
 fn outside_and_unlabeled_and_several_at_once() {
     let (run, server) = served();
-    let told = post(server.at, "/label", &json!({"ids": ["d1", "d2", "d1"], "label": "outside"})).good();
+    let told = post(
+        server.at,
+        "/label",
+        &json!({"ids": ["d1", "d2", "d1"], "label": "outside"}),
+    )
+    .good();
     assert_eq!(told["sequence"], 1);
     let own = item(server.at, "d1");
-    assert_eq!((&own["label"], &own["pseudo_label"]), (&json!("outside"), &json!(null)));
+    assert_eq!(
+        (&own["label"], &own["pseudo_label"]),
+        (&json!("outside"), &json!(null))
+    );
     assert_eq!(get(server.at, "/classes").good()["outside"], json!(3));
     assert_eq!(lines(run.path())[0]["items"].as_array().unwrap().len(), 2);
     // d0 has a label of the run, which goes; a neighbour's label takes its place.
@@ -137,7 +202,13 @@ fn outside_and_unlabeled_and_several_at_once() {
     post(server.at, "/label", &json!({"ids": all, "label": null})).good();
     assert_eq!(item(server.at, "d9")["pseudo_label"], json!(null));
     assert_eq!(get(server.at, "/items/d9").good()["why"], json!(null));
-    for kind in ["uncertain", "suspect", "outside", "conflicting", "informative"] {
+    for kind in [
+        "uncertain",
+        "suspect",
+        "outside",
+        "conflicting",
+        "informative",
+    ] {
         get(server.at, &format!("/queue?kind={kind}")).good();
     }
     post(server.at, "/refit", &json!({})).bad(409);
@@ -155,10 +226,20 @@ fn a_restart_shows_what_was_shown() {
     for i in [1, 13, 55, 121] {
         label(server.at, &format!("d{i}"), &json!(truth(i)));
     }
-    post(server.at, "/classes", &json!({"rename": {"from": "3", "to": "three"}})).good();
+    post(
+        server.at,
+        "/classes",
+        &json!({"rename": {"from": "3", "to": "three"}}),
+    )
+    .good();
     label(server.at, "d77", &json!("three"));
     post(server.at, "/classes", &json!({"add": "owl"})).good();
-    post(server.at, "/classes", &json!({"merge": {"from": "8", "into": "owl"}})).good();
+    post(
+        server.at,
+        "/classes",
+        &json!({"merge": {"from": "8", "into": "owl"}}),
+    )
+    .good();
     post(server.at, "/undo", &json!({})).good();
     label(server.at, "d78", &json!("owl"));
     let (before, classes) = (shown(server.at), get(server.at, "/classes").good());
@@ -166,8 +247,16 @@ fn a_restart_shows_what_was_shown() {
     let server = Server::of(run.path());
     assert_eq!(get(server.at, "/classes").good(), classes);
     let after = shown(server.at);
-    for (a, b) in before.as_array().unwrap().iter().zip(after.as_array().unwrap()) {
-        assert_eq!((&a["id"], &a["label"], &a["pseudo_label"]), (&b["id"], &b["label"], &b["pseudo_label"]));
+    for (a, b) in before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(after.as_array().unwrap())
+    {
+        assert_eq!(
+            (&a["id"], &a["label"], &a["pseudo_label"]),
+            (&b["id"], &b["label"], &b["pseudo_label"])
+        );
         let sure = |item: &Value| item["confidence"].as_f64().unwrap_or(0.0);
         assert!((sure(a) - sure(b)).abs() < 0.02, "{a} {b}");
     }
@@ -179,7 +268,12 @@ fn classes_are_added_renamed_and_merged_and_all_of_it_is_taken_back() {
     let (_run, server) = served();
     let count = |name: &str| {
         let all = get(server.at, "/classes").good();
-        let own = all["classes"].as_array().unwrap().iter().find(|c| c["name"] == name).cloned();
+        let own = all["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|c| c["name"] == name)
+            .cloned();
         own.map(|class| class["labeled"].as_u64().unwrap())
     };
     let (threes, eights) = (count("3").unwrap(), count("8").unwrap());
@@ -195,7 +289,13 @@ fn classes_are_added_renamed_and_merged_and_all_of_it_is_taken_back() {
     change(json!({})).bad(400);
     change(json!({"rename": {"from": "3", "to": "owl", "why": 1}})).bad(400);
     let added = change(json!({"add": "owl"})).good();
-    assert_eq!((&added["changed"], added["classes"].as_array().unwrap().len()), (&json!(0), 11));
+    assert_eq!(
+        (
+            &added["changed"],
+            added["classes"].as_array().unwrap().len()
+        ),
+        (&json!(0), 11)
+    );
     let renamed = change(json!({"rename": {"from": "3", "to": "three"}})).good();
     // A name is not a belief.
     assert_eq!(renamed["changed"], json!(0));
@@ -205,7 +305,10 @@ fn classes_are_added_renamed_and_merged_and_all_of_it_is_taken_back() {
     for _ in 0..3 {
         post(server.at, "/undo", &json!({})).good();
     }
-    assert_eq!((count("3"), count("8"), count("owl")), (Some(threes), Some(eights), None));
+    assert_eq!(
+        (count("3"), count("8"), count("owl")),
+        (Some(threes), Some(eights), None)
+    );
 }
 
 #[test]
@@ -218,7 +321,11 @@ fn two_at_once_are_both_journaled_and_the_last_one_counts() {
             let mut own = Vec::new();
             for i in 0..25 {
                 let body = json!({"id": format!("d{}", 4 * i + 1), "label": class, "who": who});
-                own.push(post(at, "/label", &body).good()["sequence"].as_u64().unwrap());
+                own.push(
+                    post(at, "/label", &body).good()["sequence"]
+                        .as_u64()
+                        .unwrap(),
+                );
             }
             own
         })
@@ -238,7 +345,9 @@ fn two_at_once_are_both_journaled_and_the_last_one_counts() {
         assert_eq!(item(at, &id)["label"], own[1]["items"][0]["new"]);
     }
     for events in &mut events {
-        let seen: Vec<u64> = (0..50).map(|_| events.next("label")["sequence"].as_u64().unwrap()).collect();
+        let seen: Vec<u64> = (0..50)
+            .map(|_| events.next("label")["sequence"].as_u64().unwrap())
+            .collect();
         assert_eq!(seen, (1..=50).collect::<Vec<_>>());
     }
     // Each takes back their own.
@@ -267,7 +376,10 @@ fn a_torn_last_line_is_dropped_and_said() {
         server.stop().unwrap();
     }
     std::fs::write(journal(run.path()), &whole[1..]).unwrap();
-    let refused = Server::begin(&likewise_serve::Options::new(run.path(), crate::scene::device()), None);
+    let refused = Server::begin(
+        &likewise_serve::Options::new(run.path(), crate::scene::device()),
+        None,
+    );
     let said = refused.err().unwrap().to_string();
     assert!(said.contains("line 1 is damaged"), "{said}");
 }

@@ -28,7 +28,12 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     let at = server.at;
     let before = post(at, "/embed", &json!({"id": "d5"})).good();
     for i in (1..40).step_by(2) {
-        post(at, "/label", &json!({"id": format!("d{i}"), "label": truth(i)})).good();
+        post(
+            at,
+            "/label",
+            &json!({"id": format!("d{i}"), "label": truth(i)}),
+        )
+        .good();
     }
     let mut events = Events::listen(at);
     let ended = Arc::new(AtomicBool::new(false));
@@ -48,12 +53,19 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
         })
         .collect();
     let state = post(at, "/refit", &json!({}));
-    assert_eq!((state.status, state.json()["number"].as_u64()), (202, Some(2)));
+    assert_eq!(
+        (state.status, state.json()["number"].as_u64()),
+        (202, Some(2))
+    );
     post(at, "/refit", &json!({})).bad(409);
     // A label that comes meanwhile is not lost either.
     post(at, "/label", &json!({"id": "d90", "label": truth(90)})).good();
     let state = over(&mut events);
-    assert_eq!((&state["state"], &state["sequence"]), (&json!("done"), &json!(20)), "{state}");
+    assert_eq!(
+        (&state["state"], &state["sequence"]),
+        (&json!("done"), &json!(20)),
+        "{state}"
+    );
     ended.store(true, Ordering::Relaxed);
     for ask in asks {
         assert!(ask.join().unwrap() > 0);
@@ -69,7 +81,13 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     let earlier = post(at, "/search", &json!({"id": "d5", "k": 3, "model": 1})).good();
     assert_eq!(earlier["hits"].as_array().unwrap().len(), 3);
     let models = get(at, "/models").good();
-    assert_eq!((&models["current"], models["models"].as_array().unwrap().len()), (&json!(2), 2));
+    assert_eq!(
+        (
+            &models["current"],
+            models["models"].as_array().unwrap().len()
+        ),
+        (&json!(2), 2)
+    );
     let restored = post(at, "/models/1/restore", &json!({})).good();
     assert_eq!(restored["current"], json!(1));
     assert_eq!(post(at, "/embed", &json!({"id": "d5"})).good(), before);
@@ -81,7 +99,13 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     server.stop().unwrap();
     let server = Server::of(run.path());
     assert_eq!(get(server.at, "/run").good()["model"], json!(1));
-    assert_eq!(get(server.at, "/models").good()["models"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        get(server.at, "/models").good()["models"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 /// Goes on until it is told to stop, or fails.
@@ -123,7 +147,10 @@ fn a_refit_is_cancelled_and_leaves_nothing() {
             break state;
         }
     };
-    assert_eq!((&going["state"], &going["total"]), (&json!("running"), &json!(1000)));
+    assert_eq!(
+        (&going["state"], &going["total"]),
+        (&json!("running"), &json!(1000))
+    );
     post(server.at, "/models/1/restore", &json!({})).bad(409);
     post(server.at, "/refit/cancel", &json!({})).good();
     assert_eq!(over(&mut events)["state"], "cancelled");
@@ -142,7 +169,10 @@ fn a_refit_that_fails_says_why_and_changes_nothing() {
     let mut events = Events::listen(server.at);
     post(server.at, "/refit", &json!({})).good();
     let state = over(&mut events);
-    assert_eq!((&state["state"], &state["error"]), (&json!("failed"), &json!("the data are gone")));
+    assert_eq!(
+        (&state["state"], &state["error"]),
+        (&json!("failed"), &json!("the data are gone"))
+    );
     assert_eq!(get(server.at, "/refit").good(), state);
     get(server.at, "/items/d1").good();
     open(run.path()).check().unwrap();
@@ -164,10 +194,24 @@ fn a_run_that_another_program_changes_is_opened_anew() {
     post(server.at, "/label", &json!({"id": "d1", "label": "3"})).good();
     let mut digits = crate::scene::digits();
     let labels = digits.labels.take().unwrap();
-    digits.labels = Some(likewise::Labels::new(
-        labels.classes().to_vec(),
-        labels.items().iter().enumerate().map(|(i, &label)| if i == 8 { likewise::Label::Unknown } else { label }).collect(),
-    ).unwrap());
+    digits.labels = Some(
+        likewise::Labels::new(
+            labels.classes().to_vec(),
+            labels
+                .items()
+                .iter()
+                .enumerate()
+                .map(|(i, &label)| {
+                    if i == 8 {
+                        likewise::Label::Unknown
+                    } else {
+                        label
+                    }
+                })
+                .collect(),
+        )
+        .unwrap(),
+    );
     let new = tempfile::tempdir().unwrap();
     crate::scene::fit(&digits, &new.path().join("run"), &Monitor::silent()).unwrap();
     let models = likewise_study::run_folder::Models::of(run.path());

@@ -22,14 +22,21 @@ fn pages_of_other_sites_and_other_names_are_refused() {
         ask(server.at, "POST /label", &[json, wrong], body).bad(403);
     }
     // What a form of another site can send.
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+    ] {
         ask(server.at, "POST /label", &[("Content-Type", kind)], body).bad(415);
     }
     ask(server.at, "POST /label", &[], body).bad(415);
     let text = std::fs::read_to_string(crate::scene::journal(run.path())).unwrap();
     assert_eq!(text, "");
     let own = format!("http://{}", server.at);
-    assert_eq!(ask(server.at, "POST /label", &[json, ("Origin", &own)], body).status, 200);
+    assert_eq!(
+        ask(server.at, "POST /label", &[json, ("Origin", &own)], body).status,
+        200
+    );
 }
 
 #[test]
@@ -40,9 +47,16 @@ fn every_answer_has_the_headers_that_keep_a_browser_safe() {
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"));
         assert!(!policy.contains("unsafe"));
-        assert_eq!(answer.header("x-content-type-options").unwrap(), "nosniff", "{path}");
+        assert_eq!(
+            answer.header("x-content-type-options").unwrap(),
+            "nosniff",
+            "{path}"
+        );
         assert_eq!(answer.header("referrer-policy").unwrap(), "no-referrer");
-        assert_eq!(answer.header("cross-origin-resource-policy").unwrap(), "same-origin");
+        assert_eq!(
+            answer.header("cross-origin-resource-policy").unwrap(),
+            "same-origin"
+        );
         assert!(answer.header("access-control-allow-origin").is_none());
     }
 }
@@ -51,11 +65,20 @@ fn every_answer_has_the_headers_that_keep_a_browser_safe() {
 fn the_page_is_a_part_of_the_program_and_nothing_else_is() {
     let (_run, server) = served();
     let page = get(server.at, "/");
-    assert_eq!((page.status, page.header("content-type").unwrap().as_str()), (200, "text/html; charset=utf-8"));
+    assert_eq!(
+        (page.status, page.header("content-type").unwrap().as_str()),
+        (200, "text/html; charset=utf-8")
+    );
     let mark = page.header("etag").unwrap();
     let again = ask(server.at, "GET /", &[("If-None-Match", &mark)], b"");
     assert_eq!((again.status, again.body.len()), (304, 0));
-    for path in ["/page/..%2FAPI.md", "/page/%2Fetc%2Fpasswd", "/page/", "/page/nothing.js", "/page/..%2f..%2fCargo.toml"] {
+    for path in [
+        "/page/..%2FAPI.md",
+        "/page/%2Fetc%2Fpasswd",
+        "/page/",
+        "/page/nothing.js",
+        "/page/..%2f..%2fCargo.toml",
+    ] {
         get(server.at, path).bad(404);
     }
     get(server.at, "/../../etc/passwd").bad(404);
@@ -94,7 +117,14 @@ fn another_address_needs_a_token_and_asks_for_it() {
     };
     let mut server = Server::begin(&options, None).unwrap();
     server.at.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    for path in ["/", "/run", "/healthz", "/metrics", "/page/index.html", "/openapi.json"] {
+    for path in [
+        "/",
+        "/run",
+        "/healthz",
+        "/metrics",
+        "/page/index.html",
+        "/openapi.json",
+    ] {
         get(server.at, path).bad(401);
     }
     post(server.at, "/label", &json!({"id": "d1", "label": "3"})).bad(401);
@@ -103,7 +133,10 @@ fn another_address_needs_a_token_and_asks_for_it() {
     assert_eq!(with("Authorization", "Bearer s3cret-s3creT"), 401);
     get(server.at, "/?token=wrong-token").bad(401);
     let entered = get(server.at, &format!("/?token={token}"));
-    assert_eq!((entered.status, entered.header("location").unwrap().as_str()), (303, "/"));
+    assert_eq!(
+        (entered.status, entered.header("location").unwrap().as_str()),
+        (303, "/")
+    );
     let cookie = entered.header("set-cookie").unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
     assert_eq!(with("Cookie", cookie.split(';').next().unwrap()), 200);

@@ -21,7 +21,9 @@ pub(crate) const ITEMS: usize = 200;
 
 pub(crate) fn device() -> Device {
     // By its name: what there is differs between the builds.
-    DEVICE.get_or_init(|| likewise_nn::device("cpu").unwrap()).clone()
+    DEVICE
+        .get_or_init(|| likewise_nn::device("cpu").unwrap())
+        .clone()
 }
 
 static DEVICE: OnceLock<Device> = OnceLock::new();
@@ -92,7 +94,14 @@ pub(crate) fn fit(collection: &Collection, out: &Path, monitor: &Monitor) -> Res
         seconds: BTreeMap::new(),
     };
     let work = Work::begin(out, Rights::default())?;
-    job.run(collection, collection.view(Some("x"))?, work, None, None, &at)?;
+    job.run(
+        collection,
+        collection.view(Some("x"))?,
+        work,
+        None,
+        None,
+        &at,
+    )?;
     Ok(())
 }
 
@@ -134,7 +143,11 @@ impl Refit for Again {
         out: &Path,
         monitor: &Monitor,
     ) -> Result<()> {
-        assert!(std::fs::read_to_string(labels).unwrap().starts_with("id,label\n"));
+        assert!(
+            std::fs::read_to_string(labels)
+                .unwrap()
+                .starts_with("id,label\n")
+        );
         let mut collection = digits();
         collection.labels = Some(likewise_study::labels::of(&items)?);
         fit(&collection, out, monitor)
@@ -182,7 +195,9 @@ impl Server {
     /// Ends it as a signal would.
     pub(crate) fn stop(mut self) -> Result<()> {
         self.monitor.cancel();
-        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
+        self.thread
+            .take()
+            .map_or(Ok(()), |thread| thread.join().unwrap())
     }
 }
 

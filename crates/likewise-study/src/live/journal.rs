@@ -290,7 +290,10 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         for (wrong, said) in [
             (text.replacen("cat", "c\"t", 1), "line 1"),
-            (text.replacen("\"sequence\":2", "\"sequence\":3", 1), "line 2"),
+            (
+                text.replacen("\"sequence\":2", "\"sequence\":3", 1),
+                "line 2",
+            ),
             (text.replacen("\"time\"", "\"when\"", 1), "line 1"),
         ] {
             std::fs::write(&path, wrong).unwrap();

@@ -89,9 +89,10 @@ impl Labeled {
         match label {
             None => Ok(Label::Unknown),
             Some(OUTSIDE) => Ok(Label::Outside),
-            Some(name) => self.class(name).map(Label::Known).ok_or_else(|| {
-                usage(format!("there is no class \"{name}\"; add it first"))
-            }),
+            Some(name) => self
+                .class(name)
+                .map(Label::Known)
+                .ok_or_else(|| usage(format!("there is no class \"{name}\"; add it first"))),
         }
     }
 
@@ -180,7 +181,10 @@ impl Labeled {
         }
         let still = |class: u32| self.labels.contains(&Label::Known(class));
         // Somebody may have used a class since it was added, and that label counts.
-        let Some(gone) = gone.and_then(|name| self.class(name)).filter(|&c| !still(c)) else {
+        let Some(gone) = gone
+            .and_then(|name| self.class(name))
+            .filter(|&c| !still(c))
+        else {
             return Ok((0..self.classes.len() as u32).map(Some).collect());
         };
         let moved: Vec<Option<u32>> = (0..self.classes.len() as u32)
@@ -245,7 +249,10 @@ mod tests {
         assert_eq!((labeled.name(2), labeled.given(2)), (Some("dog"), None));
         let change = [changed("2", None, Some("dog"))];
         labeled.follow(&What::Label, &change, &rows(4)).unwrap();
-        assert_eq!((labeled.given(2), labeled.is_hidden(2)), (Some("dog"), false));
+        assert_eq!(
+            (labeled.given(2), labeled.is_hidden(2)),
+            (Some("dog"), false)
+        );
         let back = [changed("2", Some("dog"), None)];
         labeled.take_back(&What::Label, &back, &rows(4)).unwrap();
         assert!(labeled.is_hidden(2));
@@ -292,7 +299,10 @@ mod tests {
         let mut labeled = Labeled::of(&items(&[("a", None), ("", None)])).unwrap();
         let add = What::AddClass("x".into());
         labeled.follow(&add, &[], &rows(2)).unwrap();
-        let change = [changed("1", None, Some("x")), changed("gone", None, Some("x"))];
+        let change = [
+            changed("1", None, Some("x")),
+            changed("gone", None, Some("x")),
+        ];
         labeled.follow(&What::Label, &change, &rows(2)).unwrap();
         labeled.take_back(&add, &[], &rows(2)).unwrap();
         assert_eq!((labeled.given(1), labeled.classes().len()), (Some("x"), 2));

@@ -51,7 +51,9 @@ pub fn plane(rows: ArrayView2<f32>, seed: u64) -> Result<Plane> {
     let shown: f64 = spectrum.variances.iter().take(rank).sum();
     Ok(Plane {
         x: all().map(|row| row[0]).collect(),
-        y: all().map(|row| row.get(1).copied().unwrap_or(0.0)).collect(),
+        y: all()
+            .map(|row| row.get(1).copied().unwrap_or(0.0))
+            .collect(),
         share: if total > 0.0 { shown / total } else { 1.0 },
     })
 }

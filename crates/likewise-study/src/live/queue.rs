@@ -219,7 +219,11 @@ fn duplicated(
         let own: Vec<usize> = group.items.iter().map(|member| member.item).collect();
         for member in &group.items {
             queued.push(Queued {
-                with: own.iter().copied().filter(|&row| row != member.item).collect(),
+                with: own
+                    .iter()
+                    .copied()
+                    .filter(|&row| row != member.item)
+                    .collect(),
                 ..Queued::new(member.item, f64::from(member.similarity))
             });
         }

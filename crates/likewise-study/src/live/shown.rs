@@ -177,10 +177,18 @@ impl Shown {
             let own = &self.items.rows()[row];
             let label = self.labeled.name(row);
             asked.label.is_none_or(|wanted| label == Some(wanted))
-                && asked.class.is_none_or(|wanted| label.or(self.believed(row).0) == Some(wanted))
-                && asked.split.is_none_or(|wanted| own.split.map(|part| part.name()) == Some(wanted))
-                && asked.labeled.is_none_or(|wanted| self.labeled.given(row).is_some() == wanted)
-                && text.as_ref().is_none_or(|text| own.id.to_lowercase().contains(text))
+                && asked
+                    .class
+                    .is_none_or(|wanted| label.or(self.believed(row).0) == Some(wanted))
+                && asked
+                    .split
+                    .is_none_or(|wanted| own.split.map(|part| part.name()) == Some(wanted))
+                && asked
+                    .labeled
+                    .is_none_or(|wanted| self.labeled.given(row).is_some() == wanted)
+                && text
+                    .as_ref()
+                    .is_none_or(|text| own.id.to_lowercase().contains(text))
         };
         (0..self.belief.len()).filter(|&row| has(row)).collect()
     }

@@ -61,7 +61,11 @@ pub(super) fn of(
         return Ok(None);
     }
     let labels = session.labels();
-    let class_of = |source: u32| labels[source as usize].class().map_or(0, |class| class as usize);
+    let class_of = |source: u32| {
+        labels[source as usize]
+            .class()
+            .map_or(0, |class| class as usize)
+    };
     let mut by_class = vec![0.0; labels.n_classes()];
     for &(source, share) in &sources {
         by_class[class_of(source)] += share;
@@ -73,12 +77,15 @@ pub(super) fn of(
     let ends: Vec<usize> = named.iter().map(|&(source, _)| source as usize).collect();
     let paths = graph.paths(row, &ends);
     let id = |row: &u32| items.rows()[*row as usize].id.clone();
-    let told = named.iter().zip(paths).map(|(&(source, share), path)| Source {
-        id: id(&source),
-        label: name(class_of(source)),
-        share,
-        path: path.iter().flatten().map(id).collect(),
-    });
+    let told = named
+        .iter()
+        .zip(paths)
+        .map(|(&(source, share), path)| Source {
+            id: id(&source),
+            label: name(class_of(source)),
+            share,
+            path: path.iter().flatten().map(id).collect(),
+        });
     Ok(Some(Why {
         pseudo_label: session.pseudo_label()[row].map(|class| name(class as usize)),
         confidence: session.confidence_of(row),

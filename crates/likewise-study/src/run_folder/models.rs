@@ -68,7 +68,10 @@ impl Models {
     /// would get. Fails where the run cannot be read.
     pub fn current(&self) -> Result<u32> {
         let own = record(&self.root)?.parts;
-        let same = self.list().into_iter().find(|kept| kept.record.parts == own);
+        let same = self
+            .list()
+            .into_iter()
+            .find(|kept| kept.record.parts == own);
         Ok(same.map_or_else(|| self.next(), |kept| kept.number))
     }
 

@@ -542,8 +542,10 @@ mod tests {
     fn sources_and_labels_give_the_scores_again() {
         let graph = reference::random_graph(200, 700, 5);
         let labels = reference::random_labels(200, 3, 4);
-        let harmonic = Harmonic::new().session(&graph, &labels, &silent()).unwrap();
-        let mixed = Mixed::new().session(&graph, &labels, &silent()).unwrap();
+        let harmonic = Harmonic::new().tolerance(1e-12);
+        let harmonic = harmonic.session(&graph, &labels, &silent()).unwrap();
+        let mixed = Mixed::new().tolerance(1e-12);
+        let mixed = mixed.session(&graph, &labels, &silent()).unwrap();
         for session in [&harmonic, &mixed] {
             for item in [0, 17, 150] {
                 let mut scores = [0.0; 3];
