@@ -11,6 +11,7 @@ const AGAIN = 2500;
 const waiting = [];
 let sending = false;
 let wake = null;
+let flight = null;
 
 const shelf = () => `unsaved.${store.run.name}`;
 const keepWaiting = () => { keep(shelf(), waiting.map(({ ids, label }) => ({ ids, label }))); tell('unsaved'); };
@@ -36,18 +37,22 @@ export function takeUp() {
 
 /** Gives a label (a class, `outside`, or null to take it away) to items, up to 10,000. */
 export function give(ids, label) {
-  const before = new Map(ids.map((id) => [id, store.items.get(id)?.label ?? null]));
+  const before = new Map(ids.map((id) => { const { label: was = null, hidden = false } = store.items.get(id) ?? {}; return [id, { label: was, hidden }]; }));
   waiting.push({ ids, label, before });
   keepWaiting();
-  learn(ids.map((id) => ({ id, label })));
+  learn(ids.map((id) => ({ id, label, hidden: false })));
   ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
   send();
 }
 
 /** Takes back the last label: one that was not sent, or the last of this person on the server. */
 export async function undo() {
-  if (waiting.length > (sending ? 1 : 0)) {
-    const { ids, before } = waiting.pop();
+  // What is on its way arrives first, so that it is this that is taken back.
+  if (waiting.length === 1) await flight?.catch(() => {});
+  if (waiting.length) {
+    const { ids, before, lost } = waiting.pop();
+    // Of one that was lost nobody knows whether it arrived.
+    if (lost) for (const [id, was] of before) waiting.push({ ids: [id], label: was.hidden ? null : was.label, before: new Map(), lost });
     keepWaiting();
     restore(before);
     say(`Taken back: ${words(ids)} (it was not saved yet)`);
@@ -77,7 +82,8 @@ async function send() {
     const started = performance.now();
     try {
       const body = { ...(task.ids.length === 1 ? { id: task.ids[0] } : { ids: task.ids }), label: task.label, who: who() };
-      const answer = await ask('label', { body });
+      flight = ask('label', { body });
+      const answer = await flight;
       done(task);
       store.run.sequence = Math.max(store.run.sequence, answer.sequence);
       learn(answer.items);
@@ -102,12 +108,12 @@ async function send() {
 }
 
 function done(task) {
-  waiting.splice(waiting.indexOf(task), 1);
+  if (waiting.includes(task)) waiting.splice(waiting.indexOf(task), 1);
   keepWaiting();
 }
 
 function restore(before) {
-  learn([...before].map(([id, label]) => ({ id, label })));
+  learn([...before].map(([id, was]) => ({ id, ...was })));
   for (const id of before.keys()) tell(`item ${id}`, store.items.get(id));
 }
 

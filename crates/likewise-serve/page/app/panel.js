@@ -6,7 +6,7 @@ import { forPage, labelOf } from './keys.js';
 import { give, isUnsaved, undo } from './labels.js';
 import { classButtons, pick } from './picker.js';
 import { disc, meter, sureWords, toned, verdict } from './sign.js';
-import { learn, percent, store, when } from './store.js';
+import { given, learn, percent, store, when } from './store.js';
 import { picture } from './tile.js';
 
 /** Most classes that are named beside their shares. */
@@ -73,16 +73,16 @@ function known(item, label) {
     element('div', {},
       element('p', { class: 'is' }, disc(name, believed), element('strong', {}, words), element('span', { class: 'soft' }, name === null ? '' : believed ? ` believed, ${sureWords(item)}` : ' labeled')),
       element('dl', { class: 'facts' },
-        item.label !== null && item.pseudo_label !== null ? fact('Believed', item.pseudo_label) : null,
+        given(item) !== null && item.pseudo_label !== null ? fact('Believed', item.pseudo_label) : null,
         item.split ? fact('Part', item.split) : null,
-        item.hidden ? fact('Label', 'known, but kept back to score the fit') : null,
+        item.hidden ? fact('Label', `${item.label}, kept back from the fit to score it`) : null,
         item.words ? fact('Text', item.words) : null),
       element('div', { class: 'row' },
         button('Find like this', () => go('search'), { icon: 'search' }),
         button('Before and after', () => go('compare'), { icon: 'compare' }))),
     store.run.labels ? element('div', { class: 'labeling' }, element('h3', {}, 'Label'),
-      element('div', { class: 'names-row' }, classButtons(label, item.label)),
-      item.label === null ? null : button('Take the label away', () => label(null), { class: 'bare' })) : null);
+      element('div', { class: 'names-row' }, classButtons(label, given(item) ?? undefined)),
+      given(item) === null ? null : button('Take the label away', () => label(null), { class: 'bare' })) : null);
 }
 
 function fact(term, words) { return [element('dt', {}, term), element('dd', {}, words)]; }

@@ -186,7 +186,7 @@ export function map(open) {
     if (!data) return;
     // The answer names at most some hundred items; of those that were labeled here, all are known.
     const mine = what.label === undefined ? [] : what.ids.map((id) => store.items.get(id)).filter((item) => item?.row !== undefined);
-    const { rows, all } = data.follow([...mine.map((item) => ({ ...item, pseudo_label: item.label ?? item.pseudo_label, hidden: false })), ...what.items]);
+    const { rows, all } = data.follow([...mine.map((item) => ({ ...item, pseudo_label: item.label ?? item.pseudo_label })), ...what.items]);
     if (!all || what.what === 'class' || what.changed > what.items.length) later();
     if (made.hidden || !view) { dull = true; return; }
     for (const row of rows) { tones[row] = data.tone(row, by); view.points.retone(row, tones[row]); }

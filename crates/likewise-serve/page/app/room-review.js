@@ -8,7 +8,7 @@ import { classButtons, pick } from './picker.js';
 import { why } from './panel.js';
 import { Queue } from './queue.js';
 import { disc, meter, sureWords, verdict } from './sign.js';
-import { keep, kept, labeled, learn, store, when, whole } from './store.js';
+import { given, keep, kept, labeled, learn, store, when, whole } from './store.js';
 import { picture, tile } from './tile.js';
 import { say } from './words.js';
 
@@ -196,4 +196,4 @@ export function review(open) {
 }
 
 /** What pressing Enter would label it: what the queue suggests, or what it is believed to be. */
-const suggestion = (item) => item.suggested ?? (item.label === null ? item.pseudo_label : item.label);
+const suggestion = (item) => item.suggested ?? given(item) ?? item.pseudo_label;

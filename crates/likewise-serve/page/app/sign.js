@@ -2,7 +2,7 @@
 
 import { classColour, css } from './colours.js';
 import { element } from './element.js';
-import { percent, placeOf } from './store.js';
+import { given, percent, placeOf } from './store.js';
 
 /** Puts the colour of a class on an element, as `--tone`. */
 export function toned(made, name) {
@@ -23,8 +23,9 @@ export function meter(share, name = null) {
 
 /** What an item is, in words: its label, or what it is believed to be. */
 export function verdict(item) {
-  if (item.label === 'outside') return { name: 'outside', words: 'none of the classes', believed: false };
-  if (item.label !== null && item.label !== undefined) return { name: item.label, words: item.label, believed: false };
+  const label = given(item);
+  if (label === 'outside') return { name: 'outside', words: 'none of the classes', believed: false };
+  if (label !== null) return { name: label, words: label, believed: false };
   if (item.pseudo_label !== null && item.pseudo_label !== undefined) return { name: item.pseudo_label, words: item.pseudo_label, believed: true };
   return { name: null, words: 'not known', believed: true };
 }
@@ -38,4 +39,4 @@ export function verdictLine(item) {
 }
 
 /** How sure a belief is, in words; empty for what has a label. */
-export const sureWords = (item) => (item.label === null && item.confidence !== null && item.confidence !== undefined ? `${percent(item.confidence)} sure` : '');
+export const sureWords = (item) => (given(item) === null && item.confidence !== null && item.confidence !== undefined ? `${percent(item.confidence)} sure` : '');

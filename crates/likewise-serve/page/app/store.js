@@ -43,11 +43,14 @@ export function learn(known) {
     const before = store.items.get(item.id);
     const now = { ...before, ...item };
     store.items.set(item.id, now);
-    if (before && (before.label !== now.label || before.pseudo_label !== now.pseudo_label || before.confidence !== now.confidence)) {
+    if (before && (given(before) !== given(now) || before.pseudo_label !== now.pseudo_label || before.confidence !== now.confidence)) {
       tell(`item ${item.id}`, now);
     }
   }
 }
+
+/** The label that an item was given: one that is known but kept back to score the fit is none. */
+export const given = (item) => (item.hidden ? null : item.label ?? null);
 
 /** Place of a class in the list: its colour and its key. -2 outside, -1 none. */
 export function placeOf(name) {

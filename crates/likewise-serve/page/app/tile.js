@@ -4,7 +4,7 @@ import { picturePath } from './ask.js';
 import { element } from './element.js';
 import { isUnsaved } from './labels.js';
 import { disc, meter, verdict, verdictLine } from './sign.js';
-import { learn, percent, store, when } from './store.js';
+import { given, learn, percent, store, when } from './store.js';
 
 /** Edge below which a picture is shown in hard pixels. */
 const COARSE = 64;
@@ -35,7 +35,7 @@ export function tile(item, { extra = '', open, badge = null, edge = 160 } = {}) 
   const show = () => {
     const now = store.items.get(item.id);
     const { name, believed } = verdict(now);
-    const sure = now.label === null ? now.confidence ?? null : null;
+    const sure = given(now) === null ? now.confidence ?? null : null;
     facts.replaceChildren(verdictLine(now),
       element('span', { class: 'line' }, element('span', {}, isUnsaved(item.id) ? 'not saved' : sure === null ? '' : [percent(sure), element('span', { class: 'unseen' }, ' sure')]), element('span', { class: 'number' }, extra)),
       meter(believed ? sure ?? 0 : 1, name));
@@ -57,7 +57,7 @@ export function row(item, { rank, similarity, open }) {
       element('td', { class: 'number' }, String(rank)),
       element('td', {}, element('button', { type: 'button', class: 'bare cell', 'data-item': item.id, onclick: () => open(item.id) }, picture(item, 36), element('span', { class: 'id' }, item.id))),
       element('td', { class: 'number' }, similarity),
-      element('td', {}, now.label === null ? element('span', { class: 'soft' }, 'none') : verdictLine(now)),
+      element('td', {}, given(now) === null ? element('span', { class: 'soft' }, 'none') : verdictLine(now)),
       element('td', {}, now.pseudo_label === null ? '' : element('span', { class: 'line' }, disc(now.pseudo_label, true), now.pseudo_label)),
       element('td', { class: 'number' }, now.confidence === null || now.confidence === undefined ? '' : percent(now.confidence)));
   };
