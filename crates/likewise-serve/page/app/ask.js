@@ -2,6 +2,9 @@
 
 /** Milliseconds after which a question counts as lost. */
 const PATIENCE = 30_000;
+/** How often, and after how many milliseconds, a server that is busy is asked again; it has done nothing then. */
+const TRIES = 5;
+const BUSY = 1000;
 
 /** What the server said no to, or (`state` 0) that it cannot be reached. */
 export class Refusal extends Error {
@@ -28,7 +31,11 @@ export async function ask(path, { body, signal, patience = PATIENCE } = {}) {
   }
   let answer;
   try {
-    answer = await fetch(path, request);
+    for (let tries = 1; ; tries += 1) {
+      answer = await fetch(path, request);
+      if (answer.status !== 503 || tries === TRIES) break;
+      await new Promise((resolve) => { setTimeout(resolve, BUSY); });
+    }
     if (answer.ok && answer.headers.get('Content-Type')?.startsWith('application/json')) return await answer.json();
     if (answer.ok) return await answer.arrayBuffer();
   } catch (error) {

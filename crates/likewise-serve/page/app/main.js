@@ -17,10 +17,11 @@ import { review } from './room-review.js';
 import { search } from './room-search.js';
 import { labeled, store, tell, when } from './store.js';
 
-/** All rooms: their address, name, the key after `g`, and what builds them when they are first visited. */
+/** All rooms: their address, name, the key after `g`, what builds them when they are
+ * first visited, and whether they need labels, or a run that is not across views. */
 const ALL = [
   { name: 'search', words: 'Search', key: 's', build: search },
-  { name: 'map', words: 'Map', key: 'm', build: map },
+  { name: 'map', words: 'Map', key: 'm', build: map, one: true },
   { name: 'review', words: 'Review', key: 'r', build: review, labels: true },
   { name: 'compare', words: 'Compare', key: 'b', build: compare },
   { name: 'classes', words: 'Classes', key: 'c', build: classes, labels: true },
@@ -44,7 +45,7 @@ async function open() {
     if (error.passing) setTimeout(open, AGAIN);
     return;
   }
-  ROOMS = ALL.filter((room) => store.run.labels || !room.labels);
+  ROOMS = ALL.filter((room) => (store.run.labels || !room.labels) && (!store.run.views.length || !room.one));
   document.title = `${store.run.name} · Likewise`;
   document.getElementById('run').textContent = store.run.name;
   fill(document.getElementById('rooms'), ROOMS.map((room) => element('a', { href: `#/${room.name}`, 'data-room': room.name, title: `g then ${room.key}` }, icon(room.name), element('span', {}, room.words))));

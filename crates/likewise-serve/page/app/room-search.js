@@ -66,7 +66,7 @@ export function search(open) {
 
   function byId(id) {
     input.value = id;
-    bySomething({ id }, async () => {
+    bySomething({ id, from: from?.select.value, to: to?.select.value }, async () => {
       const item = await ask(`items/${encodeURIComponent(id)}`);
       return [tile(item, { open: () => open(id), edge: 220 })];
     });
