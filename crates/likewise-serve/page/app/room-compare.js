@@ -90,10 +90,12 @@ export function compare(open) {
 async function sidesOf() {
   const spaces = (store.run.spaces ?? []).filter((name) => name !== 'learned' && SPACES[name]).map((name) => ({ words: SPACES[name][0], note: SPACES[name][1], ask: { space: name } }));
   const { models, current } = await ask('models');
-  const earlier = models.filter((model) => model.number !== current).slice(-2).map((model) => ({ words: `Model ${model.number}`, note: `${model.recipe}, ${model.labels} labels`, ask: { model: model.number } }));
+  const earlier = models.filter((model) => model.number !== current).slice(-2).map((model) => ({ words: `Model ${model.number}`, note: madeOf(model), ask: { model: model.number } }));
   const now = models.find((model) => model.number === current);
-  return [...spaces, ...earlier, { words: `Model ${current}, now`, note: now ? `${now.recipe}, ${now.labels} labels` : SPACES.learned[1], ask: {} }];
+  return [...spaces, ...earlier, { words: `Model ${current}, now`, note: now ? madeOf(now) : SPACES.learned[1], ask: {} }];
 }
+
+const madeOf = ({ recipe, labels }) => [recipe, labels === null ? null : `${labels} labels`].filter(Boolean).join(', ');
 
 const right = (hits, name) => hits.filter((hit) => (hit.label ?? hit.pseudo_label) === name).length;
 
