@@ -26,18 +26,44 @@ export function classes() {
     if (await change({ add: name.value.trim() }, `${name.value.trim()} is a class now.`)) name.value = '';
   });
   when('classes', show);
+  addEventListener('likewise-theme', () => { names = ''; show(); });
+
+  // Rows stay while the names stay: a count that changes must not take the focus away.
+  let rows = new Map();
+  let names = '';
 
   function show() {
+    const now = JSON.stringify(store.classes.map((c) => [c.name, keyOf(c.name)]));
+    if (now !== names) {
+      names = now;
+      rows = new Map(store.classes.map((c) => [c.name, rowOf(c.name, true)]));
+      rows.set('outside', rowOf('outside', false));
+      fill(body, [...rows.values()].map((row) => row.element));
+    }
     const most = Math.max(1, ...store.classes.map((c) => c.labeled + c.believed));
-    fill(body, store.classes.map((c) => element('tr', {},
-      element('th', { scope: 'row' }, element('span', { class: 'line' }, disc(c.name), element('span', { class: 'name' }, c.name)), bar(c, most)),
-      element('td', {}, keyOf(c.name) ? element('kbd', {}, keyOf(c.name)) : ''),
-      element('td', { class: 'number' }, whole(c.labeled)), element('td', { class: 'number soft' }, whole(c.believed)),
-      element('td', {}, element('div', { class: 'row end' },
-        button('Rename', () => rename(c.name), { class: 'bare', 'aria-label': `Rename ${c.name}` }),
-        button('Merge', () => merge(c.name), { class: 'bare', 'aria-label': `Merge ${c.name} into another` }))))),
-    element('tr', {}, element('th', { scope: 'row' }, element('span', { class: 'line' }, disc('outside'), element('span', { class: 'name' }, 'none of the classes'))),
-      element('td', {}, element('kbd', {}, keyOf('outside'))), element('td', { class: 'number' }, whole(store.outside)), element('td'), element('td')));
+    for (const c of store.classes) rows.get(c.name).count(c.labeled, c.believed, most);
+    rows.get('outside').count(store.outside, null, Math.max(most, store.outside));
+  }
+
+  function rowOf(class_, change) {
+    const [labeled, believed] = [element('td', { class: 'number' }), element('td', { class: 'number soft' })];
+    const [sure, guess] = [element('span', { class: 'sure' }), element('span', { class: 'guess' })];
+    const key = keyOf(class_);
+    const row = element('tr', {},
+      element('th', { scope: 'row' }, element('span', { class: 'line' }, disc(class_), element('span', { class: 'name' }, change ? class_ : 'none of the classes')),
+        toned(element('span', { class: 'amount', 'aria-hidden': 'true' }, sure, guess), class_)),
+      element('td', {}, key ? element('kbd', {}, key) : ''), labeled, believed,
+      element('td', {}, change ? element('div', { class: 'row end' },
+        button('Rename', () => rename(class_), { class: 'bare', 'aria-label': `Rename ${class_}` }),
+        button('Merge', () => merge(class_), { class: 'bare', 'aria-label': `Merge ${class_} into another` })) : null));
+    return {
+      element: row,
+      count(known, guessed, most) {
+        labeled.textContent = whole(known);
+        believed.textContent = guessed === null ? '' : whole(guessed);
+        for (const [part, n] of [[sure, known], [guess, guessed ?? 0]]) part.style.setProperty('--share', `${(100 * n) / most}%`);
+      },
+    };
   }
 
   async function rename(from) {
@@ -65,12 +91,6 @@ async function change(what, words) {
     toast(`${error.message} ${error.hint ?? ''}`, { bad: true });
     return false;
   }
-}
-
-function bar({ name, labeled, believed }, most) {
-  const part = (share, kind) => { const made = element('span', { class: kind }); made.style.setProperty('--share', `${(100 * share) / most}%`); return made; };
-  const made = element('span', { class: 'amount', 'aria-hidden': 'true' }, part(labeled, 'sure'), part(believed, 'guess'));
-  return toned(made, name);
 }
 
 /** Asks for a name; answers undefined where none was given. */
