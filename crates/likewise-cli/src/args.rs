@@ -144,6 +144,12 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  likewise search run/ --id 42 -k 10\n  likewise search run/ --query new-items.npy -k 10 --json\n  likewise search run/ --id 42 --from image --to text"
     )]
     Search(Search),
+    /// Serves a run to a browser and to programs: search, labels that spread at once, review, refit.
+    #[cfg(feature = "serve")]
+    #[command(
+        after_help = "Examples:\n  likewise serve run/\n  likewise serve run/ --port 9000\n  likewise serve run/ --host 0.0.0.0 --token 4f7c1e90ab\n\nLabels are kept in run/labels.jsonl, each on the disk before it is acknowledged."
+    )]
+    Serve(Serve),
     /// Measures retrieval: of a run, or of any embeddings with labels.
     #[command(
         after_help = "Examples:\n  likewise eval run/\n  likewise eval embeddings.npy --labels labels.npy --json\n  likewise eval run/ --classes classes.csv --confusion confusion.csv\n  likewise eval embeddings.npy --labels labels.npy --loss triplet,nt-xent,contextual"
@@ -195,6 +201,8 @@ impl Verb {
             Self::Eval(args) => Some(&args.source),
             Self::Search(args) => Some(&args.run),
             Self::Export(args) => Some(&args.run),
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => Some(&args.run),
             // Two runs: what is wrong says of which.
             Self::Compare(_)
             | Self::Demo(_)
@@ -951,6 +959,24 @@ pub(crate) struct Search {
     pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) images: Images,
+}
+
+/// `likewise serve`
+#[cfg(feature = "serve")]
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Port to listen at; 0: any that is free.
+    #[arg(long, default_value_t = 7007, value_name = "N")]
+    pub(crate) port: u16,
+    /// Address to listen at; any but this machine's own needs --token.
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDR")]
+    pub(crate) host: std::net::IpAddr,
+    /// What a request has to know, 8 letters or more: as `Authorization: Bearer T`, or by opening /?token=T once.
+    #[arg(long, value_name = "T")]
+    pub(crate) token: Option<String>,
 }
 
 /// `likewise eval`

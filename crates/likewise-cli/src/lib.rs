@@ -103,6 +103,8 @@ fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
         Verb::Index(args) => verb::index::run(args, &at),
         Verb::Export(args) => verb::export::run(args, &at),
         Verb::Search(args) => verb::search::run(args, &at),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => verb::serve::run(args, &at),
         Verb::Eval(args) => verb::eval::run(args, &at),
         Verb::Reproduce(args) => verb::reproduce::run(args, &at),
         Verb::Explain(args) => verb::explain::run(args, &at),

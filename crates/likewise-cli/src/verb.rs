@@ -24,4 +24,6 @@ pub(crate) mod propagate;
 mod refit;
 pub(crate) mod reproduce;
 pub(crate) mod search;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod suspects;

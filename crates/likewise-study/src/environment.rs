@@ -26,6 +26,18 @@ pub(crate) fn today() -> String {
     date(passed.map_or(0, |passed| passed.as_secs() / 86_400))
 }
 
+/// This second.
+pub(crate) fn now() -> String {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH);
+    moment(passed.map_or(0, |passed| passed.as_secs()))
+}
+
+/// This many seconds after the first of 1970, in Greenwich: `2026-01-31T23:59:59Z`.
+pub fn moment(seconds: u64) -> String {
+    let (day, hour, minute) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{}T{hour:02}:{minute:02}:{:02}Z", date(day), seconds % 60)
+}
+
 /// The date this many days after 1970-01-01, by years of 365 and 366 days.
 fn date(mut days: u64) -> String {
     let leap =
@@ -49,7 +61,7 @@ fn date(mut days: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::{date, moment};
 
     #[test]
     fn dates_know_leap_years() {
@@ -62,5 +74,6 @@ mod tests {
         for (days, said) in cases {
             assert_eq!(date(days), said);
         }
+        assert_eq!(moment(951_782_399), "2000-02-28T23:59:59Z");
     }
 }

@@ -25,6 +25,7 @@ pub mod fit;
 pub mod gate;
 pub mod graph;
 pub mod labels;
+pub mod live;
 pub mod mine;
 pub mod plain;
 pub mod query;

@@ -7,10 +7,12 @@ mod gallery;
 mod index;
 mod index_folder;
 pub(crate) mod lock;
+mod models;
 mod output;
 mod parts;
 mod record;
 mod save;
+mod searched;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -32,11 +34,13 @@ use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
+pub use self::models::{Kept, Models};
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
 pub use self::record::{Config, Encoded, Origin, Record};
 pub use self::save::save;
+pub use self::searched::Searched;
 pub use self::work::{Rights, Work};
 use crate::recipe::Learner;
 use crate::study::Results;
@@ -286,6 +290,18 @@ impl RunFolder {
         monitor: &Monitor,
     ) -> Result<Vec<Vec<Hit>>> {
         self.gallery()?.search(queries, k, items, exact, monitor)
+    }
+
+    /// What is searched of the run, kept open for one query after another.
+    ///
+    /// Fails where it is damaged or of another run than its `items`.
+    pub fn searched(&self, items: usize) -> Result<Searched> {
+        Searched::open(&self.gallery()?, items)
+    }
+
+    /// What tells the files of the run in a folder, of either kind, from those of another.
+    pub fn read_parts(path: &Path) -> Result<Parts> {
+        Ok(record(path)?.parts)
     }
 
     /// How the embeddings of the run compare.

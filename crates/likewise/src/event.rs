@@ -80,6 +80,30 @@ impl Monitor {
         }
     }
 
+    /// The same monitor, whose events `receiver` hears as well; it stops when this one does.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::sync::Arc;
+    /// let heard = Arc::new(AtomicUsize::new(0));
+    /// let count = heard.clone();
+    /// let monitor = likewise::Monitor::silent();
+    /// let both = monitor.also(move |_| drop(count.fetch_add(1, Ordering::Relaxed)));
+    /// both.note("one");
+    /// monitor.cancel();
+    /// assert!(both.check().is_err() && heard.load(Ordering::Relaxed) == 1);
+    /// ```
+    pub fn also(&self, receiver: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        let own = self.receiver.clone();
+        Self {
+            receiver: Arc::new(move |event| {
+                receiver(event);
+                own(event);
+            }),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Asks the work to stop at its next [`check`](Self::check).
     pub fn cancel(&self) {
         self.stop.store(true, Ordering::Relaxed);

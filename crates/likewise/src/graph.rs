@@ -4,6 +4,7 @@ mod assemble;
 mod component;
 pub mod knn;
 mod nearest;
+mod path;
 pub mod report;
 mod subgraph;
 

@@ -35,9 +35,33 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
 }
 
 fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
+    let clock = Instant::now();
+    let Some(Made { results, card, out }) = made(args, again, at)? else {
+        return Ok(());
+    };
+    tell(&results, &card, &out, at)?;
+    tell_of_time(clock, at);
+    gates(args, &results)
+}
+
+/// Makes a run again that stands nowhere on the terminal.
+#[cfg(feature = "serve")]
+pub(super) fn silently(again: &Again, at: &Context) -> Result<(), Failure> {
+    made(&again.args, Some(again), at).map(drop)
+}
+
+/// A run that was made.
+struct Made {
+    results: Results,
+    card: IndexCard,
+    out: PathBuf,
+}
+
+/// Makes a run; none where all that was asked for has been printed.
+fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>, Failure> {
     check_gates(args)?;
     if let Some(recipe) = across(args, again, at)? {
-        return super::across::fit(args, recipe, at);
+        return super::across::fit(args, recipe, at).map(|()| None);
     }
     let source = args.data.source(seed(again, at))?;
     let shape = DataShape::of(&source, &at.env)?;
@@ -57,11 +81,12 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let needed = |labeled| estimate(&shape, &recipe, &asked, labeled);
     if args.dry_run {
         let labeled = shape.labeled(&source, &at.env);
-        return at.print(if chooses {
+        let needed = if chooses {
             with_choice(needed(labeled), &shape, &Recipe::candidates(), labeled)
         } else {
             needed(labeled)
-        });
+        };
+        return at.print(needed).map(|()| None);
     }
     needed(None).check(at.env.max_memory)?;
     let Some(out) = &args.out else {
@@ -126,7 +151,7 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     };
     if let Some(run) = work.finished() {
         if job.is_done(run, view)? {
-            return show(&run.metrics()?, args, at);
+            return show(&run.metrics()?, args, at).map(|()| None);
         }
         return Err(of_other_data(out));
     }
@@ -134,9 +159,11 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let thumbnails = photos.as_ref().map(Thumbnails::Photos);
     let thumbnails = thumbnails.or_else(|| pictures(view));
     let (study, card) = job.run(&collection, view, work, thumbnails, None, &at.env)?;
-    tell(&study.results, &card, out, at)?;
-    tell_of_time(clock, at);
-    gates(args, &study.results)
+    Ok(Some(Made {
+        results: study.results,
+        card,
+        out: out.clone(),
+    }))
 }
 
 /// Fails on gates that no fit measures.

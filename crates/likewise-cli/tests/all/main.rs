@@ -17,6 +17,8 @@ mod pages;
 mod program;
 mod reproduce;
 mod run_folder;
+#[cfg(feature = "serve")]
+mod serve;
 mod settings;
 #[cfg(not(feature = "networks"))]
 mod slim;

@@ -41,19 +41,7 @@ impl Gallery {
         exact: bool,
         monitor: &Monitor,
     ) -> Result<Vec<Vec<Hit>>> {
-        let card = self.card()?;
-        let check = |held: usize| {
-            if held == items {
-                return Ok(());
-            }
-            let message = format!(
-                "{}: the index holds {held} items, the run {items}",
-                self.root.display(),
-            );
-            Err(failed(message).hint(Hint::Index))
-        };
-        check(card.as_ref().map_or(items, |card| card.items))?;
-        self.check_own(card.as_ref())?;
+        let card = self.check(items)?;
         let asking = self.similarity.asking(queries);
         let queries = asking.as_ref().map_or(queries, |rows| rows.view());
         let metric = self.similarity.metric();
@@ -61,12 +49,47 @@ impl Gallery {
             && metric == Metric::Cosine
             && let Some(mapped) = likewise_io::Mapped::npy(&self.embeddings)?
         {
-            check(mapped.view().nrows())?;
+            self.check_items(mapped.view().nrows(), items)?;
             return nearest(mapped.view(), queries, k, monitor);
         }
-        let index = self.index(card.as_ref().filter(|_| !exact))?;
-        check(index.len())?;
+        let index = self.index_of(card.as_ref().filter(|_| !exact))?;
+        self.check_items(index.len(), items)?;
         index.search(queries, k, monitor)
+    }
+
+    /// The card of the index, which must be of these embeddings and of so many items.
+    pub(super) fn check(&self, items: usize) -> Result<Option<IndexCard>> {
+        let card = self.card()?;
+        self.check_items(card.as_ref().map_or(items, |card| card.items), items)?;
+        self.check_own(card.as_ref())?;
+        Ok(card)
+    }
+
+    /// Fails where the index that this card describes is of other embeddings.
+    fn check_own(&self, card: Option<&IndexCard>) -> Result<()> {
+        match (card, &self.own) {
+            (Some(card), Some(own)) if card.embeddings.as_ref() != Some(own) => {
+                let message = format!("{}: the index is of other embeddings", self.root.display());
+                Err(failed(message).hint(Hint::Index))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_items(&self, held: usize, items: usize) -> Result<()> {
+        if held == items {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: the index holds {held} items, the run {items}",
+            self.root.display(),
+        );
+        Err(failed(message).hint(Hint::Index))
+    }
+
+    /// The index that stands beside the embeddings, or the exact one.
+    pub(super) fn index(&self) -> Result<Box<dyn Index + Send + Sync>> {
+        self.index_of(self.card()?.as_ref())
     }
 
     /// What is asked for the nearest of many queries.
@@ -87,17 +110,6 @@ impl Gallery {
         let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
         let broken = |e| failed(format!("{}: broken: {e}", path.display()));
         serde_json::from_slice(&bytes).map(Some).map_err(broken)
-    }
-
-    /// Fails where the index that this card describes is of other embeddings.
-    fn check_own(&self, card: Option<&IndexCard>) -> Result<()> {
-        match (card, &self.own) {
-            (Some(card), Some(own)) if card.embeddings.as_ref() != Some(own) => {
-                let message = format!("{}: the index is of other embeddings", self.root.display());
-                Err(failed(message).hint(Hint::Index))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// What the index is, and its graph where it has one.
@@ -124,7 +136,7 @@ impl Gallery {
     }
 
     /// The index that this card describes; the exact one without.
-    fn index(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index>> {
+    fn index_of(&self, card: Option<&IndexCard>) -> Result<Box<dyn Index + Send + Sync>> {
         match card {
             Some(card) if card.kind == "hnsw" => Ok(Box::new(self.graph(card)?)),
             _ => Ok(Box::new(Exact::new(

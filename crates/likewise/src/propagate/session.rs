@@ -300,6 +300,70 @@ impl<'a> Session<'a> {
         self.all_scores().view()
     }
 
+    /// Confidence in the pseudo-label of every item, 0 to 1: that of [`beliefs`](Self::beliefs),
+    /// without a copy of the scores. Costs O(n C).
+    pub fn confidence(&self) -> Vec<f32> {
+        let known = Known::over_all(self.plain.graph, &self.labels);
+        known.confidences(self.all_scores(), self.mass)
+    }
+
+    /// Confidence in the pseudo-label of one item. Costs O(n). Panics where there is no such item.
+    pub fn confidence_of(&self, item: usize) -> f32 {
+        let known = Known::over_all(self.plain.graph, &self.labels);
+        known.confidence_of(item, self.all_scores(), self.mass)
+    }
+
+    /// Where the scores of an item come from: each labeled item with its part in them, the largest
+    /// part first (ties: smaller item). The score of a class is the sum of the parts of the items that are
+    /// labeled so, before the classes are put on a par; an item with a label of its own is among its
+    /// sources. Empty where no label reaches.
+    ///
+    /// For [`Harmonic`] no part is below 0 and they sum to 1. With the negative edges of [`Mixed`] a part
+    /// may be below 0: such a label speaks against its class.
+    ///
+    /// Fails where there is no such item, and when cancelled. Costs the solve of one column.
+    ///
+    /// ```
+    /// use likewise::propagate::Harmonic;
+    /// use likewise::{Graph, Labels, Monitor};
+    /// // A path 0-1-2 with labels at its ends: item 1 is nearer to item 0.
+    /// let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![3.0, 3.0, 1.0, 1.0])?;
+    /// let labels = Labels::parse(["cat", "", "dog"]);
+    /// let monitor = Monitor::silent();
+    /// let session = Harmonic::new().session(&graph, &labels, &monitor)?;
+    /// let sources = session.sources(1, &monitor)?;
+    /// assert_eq!(sources[0].0, 0);
+    /// assert!(sources[0].1 > 0.5 && (sources[0].1 + sources[1].1 - 1.0).abs() < 1e-6);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn sources(&self, item: usize, monitor: &Monitor) -> Result<Vec<(u32, f64)>> {
+        let graph = self.plain.graph;
+        if item >= graph.n() {
+            let rule = format!("must be below the number of items, {}", graph.n());
+            return Err(Error::parameter("item", item, &rule));
+        }
+        let component = graph.component();
+        let own = |i: usize| component[i] == component[item];
+        let labeled: Vec<usize> = (self.labels.items().iter().enumerate())
+            .filter(|&(i, label)| label.class().is_some() && own(i))
+            .map(|(i, _)| i)
+            .collect();
+        if labeled.is_empty() {
+            return Ok(Vec::new());
+        }
+        monitor.start("sources of a belief", None);
+        let column = match &self.mixed {
+            Some(second) => (second.system).column_of(item, own, &self.solver, monitor)?,
+            None => (self.plain).column_of(item, own, &self.solver, monitor)?,
+        };
+        monitor.end();
+        // The matrix is symmetric: its column is the row that the labels are multiplied by.
+        let parts = labeled.iter().map(|&i| (i as u32, self.mu * column[i]));
+        let mut parts: Vec<(u32, f64)> = parts.collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        Ok(parts)
+    }
+
     fn all_scores(&self) -> &Array2<f64> {
         match &self.mixed {
             Some(second) => &second.system.scores,
@@ -406,6 +470,20 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         }
     }
 
+    /// The same where no label is changed.
+    fn column_of(
+        &self,
+        item: usize,
+        own: impl Fn(usize) -> bool,
+        solver: &ConjugateGradient,
+        monitor: &Monitor,
+    ) -> Result<Vec<f64>> {
+        let excess = self.operator.excess();
+        let inside = (0..excess.len()).filter(|&i| own(i));
+        let total: f64 = inside.map(|i| excess[i]).sum();
+        self.column(item, own, total, solver, monitor)
+    }
+
     /// `M^-1 e_i`. Its constant part in the component, which is large, is known beforehand:
     /// `1^T M g = 1`, and `M 1` is the excess of the rows.
     fn column(
@@ -458,6 +536,68 @@ mod tests {
 
     fn farthest(a: ArrayView2<f64>, b: ArrayView2<f64>) -> f64 {
         (a.iter().zip(b)).fold(0.0, |far, (a, b)| far.max((a - b).abs()))
+    }
+
+    #[test]
+    fn sources_and_labels_give_the_scores_again() {
+        let graph = reference::random_graph(200, 700, 5);
+        let labels = reference::random_labels(200, 3, 4);
+        let harmonic = Harmonic::new().tolerance(1e-12);
+        let harmonic = harmonic.session(&graph, &labels, &silent()).unwrap();
+        let mixed = Mixed::new().tolerance(1e-12);
+        let mixed = mixed.session(&graph, &labels, &silent()).unwrap();
+        for session in [&harmonic, &mixed] {
+            for item in [0, 17, 150] {
+                let mut scores = [0.0; 3];
+                for (source, part) in session.sources(item, &silent()).unwrap() {
+                    let class = labels[source as usize].class().unwrap();
+                    scores[class as usize] += part;
+                }
+                for (class, score) in scores.iter().enumerate() {
+                    let own = session.scores()[[item, class]];
+                    assert!((score - own).abs() < 1e-5, "{item} {class}: {score} {own}");
+                }
+            }
+        }
+        let parts = harmonic.sources(17, &silent()).unwrap();
+        let sum: f64 = parts.iter().map(|(_, part)| part).sum();
+        assert!((sum - 1.0).abs() < 1e-6 && parts.iter().all(|(_, part)| *part > -1e-9));
+        assert!(parts.windows(2).all(|two| two[0].1 >= two[1].1));
+        assert!(harmonic.sources(200, &silent()).is_err());
+    }
+
+    #[test]
+    fn what_no_label_reaches_has_no_sources_and_one_label_is_all_of_them() {
+        let graph = Graph::new(vec![0, 1, 2, 2], vec![1, 0], vec![1.0, 1.0]).unwrap();
+        let labels = Labels::parse(["cat", "", ""]);
+        let session = Harmonic::new().session(&graph, &labels, &silent()).unwrap();
+        assert_eq!(session.sources(2, &silent()).unwrap(), []);
+        for item in [0, 1] {
+            let sources = session.sources(item, &silent()).unwrap();
+            assert_eq!(sources.len(), 1);
+            assert!(sources[0].0 == 0 && (sources[0].1 - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn confidences_are_those_of_the_beliefs() {
+        let graph = reference::random_graph(300, 900, 2);
+        let mut words: Vec<&str> = vec![""; 300];
+        (words[3], words[40], words[99], words[120]) = ("a", "b", "a", "-2");
+        let mut labels = Labels::parse(words);
+        // A class that no item has counts for nothing.
+        let classes = vec!["a".into(), "b".into(), "c".into()];
+        labels = Labels::new(classes, labels.items().to_vec()).unwrap();
+        let harmonic = Harmonic::new().session(&graph, &labels, &silent()).unwrap();
+        let mixed = Mixed::new().session(&graph, &labels, &silent()).unwrap();
+        for session in [harmonic, mixed] {
+            let own = session.confidence();
+            let beliefs = session.beliefs().unwrap();
+            let far = own.iter().zip(&beliefs.confidence);
+            assert!(far.fold(0.0_f32, |far, (a, b)| far.max((a - b).abs())) < 1e-6);
+            assert!(own[3] == 1.0 && own[120] == 0.0);
+            assert!((0..300).all(|i| session.confidence_of(i) == own[i]));
+        }
     }
 
     #[test]

@@ -383,13 +383,7 @@ impl<'a> Known<'a> {
 
     /// The pseudo-labels alone, of scores that are not normalised yet.
     pub(crate) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
-        let mut factors = self.factors(mass);
-        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
-            for mut row in factors.rows_mut() {
-                row.assign(&ArrayView1::from(&scale));
-            }
-        }
+        let factors = self.factors_of(scores, mass);
         (0..self.graph.n())
             .into_par_iter()
             .with_min_len(256)
@@ -398,6 +392,58 @@ impl<'a> Known<'a> {
                 None => self.best(i, scores.row(i), factors.row(self.part(i))),
             })
             .collect()
+    }
+
+    /// The confidences alone, of such scores: those of the [beliefs](Self::beliefs) over the classes
+    /// that have a label.
+    pub(crate) fn confidences(&self, scores: &Array2<f64>, mass: Mass) -> Vec<f32> {
+        let factors = self.factors_of(scores, mass);
+        let labeled = self.labeled_classes();
+        (0..self.graph.n())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled))
+            .collect()
+    }
+
+    /// That of node `i` alone.
+    pub(crate) fn confidence_of(&self, i: usize, scores: &Array2<f64>, mass: Mass) -> f32 {
+        let factors = self.factors_of(scores, mass);
+        let labeled = self.labeled_classes();
+        self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled)
+    }
+
+    fn labeled_classes(&self) -> Vec<usize> {
+        let totals = self.counts.sum_axis(Axis(0));
+        (0..totals.len()).filter(|&c| totals[c] > 0.0).collect()
+    }
+
+    fn confidence(
+        &self,
+        i: usize,
+        scores: ArrayView1<f64>,
+        factors: ArrayView1<f64>,
+        classes: &[usize],
+    ) -> f32 {
+        if self.label[i].is_some() {
+            return 1.0;
+        }
+        if !self.reached(i) || self.labels[i] == Label::Outside {
+            return 0.0;
+        }
+        of_row(classes.iter().map(|&c| scores[c] * factors[c]))
+    }
+
+    /// What scores that are not normalised yet are multiplied by before they are compared.
+    fn factors_of(&self, scores: &Array2<f64>, mass: Mass) -> Array2<f64> {
+        let mut factors = self.factors(mass);
+        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
+        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
+            for mut row in factors.rows_mut() {
+                row.assign(&ArrayView1::from(&scale));
+            }
+        }
+        factors
     }
 
     /// A matrix over all classes, from one of these classes; zeros on the others.

@@ -1,0 +1,290 @@
+//! `likewise serve`: killed at any moment, refitted, and asked as its page of documentation does.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::bad_input::Scene;
+use crate::{pages, program};
+
+/// A server in a process of its own.
+struct Served {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    at: String,
+}
+
+impl Served {
+    fn of(folder: &Path, run: &str) -> Self {
+        let mut command = program::command(folder, &["serve", run, "--port", "0", "-q"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .split("http://")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{line}"));
+        let at = url.split('/').next().unwrap().to_owned();
+        Self { child, at }
+    }
+
+    fn try_ask(&self, line: &str, body: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(&self.at).ok()?;
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.at,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        let status = text.split(' ').nth(1)?.parse().ok()?;
+        Some((status, text.split_once("\r\n\r\n")?.1.to_owned()))
+    }
+
+    #[track_caller]
+    fn ask(&self, line: &str, body: &str) -> Value {
+        let (status, text) = self.try_ask(line, body).unwrap();
+        assert!(status < 300, "{line}: {status} {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Ends it as the system does when it must.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
+    let scene = Scene::new();
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca",
+    ];
+    assert!(scene.run(&fit).status.success());
+    let mut served = Served::of(scene.path("").as_path(), "run");
+    let items = served.ask("GET /items?limit=1000", "");
+    let ids: Vec<String> = (items["items"].as_array().unwrap().iter())
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect();
+    let classes = served.ask("GET /classes", "");
+    let class = |i: usize| {
+        let all = classes["classes"].as_array().unwrap();
+        all[i % all.len()]["name"].as_str().unwrap().to_owned()
+    };
+    let mut acknowledged = vec![None; ids.len()];
+    let mut count = 0_usize;
+    let mut last = 0;
+    for round in 0..25_u64 {
+        let end = Instant::now() + Duration::from_millis(3 + round * 7 % 60);
+        let killer = served.child.id();
+        let (done, ends) = mpsc::channel();
+        let kills = std::thread::spawn(move || {
+            std::thread::sleep(end.saturating_duration_since(Instant::now()));
+            let killed = Command::new("kill")
+                .args(["-9", &killer.to_string()])
+                .status();
+            done.send(killed.unwrap().success()).unwrap();
+        });
+        // The label that is on its way when the process ends may be there or not.
+        let mut on_its_way = None;
+        while ends.try_recv().is_err() {
+            let item = count * 7 % ids.len();
+            let label = class(count / 3);
+            let body = json!({"id": ids[item], "label": label}).to_string();
+            on_its_way = Some((item, label.clone()));
+            let Some((status, text)) = served.try_ask("POST /label", &body) else {
+                count += 1;
+                continue;
+            };
+            assert_eq!(status, 200, "{text}");
+            let told: Value = serde_json::from_str(&text).unwrap();
+            last = told["sequence"].as_u64().unwrap();
+            acknowledged[item] = Some(label);
+            on_its_way = None;
+            count += 1;
+        }
+        kills.join().unwrap();
+        let _ = served.child.wait();
+        served = Served::of(scene.path("").as_path(), "run");
+        let sequence = served.ask("GET /run", "")["sequence"].as_u64().unwrap();
+        assert!(
+            sequence >= last && sequence <= last + 1,
+            "{last} {sequence}"
+        );
+        let items = served.ask("GET /items?limit=1000", "");
+        for (i, label) in acknowledged.iter_mut().enumerate() {
+            let own = items["items"][i]["label"].as_str().map(str::to_owned);
+            match &on_its_way {
+                Some((item, new)) if *item == i && own.as_ref() == Some(new) => *label = own,
+                _ => assert!(label.is_none() || *label == own, "{i}: {label:?} {own:?}"),
+            }
+        }
+        last = sequence;
+    }
+    assert!(last > 25, "{last} labels in all rounds");
+    served.kill();
+}
+
+#[test]
+fn a_signal_ends_it_well() {
+    let scene = Scene::new();
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca",
+    ];
+    assert!(scene.run(&fit).status.success());
+    for signal in ["-INT", "-TERM"] {
+        let mut served = Served::of(scene.path("").as_path(), "run");
+        let id = served.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(served.child.wait().unwrap().success(), "{signal}");
+    }
+}
+
+#[test]
+fn a_refit_is_that_of_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    pages::data(at);
+    let good = |line: &str| program::succeeds(at, &line.split(' ').collect::<Vec<_>>());
+    good("fit items.npz --recipe rca -o run");
+    let served = Served::of(at, "run");
+    let own = served.ask("GET /items?labeled=false&limit=1", "");
+    let id = own["items"][0]["id"].as_str().unwrap();
+    let body = json!({"id": id, "label": "3"}).to_string();
+    served.ask("POST /label", &body);
+    // A label of the run that is taken away stays away.
+    let labeled = served.ask("GET /items?labeled=true&limit=1", "");
+    let other = labeled["items"][0]["id"].as_str().unwrap();
+    served.ask(
+        "POST /label",
+        &json!({"id": other, "label": null}).to_string(),
+    );
+    served.ask("POST /refit", "{}");
+    let state = loop {
+        let state = served.ask("GET /refit", "");
+        if state["state"] != "running" {
+            break state;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(state["state"], "done", "{state}");
+    assert_eq!(served.ask("GET /run", "")["model"], json!(2));
+    assert!(served.ask(&format!("GET /items/{other}"), "")["label"].is_null());
+    served.kill();
+    let shown = |run: &str| -> Value {
+        serde_json::from_str(&good(&format!("search {run} --id {id} -k 1 --json"))).unwrap()
+    };
+    assert_eq!(shown("run"), shown("run/models/2"));
+    good("fit items.npz --recipe rca -o again");
+    std::fs::write(at.join("more.csv"), format!("id,label\n{id},3\n")).unwrap();
+    // The run of before is kept whole.
+    let first: Value = serde_json::from_str(&good("eval run/models/1 --json")).unwrap();
+    let again: Value = serde_json::from_str(&good("eval again --json")).unwrap();
+    assert_eq!(first, again);
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let scene = Scene::new();
+    let refuses = |line: &str, code: i32, said: &[&str]| {
+        scene.refuses(&line.split(' ').collect::<Vec<_>>(), code, said);
+    };
+    refuses("serve nothing", 1, &["nothing: not a run"]);
+    refuses("serve good.npy", 1, &["good.npy: not a run"]);
+    refuses(
+        "serve nothing --host 0.0.0.0",
+        2,
+        &["host", "needs a token"],
+    );
+    refuses(
+        "serve nothing --host 0.0.0.0 --token short",
+        2,
+        &["the token must be 8 or more"],
+    );
+    refuses("serve nothing --host everywhere", 2, &["everywhere"]);
+    refuses("serve nothing --port 70000", 2, &["70000"]);
+}
+
+/// The lines of curl of the page, each with the answer that stands behind its block.
+fn examples() -> Vec<(String, Value)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serve.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (mut asked, mut all) = (Vec::new(), Vec::new());
+    let mut fence = "";
+    for line in text.lines() {
+        match (line.strip_prefix("```"), fence) {
+            (Some(language), "") => fence = if language.is_empty() { "?" } else { language },
+            (Some(_), _) => fence = "",
+            (None, "sh") if line.starts_with("curl ") => asked.push(line.to_owned()),
+            (None, "json") => {
+                let answer = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+                all.push((asked.remove(0), answer));
+            }
+            _ => {}
+        }
+    }
+    assert!(asked.is_empty(), "without an answer: {asked:?}");
+    all
+}
+
+#[test]
+fn the_examples_of_the_page_are_answered_as_it_says() {
+    let examples = examples();
+    assert!(examples.len() >= 15, "{}", examples.len());
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("skipped: there is no curl");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    pages::data(at);
+    program::succeeds(at, &["fit", "items.npz", "--recipe", "rca", "-o", "run"]);
+    let served = Served::of(at, "run");
+    for (line, wanted) in examples {
+        let line = line.replace("localhost:7007", &served.at);
+        let output = Command::new("sh").arg("-c").arg(&line).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{line}: {text}");
+        let own: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
+        for (key, example) in wanted.as_object().unwrap() {
+            let own = own
+                .get(key)
+                .unwrap_or_else(|| panic!("{line}: no {key} in {text}"));
+            let same = std::mem::discriminant(own) == std::mem::discriminant(example);
+            assert!(
+                same || own.is_null() || example.is_null(),
+                "{line}: {key} is {own}"
+            );
+        }
+        if let Some(hits) = wanted.get("hits") {
+            let keys = |value: &Value| {
+                let object = value[0].as_object().unwrap();
+                object.keys().cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(keys(&own["hits"]), keys(hits));
+        }
+    }
+    served.kill();
+}

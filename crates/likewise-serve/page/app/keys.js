@@ -1,0 +1,40 @@
+// One key a class. A class of one letter has its own; the others take digits, then letters, and keep them.
+
+import { keep, kept, store } from './store.js';
+
+/** Keys that classes can have: g goes to a room, l chooses by name, u takes back. */
+const FREE = [...'1234567890qwertyiopasdfhjkzxcvbnm'];
+/** Key of `outside`. */
+export const OUTSIDE = '.';
+
+let assigned = null;
+
+function assignment() {
+  if (assigned?.list === store.classes) return assigned;
+  const shelf = `keys.${store.run.name}`;
+  const before = kept(shelf, {});
+  const names = new Set(store.classes.map((c) => c.name));
+  const keys = {};
+  for (const name of names) if (FREE.includes(name.toLowerCase())) keys[name] ??= takes(keys, name.toLowerCase());
+  for (const name of names) if (!keys[name] && before[name]) keys[name] = takes(keys, before[name]);
+  for (const name of names) if (!keys[name]) keys[name] = FREE.find((key) => !Object.values(keys).includes(key)) ?? null;
+  keep(shelf, keys);
+  assigned = { list: store.classes, keys, names: Object.fromEntries(Object.entries(keys).map(([name, key]) => [key, name])) };
+  return assigned;
+}
+
+const takes = (keys, key) => (Object.values(keys).includes(key) ? null : key);
+
+/** The key of a class, or null where there are more classes than keys. */
+export const keyOf = (name) => (name === 'outside' ? OUTSIDE : assignment().keys[name] ?? null);
+
+/** What a key labels: a class, `outside`, or undefined. */
+export const labelOf = (key) => (key === OUTSIDE ? 'outside' : assignment().names[key.toLowerCase()]);
+
+/** Whether keys are meant for the page and not for a field, the browser or a dialog. */
+export function forPage(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return false;
+  if (!kept('keys', true)) return false;
+  const { target } = event;
+  return !(target instanceof Element && target.closest('input:not([type="checkbox"], [type="range"]), textarea, select, iframe'));
+}

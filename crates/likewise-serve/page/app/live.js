@@ -1,0 +1,89 @@
+// The line to the server: what others do arrives here, and a lost line is noticed and mended.
+
+import { ask } from './ask.js';
+import { learn, store, tell } from './store.js';
+
+/** Milliseconds between two tries. */
+const AGAIN = 2000;
+/** Milliseconds between two looks whether the server is there: a line can be dead without anybody saying so. */
+const PULSE = 10_000;
+
+let source = null;
+let mending = null;
+let pulse = null;
+let everything = false;
+
+/** Opens the line, and keeps it open. */
+export function listen() {
+  source?.close();
+  source = new EventSource('events');
+  source.addEventListener('hello', (event) => {
+    store.run = { ...store.run, ...JSON.parse(event.data) };
+    connection(true);
+    if (everything) tell('anew');
+    everything = false;
+  });
+  source.addEventListener('label', (event) => {
+    const what = JSON.parse(event.data);
+    learn(what.items);
+    store.run.sequence = what.sequence;
+    tell('heard', what);
+  });
+  source.addEventListener('refit', (event) => { store.refit = JSON.parse(event.data); tell('refit', store.refit); });
+  source.addEventListener('model', (event) => {
+    const what = JSON.parse(event.data);
+    store.run.model = what.model;
+    tell('model', what);
+  });
+  source.addEventListener('lagged', () => tell('anew'));
+  source.addEventListener('error', lose);
+  clearInterval(pulse);
+  pulse = setInterval(feel, PULSE);
+}
+
+function lose() {
+  everything = true;
+  connection(false);
+  source.close();
+  clearInterval(pulse);
+  clearTimeout(mending);
+  mending = setTimeout(listen, AGAIN);
+}
+
+async function feel() {
+  const line = source;
+  try {
+    const { sequence } = await ask('healthz', { patience: PULSE / 2 });
+    if (line === source && sequence > store.run.sequence) { store.run.sequence = sequence; tell('anew'); }
+  } catch (error) {
+    if (line === source && error.passing) lose();
+  }
+}
+
+function connection(is) {
+  if (store.connected === is) return;
+  store.connected = is;
+  tell('connection', is);
+}
+
+let counting = null;
+let counted = 0;
+
+/** Asks for the classes and their counts, at most twice a second. */
+export function count() {
+  counting ??= new Promise((resolve) => { setTimeout(resolve, 120); }).then(async () => {
+    counting = null;
+    try {
+      const answer = await ask('classes');
+      // Answers may overtake each other: an older one is no news.
+      if (answer.sequence < counted) return;
+      counted = answer.sequence;
+      const same = answer.classes.length === store.classes.length && answer.classes.every((c, i) => c.name === store.classes[i].name);
+      store.classes = answer.classes;
+      store.outside = answer.outside ?? 0;
+      tell('classes');
+      if (!same) tell('places');
+    } catch { /* the next change asks again */ }
+  });
+  return counting;
+}

@@ -1,0 +1,81 @@
+// What is to be reviewed, in order: asked for in parts, without what was done or skipped here.
+
+import { ask, picturePath } from './ask.js';
+import { keep, kept, store } from './store.js';
+
+/** Items asked for at once, and how few may be left before more are asked for. */
+const PART = 20;
+const FEW = 4;
+
+const shelf = () => `chosen.${store.run.name}`;
+
+export class Queue {
+  constructor(kind) {
+    this.kind = kind;
+    this.waiting = [];
+    this.seen = new Set();
+    this.skipped = 0;
+    this.total = null;
+    this.ended = false;
+  }
+
+  /** Ids that a person put aside for review, and putting more of them there. */
+  static chosen() { return kept(shelf(), []); }
+
+  static put(ids) { keep(shelf(), [...new Set([...Queue.chosen(), ...ids])]); }
+
+  /** The next item, or null where nothing is left. */
+  async next() {
+    if (!this.waiting.length) await this.#more();
+    return this.waiting[0] ?? null;
+  }
+
+  /** The item was labeled: it is not shown again. */
+  done(id) {
+    this.#gone(id);
+    if (this.total) this.total -= 1;
+    if (this.kind === 'chosen') keep(shelf(), Queue.chosen().filter((each) => each !== id));
+  }
+
+  /** The item was passed over: it is not shown again in this round. */
+  skip(id) {
+    this.#gone(id);
+    this.skipped += 1;
+  }
+
+  /** An item comes back to the front, since its label was taken back. */
+  back(id) {
+    this.waiting = [store.items.get(id) ?? { id }, ...this.waiting.filter((item) => item.id !== id)];
+  }
+
+  /** Asks for more in time, and for the pictures of the next two. */
+  look() {
+    for (const { id, image } of this.waiting.slice(1, 3)) if (image) new Image().src = picturePath(id, 420);
+    if (this.waiting.length < FEW) this.#more().catch(() => {});
+  }
+
+  #gone(id) {
+    this.seen.add(id);
+    this.waiting = this.waiting.filter((item) => item.id !== id);
+  }
+
+  async #more() {
+    if (this.ended) return;
+    if (this.kind === 'chosen') {
+      const ids = Queue.chosen().filter((id) => !this.seen.has(id));
+      this.total = ids.length;
+      const known = await Promise.allSettled(ids.slice(0, PART).map((id) => ask(`items/${encodeURIComponent(id)}`)));
+      this.#take(known.filter((each) => each.status === 'fulfilled').map((each) => each.value));
+      return;
+    }
+    const { items, total } = await ask(`queue?kind=${this.kind}&n=${PART}&offset=${this.skipped}`);
+    this.total = total;
+    this.#take(items);
+    this.ended = items.length < PART && !this.waiting.length;
+  }
+
+  #take(items) {
+    const have = new Set(this.waiting.map((item) => item.id));
+    this.waiting.push(...items.filter((item) => !this.seen.has(item.id) && !have.has(item.id)));
+  }
+}

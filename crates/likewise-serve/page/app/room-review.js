@@ -1,0 +1,199 @@
+// Review: one item after the other, one key a class, and what follows from each label at once.
+
+import { ask, itemPath } from './ask.js';
+import { button, element, fill, icon } from './element.js';
+import { labelOf } from './keys.js';
+import { changedWords, give, undo } from './labels.js';
+import { classButtons, pick } from './picker.js';
+import { why } from './panel.js';
+import { Queue } from './queue.js';
+import { disc, meter, sureWords, verdict } from './sign.js';
+import { given, keep, kept, labeled, learn, store, when, whole } from './store.js';
+import { picture, tile } from './tile.js';
+import { say } from './words.js';
+
+/** What can be reviewed: name on the server, words, what it is, and what is said where nothing is left. */
+const KINDS = [
+  ['uncertain', 'Uncertain', 'Items without a label whose belief is least sure.'],
+  ['informative', 'Most telling', 'Items whose label would say most about others.'],
+  ['conflicting', 'Conflicting', 'Labels that are not what the item is believed to be.'],
+  ['suspect', 'Suspects', 'Labels that the other labels contradict: likely mistakes.'],
+  ['outside', 'Outside', 'Items that are likely none of the classes.'],
+  ['duplicate', 'Duplicates', 'Items that stand more than once.'],
+  ['chosen', 'My choice', 'Items that were put here from the map.'],
+];
+
+/** Most items shown of those that followed a label. */
+const FOLLOWED = 12;
+
+/** Builds the room; `open` shows what is known of an item. */
+export function review(open) {
+  const kinds = element('div', { class: 'choice', role: 'group', 'aria-label': 'What to review' });
+  const goal = element('div', { class: 'goal' });
+  const about = element('p', { class: 'soft small about' });
+  const stage = element('div', { class: 'stage' });
+  const followed = element('div', { class: 'followed' });
+  const made = element('section', { class: 'room review', 'aria-label': 'Review' },
+    element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), about, element('div', { class: 'bench' }, stage, followed));
+  let kind = kept('kind', 'uncertain');
+  let queue = new Queue(kind);
+  let current = null;
+  let turn = 0;
+
+  async function choose(next) {
+    kind = next;
+    keep('kind', kind === 'chosen' ? 'uncertain' : kind);
+    queue = new Queue(kind);
+    showKinds();
+    await step();
+  }
+
+  async function step() {
+    const now = ++turn;
+    current = null;
+    stage.setAttribute('aria-busy', 'true');
+    try {
+      const item = await queue.next();
+      if (now !== turn) return;
+      if (!item) return nothing();
+      current = item;
+      learn([item]);
+      showItem();
+      const known = await ask(itemPath(item.id));
+      if (now !== turn) return;
+      learn([known]);
+      fill(stage.querySelector('.because'), why(known, (id) => open(id)));
+      queue.look();
+    } catch (error) {
+      if (now !== turn) return;
+      fill(stage, element('div', { class: 'empty', role: 'alert' }, element('p', { class: 'failed' }, error.message), element('p', {}, error.hint ?? ''), button('Try again', step)));
+    } finally {
+      if (now === turn) stage.removeAttribute('aria-busy');
+    }
+  }
+
+  function nothing() {
+    const words = { chosen: 'Nothing is chosen. Draw around items on the map and put them here.', conflicting: 'No label contradicts what is believed.', suspect: 'No label looks like a mistake.', outside: 'No item looks like none of the classes.', duplicate: 'No item stands twice.' }[kind];
+    fill(stage, element('div', { class: 'empty' }, element('h2', {}, 'Nothing left here'), element('p', {}, words ?? 'All items have a label, or you have skipped the rest.'),
+      button('Look again', () => choose(kind))));
+  }
+
+  function showItem() {
+    const item = { ...current, ...store.items.get(current.id) };
+    const { name, words, believed } = verdict(item);
+    const proposed = suggestion(item);
+    const position = element('span', { class: 'soft small number' }, queue.total ? `${whole(queue.total)} in this queue` : '');
+    const focused = stage.contains(document.activeElement);
+    fill(stage,
+      element('div', { class: 'looked' },
+        element('button', { type: 'button', class: 'big', 'aria-label': `${item.id}: open`, onclick: () => open(item.id) }, picture(item, 420)),
+        element('div', { class: 'row between' }, element('span', { class: 'id' }, item.id), position)),
+      element('div', { class: 'deciding' },
+        element('p', { class: 'is' }, disc(name, believed), element('strong', {}, words),
+          element('span', { class: 'soft' }, name === null ? '' : believed ? ` believed, ${sureWords(item)}` : ' labeled')),
+        element('div', { class: 'big-meter' }, meter(believed ? item.confidence ?? 0 : 1, name)),
+        item.suggested && item.suggested !== name ? element('p', { class: 'row' }, element('span', { class: 'soft' }, believed ? 'The labels say' : 'The other labels say'), disc(item.suggested), element('strong', {}, item.suggested)) : null,
+        item.with?.length ? element('div', { class: 'beside-items' }, element('p', { class: 'soft small' }, 'Stands beside'),
+          element('ul', { class: 'tiles small-tiles' }, item.with.slice(0, 4).map((id) => element('li', {}, neighbour(id))))) : null,
+        element('div', { class: 'names-row', role: 'group', 'aria-label': 'Label it' }, classButtons(label)),
+        element('div', { class: 'row actions' },
+          proposed ? element('button', { type: 'button', class: 'first', onclick: agree }, icon('check'), element('span', {}, `It is ${proposed === 'outside' ? 'none of these' : proposed}`), element('kbd', {}, '⏎')) : null,
+          element('button', { type: 'button', onclick: skip }, element('span', {}, 'Skip'), element('kbd', {}, 'space')),
+          element('button', { type: 'button', onclick: undo }, icon('undo'), element('span', {}, 'Undo'), element('kbd', {}, 'u')))),
+      element('div', { class: 'because' }, element('section', { class: 'why' }, element('h3', {}, 'Why'), element('p', { class: 'soft small' }, 'Looking ...'))));
+    if (focused) document.getElementById('main').focus({ preventScroll: true });
+    say(`${item.id}: ${words}${believed && name !== null ? `, believed, ${sureWords(item)}` : ''}`);
+  }
+
+  function neighbour(id) {
+    const item = store.items.get(id) ?? { id, label: null, pseudo_label: null, confidence: null };
+    const shown = tile(item, { open: () => open(id), edge: 96 });
+    if (!store.items.has(id) || item.pseudo_label === null) ask(itemPath(id)).then((known) => learn([known]), () => {});
+    return shown;
+  }
+
+  function label(name) {
+    if (!current) return;
+    queue.done(current.id);
+    give([current.id], name);
+    step();
+  }
+
+  function agree() {
+    if (!current) return;
+    const proposed = suggestion({ ...current, ...store.items.get(current.id) });
+    if (proposed) label(proposed);
+  }
+
+  function skip() {
+    if (!current) return;
+    queue.skip(current.id);
+    step();
+  }
+
+  function showKinds() {
+    fill(kinds, KINDS.filter(([name]) => name !== 'chosen' || Queue.chosen().length || kind === 'chosen').map(([name, words]) => element('button', { type: 'button', 'aria-pressed': String(name === kind), onclick: () => choose(name) }, words)));
+    about.textContent = KINDS.find(([name]) => name === kind)[2];
+  }
+
+  function showGoal() {
+    const have = labeled();
+    let wanted = kept(`goal.${store.run.name}`, null);
+    if (wanted === null) {
+      wanted = Math.ceil((have + 25) / 25) * 25;
+      keep(`goal.${store.run.name}`, wanted);
+    }
+    const input = element('input', { type: 'number', id: 'goal', min: 1, max: 10000000, value: wanted, 'aria-label': 'Goal: labels', onchange: () => { keep(`goal.${store.run.name}`, Math.max(1, Number(input.value) || 1)); showGoal(); } });
+    fill(goal, element('span', { class: 'number small' }, `${whole(have)} of`), input, element('span', { class: 'small' }, have >= wanted ? 'labels: reached' : 'labels'),
+      element('progress', { max: wanted, value: Math.min(have, wanted), 'aria-label': 'Labels, of the goal' }));
+  }
+
+  when('labels', (what) => {
+    if (what.what === 'label') showFollowed(what);
+  });
+  when('undone', (ids) => {
+    if (made.hidden || ids.length === 0) return;
+    queue.back(ids[0]);
+    step();
+    fill(followed);
+  });
+  when('classes', () => { if (goal.contains(document.activeElement)) return; showGoal(); });
+  when('places', () => { if (current && !made.hidden) fill(stage.querySelector('.names-row'), classButtons(label)); });
+  when('anew', () => { if (!made.hidden) choose(kind); });
+  when('model', () => { if (!made.hidden) choose(kind); });
+
+  function showFollowed(what) {
+    const given = new Set(what.ids);
+    const items = what.items.filter((item) => !given.has(item.id)).slice(0, FOLLOWED);
+    const as = what.label === null ? 'no label' : what.label === 'outside' ? 'none of the classes' : what.label;
+    const ids = what.ids.length === 1 ? what.ids[0] : `${what.ids.length} items`;
+    fill(followed, element('p', { class: 'row' }, element('span', { class: 'id' }, ids), element('span', { 'aria-hidden': 'true' }, '→'), disc(what.label), element('strong', {}, as),
+      element('span', { class: 'soft number' }, `${changedWords(what.changed)} ${Math.round(what.took)} ms`)),
+      items.length ? element('ul', { class: 'tiles small-tiles' }, items.map((item) => element('li', {}, tile(item, { open: (id) => open(id, items.map((each) => each.id)), edge: 96 })))) : null);
+  }
+
+  return {
+    element: made,
+    show(wanted) {
+      const asked = wanted.get('kind');
+      showGoal();
+      if (asked && KINDS.some(([name]) => name === asked) && (asked !== kind || asked === 'chosen' || !current)) choose(asked);
+      else { showKinds(); if (!current) step(); }
+    },
+    key(event) {
+      if (!current || event.target.closest?.('button, a, summary, [data-item]') && [' ', 'Enter'].includes(event.key)) return false;
+      const name = labelOf(event.key);
+      if (event.target.closest?.('.followed [data-item], .because')) return false;
+      if (event.key === 'Enter') agree();
+      else if (event.key === ' ') skip();
+      else if (event.key === 'Delete') label(null);
+      else if (event.key === 'l') pick(`Which class is ${current.id}?`).then((chosen) => { if (chosen !== undefined) label(chosen); });
+      else if (name !== undefined) label(name);
+      else return false;
+      return true;
+    },
+  };
+}
+
+/** What pressing Enter would label it: what the queue suggests, or what it is believed to be. */
+const suggestion = (item) => item.suggested ?? given(item) ?? item.pseudo_label;

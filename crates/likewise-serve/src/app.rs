@@ -1,0 +1,112 @@
+//! What all requests share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use likewise::Monitor;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::command::{Command, Reply};
+use crate::events::Events;
+use crate::guard::Guard;
+use crate::meters::Meters;
+use crate::open::{Means, Open};
+use crate::options::Refit;
+use crate::problem::{Answered, Problem};
+use crate::queues::Queues;
+use crate::refits::Refits;
+
+/// Requests that are worked on at once; more are told to come again.
+const AT_ONCE: usize = 64;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) run: PathBuf,
+    open: RwLock<Arc<Open>>,
+    commands: mpsc::Sender<Command>,
+    pub(crate) means: Means,
+    pub(crate) events: Events,
+    pub(crate) meters: Meters,
+    pub(crate) guard: Guard,
+    pub(crate) queues: Queues,
+    pub(crate) refits: Refits,
+    pub(crate) refit: Option<Arc<dyn Refit>>,
+    pub(crate) at_once: Arc<Semaphore>,
+    /// Held by whoever changes which run is at the top of the folder.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+}
+
+impl App {
+    pub(crate) fn new(
+        run: PathBuf,
+        open: Arc<Open>,
+        commands: mpsc::Sender<Command>,
+        means: Means,
+        guard: Guard,
+        refit: Option<Arc<dyn Refit>>,
+    ) -> Self {
+        Self {
+            run,
+            open: RwLock::new(open),
+            commands,
+            means,
+            events: Events::default(),
+            meters: Meters::new(),
+            guard,
+            queues: Queues::default(),
+            refits: Refits::default(),
+            refit,
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            changing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// The run that answers. It stays whole for whoever holds it.
+    pub(crate) fn open(&self) -> Arc<Open> {
+        self.open
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_open(&self, open: Arc<Open>) {
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+    }
+
+    /// Asks the thread that changes labels.
+    pub(crate) async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Answered<T> {
+        let (reply, answer) = oneshot::channel();
+        (self.commands.try_send(command(reply))).map_err(|_| Problem::busy())?;
+        answer.await.map_err(|_| Problem::busy())?
+    }
+
+    /// The same, where it must not be refused; from a thread that may wait.
+    pub(crate) fn ask_in_time<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Answered<T> {
+        let (reply, answer) = oneshot::channel();
+        (self.commands.blocking_send(command(reply))).map_err(|_| Problem::busy())?;
+        answer.blocking_recv().map_err(|_| Problem::busy())?
+    }
+
+    pub(crate) async fn stop_worker(&self) {
+        let _ = self.commands.send(Command::Stop).await;
+    }
+
+    /// Work that takes a while, on a thread of its own; the run that was open when it began.
+    pub(crate) async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &Open) -> Answered<T> + Send + 'static,
+    ) -> Answered<T> {
+        let (app, open) = (self.clone(), self.open());
+        let done = tokio::task::spawn_blocking(move || work(&app, &open)).await;
+        done.map_err(|_| Problem::internal("the work on this request failed"))?
+    }
+
+    /// Means for the work on a request, which ends when the server does.
+    pub(crate) fn quiet(&self) -> Means {
+        self.means.quiet()
+    }
+
+    pub(crate) fn monitor(&self) -> &Monitor {
+        &self.means.monitor
+    }
+}

@@ -1,0 +1,192 @@
+//! The server: begins, takes connections, and ends when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use likewise::{Error, ErrorKind, Monitor};
+use likewise_study::Result;
+use likewise_study::live::journal::Journal;
+use likewise_study::run_folder::{Models, RunFolder};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::app::App;
+use crate::command::WAITING;
+use crate::guard::Guard;
+use crate::open::{Means, Open};
+use crate::options::{Options, Ready, Refit};
+use crate::worker::work;
+use crate::{refit, route};
+
+/// Connections at once, those that listen to events included.
+const CONNECTIONS: usize = 512;
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// How often it is asked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it is asked whether another program has changed the run.
+const CHANGED: Duration = Duration::from_secs(2);
+/// How long requests may take to end when the server stops.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Serves a run until `monitor` is cancelled; all requests that were taken are answered then. `refit` says how
+/// such runs are fitted; `ready` hears where the server listens, once it does.
+///
+/// Fails where the run is damaged, where another process takes labels for it, where the journal of
+/// its labels is damaged, where the address cannot be had, and without a token at any address but this machine's own.
+pub fn serve(
+    options: Options,
+    refit: Option<Arc<dyn Refit>>,
+    monitor: &Monitor,
+    ready: Ready<'_>,
+) -> Result<()> {
+    if !options.host.is_loopback() && options.token.is_none() {
+        let rule = "others can reach this address: it needs a token";
+        return Err(Error::parameter("host", options.host, rule));
+    }
+    if let Some(token) = &options.token {
+        check_token(token)?;
+    }
+    let (journal, torn) = Journal::open(&options.run).map_err(|e| unless_run(&options, e))?;
+    if torn > 0 {
+        monitor.warn(format!(
+            "the last {torn} bytes of the journal of labels are half an entry, which was never \
+             acknowledged: they are dropped"
+        ));
+    }
+    let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
+    let open = Arc::new(Open::current(&options.run, &means)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| cannot("begin", &e))?;
+    runtime.block_on(run(options, open, journal, means, refit, ready))
+}
+
+/// Says that a folder is no run before it says that it has no journal.
+fn unless_run(options: &Options, e: Error) -> Error {
+    if RunFolder::is_meant(&options.run) {
+        return e;
+    }
+    let shown = options.run.display();
+    Error::data(format!("{shown}: not a run")).hint(likewise::error::Hint::Fit)
+}
+
+/// Fails on a token that no header can hold.
+fn check_token(token: &str) -> Result<()> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if token.len() >= 8 && token.bytes().all(plain) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Parameter,
+        "the token must be 8 or more letters, digits, or any of - . _ ~",
+    ))
+}
+
+fn cannot(what: &str, e: &std::io::Error) -> Error {
+    Error::data(format!("cannot {what}: {e}"))
+}
+
+async fn run(
+    options: Options,
+    open: Arc<Open>,
+    journal: Journal,
+    means: Means,
+    refit: Option<Arc<dyn Refit>>,
+    ready: Ready<'_>,
+) -> Result<()> {
+    let at = SocketAddr::new(options.host, options.port);
+    let listener = TcpListener::bind(at).await;
+    let listener = listener.map_err(|e| cannot(&format!("listen at {at}"), &e))?;
+    let at = listener.local_addr().map_err(|e| cannot("listen", &e))?;
+    let (sender, commands) = mpsc::channel(WAITING);
+    let guard = Guard::new(at, options.token);
+    let app = App::new(options.run, open.clone(), sender, means, guard, refit);
+    let app = Arc::new(app);
+    let (begins, began) = oneshot::channel();
+    let of_worker = app.clone();
+    let worker = std::thread::spawn(move || {
+        let monitor = of_worker.monitor().clone();
+        work(&of_worker, open, journal, &monitor, commands, begins);
+    });
+    let stopped = || Error::new(ErrorKind::Internal, "the thread of the labels ended");
+    began.await.map_err(|_| stopped())??;
+    ready(at);
+    let watching = tokio::spawn(watch(app.clone()));
+    accept(&listener, route::router(app.clone()), &app).await;
+    watching.abort();
+    app.refits.cancel();
+    app.stop_worker().await;
+    let ended = tokio::task::spawn_blocking(move || worker.join().is_ok()).await;
+    ended
+        .ok()
+        .filter(|&ended| ended)
+        .map(|_| ())
+        .ok_or_else(stopped)
+}
+
+/// Takes connections until the server is told to stop; then waits for the requests that were taken.
+async fn accept(listener: &TcpListener, router: Router, app: &App) {
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    while app.monitor().check().is_ok() {
+        let stream = match tokio::time::timeout(LOOK, listener.accept()).await {
+            Err(_) => continue,
+            Ok(Ok((stream, _))) => stream,
+            Ok(Err(_)) => {
+                // Too many open files, say: others may be closed meanwhile.
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+        };
+        // Beyond that a connection is closed at once: there is nothing to read its request by.
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A peer that goes away is no fault of ours.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    app.events.end();
+    let _ = tokio::time::timeout(LAST, graceful.shutdown()).await;
+}
+
+/// Opens the run anew where another program, such as `likewise add`, has changed it.
+async fn watch(app: Arc<App>) {
+    loop {
+        tokio::time::sleep(CHANGED).await;
+        let of_app = app.clone();
+        let look = tokio::task::spawn_blocking(move || {
+            let app = &*of_app;
+            let Ok(_changing) = app.changing.try_lock() else {
+                return;
+            };
+            let own = &app.open().record.parts;
+            let there = RunFolder::read_parts(&app.run);
+            if let Ok(there) = there
+                && there != *own
+                && let Ok(number) = Models::of(&app.run).current()
+            {
+                // Where it cannot be read, the old one goes on.
+                let _ = refit::swap(app, &app.run, number, "changed");
+            }
+        });
+        let _ = look.await;
+    }
+}

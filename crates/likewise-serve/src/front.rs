@@ -1,0 +1,73 @@
+//! What stands before every route: who asks, how much at once, how long; and the headers of all answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// How long the work on one request may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What scripts, styles and pictures the page may have: our own.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'; frame-src 'self'";
+
+/// Answers, or says why not.
+pub(crate) async fn front(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let method = request.method().to_string();
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("(other)", MatchedPath::as_str).to_owned();
+    let mut response = match app.guard.check(&request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => within_limits(&app, request, next).await,
+    };
+    let headers = response.headers_mut();
+    let fixed = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        (
+            "permissions-policy",
+            "camera=(), geolocation=(), microphone=()",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let status = response.status().as_u16();
+    app.meters.asked(&method, &path, status, begun.elapsed());
+    response
+}
+
+async fn within_limits(app: &App, request: Request, next: Next) -> Response {
+    let Ok(_permit) = app.at_once.try_acquire() else {
+        return Problem::busy().into_response();
+    };
+    match tokio::time::timeout(LONGEST, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let status = StatusCode::REQUEST_TIMEOUT;
+            let problem = Problem::new(status, "this took too long");
+            problem
+                .hint("ask again, or for less at once")
+                .into_response()
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A run that is open: all that is read of it once, and never changed.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use axum::body::Bytes;
+use likewise::{Graph, Monitor, Similarity};
+use likewise_study::across::{self, Ask, Way};
+use likewise_study::live::{self, Items, Plane, Shown};
+use likewise_study::query::{self, Answer, Query};
+use likewise_study::run_folder::{AcrossFolder, Config, Models, Record, RunFolder, Searched};
+use likewise_study::source::{Photos, ReadAs, Source};
+use likewise_study::stages::Stages;
+use likewise_study::{Device, Environment, Model, Result, suspects};
+use ndarray::{Array2, ArrayView2};
+
+/// What requests are worked on with.
+pub(crate) struct Means {
+    pub(crate) monitor: Monitor,
+    stages: Stages,
+    device: Device,
+    max_memory: Option<u64>,
+}
+
+impl Means {
+    pub(crate) fn new(monitor: Monitor, device: Device, max_memory: Option<u64>) -> Self {
+        Self {
+            monitor,
+            stages: Stages::default(),
+            device,
+            max_memory,
+        }
+    }
+
+    pub(crate) fn environment(&self) -> Environment<'_> {
+        Environment {
+            monitor: &self.monitor,
+            stages: &self.stages,
+            device: &self.device,
+            max_memory: self.max_memory,
+        }
+    }
+
+    /// The same, whose progress nobody hears.
+    pub(crate) fn quiet(&self) -> Self {
+        Self {
+            monitor: self.monitor.quiet(),
+            stages: Stages::default(),
+            device: self.device.clone(),
+            max_memory: self.max_memory,
+        }
+    }
+}
+
+/// A run that is open.
+pub(crate) struct Open {
+    /// Number of the model.
+    pub(crate) number: u32,
+    pub(crate) config: Config,
+    pub(crate) record: Record,
+    pub(crate) items: Arc<Items>,
+    pub(crate) of: Of,
+    pub(crate) photos: Option<Photos>,
+    /// `metrics.json` and `report.html`.
+    pub(crate) metrics: Bytes,
+    pub(crate) report: Bytes,
+    /// There once the labels have spread.
+    shown: RwLock<Option<Arc<RwLock<Shown>>>>,
+    plane: OnceLock<Plane>,
+}
+
+/// What kind of run it is.
+pub(crate) enum Of {
+    /// Within one view.
+    One(Box<One>),
+    /// Across views, whose labels do not change.
+    Across(Box<AcrossFolder>),
+}
+
+pub(crate) struct One {
+    run: RunFolder,
+    model: Model,
+    pub(crate) searched: Searched,
+    pub(crate) graph: Graph,
+}
+
+impl Open {
+    /// Reads the run in a folder, and finds the graph that labels spread over.
+    ///
+    /// Fails where it is damaged, and when cancelled.
+    pub(crate) fn read(path: &Path, number: u32, means: &Means) -> Result<Self> {
+        if AcrossFolder::is_one(path) {
+            return AcrossFolder::read_by(path, |run| Self::across(path, run, number));
+        }
+        RunFolder::read_by(path, |run| Self::one(path, run, number, means))
+    }
+
+    /// The run at the top of a folder of models.
+    pub(crate) fn current(path: &Path, means: &Means) -> Result<Self> {
+        Self::read(path, Models::of(path).current()?, means)
+    }
+
+    fn one(path: &Path, run: &RunFolder, number: u32, means: &Means) -> Result<Self> {
+        run.check()?;
+        let (config, record) = (run.config()?, run.record()?);
+        let items = Items::new(run.items()?);
+        let searched = run.searched(items.rows().len())?;
+        let graph = live::graph(
+            searched.rows(),
+            searched.similarity(),
+            record.seed,
+            &means.monitor,
+        )?;
+        Ok(Self {
+            number,
+            photos: suspects::photos(run)?,
+            metrics: bytes_of(path, run.file("metrics.json").as_path())?,
+            report: bytes_of(path, run.file("report.html").as_path())?,
+            of: Of::One(Box::new(One {
+                run: run.clone(),
+                model: run.model()?,
+                searched,
+                graph,
+            })),
+            config,
+            record,
+            items: Arc::new(items),
+            shown: RwLock::default(),
+            plane: OnceLock::new(),
+        })
+    }
+
+    fn across(path: &Path, run: &AcrossFolder, number: u32) -> Result<Self> {
+        run.check()?;
+        let items = Arc::new(Items::new(run.items()?));
+        let shown = Arc::new(RwLock::new(Shown::fixed(items.clone())?));
+        Ok(Self {
+            number,
+            config: run.config()?,
+            record: run.record()?,
+            items,
+            photos: None,
+            metrics: bytes_of(path, &path.join("metrics.json"))?,
+            report: bytes_of(path, &path.join("report.html"))?,
+            of: Of::Across(Box::new(run.clone())),
+            shown: RwLock::new(Some(shown)),
+            plane: OnceLock::new(),
+        })
+    }
+
+    /// Where the labels spread; none in a run across views.
+    pub(crate) fn one_view(&self) -> Option<&One> {
+        match &self.of {
+            Of::One(one) => Some(one),
+            Of::Across(_) => None,
+        }
+    }
+
+    pub(crate) fn set_shown(&self, shown: Arc<RwLock<Shown>>) {
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+    }
+
+    /// What is shown of the items now.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&Shown) -> T) -> Option<T> {
+        let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = shown.clone()?;
+        Some(at(&live::read(&shown)))
+    }
+
+    /// Views of a run across views.
+    pub(crate) fn views(&self) -> &[String] {
+        match &self.of {
+            Of::One(_) => &[],
+            Of::Across(run) => run.views(),
+        }
+    }
+
+    /// Whether images can ask.
+    pub(crate) fn takes_images(&self) -> bool {
+        match &self.of {
+            Of::One(one) => {
+                let reads = matches!(one.model, Model::Network(_));
+                reads || !self.config.encoder.is_empty() || self.photos.is_some()
+            }
+            Of::Across(_) => false,
+        }
+    }
+
+    /// A map of the items.
+    pub(crate) fn plane(&self) -> Result<Option<&Plane>> {
+        let Some(one) = self.one_view() else {
+            return Ok(None);
+        };
+        if self.plane.get().is_none() {
+            let plane = live::plane(one.searched.rows(), self.record.seed)?;
+            // Two at once find the same.
+            let _ = self.plane.set(plane);
+        }
+        Ok(self.plane.get())
+    }
+
+    /// What a text, or an item, finds in a run across views.
+    pub(crate) fn search_across(
+        &self,
+        run: &AcrossFolder,
+        ask: &Ask,
+        way: &Way,
+        k: usize,
+        means: &Means,
+    ) -> Result<Answer> {
+        let answers = across::search(run, ask, way, k, &means.environment())?;
+        (answers.into_iter().next())
+            .ok_or_else(|| likewise::Error::data("the query holds nothing that can ask"))
+    }
+
+    /// The items across views that an item finds.
+    pub(crate) fn by_id(id: &str) -> Query {
+        Query::Id(id.to_owned())
+    }
+}
+
+impl One {
+    /// The similarity of two rows.
+    pub(crate) fn similarity(&self) -> &Similarity {
+        self.searched.similarity()
+    }
+
+    /// Columns of a vector that can ask.
+    pub(crate) fn columns(&self) -> usize {
+        self.model.input_dim()
+    }
+
+    /// Embeds rows of features.
+    pub(crate) fn embed(&self, x: ArrayView2<f32>, means: &Means) -> Result<Array2<f32>> {
+        likewise::matrix::check_finite(x, "vector")?;
+        self.model.embed(x, means.environment().device)
+    }
+
+    /// Embeds an image, which lies in a file of its own for so long.
+    pub(crate) fn embed_image(
+        &self,
+        bytes: &[u8],
+        kind: &str,
+        means: &Means,
+    ) -> Result<Array2<f32>> {
+        let cannot = |e: std::io::Error| likewise::Error::data(format!("the image: {e}"));
+        let ending = match kind {
+            "image/jpeg" => ".jpg",
+            "image/webp" => ".webp",
+            "image/gif" => ".gif",
+            "image/bmp" => ".bmp",
+            "image/tiff" => ".tif",
+            _ => ".png",
+        };
+        let mut builder = tempfile::Builder::new();
+        let mut file = builder.suffix(ending).tempfile().map_err(cannot)?;
+        std::io::Write::write_all(&mut file, bytes).map_err(cannot)?;
+        let source = Source::open(file.path(), ReadAs::default())?;
+        let embedded = query::embedded(&self.run, &source, &means.environment());
+        Ok(embedded.map_err(|e| without(&e, file.path()))?.rows)
+    }
+}
+
+/// The same error without the name of a file that nobody knows.
+fn without(e: &likewise::Error, path: &Path) -> likewise::Error {
+    let said = e
+        .to_string()
+        .replace(&path.display().to_string(), "the image");
+    likewise::Error::new(e.kind(), said)
+}
+
+fn bytes_of(run: &Path, file: &Path) -> Result<Bytes> {
+    let read = std::fs::read(file).map(Bytes::from);
+    read.map_err(|e| likewise::Error::data(format!("{}: {}: {e}", run.display(), file.display())))
+}

@@ -1,0 +1,60 @@
+//! What is served, to whom, and how its runs are fitted.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use likewise::Monitor;
+use likewise_io::items::ItemRow;
+use likewise_study::{Device, Result};
+
+/// What is served, and to whom.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder of the run.
+    pub run: PathBuf,
+    /// Address that is listened at.
+    pub host: IpAddr,
+    /// Port; 0: any that is free.
+    pub port: u16,
+    /// What a request has to know; needed at any address but this machine's own.
+    pub token: Option<String>,
+    /// Where networks run.
+    pub device: Device,
+    /// Most memory that may be used, bytes; `None`: most of what is free.
+    pub max_memory: Option<u64>,
+}
+
+impl Options {
+    /// The run in a folder, on this machine alone, at any port that is free.
+    pub fn new(run: &Path, device: Device) -> Self {
+        Self {
+            run: run.to_owned(),
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            token: None,
+            device,
+            max_memory: None,
+        }
+    }
+}
+
+/// Fits the run that is served again, with the labels as they are now. Whoever starts the server knows
+/// how its runs are fitted.
+pub trait Refit: Send + Sync {
+    /// Makes a run of the data of `run`, whose items have the labels of `items`, in the new folder `out`.
+    /// The labels stand in the file `labels` as well.
+    ///
+    /// Must tell `monitor` of its progress, and stop when that says so, with an error of the kind
+    /// `Cancelled`.
+    fn refit(
+        &self,
+        run: &Path,
+        items: Vec<ItemRow>,
+        labels: &Path,
+        out: &Path,
+        monitor: &Monitor,
+    ) -> Result<()>;
+}
+
+/// Is told where the server listens, once it does.
+pub type Ready<'a> = &'a mut dyn FnMut(SocketAddr);

@@ -1,0 +1,155 @@
+//! Fitting the run again while it is served.
+//!
+//! The new run is made in a folder of its own, `models/N`, and read; then it takes the place of the one at
+//! the top of the folder and of the one that answers. Whatever fails before leaves both as they are.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use likewise::{ErrorKind, Event, Monitor};
+use likewise_io::items::ItemRow;
+use likewise_study::live::Shown;
+use likewise_study::run_folder::Models;
+
+use crate::app::App;
+use crate::command::Command;
+use crate::open::Open;
+use crate::options::Refit;
+use crate::problem::{Answered, Problem};
+use crate::refits::State;
+
+/// Between two events about the same stage.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// Begins a refit on a thread of its own.
+pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
+    let Some(refit) = app.refit.clone() else {
+        return Err(Problem::conflict("this server cannot fit"));
+    };
+    let open = app.open();
+    let Some(labeled) = open.look(|shown| items(&open, shown)) else {
+        return Err(Problem::busy());
+    };
+    let (sequence, items, csv) = labeled;
+    if open.one_view().is_none() {
+        return Err(Problem::conflict("a run across views takes no labels")
+            .hint("label its data, and fit again"));
+    }
+    if open.record.added > 0 {
+        return Err(Problem::conflict(format!(
+            "{} items were added since the run was fitted, which a fit of its data would leave out",
+            open.record.added
+        ))
+        .hint("fit data that hold them all"));
+    }
+    if csv.lines().count() < 2 {
+        return Err(Problem::conflict("no item has a label").hint("label some items first"));
+    }
+    let monitor = monitor(app);
+    // That of the run at the top, unless it is kept already; the new one comes behind.
+    let models = Models::of(&app.run);
+    let begun = app.refits.begin(&monitor, sequence, || {
+        Ok(models.next().max(models.current()? + 1))
+    })?;
+    let Some(state) = begun else {
+        return Err(Problem::conflict("a refit runs already").hint("wait for it, or cancel it"));
+    };
+    let (number, app) = (state.number, app.clone());
+    app.events.tell("refit", &state);
+    std::thread::spawn(move || {
+        let made = make(&app, &*refit, number, items, &csv, &monitor);
+        let state = app.refits.end(made, monitor.check().is_err());
+        app.events.tell("refit", &state);
+    });
+    Ok(state)
+}
+
+/// The items with the labels as they are now, and those alone as a table.
+fn items(open: &Open, shown: &Shown) -> (u64, Vec<ItemRow>, String) {
+    let labeled = shown.labeled();
+    let rows = open
+        .items
+        .rows()
+        .iter()
+        .enumerate()
+        .map(|(row, item)| ItemRow {
+            label: labeled.name(row).map(str::to_owned),
+            ..item.clone()
+        });
+    (shown.sequence(), rows.collect(), shown.csv())
+}
+
+/// Who hears of the progress, and is asked to stop when the server is.
+fn monitor(app: &Arc<App>) -> Monitor {
+    let (app, said) = (Arc::downgrade(app), Mutex::new(Instant::now()));
+    Monitor::new(move |event| {
+        let Some(app) = app.upgrade() else { return };
+        let state = match event {
+            Event::Start { stage, total } => app.refits.set(|state| {
+                state.stage = Some(stage.clone());
+                (state.done, state.total) = (0, *total);
+            }),
+            Event::Step { done } => app.refits.set(|state| state.done = *done),
+            _ => return,
+        };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.elapsed() >= BETWEEN {
+            *said = Instant::now();
+            app.events.tell("refit", &state);
+        }
+    })
+}
+
+fn make(
+    app: &App,
+    refit: &dyn Refit,
+    number: u32,
+    items: Vec<ItemRow>,
+    csv: &str,
+    monitor: &Monitor,
+) -> Answered<()> {
+    let _changing = app.changing.blocking_lock();
+    let models = Models::of(&app.run);
+    models.keep()?;
+    let out = models.folder(number);
+    let labels = out.with_extension("labels.csv");
+    let write =
+        |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, csv.as_bytes())?);
+    likewise_io::atomic::write(&labels, write).map_err(likewise::Error::from)?;
+    let made = refit.refit(&app.run, items, &labels, &out, monitor);
+    let made = made.and_then(|()| monitor.check());
+    if let Err(e) = made {
+        // What was begun is of no use to another try, whose labels are others.
+        let _ = std::fs::remove_dir_all(&out);
+        let _ = std::fs::remove_file(&labels);
+        return Err(told(e));
+    }
+    monitor.start("opening", None);
+    put(app, number, "refit")?;
+    Ok(())
+}
+
+fn told(e: likewise::Error) -> Problem {
+    match e.kind() {
+        ErrorKind::Cancelled => Problem::conflict("cancelled"),
+        _ => Problem::from(e),
+    }
+}
+
+/// Puts a model that is kept to the top, and lets it answer. From a thread that may wait, which holds
+/// `changing`.
+pub(crate) fn put(app: &App, number: u32, why: &'static str) -> Answered<()> {
+    let models = Models::of(&app.run);
+    models.restore(number)?;
+    swap(app, &app.run, number, why)
+}
+
+/// Lets the run at a path answer.
+pub(crate) fn swap(app: &App, path: &Path, number: u32, why: &'static str) -> Answered<()> {
+    let open = Arc::new(Open::read(path, number, &app.quiet())?);
+    app.ask_in_time(|reply| Command::Swap { open, why, reply })?;
+    app.meters.opened();
+    // Earlier models may be of other items from now on.
+    app.refits.forget();
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! How far the refit is that runs, or ran last; and earlier models that are open.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use likewise::Monitor;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::open::Open;
+use crate::problem::Answered;
+
+/// Earlier models that stay open.
+const KEPT_OPEN: usize = 2;
+
+/// How far a refit is.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct State {
+    /// `idle`, `running`, `done`, `failed` or `cancelled`.
+    #[schema(value_type = String, example = "running")]
+    pub(crate) state: Stand,
+    /// Number of the model that is made.
+    pub(crate) number: u32,
+    /// What is done at the moment.
+    pub(crate) stage: Option<String>,
+    /// Steps of it that are done.
+    pub(crate) done: u64,
+    /// Steps of it in all, where that is known.
+    pub(crate) total: Option<u64>,
+    /// The labels up to here are learned from.
+    sequence: u64,
+    error: Option<String>,
+    hint: Option<String>,
+}
+
+/// How a refit stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Stand {
+    Idle,
+    Running,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+/// The refit that runs, or ran last; and earlier models that are open.
+pub(crate) struct Refits {
+    state: Mutex<State>,
+    monitor: Mutex<Option<Monitor>>,
+    open: Mutex<HashMap<u32, Arc<Open>>>,
+}
+
+impl Default for Refits {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                state: Stand::Idle,
+                number: 0,
+                stage: None,
+                done: 0,
+                total: None,
+                sequence: 0,
+                error: None,
+                hint: None,
+            }),
+            monitor: Mutex::default(),
+            open: Mutex::default(),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Refits {
+    pub(crate) fn state(&self) -> State {
+        locked(&self.state).clone()
+    }
+
+    pub(crate) fn set(&self, change: impl FnOnce(&mut State)) -> State {
+        let mut state = locked(&self.state);
+        change(&mut state);
+        state.clone()
+    }
+
+    /// Begins a refit with the number that is given, unless one runs.
+    pub(crate) fn begin(
+        &self,
+        monitor: &Monitor,
+        sequence: u64,
+        number: impl FnOnce() -> Answered<u32>,
+    ) -> Answered<Option<State>> {
+        let mut state = locked(&self.state);
+        if state.state == Stand::Running {
+            return Ok(None);
+        }
+        *state = State {
+            state: Stand::Running,
+            number: number()?,
+            stage: Some("reading".into()),
+            done: 0,
+            total: None,
+            sequence,
+            error: None,
+            hint: None,
+        };
+        *locked(&self.monitor) = Some(monitor.clone());
+        Ok(Some(state.clone()))
+    }
+
+    /// The refit has ended, well or not.
+    pub(crate) fn end(&self, made: Answered<()>, cancelled: bool) -> State {
+        *locked(&self.monitor) = None;
+        self.set(|state| {
+            state.stage = None;
+            match made {
+                Ok(()) => state.state = Stand::Done,
+                Err(_) if cancelled => state.state = Stand::Cancelled,
+                Err(problem) => {
+                    state.state = Stand::Failed;
+                    (state.error, state.hint) = (Some(problem.error), problem.hint);
+                }
+            }
+        })
+    }
+
+    /// Closes earlier models.
+    pub(crate) fn forget(&self) {
+        locked(&self.open).clear();
+    }
+
+    /// Asks the refit to stop; whether one runs.
+    pub(crate) fn cancel(&self) -> bool {
+        let monitor = locked(&self.monitor);
+        if let Some(monitor) = &*monitor {
+            monitor.cancel();
+        }
+        monitor.is_some()
+    }
+
+    /// An earlier model, opened once.
+    pub(crate) fn opened(
+        &self,
+        number: u32,
+        read: impl FnOnce() -> Answered<Open>,
+    ) -> Answered<Arc<Open>> {
+        let mut open = locked(&self.open);
+        if let Some(open) = open.get(&number) {
+            return Ok(open.clone());
+        }
+        let new = Arc::new(read()?);
+        if open.len() >= KEPT_OPEN {
+            open.clear();
+        }
+        open.insert(number, new.clone());
+        Ok(new)
+    }
+}

@@ -1,0 +1,89 @@
+//! What can be asked: one file a kind of thing.
+
+mod classes;
+mod items;
+mod labels;
+mod map;
+mod models;
+mod queue;
+mod report;
+mod run;
+mod search;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use axum::{Json, Router};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::front::front;
+use crate::page;
+use crate::problem::Problem;
+
+/// Most bytes of a body of JSON.
+const BODY: usize = 1 << 20;
+/// Most bytes of an image, or of a vector, that asks.
+const IMAGE: usize = 32 << 20;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "likewise serve",
+        description = "Search in a run, label its items, and fit it again. Every error is \
+                       {\"error\", \"hint\"}."
+    ),
+    components(schemas(Problem))
+)]
+struct Described;
+
+/// Everything that can be asked.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let asking = OpenApiRouter::new()
+        .routes(routes!(search::search))
+        .routes(routes!(search::embed))
+        .layer(DefaultBodyLimit::max(IMAGE));
+    let (router, described) = OpenApiRouter::with_openapi(Described::openapi())
+        .routes(routes!(run::run))
+        .routes(routes!(run::healthz))
+        .routes(routes!(run::metrics))
+        .routes(routes!(run::events))
+        .routes(routes!(items::items))
+        .routes(routes!(items::item))
+        .routes(routes!(items::image))
+        .routes(routes!(labels::label))
+        .routes(routes!(labels::undo))
+        .routes(routes!(labels::csv))
+        .routes(routes!(classes::classes, classes::change))
+        .routes(routes!(queue::queue))
+        .routes(routes!(queue::advise))
+        .routes(routes!(models::refit_state, models::refit))
+        .routes(routes!(models::cancel))
+        .routes(routes!(models::models))
+        .routes(routes!(models::restore))
+        .routes(routes!(map::map))
+        .routes(routes!(report::report))
+        .routes(routes!(report::page))
+        .layer(DefaultBodyLimit::max(BODY))
+        .merge(asking)
+        .split_for_parts();
+    router
+        .route(
+            "/openapi.json",
+            get(move || std::future::ready(Json(described.clone()))),
+        )
+        .route("/", get(page::index))
+        .route("/page/{name}", get(page::part))
+        .fallback(|| async { Problem::missing("there is nothing here").hint("see /openapi.json") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this cannot be asked so")
+                .hint("see /openapi.json")
+        })
+        .layer(from_fn_with_state(app.clone(), front))
+        .with_state(app)
+}

@@ -1,0 +1,171 @@
+//! Refits, and the models that they leave.
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use likewise_study::environment::moment;
+use likewise_study::run_folder::{Models, Record};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::extract::{Body, Named, checked};
+use crate::problem::{Answered, Problem};
+use crate::refit;
+use crate::refits;
+
+/// Nothing else is asked, but for who asks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Please {
+    /// Who asks.
+    who: Option<String>,
+}
+
+/// How far the refit is.
+#[utoipa::path(get, path = "/refit", responses((status = 200, body = refits::State)))]
+pub(crate) async fn refit_state(State(app): State<Arc<App>>) -> Json<refits::State> {
+    Json(app.refits.state())
+}
+
+/// Fits the run again with the labels as they are now; goes on in the background.
+#[utoipa::path(post, path = "/refit", request_body(content = Please, example = json!({})), responses((status = 202, body = refits::State), (status = 409, body = Problem)))]
+pub(crate) async fn refit(
+    State(app): State<Arc<App>>,
+    Body(Please { who }): Body<Please>,
+) -> Answered<(StatusCode, Json<refits::State>)> {
+    checked(who)?;
+    let begun = tokio::task::spawn_blocking(move || refit::begin(&app)).await;
+    let state = begun.map_err(|_| Problem::internal("the refit could not begin"))??;
+    Ok((StatusCode::ACCEPTED, Json(state)))
+}
+
+/// Asks the refit to stop.
+#[utoipa::path(post, path = "/refit/cancel", request_body(content = Please, example = json!({})), responses((status = 200, body = refits::State), (status = 409, body = Problem)))]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Body(Please { who }): Body<Please>,
+) -> Answered<Json<refits::State>> {
+    checked(who)?;
+    if !app.refits.cancel() {
+        return Err(Problem::conflict("no refit runs"));
+    }
+    Ok(Json(app.refits.state()))
+}
+
+/// The models of the run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AllModels {
+    /// The number of the one that answers.
+    current: u32,
+    models: Vec<ModelNow>,
+}
+
+/// A model of the run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ModelNow {
+    number: u32,
+    /// Whether it answers.
+    current: bool,
+    recipe: Option<String>,
+    items: usize,
+    /// Labels that it learned from, where its report says so.
+    labels: Option<u64>,
+    /// When, in Greenwich.
+    made: Option<String>,
+    /// What was measured: `map_at_r`, `r_precision`, `nmi`, `recall@1`.
+    #[schema(value_type = Object)]
+    metrics: Map<String, Value>,
+}
+
+fn all(app: &App) -> Answered<AllModels> {
+    let models = Models::of(&app.run);
+    let current = app.open().number;
+    let mut found: Vec<ModelNow> = (models.list().into_iter())
+        .map(|kept| ModelNow::of(kept.number, current, &kept.folder, &kept.record))
+        .collect();
+    if !found.iter().any(|model| model.current) {
+        let open = app.open();
+        found.push(ModelNow::of(current, current, &app.run, &open.record));
+    }
+    found.sort_by_key(|model| model.number);
+    Ok(AllModels {
+        current,
+        models: found,
+    })
+}
+
+impl ModelNow {
+    fn of(number: u32, current: u32, folder: &std::path::Path, record: &Record) -> Self {
+        // What cannot be read is not shown.
+        let json = |name: &str| -> Value {
+            let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+            serde_json::from_slice(&bytes).unwrap_or_default()
+        };
+        let (metrics, config) = (json("metrics.json"), json("config.json"));
+        let mut chosen = Map::new();
+        let values = [
+            ("map_at_r", &metrics["map_at_r"]),
+            ("r_precision", &metrics["r_precision"]),
+            ("nmi", &metrics["nmi"]),
+            ("recall@1", &metrics["recall"]["1"]),
+        ];
+        for (name, value) in values {
+            if value.is_number() {
+                chosen.insert(name.to_owned(), value.clone());
+            }
+        }
+        let written = std::fs::metadata(folder.join("model.safetensors"))
+            .and_then(|meta| meta.modified())
+            .ok();
+        let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self {
+            number,
+            current: number == current,
+            recipe: config["recipe"]["name"].as_str().map(str::to_owned),
+            items: record.items,
+            labels: metrics["per_draw"][0]["labels"].as_u64(),
+            made: written.map(|passed| moment(passed.as_secs())),
+            metrics: chosen,
+        }
+    }
+}
+
+/// The models of the run.
+#[utoipa::path(get, path = "/models", responses((status = 200, body = AllModels)))]
+pub(crate) async fn models(State(app): State<Arc<App>>) -> Answered<Json<AllModels>> {
+    app.work(|app, _| all(app)).await.map(Json)
+}
+
+/// Puts an earlier model in the place of the one that answers; labels stay as they are.
+#[utoipa::path(post, path = "/models/{n}/restore", params(("n" = u32, Path)), request_body(content = Please, example = json!({})), responses((status = 200, body = AllModels), (status = 404, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn restore(
+    State(app): State<Arc<App>>,
+    Named(number): Named<u32>,
+    Body(Please { who }): Body<Please>,
+) -> Answered<Json<AllModels>> {
+    checked(who)?;
+    let work = move |app: &App, open: &crate::open::Open| {
+        let Ok(_changing) = app.changing.try_lock() else {
+            return Err(Problem::conflict(
+                "a refit runs, or another model is being restored",
+            ));
+        };
+        if number != open.number {
+            if !Models::of(&app.run)
+                .list()
+                .iter()
+                .any(|kept| kept.number == number)
+            {
+                return Err(Problem::missing(format!("there is no model {number}")));
+            }
+            refit::put(app, number, "restore")?;
+        }
+        all(app)
+    };
+    app.work(work).await.map(Json)
+}

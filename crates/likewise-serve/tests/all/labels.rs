@@ -1,0 +1,395 @@
+//! Labels: on the disk before they are acknowledged, spread at once, taken back, and there after a restart.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::http::{Events, get, post};
+use crate::scene::{Server, journal, run, served, truth};
+
+fn lines(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(journal(run)).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn label(to: SocketAddr, id: &str, label: &Value) -> Value {
+    post(to, "/label", &json!({"id": id, "label": label})).good()
+}
+
+fn item(to: SocketAddr, id: &str) -> Value {
+    let mut item = get(to, &format!("/items/{id}")).good();
+    item.as_object_mut().unwrap().remove("why");
+    item
+}
+
+/// All that is shown of all items.
+fn shown(to: SocketAddr) -> Value {
+    get(to, "/items?limit=1000").good()["items"].clone()
+}
+
+#[test]
+fn a_label_changes_what_is_believed_and_undo_brings_it_back() {
+    let (run, server) = served();
+    let before = shown(server.at);
+    let mut events = Events::listen(server.at);
+    assert_eq!(events.next("hello")["sequence"], 0);
+    let told = post(
+        server.at,
+        "/label",
+        &json!({"id": "d13", "label": "8", "who": "ann"}),
+    )
+    .good();
+    assert_eq!(
+        (&told["sequence"], &told["items"][0]["id"]),
+        (&json!(1), &json!("d13"))
+    );
+    let own = item(server.at, "d13");
+    assert_eq!(
+        (&own["label"], &own["pseudo_label"], &own["confidence"]),
+        (&json!("8"), &json!("8"), &json!(1.0))
+    );
+    // What is said to have changed is what has changed.
+    let after = shown(server.at);
+    let pairs = before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(after.as_array().unwrap());
+    let changed: BTreeSet<String> = pairs
+        .filter(|(a, b)| a["pseudo_label"] != b["pseudo_label"])
+        .map(|(a, _)| a["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(told["changed"], json!(changed.len()));
+    for other in &told["items"].as_array().unwrap()[1..] {
+        assert!(changed.contains(other["id"].as_str().unwrap()));
+    }
+    let event = events.next("label");
+    assert_eq!(
+        (&event["sequence"], &event["who"], &event["what"]),
+        (&json!(1), &json!("ann"), &json!("label"))
+    );
+    assert_eq!(
+        (&event["ids"], &event["changed"]),
+        (&json!(["d13"]), &told["changed"])
+    );
+    let undone = post(server.at, "/undo", &json!({})).good();
+    assert_eq!(
+        (&undone["sequence"], &undone["undone"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(events.next("label")["what"], "undo");
+    let again = shown(server.at);
+    for (a, b) in before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(again.as_array().unwrap())
+    {
+        assert_eq!(
+            (&a["label"], &a["pseudo_label"]),
+            (&b["label"], &b["pseudo_label"])
+        );
+    }
+    let entries = lines(run.path());
+    assert_eq!(
+        (&entries[0]["who"], &entries[0]["items"]),
+        (
+            &json!("ann"),
+            &json!([{"id": "d13", "old": null, "new": "8"}])
+        )
+    );
+    assert_eq!(
+        (&entries[1]["what"], &entries[1]["items"][0]["old"]),
+        (&json!({"undo": 1}), &json!("8"))
+    );
+    post(server.at, "/undo", &json!({})).bad(409);
+}
+
+#[test]
+fn right_labels_make_beliefs_right() {
+    let (_run, server) = served();
+    let right = || {
+        let all = shown(server.at);
+        let all = all.as_array().unwrap();
+        let right = all
+            .iter()
+            .enumerate()
+            .filter(|(i, item)| item["pseudo_label"] == truth(*i));
+        right.count()
+    };
+    let before = right();
+    for _ in 0..15 {
+        let next = get(server.at, "/queue?kind=uncertain&n=1").good();
+        let next = &next["items"][0];
+        let row = next["row"].as_u64().unwrap() as usize;
+        label(server.at, next["id"].as_str().unwrap(), &json!(truth(row)));
+    }
+    // Fifteen are labeled now, and some follow them.
+    assert!(right() > before, "{before} -> {}", right());
+}
+
+#[test]
+fn wrong_labels_are_refused_and_leave_no_entry() {
+    let (run, server) = served();
+    let wrong = |body: Value, status: u16, said: &str| {
+        let error = post(server.at, "/label", &body).bad(status);
+        assert!(error.contains(said), "{body}: {error}");
+    };
+    wrong(json!({"id": "nobody", "label": "3"}), 404, "nobody");
+    wrong(json!({"id": "d1", "label": "owl"}), 400, "no class \"owl\"");
+    wrong(json!({"id": "d1"}), 400, "missing field `label`");
+    wrong(json!({"label": "3"}), 400, "by id");
+    wrong(
+        json!({"id": "d1", "ids": ["d2"], "label": "3"}),
+        400,
+        "by id",
+    );
+    wrong(json!({"ids": [], "label": "3"}), 400, "by id");
+    wrong(
+        json!({"ids": ["d1", "nobody"], "label": "3"}),
+        404,
+        "nobody",
+    );
+    wrong(json!({"id": "d1", "label": 3}), 400, "string");
+    wrong(
+        json!({"id": "d1", "label": "3", "colour": 1}),
+        400,
+        "unknown field",
+    );
+    wrong(
+        json!({"id": "d1", "label": "3", "who": "x".repeat(101)}),
+        400,
+        "who",
+    );
+    let many: Vec<String> = (0..10_001).map(|i| format!("d{i}")).collect();
+    wrong(json!({"ids": many, "label": "3"}), 400, "at most 10000");
+    // The label that is there already is no change.
+    let own = item(server.at, "d0")["label"].clone();
+    assert_eq!(label(server.at, "d0", &own)["sequence"], 0);
+    assert_eq!(label(server.at, "d1", &Value::Null)["changed"], 0);
+    assert!(lines(run.path()).is_empty());
+}
+
+#[test]
+fn outside_and_unlabeled_and_several_at_once() {
+    let (run, server) = served();
+    let told = post(
+        server.at,
+        "/label",
+        &json!({"ids": ["d1", "d2", "d1"], "label": "outside"}),
+    )
+    .good();
+    assert_eq!(told["sequence"], 1);
+    let own = item(server.at, "d1");
+    assert_eq!(
+        (&own["label"], &own["pseudo_label"]),
+        (&json!("outside"), &json!(null))
+    );
+    assert_eq!(get(server.at, "/classes").good()["outside"], json!(3));
+    assert_eq!(lines(run.path())[0]["items"].as_array().unwrap().len(), 2);
+    // d0 has a label of the run, which goes; a neighbour's label takes its place.
+    label(server.at, "d0", &Value::Null);
+    assert_eq!(item(server.at, "d0")["label"], json!(null));
+    let csv = get(server.at, "/labels.csv").text();
+    assert!(csv.starts_with("id,label\n") && csv.contains("\nd1,outside\n"));
+    assert!(!csv.contains("\nd0,") && csv.contains("\nd4,"));
+    // All labels at once: nothing is believed any more, and nothing breaks.
+    let all: Vec<String> = (0..200).map(|i| format!("d{i}")).collect();
+    post(server.at, "/label", &json!({"ids": all, "label": null})).good();
+    assert_eq!(item(server.at, "d9")["pseudo_label"], json!(null));
+    assert_eq!(get(server.at, "/items/d9").good()["why"], json!(null));
+    for kind in [
+        "uncertain",
+        "suspect",
+        "outside",
+        "conflicting",
+        "informative",
+    ] {
+        get(server.at, &format!("/queue?kind={kind}")).good();
+    }
+    post(server.at, "/refit", &json!({})).bad(409);
+    label(server.at, "d9", &json!("4"));
+    assert_eq!(item(server.at, "d9")["pseudo_label"], "4");
+    post(server.at, "/undo", &json!({})).good();
+    post(server.at, "/undo", &json!({})).good();
+    assert_eq!(item(server.at, "d4")["label"], truth(4));
+}
+
+#[test]
+fn a_restart_shows_what_was_shown() {
+    let run = run();
+    let server = Server::of(run.path());
+    for i in [1, 13, 55, 121] {
+        label(server.at, &format!("d{i}"), &json!(truth(i)));
+    }
+    post(
+        server.at,
+        "/classes",
+        &json!({"rename": {"from": "3", "to": "three"}}),
+    )
+    .good();
+    label(server.at, "d77", &json!("three"));
+    post(server.at, "/classes", &json!({"add": "owl"})).good();
+    post(
+        server.at,
+        "/classes",
+        &json!({"merge": {"from": "8", "into": "owl"}}),
+    )
+    .good();
+    post(server.at, "/undo", &json!({})).good();
+    label(server.at, "d78", &json!("owl"));
+    let (before, classes) = (shown(server.at), get(server.at, "/classes").good());
+    server.stop().unwrap();
+    let server = Server::of(run.path());
+    assert_eq!(get(server.at, "/classes").good(), classes);
+    let after = shown(server.at);
+    for (a, b) in before
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(after.as_array().unwrap())
+    {
+        assert_eq!(
+            (&a["id"], &a["label"], &a["pseudo_label"]),
+            (&b["id"], &b["label"], &b["pseudo_label"])
+        );
+        let sure = |item: &Value| item["confidence"].as_f64().unwrap_or(0.0);
+        assert!((sure(a) - sure(b)).abs() < 0.02, "{a} {b}");
+    }
+    assert_eq!(get(server.at, "/run").good()["sequence"], json!(10));
+}
+
+#[test]
+fn classes_are_added_renamed_and_merged_and_all_of_it_is_taken_back() {
+    let (_run, server) = served();
+    let count = |name: &str| {
+        let all = get(server.at, "/classes").good();
+        let own = all["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|c| c["name"] == name)
+            .cloned();
+        own.map(|class| class["labeled"].as_u64().unwrap())
+    };
+    let (threes, eights) = (count("3").unwrap(), count("8").unwrap());
+    let change = |body: Value| post(server.at, "/classes", &body);
+    assert!(change(json!({"add": "3"})).bad(400).contains("already"));
+    change(json!({"add": "outside"})).bad(400);
+    change(json!({"add": ""})).bad(400);
+    change(json!({"rename": {"from": "owl", "to": "x"}})).bad(400);
+    change(json!({"rename": {"from": "3", "to": "8"}})).bad(400);
+    change(json!({"merge": {"from": "3", "into": "3"}})).bad(400);
+    change(json!({"merge": {"from": "3", "into": "owl"}})).bad(400);
+    change(json!({"add": "owl", "merge": {"from": "3", "into": "8"}})).bad(400);
+    change(json!({})).bad(400);
+    change(json!({"rename": {"from": "3", "to": "owl", "why": 1}})).bad(400);
+    let added = change(json!({"add": "owl"})).good();
+    assert_eq!(
+        (
+            &added["changed"],
+            added["classes"].as_array().unwrap().len()
+        ),
+        (&json!(0), 11)
+    );
+    let renamed = change(json!({"rename": {"from": "3", "to": "three"}})).good();
+    // A name is not a belief.
+    assert_eq!(renamed["changed"], json!(0));
+    assert_eq!((count("3"), count("three")), (None, Some(threes)));
+    change(json!({"merge": {"from": "three", "into": "8"}})).good();
+    assert_eq!((count("three"), count("8")), (None, Some(threes + eights)));
+    for _ in 0..3 {
+        post(server.at, "/undo", &json!({})).good();
+    }
+    assert_eq!(
+        (count("3"), count("8"), count("owl")),
+        (Some(threes), Some(eights), None)
+    );
+}
+
+#[test]
+fn two_at_once_are_both_journaled_and_the_last_one_counts() {
+    let (run, server) = served();
+    let mut events = [Events::listen(server.at), Events::listen(server.at)];
+    let at = server.at;
+    let work = |who: &'static str, class: &'static str| {
+        std::thread::spawn(move || {
+            let mut own = Vec::new();
+            for i in 0..25 {
+                let body = json!({"id": format!("d{}", 4 * i + 1), "label": class, "who": who});
+                own.push(
+                    post(at, "/label", &body).good()["sequence"]
+                        .as_u64()
+                        .unwrap(),
+                );
+            }
+            own
+        })
+    };
+    let (ann, bob) = (work("ann", "3"), work("bob", "8"));
+    let (ann, bob) = (ann.join().unwrap(), bob.join().unwrap());
+    let all: BTreeSet<u64> = ann.iter().chain(&bob).copied().collect();
+    assert_eq!(all, (1..=50).collect());
+    let entries = lines(run.path());
+    for i in 0..25 {
+        let id = format!("d{}", 4 * i + 1);
+        let own = entries.iter().filter(|entry| entry["items"][0]["id"] == id);
+        let own: Vec<&Value> = own.collect();
+        assert_eq!(own.len(), 2);
+        // The second one knew of the first.
+        assert_eq!(own[1]["items"][0]["old"], own[0]["items"][0]["new"]);
+        assert_eq!(item(at, &id)["label"], own[1]["items"][0]["new"]);
+    }
+    for events in &mut events {
+        let seen: Vec<u64> = (0..50)
+            .map(|_| events.next("label")["sequence"].as_u64().unwrap())
+            .collect();
+        assert_eq!(seen, (1..=50).collect::<Vec<_>>());
+    }
+    // Each takes back their own.
+    let undone = post(at, "/undo", &json!({"who": "ann"})).good();
+    assert_eq!(undone["undone"], json!(ann[24]));
+    post(at, "/undo", &json!({"who": "carl"})).bad(409);
+}
+
+#[test]
+fn a_torn_last_line_is_dropped_and_said() {
+    let run = run();
+    let server = Server::of(run.path());
+    label(server.at, "d1", &json!("3"));
+    label(server.at, "d2", &json!("8"));
+    server.stop().unwrap();
+    let whole = std::fs::read(journal(run.path())).unwrap();
+    let first = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    for cut in [first + 1, (first + whole.len()) / 2, whole.len() - 1] {
+        std::fs::write(journal(run.path()), &whole[..cut]).unwrap();
+        let server = Server::of(run.path());
+        let said = server.warned.try_recv().unwrap();
+        assert!(said.contains("dropped"), "{said}");
+        assert_eq!(item(server.at, "d1")["label"], "3");
+        assert_eq!(item(server.at, "d2")["label"], json!(null));
+        assert_eq!(label(server.at, "d3", &json!("3"))["sequence"], 2);
+        server.stop().unwrap();
+    }
+    std::fs::write(journal(run.path()), &whole[1..]).unwrap();
+    let refused = Server::begin(
+        &likewise_serve::Options::new(run.path(), crate::scene::device()),
+        None,
+    );
+    let said = refused.err().unwrap().to_string();
+    assert!(said.contains("line 1 is damaged"), "{said}");
+}
+
+#[test]
+fn two_servers_do_not_take_labels_for_one_run() {
+    let (run, server) = served();
+    let options = likewise_serve::Options::new(run.path(), crate::scene::device());
+    let said = Server::begin(&options, None).err().unwrap().to_string();
+    assert!(said.contains("another process takes labels"), "{said}");
+    server.stop().unwrap();
+    Server::begin(&options, None).unwrap().stop().unwrap();
+}

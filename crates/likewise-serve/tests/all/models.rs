@@ -1,0 +1,224 @@
+//! Refits while the run is served, and the models that they leave.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use likewise::{Error, Monitor};
+use likewise_io::items::ItemRow;
+use likewise_serve::{Options, Refit};
+use serde_json::{Value, json};
+
+use crate::http::{Events, get, post};
+use crate::scene::{ITEMS, Server, device, open, run, served, truth};
+
+/// Waits until the refit is over.
+fn over(events: &mut Events) -> Value {
+    loop {
+        let state = events.next("refit");
+        if state["state"] != "running" {
+            return state;
+        }
+    }
+}
+
+#[test]
+fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
+    let (run, server) = served();
+    let at = server.at;
+    let before = post(at, "/embed", &json!({"id": "d5"})).good();
+    for i in (1..40).step_by(2) {
+        post(
+            at,
+            "/label",
+            &json!({"id": format!("d{i}"), "label": truth(i)}),
+        )
+        .good();
+    }
+    let mut events = Events::listen(at);
+    let ended = Arc::new(AtomicBool::new(false));
+    let asks: Vec<_> = (0..3)
+        .map(|i| {
+            let ended = ended.clone();
+            std::thread::spawn(move || {
+                let mut asked = 0;
+                while !ended.load(Ordering::Relaxed) {
+                    let id = format!("d{}", (asked * 7 + i) % ITEMS);
+                    let found = post(at, "/search", &json!({"id": id, "k": 5})).good();
+                    assert_eq!(found["hits"].as_array().unwrap().len(), 5);
+                    asked += 1;
+                }
+                asked
+            })
+        })
+        .collect();
+    let state = post(at, "/refit", &json!({}));
+    assert_eq!(
+        (state.status, state.json()["number"].as_u64()),
+        (202, Some(2))
+    );
+    post(at, "/refit", &json!({})).bad(409);
+    // A label that comes meanwhile is not lost either.
+    post(at, "/label", &json!({"id": "d90", "label": truth(90)})).good();
+    let state = over(&mut events);
+    assert_eq!(
+        (&state["state"], &state["sequence"]),
+        (&json!("done"), &json!(20)),
+        "{state}"
+    );
+    ended.store(true, Ordering::Relaxed);
+    for ask in asks {
+        assert!(ask.join().unwrap() > 0);
+    }
+    assert_eq!(get(at, "/run").good()["model"], json!(2));
+    assert_eq!(get(at, "/items/d90").good()["label"], truth(90));
+    assert_ne!(post(at, "/embed", &json!({"id": "d5"})).good(), before);
+    // The run at the top is the new one, whole, and has the labels.
+    let top = open(run.path());
+    top.check().unwrap();
+    assert_eq!(top.items().unwrap()[1].label, Some(truth(1)));
+    // The earlier one answers when it is asked, and comes back.
+    let earlier = post(at, "/search", &json!({"id": "d5", "k": 3, "model": 1})).good();
+    assert_eq!(earlier["hits"].as_array().unwrap().len(), 3);
+    let models = get(at, "/models").good();
+    assert_eq!(
+        (
+            &models["current"],
+            models["models"].as_array().unwrap().len()
+        ),
+        (&json!(2), 2)
+    );
+    let restored = post(at, "/models/1/restore", &json!({})).good();
+    assert_eq!(restored["current"], json!(1));
+    assert_eq!(post(at, "/embed", &json!({"id": "d5"})).good(), before);
+    assert_eq!(get(at, "/items/d90").good()["label"], truth(90));
+    open(run.path()).check().unwrap();
+    post(at, "/models/9/restore", &json!({})).bad(404);
+    post(at, "/models/x/restore", &json!({})).bad(404);
+    // A restart knows which one it is.
+    server.stop().unwrap();
+    let server = Server::of(run.path());
+    assert_eq!(get(server.at, "/run").good()["model"], json!(1));
+    assert_eq!(
+        get(server.at, "/models").good()["models"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+/// Goes on until it is told to stop, or fails.
+struct Endless(bool);
+
+impl Refit for Endless {
+    fn refit(
+        &self,
+        _run: &Path,
+        _items: Vec<ItemRow>,
+        _labels: &Path,
+        out: &Path,
+        monitor: &Monitor,
+    ) -> likewise_study::Result<()> {
+        std::fs::create_dir_all(out).unwrap();
+        monitor.start("waiting", Some(1000));
+        for step in 0..1000 {
+            if self.0 && step == 3 {
+                return Err(Error::data("the data are gone"));
+            }
+            monitor.step(step)?;
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_refit_is_cancelled_and_leaves_nothing() {
+    let run = run();
+    let options = Options::new(run.path(), device());
+    let server = Server::begin(&options, Some(Arc::new(Endless(false)))).unwrap();
+    let mut events = Events::listen(server.at);
+    post(server.at, "/refit/cancel", &json!({})).bad(409);
+    post(server.at, "/refit", &json!({})).good();
+    let going = loop {
+        let state = events.next("refit");
+        if state["stage"] == "waiting" {
+            break state;
+        }
+    };
+    assert_eq!(
+        (&going["state"], &going["total"]),
+        (&json!("running"), &json!(1000))
+    );
+    post(server.at, "/models/1/restore", &json!({})).bad(409);
+    post(server.at, "/refit/cancel", &json!({})).good();
+    assert_eq!(over(&mut events)["state"], "cancelled");
+    assert!(!run.path().join("models/2").exists());
+    assert_eq!(get(server.at, "/run").good()["model"], json!(1));
+    post(server.at, "/refit", &json!({})).good();
+    // It ends although a refit runs.
+    server.stop().unwrap();
+}
+
+#[test]
+fn a_refit_that_fails_says_why_and_changes_nothing() {
+    let run = run();
+    let options = Options::new(run.path(), device());
+    let server = Server::begin(&options, Some(Arc::new(Endless(true)))).unwrap();
+    let mut events = Events::listen(server.at);
+    post(server.at, "/refit", &json!({})).good();
+    let state = over(&mut events);
+    assert_eq!(
+        (&state["state"], &state["error"]),
+        (&json!("failed"), &json!("the data are gone"))
+    );
+    assert_eq!(get(server.at, "/refit").good(), state);
+    get(server.at, "/items/d1").good();
+    open(run.path()).check().unwrap();
+}
+
+#[test]
+fn without_a_way_to_fit_there_is_no_refit() {
+    let run = run();
+    let server = Server::begin(&Options::new(run.path(), device()), None).unwrap();
+    let said = post(server.at, "/refit", &json!({})).bad(409);
+    assert!(said.contains("cannot fit"), "{said}");
+}
+
+#[test]
+fn a_run_that_another_program_changes_is_opened_anew() {
+    let (run, server) = served();
+    let mut events = Events::listen(server.at);
+    events.next("hello");
+    post(server.at, "/label", &json!({"id": "d1", "label": "3"})).good();
+    let mut digits = crate::scene::digits();
+    let labels = digits.labels.take().unwrap();
+    digits.labels = Some(
+        likewise::Labels::new(
+            labels.classes().to_vec(),
+            labels
+                .items()
+                .iter()
+                .enumerate()
+                .map(|(i, &label)| {
+                    if i == 8 {
+                        likewise::Label::Unknown
+                    } else {
+                        label
+                    }
+                })
+                .collect(),
+        )
+        .unwrap(),
+    );
+    let new = tempfile::tempdir().unwrap();
+    crate::scene::fit(&digits, &new.path().join("run"), &Monitor::silent()).unwrap();
+    let models = likewise_study::run_folder::Models::of(run.path());
+    assert_eq!(models.keep().unwrap(), 1);
+    std::fs::rename(new.path().join("run"), models.folder(2)).unwrap();
+    models.restore(2).unwrap();
+    assert_eq!(events.next("model"), json!({"model": 2, "why": "changed"}));
+    assert_eq!(get(server.at, "/items/d8").good()["label"], json!(null));
+    assert_eq!(get(server.at, "/items/d1").good()["label"], "3");
+}

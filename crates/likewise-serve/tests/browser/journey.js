@@ -1,0 +1,217 @@
+// What a person does in an hour, in a minute: search, see why, label by keyboard, undo, lose the server,
+// refit, compare, come back. `node journey.js ADDRESS` talks to a server that serves a run; with SHOTS, a
+// folder, each room is also taken a picture of.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { serious, start, until } from './browser.js';
+
+const base = process.argv[2];
+const shots = process.env.SHOTS;
+const ROOMS = ['search', 'map', 'review', 'compare', 'classes', 'report'];
+const failures = [];
+const { open, close } = await start(base, failures);
+const server = async (path, body) => (await fetch(new URL(path, base), body ? { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {})).json();
+const labeledOnServer = async () => { const { classes, outside } = await server('classes'); return classes.reduce((sum, { labeled }) => sum + labeled, outside); };
+const labelsShown = async (page) => Number((await page.textContent('.labels')).replace(/\D.*/, '').replace(/,/g, ''));
+const go = async (page, room) => { await page.goto(new URL(`#/${room}`, base).href); await page.waitForSelector(`section.room:not([hidden])`); };
+
+async function step(name, does) {
+  const began = Date.now();
+  await does();
+  console.log(`ok ${name} (${Date.now() - began} ms)`);
+}
+
+const page = await open();
+const first = (await server('items?limit=1&labeled=false')).items[0];
+const run = await server('run');
+
+try {
+  await step('the page opens and is live', async () => {
+    await page.goto(base);
+    await page.waitForSelector('.dot:not(.lost)');
+    assert.equal(await page.textContent('#run'), run.name);
+    assert.equal(await labelsShown(page), await labeledOnServer());
+  });
+
+  await step('a search by id shows the nearest and why', async () => {
+    await page.goto(new URL('#/search', base).href);
+    await page.keyboard.press('/');
+    await page.keyboard.type(first.id);
+    await page.keyboard.press('Enter');
+    await until('24 answers', async () => (await page.locator('.answers .tiles [data-item]').count()) === 24 && (await page.locator('.asked [data-item]').getAttribute('data-item')) === first.id);
+    const { hits } = await server('search', { id: first.id, k: 24 });
+    const shown = await page.locator('.answers [data-item]').evaluateAll((all) => all.map((each) => each.dataset.item));
+    assert.deepEqual(shown, hits.map((hit) => hit.id));
+    await page.locator('.answers [data-item]').first().focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('dialog.panel .source');
+    const why = (await server(`items/${encodeURIComponent(hits[1].id)}`)).why;
+    assert.equal(await page.locator('dialog.panel .source').count(), why.sources.length);
+    await serious(page, 'the panel', failures);
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog.panel', { state: 'detached' });
+    await page.getByRole('button', { name: 'Rows' }).click();
+    await page.waitForSelector('table.hits tbody tr');
+    await serious(page, 'rows', failures);
+    await page.getByRole('button', { name: 'Pictures' }).click();
+  });
+
+  await step('a vector of the wrong length is refused before it is sent', async () => {
+    await page.getByRole('button', { name: 'Vector' }).click();
+    await page.fill('#vector', '1, 2');
+    await page.locator('dialog').getByRole('button', { name: 'Search' }).click();
+    assert.match(await page.textContent('dialog [role=alert]'), new RegExp(`^${run.dimensions} finite numbers`));
+    await page.keyboard.press('Escape');
+  });
+
+  const given = [];
+  await step('ten items are labeled by keyboard, and beliefs follow', async () => {
+    await go(page, 'review');
+    const before = await labeledOnServer();
+    let changed = 0;
+    for (let i = 0; i < 10; i += 1) {
+      const id = await until('an item', async () => { const text = await page.locator('.looked .id').last().textContent({ timeout: 2000 }).catch(() => null); return text && !given.some((each) => each.id === text) ? text : null; });
+      const { name, key } = await page.locator('.deciding .name-button').nth(i % 3).evaluate((button) => ({ name: button.querySelector('.name').textContent, key: button.querySelector('kbd').textContent }));
+      const answer = page.waitForResponse((response) => response.url().endsWith('/label'));
+      await page.keyboard.press(key);
+      changed += (await (await answer).json()).changed;
+      given.push({ id, name });
+    }
+    assert.ok(changed > 0, 'ten labels changed no belief');
+    await until('the count of labels', async () => (await labelsShown(page)) === before + 10);
+    assert.equal(await labeledOnServer(), before + 10);
+    for (const { id, name } of given) assert.equal((await server(`items/${encodeURIComponent(id)}`)).label, name);
+  });
+
+  await step('the last label is taken back', async () => {
+    const before = await labeledOnServer();
+    const { id } = given.pop();
+    await page.keyboard.press('u');
+    await until('one label fewer', async () => (await labeledOnServer()) === before - 1 && (await labelsShown(page)) === before - 1);
+    assert.equal((await server(`items/${encodeURIComponent(id)}`)).label, null);
+    await until('the item is back', async () => (await page.locator('.looked .id').last().textContent()) === id);
+  });
+
+  await step('a label that is not acknowledged is shown so, kept over a reload, and saved later', async () => {
+    page.expected.push('Failed to load resource', 'ERR_FAILED');
+    await page.route('**/label', (route) => route.abort());
+    const before = await labeledOnServer();
+    const id = await page.locator('.looked .id').last().textContent();
+    const key = await page.locator('.deciding .name-button kbd').first().textContent();
+    await page.keyboard.press(key);
+    await page.waitForSelector('.badge.bad');
+    assert.match(await page.textContent('.badge.bad'), /1 not saved/);
+    assert.equal(await labeledOnServer(), before);
+    await page.reload();
+    await page.waitForSelector('.badge.bad');
+    await page.unroute('**/label');
+    await page.waitForSelector('.badge.bad', { state: 'detached' });
+    assert.equal(await labeledOnServer(), before + 1);
+    assert.notEqual((await server(`items/${encodeURIComponent(id)}`)).label, null);
+  });
+
+  await step('what another person labels appears', async () => {
+    const item = (await server('items?limit=1&labeled=false')).items[0];
+    const name = (await server('classes')).classes[0].name;
+    const before = await until('the counts agree', async () => { const shown = await labelsShown(page); return shown === await labeledOnServer() && shown; });
+    await server('label', { id: item.id, label: name, who: 'somebody else' });
+    await until('the word of it', async () => (await page.locator('.toast').allTextContents()).some((words) => words.includes('somebody else')));
+    await until('the count', async () => (await labelsShown(page)) === before + 1);
+  });
+
+  await step('a class is added, renamed and merged', async () => {
+    await go(page, 'classes');
+    await page.fill('#class-name', 'zebra <b>');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('button', { name: 'Rename zebra <b>' }).click();
+    await page.locator('dialog input').fill('zebra');
+    await page.locator('dialog').getByRole('button', { name: 'Rename' }).click();
+    await page.getByRole('button', { name: 'Merge zebra into another' }).click();
+    await page.keyboard.press('Enter');
+    await until('the class is gone', async () => !(await server('classes')).classes.some(({ name }) => name.startsWith('zebra')));
+  });
+
+  await step('the map shows all items, and a circle chooses by keyboard', async () => {
+    await go(page, 'map');
+    await page.waitForSelector('.legend li');
+    const counts = await page.locator('.legend li .number').allTextContents();
+    assert.equal(counts.reduce((sum, words) => sum + Number(words.replace(/,/g, '')), 0), run.items);
+    await page.locator('.map-view').focus();
+    for (let i = 0; i < 14; i += 1) await page.keyboard.press(']');
+    await page.keyboard.press(' ');
+    await page.waitForSelector('.chosen h3');
+    assert.match(await page.textContent('.chosen h3'), /^[\d,]+ chosen$/);
+    for (const colour of ['Label', 'Confidence', 'Part', 'Belief']) await page.getByRole('button', { name: colour, exact: true }).click();
+    await serious(page, 'the map with a choice', failures);
+    await page.locator('.map-view').focus();
+    await page.keyboard.press('Escape');
+  });
+
+  await step('a refit can be cancelled, and another goes through', async () => {
+    const { model } = await server('run');
+    await page.locator('.refit').click();
+    // A small run may be learned before anybody can cancel.
+    await page.locator('.notice').getByRole('button', { name: 'Cancel' }).click({ timeout: 2000 }).catch(() => {});
+    await until('it is cancelled or done', async () => (await server('refit')).state !== 'running');
+    const between = (await server('run')).model;
+    assert.equal(between > model, (await server('refit')).state === 'done');
+    await page.locator('.refit').click();
+    await until('the new model', async () => (await server('run')).model > between, 240_000);
+    await until('the word of it', async () => /has learned|Learning/.test(await page.locator('.notice:not([hidden])').first().textContent()));
+    assert.equal((await server('refit')).state, 'done');
+  });
+
+  await step('before and after stand side by side', async () => {
+    await page.goto(new URL(`#/compare?id=${encodeURIComponent(first.id)}`, base).href);
+    await until('two columns', async () => (await page.locator('.columns .column').count()) >= 2);
+    for (const column of await page.locator('.columns .column').all()) assert.equal(await column.locator('[data-item]').count(), 12);
+    assert.equal(await page.locator('.columns .failed').count(), 0);
+  });
+
+  await step('after a reload nothing is lost', async () => {
+    const before = await labeledOnServer();
+    await page.reload();
+    await page.waitForSelector('.dot:not(.lost)');
+    assert.equal(await labelsShown(page), before);
+    for (const { id, name } of given) assert.equal((await server(`items/${encodeURIComponent(id)}`)).label, name);
+  });
+
+  await step('the server is missed, and found again', async () => {
+    page.expected.push('ERR_INTERNET_DISCONNECTED', 'ERR_NETWORK');
+    await page.context().setOffline(true);
+    await page.waitForSelector('.dot.lost');
+    await page.waitForSelector('.notice.bad:not([hidden])');
+    await page.context().setOffline(false);
+    await page.waitForSelector('.dot:not(.lost)');
+  });
+
+  await step('every room, light and dark, desk and phone, is without serious findings and no wider than the screen', async () => {
+    if (shots) mkdirSync(shots, { recursive: true });
+    for (const [size, viewport] of [['desk', { width: 1280, height: 800 }], ['phone', { width: 390, height: 844 }]]) {
+      for (const colorScheme of ['light', 'dark']) {
+        const other = await open({ viewport, colorScheme, hasTouch: size === 'phone' });
+        for (const room of ROOMS) {
+          await go(other, ['search', 'compare'].includes(room) ? `${room}?id=${encodeURIComponent(first.id)}` : room);
+          await until(`${room} is there`, () => other.evaluate(() => !document.querySelector('[aria-busy=true]') && document.querySelector('main .room:not([hidden])').innerText.length > 40));
+          await other.waitForTimeout(250);
+          const width = await other.evaluate(() => document.documentElement.scrollWidth);
+          if (width > viewport.width) failures.push(`${room} is ${width} pixels wide on ${viewport.width}`);
+          await serious(other, `${room}, ${size}, ${colorScheme}`, failures);
+          if (shots) await other.screenshot({ path: `${shots}/${room}-${size}-${colorScheme}.png` });
+        }
+        await other.keyboard.press('?');
+        await other.waitForSelector('dialog.help');
+        await serious(other, `the help, ${size}, ${colorScheme}`, failures);
+        await other.context().close();
+      }
+    }
+  });
+} catch (error) {
+  failures.push(error.stack);
+  if (shots) await page.screenshot({ path: `${shots}/failed.png` });
+}
+await close();
+for (const failure of failures) console.error(`FAILED ${failure}`);
+process.exitCode = failures.length ? 1 : 0;

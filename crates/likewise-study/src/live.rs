@@ -1,0 +1,491 @@
+//! A run that people label while they look at it: every label spreads at once, and is on the disk before
+//! it is acknowledged.
+//!
+//! The labels spread over the graph of the embedding by [`Harmonic`] propagation, of which a
+//! [`Session`] follows single changes. What is [`Shown`] of an item is the belief of the fit until labels that
+//! were given since move it: to another class, or by more than .01 of confidence; from then on it is what the
+//! labels say now. A run that nobody has labeled since shows what all other verbs show.
+//!
+//! Labels are kept in a [journal] beside the run. They stay when another model takes the place of the
+//! run, and win over what the run says.
+//!
+//! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
+//! memory.
+
+pub mod journal;
+mod labeled;
+mod plane;
+mod queue;
+mod shown;
+mod why;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use likewise::distance::Metric;
+use likewise::graph::KnnGraph;
+use likewise::neighbor::Precision;
+use likewise::propagate::{Harmonic, Session};
+use likewise::{Graph, Monitor, Similarity};
+use likewise_io::items::ItemRow;
+use ndarray::ArrayView2;
+
+pub use self::labeled::Labeled;
+pub use self::plane::{Plane, plane};
+pub use self::queue::{Kind, Queued, informative, queue};
+pub use self::shown::{Class, Item, Shown, Sorted};
+pub use self::why::{Share, Source, Why};
+use crate::graph::Settings;
+use crate::{Result, usage};
+use journal::{Change, Entry, Journal, What};
+
+/// Neighbours an item in the graph that the labels spread over.
+const NEIGHBORS: usize = 15;
+/// Items up to which these are sought exactly.
+const EXACT: usize = 100_000;
+/// Share of the true neighbours that are found otherwise.
+const RECALL: f64 = 0.95;
+/// Changes from which on spreading anew is as fast as following them one by one.
+const MANY: usize = 8;
+/// By how much a confidence has to move before it counts as another one.
+const MOVED: f32 = 0.01;
+
+/// The items of a run, which stay the same as labels change.
+#[derive(Debug)]
+pub struct Items {
+    rows: Vec<ItemRow>,
+    by_id: HashMap<String, u32>,
+}
+
+impl Items {
+    /// Of the rows of `items.parquet`.
+    pub fn new(rows: Vec<ItemRow>) -> Self {
+        let ids = rows.iter().map(|item| item.id.clone());
+        Self {
+            by_id: ids.zip(0..).collect(),
+            rows,
+        }
+    }
+
+    /// As they stand in the run.
+    pub fn rows(&self) -> &[ItemRow] {
+        &self.rows
+    }
+
+    /// The row of an id.
+    pub fn row(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).map(|&row| row as usize)
+    }
+}
+
+/// The graph that labels spread over: of the rows that the run is searched by.
+///
+/// Fails on NaN, without columns, and when cancelled.
+pub fn graph(
+    rows: ArrayView2<f32>,
+    similarity: &Similarity,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<Graph> {
+    let n = rows.nrows();
+    let settings = Settings {
+        graph: KnnGraph::new().k(NEIGHBORS.min(n.saturating_sub(1)).max(1)),
+        // Cosines of rows that compare by their distance say more around their mean.
+        center: similarity.metric() != Metric::Cosine,
+        approximate: (n > EXACT).then_some(RECALL),
+        precision: Precision::Auto,
+        seed,
+    };
+    Ok(settings.build(rows, monitor)?.graph)
+}
+
+/// Class and confidence of each item.
+#[derive(Debug, Clone)]
+struct Believed {
+    class: Vec<Option<u32>>,
+    confidence: Vec<f32>,
+}
+
+/// What a change of labels did.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// The entry of the journal, or the last one where nothing changed.
+    pub sequence: u64,
+    /// The entry, where there is a new one.
+    pub entry: Option<Entry>,
+    /// The items whose label was given, taken away or given again.
+    pub labeled: Vec<u32>,
+    /// The items that are believed to be of another class than before, ascending.
+    pub changed: Vec<u32>,
+}
+
+/// A run whose labels change.
+pub struct Live<'g> {
+    items: Arc<Items>,
+    graph: &'g Graph,
+    journal: Journal,
+    monitor: Monitor,
+    session: Option<Session<'g>>,
+    /// The classes of the run, by which the next two count.
+    origin: Vec<String>,
+    /// What the labels of the run alone say.
+    base: Believed,
+    /// What the fit believed.
+    fitted: Believed,
+    shown: Arc<RwLock<Shown>>,
+}
+
+impl<'g> Live<'g> {
+    /// Begins with the labels of a run, and follows its journal.
+    ///
+    /// Fails where the graph is of another number of items, and when cancelled.
+    pub fn begin(
+        items: Arc<Items>,
+        graph: &'g Graph,
+        journal: Journal,
+        monitor: Monitor,
+    ) -> Result<Self, (likewise::Error, Journal)> {
+        match Self::spread(&items, graph, &journal, &monitor) {
+            Ok((session, base, origin, labeled)) => {
+                let fitted = fitted(&items, &origin);
+                let sequence = journal.sequence();
+                let shown = Shown::new(items.clone(), labeled.clone(), sequence);
+                let mut live = Self {
+                    items,
+                    graph,
+                    journal,
+                    monitor,
+                    session,
+                    origin,
+                    base,
+                    fitted,
+                    shown: Arc::new(RwLock::new(shown.clone())),
+                };
+                live.shown = Arc::new(RwLock::new(live.judged(shown)));
+                Ok(live)
+            }
+            Err(e) => Err((e, journal)),
+        }
+    }
+
+    #[expect(clippy::type_complexity, reason = "the parts of what begins")]
+    fn spread(
+        items: &Items,
+        graph: &'g Graph,
+        journal: &Journal,
+        monitor: &Monitor,
+    ) -> Result<(Option<Session<'g>>, Believed, Vec<String>, Labeled)> {
+        if graph.n() != items.rows.len() {
+            return Err(likewise::Error::data(format!(
+                "the graph has {} nodes, the run {} items",
+                graph.n(),
+                items.rows.len()
+            )));
+        }
+        let mut labeled = Labeled::of(&items.rows)?;
+        let origin = labeled.classes().to_vec();
+        let mut session = begun(graph, &labeled, monitor)?;
+        let base = believed(session.as_ref(), graph.n());
+        let before = (labeled.classes().to_vec(), labeled.labels().to_vec());
+        for entry in journal.entries() {
+            replay(&mut labeled, entry, journal, &items.by_id)?;
+        }
+        if before != (labeled.classes().to_vec(), labeled.labels().to_vec()) {
+            session = begun(graph, &labeled, monitor)?;
+        }
+        Ok((session, base, origin, labeled))
+    }
+
+    /// What is shown, for whoever reads it meanwhile; it is renewed by every change.
+    pub fn shown(&self) -> Arc<RwLock<Shown>> {
+        self.shown.clone()
+    }
+
+    /// The journal, to go on with another model.
+    pub fn end(self) -> Journal {
+        self.journal
+    }
+
+    /// Gives items a label, or takes it away: a class, `outside` or none. On the disk when this returns.
+    ///
+    /// Fails for a row or a class that there is not, and where the journal cannot be written; nothing
+    /// has changed then.
+    pub fn label(
+        &mut self,
+        rows: &[u32],
+        label: Option<&str>,
+        who: Option<String>,
+    ) -> Result<Done> {
+        let changes = {
+            let shown = read(&self.shown);
+            let labeled = shown.labeled();
+            let meant = labeled.meant(label)?;
+            let mut all = rows.to_vec();
+            all.sort_unstable();
+            all.dedup();
+            if let Some(row) = all
+                .iter()
+                .find(|&&row| row as usize >= self.items.rows.len())
+            {
+                return Err(usage(format!("there is no row {row}")));
+            }
+            let changes = all.into_iter().filter_map(|row| {
+                let row = row as usize;
+                (labeled.labels()[row] != meant).then(|| Change {
+                    id: self.items.rows[row].id.clone(),
+                    old: labeled.given(row).map(str::to_owned),
+                    new: label.map(str::to_owned),
+                })
+            });
+            changes.collect::<Vec<_>>()
+        };
+        if changes.is_empty() {
+            return Ok(self.unchanged(rows));
+        }
+        self.write(who, What::Label, changes, rows)
+    }
+
+    /// Takes the last entry back that was not taken back yet, of `who` if given; `None` where there is
+    /// none.
+    pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
+        let Some(last) = self.journal.last(who.as_deref()).cloned() else {
+            return Ok(None);
+        };
+        let back = last.items.into_iter().map(|change| Change {
+            old: change.new,
+            new: change.old,
+            ..change
+        });
+        let done = self.write(who, What::Undo(last.sequence), back.collect(), &[])?;
+        Ok(Some(done))
+    }
+
+    /// Adds a class. Fails where it is there, or where its name is no name of a class.
+    pub fn add_class(&mut self, name: String, who: Option<String>) -> Result<Done> {
+        read(&self.shown).labeled().check_new(&name)?;
+        self.write(who, What::AddClass(name), vec![], &[])
+    }
+
+    /// Gives a class another name. Fails where there is no such class, or one of the new name.
+    pub fn rename_class(&mut self, from: String, to: String, who: Option<String>) -> Result<Done> {
+        read(&self.shown).labeled().check_new(&to)?;
+        let changes = self.of_class(&from, &to)?;
+        self.write(who, What::RenameClass { from, to }, changes, &[])
+    }
+
+    /// Gives all labels of a class to another one, and drops it. Fails where there are not two such
+    /// classes.
+    pub fn merge_class(&mut self, from: String, into: String, who: Option<String>) -> Result<Done> {
+        if from == into {
+            return Err(usage(format!("\"{from}\" cannot be merged into itself")));
+        }
+        read(&self.shown).labeled().meant(Some(&into))?;
+        let changes = self.of_class(&from, &into)?;
+        self.write(who, What::MergeClass { from, into }, changes, &[])
+    }
+
+    /// The changes that give all labels of a class to another.
+    fn of_class(&self, from: &str, to: &str) -> Result<Vec<Change>> {
+        let shown = read(&self.shown);
+        let labeled = shown.labeled();
+        let Some(class) = labeled.class(from) else {
+            return Err(usage(format!("there is no class \"{from}\"")));
+        };
+        let own = labeled.labels().iter().zip(&self.items.rows);
+        let own = own.filter(|(label, _)| label.class() == Some(class));
+        let changes = own.map(|(_, item)| Change {
+            id: item.id.clone(),
+            old: Some(from.to_owned()),
+            new: Some(to.to_owned()),
+        });
+        Ok(changes.collect())
+    }
+
+    fn unchanged(&self, rows: &[u32]) -> Done {
+        Done {
+            sequence: self.journal.sequence(),
+            entry: None,
+            labeled: rows.to_vec(),
+            changed: vec![],
+        }
+    }
+
+    /// Writes an entry, follows it, and spreads the labels.
+    fn write(
+        &mut self,
+        who: Option<String>,
+        what: What,
+        changes: Vec<Change>,
+        asked: &[u32],
+    ) -> Result<Done> {
+        // What a later entry cannot do must not be acknowledged: it is tried on a copy first.
+        let mut labeled = read(&self.shown).labeled().clone();
+        let by_id = &self.items.by_id;
+        let (own, is_undo) = match &what {
+            What::Undo(sequence) => (
+                self.journal.entries()[*sequence as usize - 1].what.clone(),
+                true,
+            ),
+            what => (what.clone(), false),
+        };
+        let moved = if is_undo {
+            labeled.take_back(&own, &changes, by_id)?
+        } else {
+            labeled.follow(&own, &changes, by_id)?
+        };
+        // A class that is gone goes on as the one that has its labels.
+        let heir = match (&own, is_undo) {
+            (What::RenameClass { to, .. }, false) => labeled.class(to),
+            (What::RenameClass { from, .. }, true) => labeled.class(from),
+            (What::MergeClass { into, .. }, _) => labeled.class(into),
+            _ => None,
+        };
+        let entry = self.journal.append(who, what, changes)?.clone();
+        let mut rows: Vec<u32> = (entry.items.iter())
+            .filter_map(|change| by_id.get(&change.id).copied())
+            .collect();
+        rows.sort_unstable();
+        let same_classes = labeled.classes() == read(&self.shown).labeled().classes();
+        let before = read(&self.shown).beliefs().to_vec();
+        self.follow(&labeled, &rows, same_classes);
+        // All of it at once: the numbers of the classes may be others.
+        let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
+        let new = |class: u32| moved.get(class as usize).copied().flatten().or(heir);
+        let changed = (before.iter().zip(shown.beliefs()).zip(0..))
+            .filter(|((old, now), _)| old.and_then(new) != **now)
+            .map(|(_, row)| row);
+        let changed = changed.collect();
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = shown;
+        let also = asked.iter().filter(|row| rows.binary_search(row).is_err());
+        let also: Vec<u32> = also.copied().collect();
+        rows.extend(also);
+        Ok(Done {
+            sequence: entry.sequence,
+            entry: Some(entry),
+            labeled: rows,
+            changed,
+        })
+    }
+
+    /// Brings the session to the new labels of some rows.
+    fn follow(&mut self, labeled: &Labeled, rows: &[u32], same_classes: bool) {
+        let few = rows.len() <= MANY.max(labeled.classes().len());
+        if let (true, true, Some(session)) = (same_classes, few, &mut self.session) {
+            let monitor = self.monitor.quiet();
+            let relabeled = rows.iter().try_for_each(|&row| {
+                let label = labeled.labels()[row as usize];
+                session.relabel(row as usize, label, &monitor).map(drop)
+            });
+            if relabeled.is_ok() {
+                return;
+            }
+        }
+        // Without a label, and where a solve did not end, there are no beliefs.
+        self.session = begun(self.graph, labeled, &self.monitor.quiet()).unwrap_or_default();
+    }
+
+    /// What is to be shown by the labels as they are now.
+    fn judged(&self, mut shown: Shown) -> Shown {
+        let now = believed(self.session.as_ref(), self.graph.n());
+        let classes: HashMap<&str, u32> = (shown.labeled().classes().iter())
+            .map(String::as_str)
+            .zip(0..)
+            .collect();
+        let of_origin: Vec<Option<u32>> = (self.origin.iter())
+            .map(|name| classes.get(name.as_str()).copied())
+            .collect();
+        let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
+        for row in 0..self.graph.n() {
+            let own = (now.class[row], now.confidence[row]);
+            let stays = translated(self.base.class[row]) == own.0
+                && (self.base.confidence[row] - own.1).abs() <= MOVED;
+            let fitted = self.fitted.class[row];
+            let is_there = fitted.is_none() || translated(fitted).is_some();
+            let (class, confidence) = if stays && is_there {
+                (translated(fitted), self.fitted.confidence[row])
+            } else {
+                own
+            };
+            shown.set(row, class, confidence);
+        }
+        shown
+    }
+
+    /// Why an item is believed to be what the labels say; `None` where no label reaches it.
+    ///
+    /// Fails for a row that there is not, and when cancelled.
+    pub fn why(&self, row: usize) -> Result<Option<Why>> {
+        let Some(session) = &self.session else {
+            return Ok(None);
+        };
+        why::of(session, self.graph, &self.items, row, &self.monitor.quiet())
+    }
+}
+
+/// The labels of an entry of the journal, or what it takes back.
+fn replay(
+    labeled: &mut Labeled,
+    entry: &Entry,
+    journal: &Journal,
+    by_id: &HashMap<String, u32>,
+) -> Result<()> {
+    match &entry.what {
+        What::Undo(sequence) => {
+            let undone = (*sequence as usize).checked_sub(1);
+            let undone = undone.and_then(|place| journal.entries().get(place));
+            let Some(undone) = undone else {
+                return Err(likewise::Error::data(format!(
+                    "entry {} of the journal takes back an entry {sequence} that is not there",
+                    entry.sequence
+                )));
+            };
+            labeled.take_back(&undone.what, &entry.items, by_id)?;
+        }
+        what => drop(labeled.follow(what, &entry.items, by_id)?),
+    }
+    Ok(())
+}
+
+/// Spreads labels; `None` where there are none.
+fn begun<'g>(
+    graph: &'g Graph,
+    labeled: &Labeled,
+    monitor: &Monitor,
+) -> Result<Option<Session<'g>>> {
+    let labels = labeled.as_labels()?;
+    if labels.n_known() == 0 {
+        return Ok(None);
+    }
+    let quiet = monitor.quiet();
+    Ok(Some(Harmonic::new().session(graph, &labels, &quiet)?))
+}
+
+fn believed(session: Option<&Session>, n: usize) -> Believed {
+    match session {
+        Some(session) => Believed {
+            class: session.pseudo_label().to_vec(),
+            confidence: session.confidence(),
+        },
+        None => Believed {
+            class: vec![None; n],
+            confidence: vec![0.0; n],
+        },
+    }
+}
+
+/// What the fit believed, by the classes of the run.
+fn fitted(items: &Items, origin: &[String]) -> Believed {
+    let places: HashMap<&str, u32> = origin.iter().map(String::as_str).zip(0..).collect();
+    let class = |item: &ItemRow| places.get(item.pseudo_label.as_deref()?).copied();
+    Believed {
+        class: items.rows.iter().map(class).collect(),
+        confidence: (items.rows.iter())
+            .map(|item| item.confidence.unwrap_or(0.0))
+            .collect(),
+    }
+}
+
+/// What is shown now. Whoever panicked while it looked has changed nothing.
+pub fn read(shown: &RwLock<Shown>) -> RwLockReadGuard<'_, Shown> {
+    shown.read().unwrap_or_else(PoisonError::into_inner)
+}

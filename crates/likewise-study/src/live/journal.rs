@@ -1,0 +1,325 @@
+//! The journal of labels: every change that was acknowledged, one line of JSON each, never rewritten.
+//!
+//! An entry is on the disk before [`append`](Journal::append) returns. A program that is killed while it
+//! writes leaves a torn last line, which was never acknowledged: the next one drops it and says so.
+//! Any other damage is an error, since what follows would mean something else.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Result, failed, no_json};
+
+/// The journal of a run.
+pub const NAME: &str = "labels.jsonl";
+
+/// One change of labels, as it stands in the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// From 1, without gaps.
+    pub sequence: u64,
+    /// When, in Greenwich.
+    pub time: String,
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// What was done.
+    pub what: What,
+    /// The items whose label changed.
+    pub items: Vec<Change>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum What {
+    /// Labels were given or taken away.
+    Label,
+    /// A class was added.
+    AddClass(String),
+    /// A class got another name.
+    RenameClass {
+        /// Its old name.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// The labels of a class became those of another.
+    MergeClass {
+        /// The class that is gone.
+        from: String,
+        /// The class that has its labels.
+        into: String,
+    },
+    /// An earlier entry was taken back.
+    Undo(u64),
+}
+
+/// A label that changed. `null` is no label, `outside` none of the classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The item.
+    pub id: String,
+    /// Its label before.
+    pub old: Option<String>,
+    /// Its label after.
+    pub new: Option<String>,
+}
+
+/// The open journal, held against other processes.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole entries.
+    length: u64,
+    entries: Vec<Entry>,
+    /// Whether an append failed in a way that could not be mended.
+    broken: bool,
+}
+
+impl Journal {
+    /// Opens the journal of a run, or begins it; gives how many bytes of a torn last line were
+    /// dropped.
+    ///
+    /// Fails where another process has it open, and where it is damaged before its last line.
+    pub fn open(run: &Path) -> Result<(Self, usize)> {
+        let path = run.join(NAME);
+        let cannot = |e: std::io::Error| failed(format!("{}: {e}", path.display()));
+        let is_new = !path.exists();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(cannot)?;
+        match file.try_lock() {
+            // Some network drives know no locks: better no protection than no work.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(failed(format!(
+                    "{}: another process takes labels for this run; use that one, or end it",
+                    run.display()
+                )));
+            }
+        }
+        if is_new && let Ok(folder) = File::open(run) {
+            // Not every file system can be asked.
+            let _ = folder.sync_all();
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(cannot)?;
+        let whole = (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1);
+        let torn = text.len() - whole;
+        text.truncate(whole);
+        let entries = read(&text).map_err(|e| e.within(path.display()))?;
+        if torn > 0 {
+            file.set_len(whole as u64).map_err(cannot)?;
+            file.sync_all().map_err(cannot)?;
+        }
+        let journal = Self {
+            path,
+            file,
+            length: whole as u64,
+            entries,
+            broken: false,
+        };
+        Ok((journal, torn))
+    }
+
+    /// All entries, the oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The number of the last entry, 0 before the first.
+    pub fn sequence(&self) -> u64 {
+        self.entries.last().map_or(0, |entry| entry.sequence)
+    }
+
+    /// Writes an entry; it is on the disk when this returns. Its number and its time are set here.
+    ///
+    /// Where it fails the journal is as before, or takes no further entry.
+    pub fn append(
+        &mut self,
+        who: Option<String>,
+        what: What,
+        items: Vec<Change>,
+    ) -> Result<&Entry> {
+        let cannot = |e: std::io::Error| failed(format!("{}: {e}", self.path.display()));
+        if self.broken {
+            return Err(failed(format!(
+                "{}: a label could not be written before; start again when there is room",
+                self.path.display()
+            )));
+        }
+        let entry = Entry {
+            sequence: self.sequence() + 1,
+            time: crate::environment::now(),
+            who,
+            what,
+            items,
+        };
+        let mut line = serde_json::to_vec(&entry).map_err(no_json)?;
+        line.push(b'\n');
+        let start = SeekFrom::Start(self.length);
+        let written = (self.file.seek(start).map(drop))
+            .and_then(|()| self.file.write_all(&line))
+            .and_then(|()| self.file.sync_data());
+        if let Err(e) = written {
+            // A part of a line must not stand before the next one.
+            let mended = self.file.set_len(self.length);
+            self.broken = mended.and_then(|()| self.file.sync_all()).is_err();
+            return Err(cannot(e));
+        }
+        self.length += line.len() as u64;
+        self.entries.push(entry);
+        Ok(&self.entries[self.entries.len() - 1])
+    }
+
+    /// The last entry that is neither an undo nor taken back, of `who` if given.
+    pub fn last(&self, who: Option<&str>) -> Option<&Entry> {
+        let undone: HashSet<u64> = (self.entries.iter())
+            .filter_map(|entry| match entry.what {
+                What::Undo(sequence) => Some(sequence),
+                _ => None,
+            })
+            .collect();
+        self.entries.iter().rev().find(|entry| {
+            !matches!(entry.what, What::Undo(_))
+                && !undone.contains(&entry.sequence)
+                && (who.is_none() || entry.who.as_deref() == who)
+        })
+    }
+}
+
+/// The entries of whole lines.
+fn read(text: &[u8]) -> Result<Vec<Entry>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
+        if line.is_empty() {
+            continue;
+        }
+        let damaged = |e: &dyn std::fmt::Display| {
+            failed(format!(
+                "line {number} is damaged ({e}); take the file from a copy, or move it away to \
+                 begin without these labels"
+            ))
+        };
+        let entry: Entry = serde_json::from_slice(line).map_err(|e| damaged(&e))?;
+        let wanted = entries.len() as u64 + 1;
+        if entry.sequence != wanted {
+            return Err(damaged(&format!(
+                "entry {} stands where {wanted} should",
+                entry.sequence
+            )));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(id: &str, new: Option<&str>) -> Vec<Change> {
+        vec![Change {
+            id: id.into(),
+            old: None,
+            new: new.map(str::to_owned),
+        }]
+    }
+
+    fn filled(run: &Path) -> Journal {
+        let (mut journal, torn) = Journal::open(run).unwrap();
+        assert_eq!((torn, journal.sequence()), (0, 0));
+        let ann = || Some("ann".to_owned());
+        journal
+            .append(ann(), What::Label, change("a", Some("cat")))
+            .unwrap();
+        journal
+            .append(None, What::AddClass("owl".into()), vec![])
+            .unwrap();
+        journal
+            .append(ann(), What::Label, change("b\n\"ü", None))
+            .unwrap();
+        journal
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let run = tempfile::tempdir().unwrap();
+        let before = filled(run.path()).entries().to_vec();
+        let (journal, torn) = Journal::open(run.path()).unwrap();
+        assert_eq!((journal.entries(), torn), (before.as_slice(), 0));
+        assert_eq!(journal.sequence(), 3);
+    }
+
+    #[test]
+    fn a_line_torn_at_any_byte_is_dropped_and_the_next_entry_takes_its_place() {
+        let run = tempfile::tempdir().unwrap();
+        drop(filled(run.path()));
+        let path = run.path().join(NAME);
+        let whole = std::fs::read(&path).unwrap();
+        let last = whole[..whole.len() - 1]
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .unwrap();
+        for cut in last + 1..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let (mut journal, torn) = Journal::open(run.path()).unwrap();
+            assert_eq!((torn, journal.sequence()), (cut - last - 1, 2), "{cut}");
+            journal
+                .append(None, What::Label, change("c", Some("dog")))
+                .unwrap();
+            drop(journal);
+            let (journal, torn) = Journal::open(run.path()).unwrap();
+            assert_eq!((torn, journal.sequence()), (0, 3));
+            assert_eq!(journal.entries()[2].items[0].id, "c");
+        }
+    }
+
+    #[test]
+    fn damage_before_the_last_line_is_an_error_that_names_it() {
+        let run = tempfile::tempdir().unwrap();
+        drop(filled(run.path()));
+        let path = run.path().join(NAME);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (wrong, said) in [
+            (text.replacen("cat", "c\"t", 1), "line 1"),
+            (
+                text.replacen("\"sequence\":2", "\"sequence\":3", 1),
+                "line 2",
+            ),
+            (text.replacen("\"time\"", "\"when\"", 1), "line 1"),
+        ] {
+            std::fs::write(&path, wrong).unwrap();
+            let e = Journal::open(run.path()).unwrap_err().to_string();
+            assert!(e.contains(said), "{e}");
+        }
+    }
+
+    #[test]
+    fn a_run_has_one_journal_that_is_open() {
+        let run = tempfile::tempdir().unwrap();
+        let first = filled(run.path());
+        let e = Journal::open(run.path()).unwrap_err().to_string();
+        assert!(e.contains("another process takes labels"), "{e}");
+        drop(first);
+        assert!(Journal::open(run.path()).is_ok());
+    }
+
+    #[test]
+    fn the_last_entry_is_that_of_who_asks_and_was_not_taken_back() {
+        let run = tempfile::tempdir().unwrap();
+        let mut journal = filled(run.path());
+        assert_eq!(journal.last(None).unwrap().sequence, 3);
+        journal.append(None, What::Undo(3), vec![]).unwrap();
+        assert_eq!(journal.last(None).unwrap().sequence, 2);
+        assert_eq!(journal.last(Some("ann")).unwrap().sequence, 1);
+        assert!(journal.last(Some("bob")).is_none());
+    }
+}
