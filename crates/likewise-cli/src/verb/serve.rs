@@ -1,6 +1,6 @@
 //! `likewise serve`
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,15 +96,6 @@ impl Again {
         let heard = stages.clone();
         // Where the time goes stands in the record of the run.
         let monitor = monitor.also(move |event| heard.hear(event));
-        let at = Context {
-            common: &self.common,
-            env: Environment {
-                monitor: &monitor,
-                stages: &stages,
-                device: &self.device,
-                max_memory: self.common.max_memory.map(|limit| limit.0),
-            },
-        };
         let word = OsStr::new;
         let begin = [word("likewise"), word("fit"), run.as_os_str()];
         let files = [
@@ -113,8 +104,20 @@ impl Again {
             word("-o"),
             out.as_os_str(),
         ];
-        let cli = Cli::try_parse_from(begin.into_iter().chain(files))
-            .map_err(|e| Failure::failed(e.to_string()))?;
+        let line: Vec<OsString> = (begin.iter().chain(&files))
+            .map(|&word| word.to_owned())
+            .collect();
+        let at = Context {
+            common: &self.common,
+            line: &line,
+            env: Environment {
+                monitor: &monitor,
+                stages: &stages,
+                device: &self.device,
+                max_memory: self.common.max_memory.map(|limit| limit.0),
+            },
+        };
+        let cli = Cli::try_parse_from(&line).map_err(|e| Failure::failed(e.to_string()))?;
         let Verb::Fit(args) = cli.verb else {
             return Err(Failure::failed("a fit was not read as one"));
         };

@@ -1,0 +1,48 @@
+//! Flags of `likewise mine`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::data::Data;
+
+/// The kind of tuples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TupleKind {
+    /// Two items, alike (y = 1) or unlike (y = -1).
+    Pairs,
+    /// An anchor, an item like it and an item unlike it.
+    Triplets,
+}
+
+/// `likewise mine`
+#[derive(Debug, Args)]
+pub(crate) struct Mine {
+    /// What they are made of: labels, the beliefs.npz of `likewise propagate`, affinity
+    /// (neighbours by propagated affinity), or votes (of classifiers of the view, or of all views
+    /// where none is named).
+    #[arg(long, value_name = "labels|FILE|affinity|votes")]
+    pub(crate) from: PathBuf,
+    /// The kind of tuples.
+    #[arg(long, value_enum)]
+    pub(crate) kind: TupleKind,
+    /// Most pairs of each sort, or most triplets, that an item draws (from labels and beliefs).
+    /// Default: 10.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_item: Option<NonZeroUsize>,
+    /// Keep this many labels a class and use no others (from labels, affinity and votes).
+    #[arg(long, value_name = "M")]
+    pub(crate) labels_per_class: Option<NonZeroUsize>,
+    /// Neighbours an item (from affinity). Default: 50.
+    #[arg(short, long, value_name = "K")]
+    pub(crate) k: Option<usize>,
+    /// Where they go: .csv or .parquet.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
