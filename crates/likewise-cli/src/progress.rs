@@ -74,7 +74,7 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
                 }
             }
             Event::Warning(text) if !quiet && is_new(text) => {
-                say(format!("warning: {}", as_flags(text)))
+                say(format!("warning: {}", as_flags(text)));
             }
             Event::Remark(text) if !quiet && is_new(text) => say(as_flags(text)),
             Event::Note(text) if verbose => say(format!("note: {text}")),

@@ -83,8 +83,8 @@ impl Index {
 
     /// The index in a folder, and the rows that it is of.
     #[staticmethod]
-    fn load<'py>(
-        py: Python<'py>,
+    fn load(
+        py: Python<'_>,
         path: PathBuf,
         how: How,
     ) -> PyResult<(Self, Bound<'py, PyArray2<f32>>)> {

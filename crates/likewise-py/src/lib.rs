@@ -5,6 +5,11 @@
 //! Work runs on a thread of its own without the lock of the interpreter ([`work`]); an error of the
 //! library becomes an exception of its kind ([`failure`]).
 
+#![allow(
+    clippy::struct_field_names,
+    reason = "a class of Python holds the value of the library that it is named after"
+)]
+
 mod command;
 mod failure;
 mod graph;
@@ -23,7 +28,7 @@ mod work;
 use pyo3::prelude::*;
 
 #[pymodule(name = "_likewise")]
-fn module(m: &Bound<'_, PyModule>) -> PyResult<()> {
+fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
     m.add_class::<graph::Graph>()?;

@@ -8,7 +8,7 @@ use likewise::tuple::Tuples;
 use likewise::{
     Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
 };
-use likewise_study::fit::{self, Job, limit_neighbors};
+use likewise_study::fit::{Asked as Choices, Job, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, TupleKind};
@@ -155,7 +155,7 @@ impl Asked {
         })
     }
 
-    fn protocol(&self) -> Result<fit::Asked> {
+    fn protocol(&self) -> Result<Choices> {
         let count = |name: &str, of: Option<usize>| {
             let rule = "must be at least 1";
             let count = |n| NonZeroUsize::new(n).ok_or_else(|| Error::parameter(name, n, rule));
@@ -168,7 +168,7 @@ impl Asked {
                 Error::parameter("split", format!("\"{word}\""), rule)
             })
         });
-        Ok(fit::Asked {
+        Ok(Choices {
             split: split.transpose()?,
             labels_per_class: count("labels_per_class", self.labels_per_class)?,
             draws: count("draws", self.draws)?,

@@ -60,14 +60,13 @@ async fn within_limits(app: &App, request: Request, next: Next) -> Response {
     let Ok(_permit) = app.at_once.try_acquire() else {
         return Problem::busy().into_response();
     };
-    match tokio::time::timeout(LONGEST, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let status = StatusCode::REQUEST_TIMEOUT;
-            let problem = Problem::new(status, "this took too long");
-            problem
-                .hint("ask again, or for less at once")
-                .into_response()
-        }
+    if let Ok(response) = tokio::time::timeout(LONGEST, next.run(request)).await {
+        response
+    } else {
+        let status = StatusCode::REQUEST_TIMEOUT;
+        let problem = Problem::new(status, "this took too long");
+        problem
+            .hint("ask again, or for less at once")
+            .into_response()
     }
 }

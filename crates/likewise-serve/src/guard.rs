@@ -49,7 +49,7 @@ impl Guard {
     pub(crate) fn check(&self, request: &Request) -> Result<(), Problem> {
         let headers = request.headers();
         let host = self.check_host(request)?;
-        self.check_origin(headers, &host)?;
+        check_origin(headers, &host)?;
         if self.token.is_some() && !is_entrance(request) && !self.knows_token(headers) {
             let problem = Problem::new(StatusCode::UNAUTHORIZED, "a token is needed");
             return Err(problem.hint("send Authorization: Bearer TOKEN, or open /?token=TOKEN"));
@@ -90,27 +90,6 @@ impl Guard {
         }
     }
 
-    fn check_origin(&self, headers: &HeaderMap, host: &str) -> Result<(), Problem> {
-        let foreign = || {
-            let status = StatusCode::FORBIDDEN;
-            Problem::new(status, "a page of another site may not ask this server")
-        };
-        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        if let Some(origin) = text("origin") {
-            let own = origin.to_ascii_lowercase();
-            let own = own.strip_prefix("http://").or(own.strip_prefix("https://"));
-            if own != Some(host) {
-                return Err(foreign());
-            }
-        }
-        let navigates = text("sec-fetch-mode") == Some("navigate");
-        match text("sec-fetch-site") {
-            None | Some("same-origin" | "none") => Ok(()),
-            Some(_) if navigates => Ok(()),
-            Some(_) => Err(foreign()),
-        }
-    }
-
     fn knows_token(&self, headers: &HeaderMap) -> bool {
         let text = |name: header::HeaderName| headers.get(name).and_then(|v| v.to_str().ok());
         let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
@@ -128,6 +107,28 @@ impl Guard {
 fn is_entrance(request: &Request) -> bool {
     let query = request.uri().query().unwrap_or_default();
     request.uri().path() == "/" && query.starts_with("token=")
+}
+
+/// Fails where a page of another site asks.
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+    let foreign = || {
+        let status = StatusCode::FORBIDDEN;
+        Problem::new(status, "a page of another site may not ask this server")
+    };
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if let Some(origin) = text("origin") {
+        let own = origin.to_ascii_lowercase();
+        let own = own.strip_prefix("http://").or(own.strip_prefix("https://"));
+        if own != Some(host) {
+            return Err(foreign());
+        }
+    }
+    let navigates = text("sec-fetch-mode") == Some("navigate");
+    match text("sec-fetch-site") {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) if navigates => Ok(()),
+        Some(_) => Err(foreign()),
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,11 @@
 //!
 //! A request is answered from one whole run: what is open is never changed, only replaced.
 
+#![allow(
+    clippy::struct_field_names,
+    reason = "fields are named as in the JSON that programs read"
+)]
+
 mod answer;
 mod app;
 mod command;

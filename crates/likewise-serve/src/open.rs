@@ -201,7 +201,6 @@ impl Open {
 
     /// What a text, or an item, finds in a run across views.
     pub(crate) fn search_across(
-        &self,
         run: &AcrossFolder,
         ask: &Ask,
         way: &Way,

@@ -141,7 +141,9 @@ impl Runs {
             values.map(<[f64]>::to_vec).unwrap_or_default()
         };
         let each = values(first).into_iter().zip(values(second));
-        let each = each.zip(&first.queries).filter(|((a, b), _)| a != b);
+        let each = each
+            .zip(&first.queries)
+            .filter(|((a, b), _)| a.to_bits() != b.to_bits());
         let mut changed: Vec<Changed> = each
             .map(|((first, second), &item)| Changed {
                 id: self.items[item].id.clone(),

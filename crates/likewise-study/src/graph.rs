@@ -36,9 +36,9 @@ pub fn parts_in_words(components: usize, isolated: usize, unreached: usize) -> S
         (unreached, 0, "without any label in reach"),
     ];
     let unusual = said.into_iter().filter(|(count, usual, _)| count > usual);
-    unusual
-        .map(|(count, _, what)| format!(", {count} {what}"))
-        .collect()
+    unusual.fold(String::new(), |said, (count, _, what)| {
+        format!("{said}, {count} {what}")
+    })
 }
 
 /// How the neighbours were found.

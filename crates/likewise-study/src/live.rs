@@ -168,7 +168,6 @@ impl<'g> Live<'g> {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "the parts of what begins")]
     fn spread(
         items: &Items,
         graph: &'g Graph,

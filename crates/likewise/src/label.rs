@@ -421,7 +421,9 @@ fn spelled_apart(classes: &BTreeMap<String, usize>) -> Vec<String> {
         })
         .collect();
     if let (Some(last), true) = (said.last_mut(), more > 0) {
-        last.push_str(&format!(" (and {more} more such names)"));
+        *last += " (and ";
+        *last += &more.to_string();
+        *last += " more such names)";
     }
     said
 }

@@ -1,5 +1,6 @@
 //! The share of beliefs that are right after so many labels, by strategy.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use likewise::advise::next::Strategy;
@@ -29,7 +30,7 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
         for set in sets.iter().filter(|set| set.development == development) {
             let random = of(set, None, draws)?;
             for (table, random) in tables.iter_mut().zip(&random) {
-                table.text += &format!("| {} | {:.3} |", set.name, mean(random));
+                write!(table.text, "| {} | {:.3} |", set.name, mean(random))?;
             }
             for (place, strategy) in Strategy::ALL.into_iter().enumerate() {
                 let own = of(set, Some(strategy), draws)?;
@@ -37,7 +38,9 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
                     table.add(place, own, random)?;
                 }
             }
-            tables.iter_mut().for_each(|table| table.text.push('\n'));
+            for table in &mut tables {
+                table.text.push('\n');
+            }
         }
         writeln!(out, "\n## {title}")?;
         for (budget, table) in BUDGETS.iter().zip(&tables) {
@@ -63,7 +66,7 @@ impl Table {
             .collect();
         let gain = t_interval(&gains).ok_or("an interval needs two draws")?;
         let half = (gain.high - gain.low) / 2.0;
-        self.text += &format!(" {:+.3} ±{half:.3} |", gain.value);
+        write!(self.text, " {:+.3} ±{half:.3} |", gain.value)?;
         self.gains[place].push(gain);
         Ok(())
     }

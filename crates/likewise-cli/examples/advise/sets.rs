@@ -160,7 +160,9 @@ impl Set {
     /// The labels of these items.
     pub(crate) fn labels(&self, items: &[usize]) -> Labels {
         let mut shown = vec![false; self.truth.len()];
-        items.iter().for_each(|&item| shown[item] = true);
+        for &item in items {
+            shown[item] = true;
+        }
         self.truth.masked(|item| shown[item])
     }
 

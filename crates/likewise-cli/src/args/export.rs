@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use likewise::index;
 
 use super::index::IndexName;
 
@@ -40,7 +39,7 @@ pub(crate) struct Export {
     /// The file; a folder for huggingface.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
-    /// Address of the database: postgres://USER@HOST:PORT/DATABASE, http://HOST:6333.
+    /// Address of the database: postgres://USER@HOST:PORT/DATABASE, <http://HOST:6333>.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The table, or collection, of the database. Default: likewise.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use likewise_study::fit::Asked;
 use likewise_study::study::SplitKind;
 
-use super::data::{Data, read_as};
+use super::data::Data;
 
 /// How items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use likewise::propagate::Method;
 
 use super::data::Data;
-use super::graph::{GraphFlags, symmetrize};
+use super::graph::GraphFlags;
 
 /// The propagation methods of the library, with what each is.
 fn methods() -> PossibleValuesParser {

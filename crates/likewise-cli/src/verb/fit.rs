@@ -149,11 +149,8 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
         command: again.map_or_else(|| at.command(), |again| again.command.clone()),
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };
-    if let Some(run) = work.finished() {
-        if job.is_done(run, view)? {
-            return show(&run.metrics()?, args, at).map(|()| None);
-        }
-        return Err(of_other_data(out));
+    if is_finished(&job, &work, view, args, at)? {
+        return Ok(None);
     }
     let photos = source.photos();
     let thumbnails = photos.as_ref().map(Thumbnails::Photos);
@@ -170,6 +167,24 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
 fn check_gates(args: &Fit) -> Result<(), Failure> {
     let measured = |gate: &Gate| gate.measured(&Protocol::default().ks, true, &[]);
     Ok(args.gate.iter().try_for_each(measured)?)
+}
+
+/// Whether the run is there, finished; it is shown then. Fails where it is of other data or settings.
+fn is_finished(
+    job: &Job,
+    work: &Work,
+    view: &View,
+    args: &Fit,
+    at: &Context,
+) -> Result<bool, Failure> {
+    let Some(run) = work.finished() else {
+        return Ok(false);
+    };
+    if !job.is_done(run, view)? {
+        let out = args.out.as_deref().unwrap_or(Path::new(""));
+        return Err(of_other_data(out));
+    }
+    show(&run.metrics()?, args, at).map(|()| true)
 }
 
 fn of_other_data(out: &Path) -> Failure {

@@ -1,6 +1,7 @@
 //! What to label next, and which of two runs is better.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::fs;
 
 use likewise::{Collection, Label, Monitor};
@@ -55,7 +56,7 @@ fn write(scene: &Scene, name: &str, x: &Collection, shown: impl Fn(usize) -> boo
             String::new()
         };
         let cells: Vec<String> = values.iter().map(ToString::to_string).collect();
-        text += &format!("d{row},{label},{}\n", cells.join(","));
+        writeln!(text, "d{row},{label},{}", cells.join(",")).unwrap();
     }
     scene.text(name, &text);
 }
@@ -113,7 +114,7 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
         } else {
             class(&x, row(id))
         };
-        filled += &format!("{id},{label}{rest}\n");
+        writeln!(filled, "{id},{label}{rest}").unwrap();
     }
     scene.text("next.csv", &filled);
     good(&scene, "fit run --add-labels next.csv -q");

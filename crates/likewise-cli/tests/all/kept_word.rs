@@ -15,7 +15,8 @@ fn scene() -> tempfile::TempDir {
         4.0 + f32::from(u8::from(i % 3 == j)) + at(i, j)
     });
     likewise_io::write_npy(folder.path().join("x.npy"), x.view()).unwrap();
-    let lines: String = (0..120).map(|i| format!("{i},c{}\n", i % 3)).collect();
+    let lines: Vec<String> = (0..120).map(|i| format!("{i},c{}\n", i % 3)).collect();
+    let lines = lines.concat();
     fs::write(folder.path().join("l.csv"), format!("id,label\n{lines}")).unwrap();
     folder
 }
@@ -314,7 +315,8 @@ fn messages_say_what_to_do() {
     fs::write(at.join("net.onnx"), b"onnx bytes, not weights").unwrap();
     fs::create_dir(at.join("photos")).unwrap();
     fs::write(at.join("photos/a.ppm"), b"P5 1 1 255\n\x00").unwrap();
-    let one: String = (0..120).map(|i| format!("{i},only\n")).collect();
+    let one: Vec<String> = (0..120).map(|i| format!("{i},only\n")).collect();
+    let one = one.concat();
     fs::write(at.join("one.csv"), format!("id,label\n{one}")).unwrap();
     for (arguments, code, parts) in [
         (

@@ -144,7 +144,7 @@ impl Writer {
     /// The bytes of the file.
     pub(crate) fn into_bytes(self, name: &str) -> Vec<u8> {
         let mut graph = self.graph;
-        graph.name = name.to_owned();
+        name.clone_into(&mut graph.name);
         let model = Model {
             ir_version: IR,
             producer_name: "likewise".into(),

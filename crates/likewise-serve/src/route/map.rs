@@ -85,7 +85,7 @@ pub(crate) async fn map(
 }
 
 fn head(open: &Open, plane: &Plane, shown: &Shown) -> Map<String, Value> {
-    let splits = SPLITS.map(|part| part.name());
+    let splits = SPLITS.map(likewise::Part::name);
     let values = [
         ("items", json!(plane.x.len())),
         ("sequence", json!(shown.sequence())),

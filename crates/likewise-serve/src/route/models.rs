@@ -82,7 +82,7 @@ pub(crate) struct ModelNow {
     metrics: Map<String, Value>,
 }
 
-fn all(app: &App) -> Answered<AllModels> {
+fn all(app: &App) -> AllModels {
     let models = Models::of(&app.run);
     let current = app.open().number;
     let mut found: Vec<ModelNow> = (models.list().into_iter())
@@ -93,10 +93,10 @@ fn all(app: &App) -> Answered<AllModels> {
         found.push(ModelNow::of(current, current, &app.run, &open.record));
     }
     found.sort_by_key(|model| model.number);
-    Ok(AllModels {
+    AllModels {
         current,
         models: found,
-    })
+    }
 }
 
 impl ModelNow {
@@ -138,7 +138,7 @@ impl ModelNow {
 /// The models of the run.
 #[utoipa::path(get, path = "/models", responses((status = 200, body = AllModels)))]
 pub(crate) async fn models(State(app): State<Arc<App>>) -> Answered<Json<AllModels>> {
-    app.work(|app, _| all(app)).await.map(Json)
+    app.work(|app, _| Ok(all(app))).await.map(Json)
 }
 
 /// Puts an earlier model in the place of the one that answers; labels stay as they are.
@@ -165,7 +165,7 @@ pub(crate) async fn restore(
             }
             refit::put(app, number, "restore")?;
         }
-        all(app)
+        Ok(all(app))
     };
     app.work(work).await.map(Json)
 }

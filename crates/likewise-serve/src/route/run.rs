@@ -59,7 +59,7 @@ impl Run {
         Self {
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             items: open.items.rows().len(),
-            dimensions: one.map_or(open.config.dimensions, |one| one.columns()),
+            dimensions: one.map_or(open.config.dimensions, super::super::open::One::columns),
             view: open.config.view.clone(),
             recipe: open.config.recipe.name.clone(),
             similarity: one.map_or("across", |one| match one.similarity() {

@@ -155,9 +155,9 @@ fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> An
             let answer = match query {
                 Query::Id(id) => {
                     open.items.row(&id).ok_or_else(|| Problem::no_item(&id))?;
-                    open.search_across(run, &Ask::Query(&Open::by_id(&id)), &way, k, &means)?
+                    Open::search_across(run, &Ask::Query(&Open::by_id(&id)), &way, k, &means)?
                 }
-                Query::Text(text) => open.search_across(run, &Ask::Text(&text), &way, k, &means)?,
+                Query::Text(text) => Open::search_across(run, &Ask::Text(&text), &way, k, &means)?,
                 Query::Vector(_) | Query::Image { .. } => {
                     return Err(Problem::conflict(
                         "a run across views is asked by id or text",

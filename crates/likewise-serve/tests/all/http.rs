@@ -1,5 +1,6 @@
 //! Requests as any program sends them, one a connection.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -49,12 +50,12 @@ fn send(to: SocketAddr, line: &str, headers: &[(&str, &str)], body: &[u8]) -> Tc
     let mut stream = TcpStream::connect(to).unwrap();
     let mut head = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
     if !headers.iter().any(|(name, _)| *name == "Host") {
-        head += &format!("Host: {to}\r\n");
+        write!(head, "Host: {to}\r\n").unwrap();
     }
     for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
-    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    write!(head, "Content-Length: {}\r\n\r\n", body.len()).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     // Whoever refuses a body need not read it.
     let _ = stream.write_all(body);
@@ -112,7 +113,7 @@ pub(crate) struct Events(BufReader<TcpStream>);
 impl Events {
     pub(crate) fn listen(to: SocketAddr) -> Self {
         let stream = send(to, "GET /events", &[], b"");
-        let limit = std::time::Duration::from_secs(60);
+        let limit = std::time::Duration::from_mins(1);
         stream.set_read_timeout(Some(limit)).unwrap();
         Self(BufReader::new(stream))
     }

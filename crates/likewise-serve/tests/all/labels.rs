@@ -365,7 +365,11 @@ fn a_torn_last_line_is_dropped_and_said() {
     server.stop().unwrap();
     let whole = std::fs::read(journal(run.path())).unwrap();
     let first = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-    for cut in [first + 1, (first + whole.len()) / 2, whole.len() - 1] {
+    for cut in [
+        first + 1,
+        usize::midpoint(first, whole.len()),
+        whole.len() - 1,
+    ] {
         std::fs::write(journal(run.path()), &whole[..cut]).unwrap();
         let server = Server::of(run.path());
         let said = server.warned.try_recv().unwrap();

@@ -124,12 +124,11 @@ fn conflicting(shown: &Shown, graph: &Graph, monitor: &Monitor) -> Result<Vec<Qu
     for (row, label) in labeled.labels().iter().enumerate() {
         let known = match label {
             Label::Known(class) => Some(*class),
-            Label::Outside => continue,
             // What is hidden from the fit can be held against its belief all the same.
             Label::Unknown if labeled.is_hidden(row) => {
                 labeled.name(row).and_then(|name| labeled.class(name))
             }
-            Label::Unknown => continue,
+            Label::Outside | Label::Unknown => continue,
         };
         let Some(known) = known else { continue };
         let mut votes: HashMap<u32, f64> = HashMap::new();

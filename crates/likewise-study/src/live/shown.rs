@@ -138,7 +138,7 @@ impl Shown {
             label: self.labeled.name(row).map(str::to_owned),
             pseudo_label: class.map(str::to_owned),
             confidence,
-            split: own.split.map(|part| part.name()),
+            split: own.split.map(likewise::Part::name),
             hidden: self.labeled.is_hidden(row),
         }
     }
@@ -182,7 +182,7 @@ impl Shown {
                     .is_none_or(|wanted| label.or(self.believed(row).0) == Some(wanted))
                 && asked
                     .split
-                    .is_none_or(|wanted| own.split.map(|part| part.name()) == Some(wanted))
+                    .is_none_or(|wanted| own.split.map(likewise::Part::name) == Some(wanted))
                 && asked
                     .labeled
                     .is_none_or(|wanted| self.labeled.given(row).is_some() == wanted)

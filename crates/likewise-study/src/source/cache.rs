@@ -90,8 +90,9 @@ impl Kept {
 /// The files of features in the folder.
 fn features_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_ours = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with("features-") && name.ends_with(".bin"))
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let named = name.is_some_and(|name| name.starts_with("features-"));
+        named && path.extension().is_some_and(|ending| ending == "bin")
     };
     Ok(inside(folder)?.into_iter().filter(is_ours).collect())
 }

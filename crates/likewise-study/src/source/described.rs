@@ -208,7 +208,9 @@ impl Source {
         if self.images && self.read.encoder.is_empty() {
             let folder = self.open_folder(None)?;
             let said = images::remark_on_pixels(files(&folder));
-            said.into_iter().for_each(|said| at.monitor.warn(said));
+            if let Some(said) = said {
+                at.monitor.warn(said);
+            }
         }
         Ok(())
     }

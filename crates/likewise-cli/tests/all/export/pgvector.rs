@@ -1,5 +1,6 @@
 //! Tables of a real `PostgreSQL` with pgvector, where there is one: killed halfway, searched, refused.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -182,10 +183,7 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     let mut child = export(&scene, &url, "-q").spawn().unwrap();
     let begun = Instant::now();
     while passed.load(Ordering::Relaxed) < 800_000 {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "nothing was sent"
-        );
+        assert!(begun.elapsed() < Duration::from_mins(1), "nothing was sent");
         std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
@@ -357,12 +355,14 @@ fn names_of_any_letters_arrive_and_a_zero_byte_is_refused() {
     ];
     for (i, id) in (0..40).map(|i| (i, strange.get(i).copied())) {
         let id = id.map_or_else(|| format!("i{i}"), str::to_owned);
-        text += &format!(
-            "{id},{},{},{}\n",
+        writeln!(
+            text,
+            "{id},{},{},{}",
             i % 7,
             (i * 3) % 5 + i % 2 * 9,
             ["x", "y"][i % 2]
-        );
+        )
+        .unwrap();
     }
     std::fs::write(scene.path("t.csv"), &text).unwrap();
     scene.good("fit t.csv --recipe logistic -q -o run");

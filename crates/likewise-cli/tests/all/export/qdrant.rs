@@ -227,7 +227,7 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
         let same = vector.iter().zip(rows.row(row));
         assert!(
             same.into_iter()
-                .all(|(a, &b)| a.as_f64().unwrap() as f32 == b)
+                .all(|(a, &b)| (a.as_f64().unwrap() as f32).to_bits() == b.to_bits())
         );
         assert_eq!(point["payload"]["label"], json!(items[row].label));
         assert_eq!(

@@ -9,7 +9,7 @@ use ureq::{Agent, Body};
 use crate::{Result, failed, usage};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// Longest wait for a server that is not there.
 const KNOCK: Duration = Duration::from_secs(15);
 
