@@ -3,6 +3,7 @@
 mod across;
 mod bad_input;
 mod daily;
+mod degenerate;
 mod encoder;
 mod gates;
 mod images;
