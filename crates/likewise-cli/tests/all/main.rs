@@ -4,6 +4,7 @@ mod across;
 mod advise;
 mod bad_input;
 mod daily;
+mod degenerate;
 mod encoder;
 mod export;
 mod gates;

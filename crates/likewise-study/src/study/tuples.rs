@@ -118,7 +118,7 @@ impl Recipe {
             Learner::Closed(learner) if learner.goes_on() => Ok(()),
             Learner::Closed(learner) => Err(usage(format!(
                 "{} does not go on from where it stood; fit anew with all pairs or triplets. Those that \
-                 do are oasis and omks",
+                 do are oasis, omks and explicit-omks",
                 learner.name()
             ))),
             Learner::Cross(learner) => Err(usage(format!(
@@ -127,7 +127,7 @@ impl Recipe {
             ))),
             Learner::Gradient(_) => Err(usage(
                 "a learner by gradients does not go on with more triplets; fit anew with all of them. \
-                 Those that do are oasis and omks",
+                 Those that do are oasis, omks and explicit-omks",
             )),
         }
     }

@@ -4,12 +4,15 @@
 //! max = v_1 / B       margin = (v_1 - v_2) / B       v_1 >= v_2: the two largest counts of B votes
 //! ```
 
+use rand::seq::SliceRandom;
 use statrs::function::factorial::ln_binomial;
+
+use crate::seed;
 
 /// What all voters say of one item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ballot {
-    /// What most say; of several, that whose voters weigh more, then the smaller number.
+    /// What most say; of several, that whose voters weigh more, then what was said first.
     pub winner: u32,
     /// The next of them by the same rule, where not all say the same.
     pub runner_up: Option<u32>,
@@ -35,21 +38,26 @@ impl Ballot {
     /// assert_eq!((ballot.max(), ballot.margin()), (0.4, 0.0));
     /// ```
     pub fn count(votes: impl IntoIterator<Item = (u32, f64)>) -> Self {
-        let mut votes: Vec<(u32, f64)> = votes.into_iter().collect();
-        votes.sort_by_key(|vote| vote.0);
-        let mut counted: Vec<(usize, f64, u32)> = votes
+        let places = votes.into_iter().enumerate();
+        let mut votes: Vec<(u32, f64, usize)> = places.map(|(at, (v, w))| (v, w, at)).collect();
+        // By weight too, so that a sum does not depend on who comes first.
+        votes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let mut counted: Vec<(usize, f64, usize, u32)> = votes
             .chunk_by(|a, b| a.0 == b.0)
-            .map(|same| (same.len(), same.iter().map(|v| v.1).sum(), same[0].0))
+            .map(|same| {
+                let first = same.iter().map(|v| v.2).min().unwrap_or(0);
+                (same.len(), same.iter().map(|v| v.1).sum(), first, same[0].0)
+            })
             .collect();
         counted.sort_by(|a, b| {
             let by_count = b.0.cmp(&a.0);
             by_count.then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
         });
-        let (first, weight, winner) = counted.first().copied().unwrap_or_default();
+        let (first, weight, _, winner) = counted.first().copied().unwrap_or_default();
         let next = counted.get(1);
         Self {
             winner,
-            runner_up: next.map(|next| next.2),
+            runner_up: next.map(|next| next.3),
             first,
             second: next.map_or(0, |next| next.0),
             weight,
@@ -74,16 +82,17 @@ impl Ballot {
 }
 
 /// The places of the ballots that are taken for reliable: as many of the highest score as `accuracy` says
-/// are right, a half rounded up. Ties go to the heavier winner, then to the earlier place. Ascending.
-pub(super) fn reliable(ballots: &[Ballot], accuracy: f64, share: f64) -> Vec<usize> {
+/// are right, a half rounded up. Ties go to the heavier winner, then by lot: the first places of items that
+/// are sorted by class would be one class. Ascending.
+pub(super) fn reliable(ballots: &[Ballot], accuracy: f64, share: f64, seed: u64) -> Vec<usize> {
     let most = (ballots.len() as f64 * accuracy + 0.5).floor() as usize;
     let mut order: Vec<usize> = (0..ballots.len()).collect();
+    order.shuffle(&mut seed::stream(seed, "votes reliable"));
+    // What compares as equal stays in the drawn order.
     order.sort_by(|&a, &b| {
         let (own, other) = (&ballots[a], &ballots[b]);
         let by_score = other.score(share).total_cmp(&own.score(share));
-        by_score
-            .then(other.weight.total_cmp(&own.weight))
-            .then(a.cmp(&b))
+        by_score.then(other.weight.total_cmp(&own.weight))
     });
     order.truncate(most);
     order.sort_unstable();
@@ -92,7 +101,9 @@ pub(super) fn reliable(ballots: &[Ballot], accuracy: f64, share: f64) -> Vec<usi
 
 /// What is said most often, the smallest of several; 0 where nothing is said.
 pub(super) fn most_frequent(said: impl Iterator<Item = u32>) -> u32 {
-    Ballot::count(said.map(|said| (said, 0.0))).winner
+    let mut said: Vec<u32> = said.collect();
+    said.sort_unstable();
+    Ballot::count(said.into_iter().map(|said| (said, 0.0))).winner
 }
 
 /// The chance that most of `2 k + 1` voters are right, if each is with probability `p` and errs
@@ -143,11 +154,28 @@ mod tests {
         ];
         for (n, accuracy, expected) in counts {
             let same = vec![ballot(6, 1, 0.0); n];
-            let found = reliable(&same, accuracy, 0.5);
-            // All tie, so they are the first.
-            assert_eq!(found, (0..expected).collect::<Vec<_>>());
+            assert_eq!(reliable(&same, accuracy, 0.5, 1).len(), expected);
         }
-        assert!(reliable(&[ballot(6, 1, 0.0)], 0.0, 0.5).is_empty());
+        assert!(reliable(&[ballot(6, 1, 0.0)], 0.0, 0.5, 1).is_empty());
+    }
+
+    #[test]
+    fn of_equal_counts_and_weights_the_first_said_wins() {
+        let said = |votes: &[u32]| Ballot::count(votes.iter().map(|&v| (v, 0.5))).winner;
+        assert_eq!((said(&[4, 1, 1, 4]), said(&[1, 4, 4, 1])), (4, 1));
+        assert_eq!(most_frequent([4, 1, 1, 4].into_iter()), 1);
+        assert_eq!(most_frequent([].into_iter()), 0);
+    }
+
+    #[test]
+    fn equals_are_drawn_by_the_seed_and_not_the_first() {
+        let same = vec![ballot(6, 1, 0.0); 1000];
+        let found = reliable(&same, 0.2, 0.5, 1);
+        assert!(found.is_sorted() && found.len() == 200);
+        assert_eq!(found, reliable(&same, 0.2, 0.5, 1));
+        assert_ne!(found, reliable(&same, 0.2, 0.5, 2));
+        let early = found.iter().filter(|&&place| place < 500).count();
+        assert!((70..=130).contains(&early), "{early} of 200");
     }
 
     #[test]
@@ -157,9 +185,9 @@ mod tests {
             ballot(5, 1, 0.1), // max .5, margin .4
             ballot(5, 1, 0.2),
         ];
-        assert_eq!(reliable(&ballots, 1.0 / 3.0, 1.0), [0]);
-        assert_eq!(reliable(&ballots, 1.0 / 3.0, 0.0), [2]);
-        assert_eq!(reliable(&ballots, 2.0 / 3.0, 0.5), [1, 2]);
+        assert_eq!(reliable(&ballots, 1.0 / 3.0, 1.0, 1), [0]);
+        assert_eq!(reliable(&ballots, 1.0 / 3.0, 0.0, 1), [2]);
+        assert_eq!(reliable(&ballots, 2.0 / 3.0, 0.5, 1), [1, 2]);
         assert!((ballots[0].score(0.5) - 0.4).abs() < 1e-12);
     }
 

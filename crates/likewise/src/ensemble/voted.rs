@@ -1,10 +1,11 @@
 //! What was voted: who voted, who won, and how sure that is.
 
 use ndarray::Array2;
+use rand::seq::SliceRandom;
 
 use super::ballot::{Ballot, reliable};
 use super::pruning::Pruned;
-use crate::{Beliefs, Convergence, Labels};
+use crate::{Beliefs, Convergence, Labels, seed};
 
 /// A classifier of a view, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,13 +64,17 @@ pub struct Voted {
 }
 
 impl Election {
-    pub(super) fn hold(said: &Array2<u32>, pruned: Pruned, share: f64) -> Self {
+    pub(super) fn hold(said: &Array2<u32>, pruned: Pruned, share: f64, seed: u64) -> Self {
+        // Where as many say one thing as another, who is heard first decides: by lot, item by item.
+        let mut rng = seed::stream(seed, "votes ties");
+        let mut heard = pruned.kept.clone();
         let ballot = |votes: ndarray::ArrayView1<u32>| {
-            Ballot::count(pruned.kept.iter().map(|&j| (votes[j], pruned.weights[j])))
+            heard.shuffle(&mut rng);
+            Ballot::count(heard.iter().map(|&j| (votes[j], pruned.weights[j])))
         };
         let ballots: Vec<Ballot> = said.rows().into_iter().map(ballot).collect();
         Self {
-            reliable: reliable(&ballots, pruned.accuracy, share),
+            reliable: reliable(&ballots, pruned.accuracy, share, seed),
             pruned,
             ballots,
             share,
@@ -146,6 +151,20 @@ mod tests {
     use ndarray::array;
 
     #[test]
+    fn a_tie_of_equal_voters_is_drawn_item_by_item() {
+        let votes = Array2::from_shape_fn((400, 2), |(_, voter)| 3 - voter as u32);
+        let winners = |seed: u64| -> Vec<u32> {
+            let held = Election::hold(&votes, Pruned::unjudged(2), 0.5, seed);
+            held.ballots.iter().map(|ballot| ballot.winner).collect()
+        };
+        let found = winners(1);
+        let low = found.iter().filter(|&&winner| winner == 2).count();
+        assert!((160..=240).contains(&low), "{low} of 400");
+        assert_eq!(found, winners(1));
+        assert_ne!(found, winners(2));
+    }
+
+    #[test]
     fn shares_and_confidences_by_hand() {
         let labels = Labels::parse(["a", "", "b", "", "-2"]);
         let votes = array![[0, 0, 1, 0], [1, 0, 1, 0]];
@@ -157,7 +176,7 @@ mod tests {
             curve: vec![0.5; 4],
             accuracy: 0.5,
         };
-        let class = Election::hold(&votes, pruned, 0.5);
+        let class = Election::hold(&votes, pruned, 0.5, 1);
         let voted = Voted {
             labels,
             members: vec![],
@@ -174,7 +193,7 @@ mod tests {
         assert!((beliefs.scores[(1, 0)] - 2.0 / 3.0).abs() < 1e-12);
         assert!((beliefs.scores[(1, 1)] - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(beliefs.labeled, [true, false, true, false, false]);
-        // Half of two are reliable, of equal ballots the first.
+        // Half of two are reliable; the winner of the first has voters of weight .2 + .3, of the second .3.
         assert_eq!(voted.reliable(), [1]);
     }
 }

@@ -13,8 +13,9 @@
 //! `folds`, and each fold is voted on by classifiers that learned from the others. A class with one
 //! label is never kept back; where all have one, nothing is pruned, and all items are taken for
 //! reliable.
-//! Of items that are equally sure the first are taken: where pruning keeps a single classifier, all are, so
-//! data that are sorted by class should be shuffled before.
+//! Of classes with as many votes that wins whose voters weigh more in the pruning, then one that is drawn by
+//! the seed. Items that are equally sure, as all are where pruning keeps a single classifier, are taken by
+//! the weight of their voters, then drawn too: the first of data that are sorted by class are one class.
 //!
 //! For triplets (see [`triplets`](super::triplets)) three more votes are held among the classifiers that
 //! compare by a metric, each pruned by itself: the class of the farthest labeled item, the nearest
@@ -461,7 +462,7 @@ impl Hall<'_> {
                 }
                 _ => Pruned::unjudged(said.ncols()),
             };
-            Ok::<_, Error>(Election::hold(said, pruned, share))
+            Ok::<_, Error>(Election::hold(said, pruned, share, self.seed))
         };
         let of_judges = |which: usize| judged.and_then(|j| Some(&j.said.others.as_ref()?[which]));
         let class = elect(&said.class, judged.map(|j| &j.said.class), &|j, i, said| {

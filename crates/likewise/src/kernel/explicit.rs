@@ -197,49 +197,47 @@ impl Explicit {
         seed: u64,
         monitor: &Monitor,
     ) -> Result<Mapped> {
+        let mut found = self.begin(views, sources, seed, monitor)?;
+        found.learn(views, triplets, seed, monitor)?;
+        Ok(found)
+    }
+
+    /// The kernels as they are before any triplet, in the coordinates in which they will learn.
+    ///
+    /// Fails on a number out of its range, on NaN, and without rows or a kernel of one of the views.
+    pub fn begin(
+        &self,
+        views: &[ArrayView2<f32>],
+        sources: &[Source],
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<Mapped> {
         self.validate()?;
         let n = check_views(views)?;
-        triplets.check(n)?;
         if sources.is_empty() || n == 0 || sources.iter().any(|source| source.view >= views.len()) {
             return Err(Error::data(format!(
                 "OMKS needs rows and a kernel of one of the {} views",
                 views.len()
             )));
         }
-        let mut order: Vec<_> = triplets.iter().filter(|triplet| triplet.3 > 0.0).collect();
-        if self.order == Order::Shuffled {
-            order.shuffle(&mut seed::stream(seed, "order of triplets 0"));
-        }
-        let mut shuffled = Triplets::default();
-        for (a, p, n, w) in order {
-            shuffled.push(a, p, n, w);
-        }
-        let quiet = monitor.quiet();
-        monitor.start("multiple kernel similarity", sources.len() as u64);
-        let work = sources.par_iter().enumerate();
-        let learned = work.map(|(i, source)| {
+        let begun = sources.par_iter().enumerate().map(|(i, source)| {
             let view = views[source.view];
             let kernel = source.kernel.fitted(view, monitor)?;
             let coordinates = self.coordinates_of(kernel, view, seed.wrapping_add(i as u64))?;
-            let phi = coordinates.of_rows(&view.mapv(f64::from));
-            let start = Array2::eye(phi.ncols());
-            let most = self.aggressiveness;
-            let passed = pass(&phi, &shuffled, start, most, Mended::Never, &quiet)?;
-            let change = passed.w - Array2::<f64>::eye(phi.ncols());
             Ok(One {
                 source: Source { kernel, ..*source },
+                change: Array2::zeros((coordinates.len(), coordinates.len())),
                 coordinates,
-                change,
-                mistakes: passed.mistakes,
+                mistakes: 0,
             })
         });
-        let kernels = learned.collect::<Result<Vec<One>>>()?;
-        monitor.end();
-        let mistakes: Vec<u64> = kernels.iter().map(|one| one.mistakes).collect();
-        let theta = self
-            .theta
-            .weights(&mistakes, shuffled.len() as u64, self.beta);
-        Ok(Mapped { kernels, theta })
+        let kernels = begun.collect::<Result<Vec<One>>>()?;
+        Ok(Mapped {
+            explicit: *self,
+            theta: vec![1.0 / kernels.len() as f64; kernels.len()],
+            kernels,
+            seen: 0,
+        })
     }
 
     fn coordinates_of(&self, kernel: Kernel, x: ArrayView2<f32>, seed: u64) -> Result<Coordinates> {
@@ -258,10 +256,13 @@ impl Explicit {
     }
 }
 
-/// What was learned, in coordinates.
+/// What was learned, in coordinates: answers, and can be written down and learn on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mapped {
+    explicit: Explicit,
     kernels: Vec<One>,
+    /// Triplets that were learned from.
+    seen: u64,
     theta: Vec<f64>,
 }
 
@@ -274,9 +275,28 @@ struct One {
     mistakes: u64,
 }
 
+impl One {
+    /// The view that it looks at; fails where it is not there, or has other columns.
+    fn view<'a, 'v>(&self, views: &'a [ArrayView2<'v, f32>]) -> Result<&'a ArrayView2<'v, f32>> {
+        let at = self.source.view;
+        let view = views.get(at).ok_or_else(|| {
+            let there = views.len();
+            Error::data(format!("view {at} was learned from, but there are {there}"))
+        })?;
+        super::check_columns(view.ncols(), self.coordinates.columns())?;
+        Ok(view)
+    }
+}
+
 /// What the arrays of a similarity in coordinates do not tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Described {
+    /// The parameters. A model without them was written before it could learn on, and does not.
+    #[serde(default)]
+    explicit: Explicit,
+    /// Triplets that were learned from.
+    #[serde(default)]
+    seen: u64,
     /// Of each kernel: what it is, which coordinates it has, its mistakes and its weight.
     kernels: Vec<DescribedKernel>,
 }
@@ -313,6 +333,8 @@ impl Mapped {
             theta,
         });
         Described {
+            explicit: self.explicit,
+            seen: self.seen,
             kernels: kernels.collect(),
         }
     }
@@ -359,7 +381,71 @@ impl Mapped {
             });
         }
         let theta = described.kernels.iter().map(|one| one.theta).collect();
-        Ok(Self { kernels, theta })
+        Ok(Self {
+            explicit: described.explicit,
+            kernels,
+            seen: described.seen,
+            theta,
+        })
+    }
+
+    /// Learns on from more triplets of rows, which may be others than before. In the
+    /// [given](Order::Given) order this is, but for rounding, what one call with all of them would have
+    /// learned.
+    ///
+    /// Fails on NaN, on triplets that do not [fit](Triplets::check) the rows, where views differ from
+    /// those that were learned from, and when cancelled; nothing is learned then.
+    pub fn learn(
+        &mut self,
+        views: &[ArrayView2<f32>],
+        triplets: &Triplets,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        triplets.check(check_views(views)?)?;
+        let mut order: Vec<_> = triplets.iter().filter(|triplet| triplet.3 > 0.0).collect();
+        if self.explicit.order == Order::Shuffled {
+            order.shuffle(&mut seed::stream(seed, "order of triplets 0"));
+        }
+        let mut ordered = Triplets::default();
+        for (a, p, n, w) in order {
+            ordered.push(a, p, n, w);
+        }
+        let quiet = monitor.quiet();
+        monitor.start("multiple kernel similarity", self.kernels.len() as u64);
+        let learned = self.kernels.par_iter().map(|one| {
+            let phi = one.coordinates.of_rows(&one.view(views)?.mapv(f64::from));
+            let same = Array2::<f64>::eye(phi.ncols());
+            let (most, start) = (self.explicit.aggressiveness, &one.change + &same);
+            let passed = pass(&phi, &ordered, start, most, Mended::Never, &quiet)?;
+            Ok((passed.w - same, passed.mistakes))
+        });
+        let learned = learned.collect::<Result<Vec<_>>>()?;
+        monitor.end();
+        for (one, (change, mistakes)) in self.kernels.iter_mut().zip(learned) {
+            one.change = change;
+            one.mistakes += mistakes;
+        }
+        self.seen += ordered.len() as u64;
+        let mistakes: Vec<u64> = self.mistakes().collect();
+        let Explicit { theta, beta, .. } = self.explicit;
+        self.theta = theta.weights(&mistakes, self.seen, beta);
+        Ok(())
+    }
+
+    /// Whether both learn by the same parameters, of the same kernels in the same coordinates.
+    pub fn learns_as(&self, other: &Self) -> bool {
+        let same = |(own, other): (&One, &One)| {
+            own.source == other.source && own.coordinates == other.coordinates
+        };
+        self.explicit == other.explicit
+            && self.kernels.len() == other.kernels.len()
+            && self.kernels.iter().zip(&other.kernels).all(same)
+    }
+
+    /// Triplets of some weight that were learned from.
+    pub fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// The weight of each kernel; they add up to 1.
@@ -384,25 +470,14 @@ impl Mapped {
         let (q, g) = (check_views(queries)?, check_views(gallery)?);
         let mut f = Array2::<f64>::zeros((q, g));
         for (one, &theta) in self.kernels.iter().zip(&self.theta) {
-            let Source { view, kernel } = one.source;
-            let (Some(of_queries), Some(of_gallery)) = (queries.get(view), gallery.get(view))
-            else {
-                return Err(Error::data(format!(
-                    "view {view} was learned from, but there are {} and {}",
-                    queries.len(),
-                    gallery.len()
-                )));
-            };
-            for rows in [of_queries, of_gallery] {
-                super::check_columns(rows.ncols(), one.coordinates.columns())?;
-            }
+            let (of_queries, of_gallery) = (one.view(queries)?, one.view(gallery)?);
             let asked = of_queries.mapv(f64::from);
             let change = one.change.t().as_standard_layout().into_owned();
             let moved = product(&one.coordinates.of_rows(&asked), &change);
             for from in (0..g).step_by(GALLERY) {
                 let part = Slice::from(from..(from + GALLERY).min(g));
                 let some = of_gallery.slice_axis(Axis(0), part).mapv(f64::from);
-                let found = kernel.of_rows(&asked, &some)
+                let found = one.source.kernel.of_rows(&asked, &some)
                     + product_of_many(&moved, &one.coordinates.of_rows(&some));
                 f.slice_axis_mut(Axis(1), part).scaled_add(theta, &found);
             }

@@ -1,5 +1,7 @@
 //! OMKS as a learner: kernels of every view, from triplets or classes.
 
+use std::borrow::Cow;
+
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -162,6 +164,12 @@ fn among(triplets: &Triplets, named: &[usize]) -> Triplets {
     placed
 }
 
+/// How many of the first triplets have some weight.
+fn counted(triplets: &Triplets, first: usize) -> u64 {
+    let some = triplets.iter().take(first);
+    some.filter(|triplet| triplet.3 > 0.0).count() as u64
+}
+
 /// [OMKS in coordinates](super::explicit) of several kernels a view; sees views apart.
 ///
 /// Given triplets are learned in their order, those of classes in a drawn one.
@@ -235,20 +243,34 @@ impl Fit for ExplicitOmksLearner {
         true
     }
 
+    fn goes_on(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         check("explicit-omks", &self.kernels, self.rank, self.triplets)?;
         self.explicit().validate()
     }
 
+    /// Goes on from a model [before](Evidence::before) that has learned in the coordinates that the
+    /// items have now.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         self.validate()?;
         let views = Views::of(evidence, self.rank)?;
-        let triplets = compared(evidence, self.triplets, seed)?;
+        let mut triplets = compared(evidence, self.triplets, seed)?;
         let sources = views.sources(&self.kernels, monitor)?;
         let each: Vec<ArrayView2<f32>> = views.rows.iter().map(|rows| rows.view()).collect();
-        let found = self
-            .explicit()
-            .fit(&each, &sources, &triplets, seed, monitor)?;
+        let mut found = self.explicit().begin(&each, &sources, seed, monitor)?;
+        if let Some((Model::Scored(before), learned)) = evidence.before
+            && let By::Coordinates(own) = before.by()
+            && own.learns_as(&found)
+            && own.seen() == counted(&triplets, learned)
+            && before.views() == views.seen
+        {
+            found = own.clone();
+            triplets = Cow::Owned(triplets.skip(learned));
+        }
+        found.learn(&each, &triplets, seed, monitor)?;
         let model = Scored::new(views.reading, views.seen, By::Coordinates(found))?;
         Ok(Model::Scored(model))
     }
@@ -442,6 +464,50 @@ mod tests {
             more.push(a, p, n, w);
         }
         assert_eq!(Scene::with(more).fit(&learner), first);
+    }
+
+    #[test]
+    fn coordinates_go_on_too_where_they_are_the_same() {
+        let learner = ExplicitOmksLearner {
+            coordinates: 12,
+            theta: Theta::Rate,
+            ..ExplicitOmksLearner::default()
+        };
+        let first = Scene::with(some(0..60)).fit(&learner);
+        let whole = Scene::with(some(0..97));
+        let at_once = whole.fit(&learner);
+        let silent = Monitor::silent();
+        let go_on = |before: &Model, learned: usize| {
+            let mut evidence = whole.evidence();
+            evidence.before = Some((before, learned));
+            learner.fit(&evidence, 5, &silent).unwrap()
+        };
+        let scores = |model: &Model| {
+            let rows = model.embed(whole.x.view()).unwrap();
+            let Similarity::Scored(scorer) = model.similarity() else {
+                panic!("it scores")
+            };
+            let scores = scorer.model().scores(rows.view(), rows.view(), &silent);
+            scores.unwrap()
+        };
+        let far = |a: &Model, b: &Model| {
+            let apart = scores(a) - scores(b);
+            apart.iter().fold(0.0_f64, |most, e| most.max(e.abs()))
+        };
+        assert!(far(&go_on(&first, 60), &at_once) < 1e-6);
+        assert!(far(&first, &at_once) > 1e-4);
+        // That it went on shows where the model before was another.
+        let mut other = some(0..60);
+        other.weights[..30].fill(0.5);
+        let other = Scene::with(other).fit(&learner);
+        assert!(far(&go_on(&other, 60), &at_once) > 1e-5);
+        // Of another number of triplets, or in other coordinates: everything anew.
+        assert_eq!(go_on(&first, 59), at_once);
+        let few = ExplicitOmksLearner {
+            coordinates: 9,
+            ..learner.clone()
+        };
+        assert_eq!(go_on(&Scene::with(some(0..60)).fit(&few), 60), at_once);
     }
 
     #[test]

@@ -93,11 +93,53 @@ impl Fit for Pca {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::Axis;
+    use ndarray::{Axis, array};
     use rand::RngExt;
 
     use super::*;
     use crate::seed;
+
+    #[test]
+    #[allow(clippy::unreadable_literal)] // Computed values.
+    fn the_irises_vary_along_the_computed_directions() {
+        let x = crate::linear::check_values::iris().0;
+        let l = Pca::new().fit_rows(x.mapv(|v| v as f32).view()).unwrap();
+        // By numpy, of the covariance with n - 1; each direction up to its sign.
+        let expected = array![
+            [
+                0.361386591785,
+                -0.0845225140646,
+                0.85667060595,
+                0.358289197152
+            ],
+            [
+                0.656588771287,
+                0.730161434785,
+                -0.173372662796,
+                -0.0754810199175
+            ],
+            [-0.582029851306, 0.5979108301, 0.076236075821, 0.54583143202],
+            [
+                0.315487192904,
+                -0.319723103666,
+                -0.479838986995,
+                0.753657425264
+            ],
+        ];
+        let variances = x.dot(&l.t()).var_axis(Axis(0), 1.0);
+        let values = [
+            4.22824170603,
+            0.242670747929,
+            0.0782095000429,
+            0.0238350929735,
+        ];
+        assert_eq!(l.dim(), (4, 4));
+        for (k, value) in values.into_iter().enumerate() {
+            let along = l.row(k).dot(&expected.row(k));
+            assert!((along.abs() - 1.0).abs() < 1e-6, "direction {k}: {along}");
+            assert!((variances[k] / value - 1.0).abs() < 1e-5, "{variances}");
+        }
+    }
 
     #[test]
     fn directions_are_orthonormal_and_hold_the_largest_variances() {
