@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::Collection;
-use likewise::cross::{Embedding, Learner};
+use likewise::cross::Embedding;
 use likewise_image::Vocabulary;
 use likewise_io::Layout;
+use likewise_nn::cross::Learner;
 use ndarray::Axis;
 
 use crate::environment::{Environment, today};

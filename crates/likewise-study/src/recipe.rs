@@ -317,8 +317,7 @@ impl Recipe {
             )));
         }
         let stands = self.pseudo_labels.labeled_epochs() == 0;
-        let spreads =
-            matches!(&self.pseudo_labels, PseudoLabels::Propagation(how) if how.on == On::Start);
+        let known_before = self.pseudo_labels.on().is_none_or(|on| on == On::Start);
         let kind = self.pseudo_labels.kind();
         match &self.pseudo_labels {
             PseudoLabels::None => Ok(()),
@@ -326,12 +325,11 @@ impl Recipe {
                 let rule = format!("has no effect: {name} looks at no label; leave it out");
                 Err(Error::parameter("pseudo_labels.kind", kind, &rule))
             }
-            PseudoLabels::Lpf(_) | PseudoLabels::Oracle(_) if stands => Ok(()),
-            PseudoLabels::Propagation(_) if stands && spreads => Ok(()),
+            _ if stands && known_before => Ok(()),
             _ => {
                 let rule = format!(
                     "{name} is fitted in one go, to classes that are known before: take \
-                     \"lpf\", or \"propagation\" on = \"start\", without labeled_epochs"
+                     on = \"start\" where a source looks at something, without labeled_epochs"
                 );
                 Err(Error::parameter("pseudo_labels.kind", kind, &rule))
             }

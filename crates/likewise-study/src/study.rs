@@ -36,7 +36,7 @@ pub use cross::{
     ByDirection, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded, OfDraw,
     TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
 };
-pub(crate) use cross::{nearest_items, select_items};
+pub(crate) use cross::{CrossCell, nearest_items, select_items};
 pub use draw::Measured;
 pub use draw_log::DrawLog;
 pub use finding::Finding;

@@ -10,6 +10,7 @@
 
 mod believe;
 mod believed;
+mod bench;
 mod embedded;
 mod fitted;
 mod measured;
@@ -18,6 +19,7 @@ mod results;
 mod run;
 mod views;
 
+pub(crate) use self::bench::CrossCell;
 pub use self::embedded::Embedded;
 pub(crate) use self::embedded::{nearest_items, select_items};
 pub use self::plan::CrossPlan;

@@ -1,9 +1,10 @@
 //! Fitting a learner to the training part, and embedding items view by view.
 
-use likewise::cross::{Learner, NamedModel, NamedView, Need, Views};
+use likewise::cross::{NamedModel, NamedView, Need, Views};
 use likewise::eval::split;
 use likewise::matrix::select_rows;
 use likewise::{Labels, Monitor, Part};
+use likewise_nn::cross::Learner;
 use ndarray::{Array2, ArrayView2};
 
 use super::believed::Believed;
@@ -115,7 +116,7 @@ impl<'a> Ground<'a> {
             .collect();
         let rows: Vec<ArrayView2<f32>> = rows.iter().map(|rows| rows.view()).collect();
         let given = Views::new(&rows, object, &believed.class, &believed.weight)?;
-        let model = learner.fit(&given, seed, monitor)?;
+        let model = learner.fit(&given, seed, &self.plan.device, monitor)?;
         let named = self.sides.0.iter().zip(&self.readings).zip(model.encoders);
         let named = named.map(|((side, reading), encoder)| NamedView {
             name: side.name.to_owned(),

@@ -76,11 +76,11 @@ pub struct OfDraw {
 
 impl OfDraw {
     pub(super) fn new(believed: &Believed, known: &Labels, truth: &Labels) -> Self {
-        let (given, accuracy) = hits(believed, known, truth);
+        let [given, judged, right] = hits(believed, known, truth);
         Self {
             labeled: known.n_known(),
             believed: given,
-            accuracy,
+            accuracy: (judged > 0).then(|| right as f64 / judged as f64),
         }
     }
 }
