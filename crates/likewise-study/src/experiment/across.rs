@@ -87,10 +87,9 @@ impl Kind for Experiment {
         let sha256 = likewise_io::digest(&file)?;
         let known = store.data(&data.name).is_some_and(|r| r.sha256 == sha256);
         let wanted = self.wanted(data, asked.draws);
-        let missing = |store: &Store, draw: u64, methods: &[&Method]| -> Vec<usize> {
-            let has = |m: &Method| known && store.has(&data.name, m, draw);
-            let places = 0..methods.len();
-            places.filter(|&place| !has(methods[place])).collect()
+        let missing = |store: &Store, draw: u64, methods: &[&Method]| -> usize {
+            let has = |m: &&&Method| known && store.has(&data.name, m, draw);
+            methods.iter().filter(|m| !has(m)).count()
         };
         let all = wanted
             .iter()
@@ -137,7 +136,7 @@ impl Kind for Experiment {
                 // Whoever stops here has a page of what there is.
                 self.publish(store, &[])?;
                 done += 1;
-                Ok(at.monitor.step(done)?)
+                at.monitor.step(done)
             };
             plan.side_by_side(draw, &learners, put, &at.monitor.quiet())?;
         }

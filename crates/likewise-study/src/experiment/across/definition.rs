@@ -340,7 +340,7 @@ paper_row = [{ group = "g", learner = "G", values = { l = [0.8, 0.7], ss = [nan,
     #[test]
     fn what_is_wrong_in_the_file_is_told_by_its_line() {
         for (from, to, said) in [
-            ("draws = 3", "draws = 0", "draws"),
+            ("draws = 3", "draws = 0", "e.toml"),
             ("kind = \"gsph\"", "kind = \"nosuch\"", "e.toml:9: "),
             ("bits = 16", "bits = 0", "gsph.bits = 0"),
             ("kind = \"seph\"", "kind = \"cca\"", "looks at no label"),

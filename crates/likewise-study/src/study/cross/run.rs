@@ -106,7 +106,8 @@ impl CrossPlan<'_> {
 
         let (model, of_first) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let results = CrossResults::new(self, &runs, of_draws, count(&parts));
+        let asked = ground.asked();
+        let results = CrossResults::new(self, &runs, of_draws, count(&parts), &asked);
         let mut named = vec![None; labels.len()];
         for (place, &item) in ground.train.iter().enumerate() {
             let weight = of_first.weight[place];
