@@ -7,6 +7,7 @@
 mod build;
 mod learner;
 mod limits;
+mod outside;
 mod preset;
 mod pseudo_labels;
 mod rounds;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
+pub use self::outside::{Refusing, Unlike};
 pub(crate) use self::pseudo_labels::most_neighbors;
 pub use self::pseudo_labels::{
     Affinity, Confidence, On, Oracle, Prediction, Propagation, PseudoLabels, Voting,

@@ -17,6 +17,7 @@ mod learner;
 mod meters;
 mod plan;
 mod protocol;
+mod refuse;
 mod results;
 mod rounds;
 mod row;

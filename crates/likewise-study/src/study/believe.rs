@@ -15,6 +15,7 @@ use rand::seq::index;
 
 use super::embed::before_map;
 use super::ground::Ground;
+use super::refuse::refuse;
 use super::rounds::Models;
 use super::setup::Setup;
 use crate::recipe::{
@@ -126,7 +127,7 @@ impl Ground<'_> {
         }
         match (&self.recipe.pseudo_labels, found) {
             (PseudoLabels::Propagation(how), Some(found)) => {
-                Ok(believed(&found.beliefs, known, how))
+                accepted(&found.beliefs, setup.rows.view(), known, how, setup.seed)
             }
             (
                 PseudoLabels::Votes(how),
@@ -164,15 +165,15 @@ impl Ground<'_> {
             PseudoLabels::None => Ok(labeled(known)),
             PseudoLabels::Oracle(_) => Ok(oracle(&self.labels.select(&self.train), known)),
             PseudoLabels::Propagation(how) => {
-                let beliefs = match learned(models.last()) {
-                    Some(model) => {
-                        let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
-                        let graph = how.graph.build(rows.view(), monitor)?;
-                        spread(how, rows.view(), &graph, known, monitor)?
-                    }
-                    None => spread(how, setup.rows.view(), setup.graph()?, known, monitor)?,
+                let Some(model) = learned(models.last()) else {
+                    let rows = setup.rows.view();
+                    let beliefs = spread(how, rows, setup.graph()?, known, monitor)?;
+                    return accepted(&beliefs, rows, known, how, setup.seed);
                 };
-                Ok(believed(&beliefs, known, how))
+                let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
+                let graph = how.graph.build(rows.view(), monitor)?;
+                let beliefs = spread(how, rows.view(), &graph, known, monitor)?;
+                accepted(&beliefs, rows.view(), known, how, setup.seed)
             }
             PseudoLabels::Votes(how) => {
                 let voted = self.vote(how, setup, known, learned(models.last()), monitor)?;
@@ -319,7 +320,7 @@ pub(super) fn spread(
 
 /// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
 /// weigh nothing.
-pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
+fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
     let mut confidence = beliefs.confidence.clone();
     if how.confidence == Confidence::Plain {
         // Beliefs are certain of labeled items; what the scores say of them is asked here.
@@ -338,6 +339,21 @@ pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> 
         }
     }
     targets
+}
+
+/// As [`believed`], without the items that the recipe refuses as of no known class.
+pub(super) fn accepted(
+    beliefs: &Beliefs,
+    rows: ArrayView2<f32>,
+    known: &Labels,
+    how: &Propagation,
+    seed: u64,
+) -> Result<Targets> {
+    let mut targets = believed(beliefs, known, how);
+    if let Some(outside) = &how.outside {
+        refuse(&mut targets, rows, known, outside, seed)?;
+    }
+    Ok(targets)
 }
 
 /// Votes weighted by how sure they are, and the triplets that the recipe asks for.

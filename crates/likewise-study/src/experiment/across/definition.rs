@@ -288,7 +288,7 @@ fn learner(mut table: toml::Table) -> Result<(String, Learner), String> {
     let name = name(&mut table)?;
     let learner: Learner = table
         .try_into()
-        .map_err(|e: toml::de::Error| crate::text::wrong_toml(&e, ""))?;
+        .map_err(|e: toml::de::Error| e.message().trim_end().to_owned())?;
     learner.validate().map_err(|e| e.to_string())?;
     if learner.need() == Need::Pairs {
         return Err(format!("{} looks at no label", learner.name()));

@@ -35,7 +35,7 @@ pub(super) fn believed(
             }
             let graph = how.graph.build(rows.view(), monitor)?;
             let beliefs = spread(&how, rows.view(), &graph, &labels, monitor)?;
-            believe::believed(&beliefs, &labels, &how)
+            believe::accepted(&beliefs, rows.view(), &labels, &how, seed)?
         }
         PseudoLabels::Affinity(how) => {
             let places = believe::members(&labels, 0, how, seed);
