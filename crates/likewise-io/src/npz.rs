@@ -280,6 +280,24 @@ pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::L
     name_labels(&written, classes, monitor)
 }
 
+/// A list of whole numbers in an archive.
+pub(crate) fn list(input: Input, name: &str) -> Result<Vec<i64>> {
+    let mut archive = Archive::open(input, Budget::new(None))?;
+    let header = &archive.members[archive.position(name)?].header;
+    if matches!(header.element, Element::Number(number) if number.is_float()) {
+        return Err(Error::format(format!(
+            "array {name} is not of whole numbers"
+        )));
+    }
+    match header.shape[..] {
+        [_] => archive.numbers(name),
+        _ => Err(Error::format(format!(
+            "array {name} has {} axes; a list has one",
+            header.shape.len()
+        ))),
+    }
+}
+
 /// Letters of the longest text that all texts of a list may take room for.
 const WIDEST: usize = 512;
 

@@ -10,7 +10,7 @@ use crate::form::{Form, supported};
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::options::{ALL, ReadOptions, TableOptions};
-use crate::{Error, ErrorKind, Result, columns, idx, labels};
+use crate::{Error, ErrorKind, Result, columns, idx, labels, npz};
 
 fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
@@ -240,6 +240,21 @@ pub fn read_matrix(path: impl AsRef<Path>, view: Option<&str>) -> Result<Array2<
     let view = parts.views.into_iter().next();
     view.map(|v| v.matrix)
         .ok_or_else(|| within(Error::new(ErrorKind::Value, "there is no matrix in it")))
+}
+
+/// Reads a list of whole numbers, one array of an `.npz`: row numbers of a published split, for one.
+///
+/// Fails on another form of file, on an array that is not there or has several axes, and on a number
+/// that is not whole.
+pub fn read_list(path: impl AsRef<Path>, name: &str) -> Result<Vec<i64>> {
+    let path = path.as_ref();
+    let read = || match Form::parse(path)? {
+        Form::Npz => npz::list(Input::open(path)?, name),
+        _ => Err(Error::parameter(format!(
+            "no list {name}: lists stand in .npz archives"
+        ))),
+    };
+    read().map_err(|e: Error| e.within(path.display()))
 }
 
 /// A monitor for tests, and the warnings it heard.

@@ -14,7 +14,6 @@
 #[cfg(all(test, not(feature = "networks")))]
 compile_error!("the tests of likewise-nn need its feature `networks`");
 
-#[cfg(feature = "networks")]
 pub mod cross;
 mod device;
 pub mod loss;

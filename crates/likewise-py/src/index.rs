@@ -83,11 +83,7 @@ impl Index {
 
     /// The index in a folder, and the rows that it is of.
     #[staticmethod]
-    fn load(
-        py: Python<'_>,
-        path: PathBuf,
-        how: How,
-    ) -> PyResult<(Self, Bound<'py, PyArray2<f32>>)> {
+    fn load(py: Python<'_>, path: PathBuf, how: How) -> PyResult<(Self, Bound<'_, PyArray2<f32>>)> {
         let (index, rows) = run(py, &how, |_| {
             let folder = IndexFolder::open(&path)?;
             let (card, graph) = folder.read()?;

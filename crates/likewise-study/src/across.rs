@@ -7,21 +7,23 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::Collection;
-use likewise::cross::{Embedding, Learner};
+use likewise::cross::Embedding;
 use likewise_image::Vocabulary;
 use likewise_io::Layout;
+use likewise_nn::cross::Learner;
 use ndarray::Axis;
 
 use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
+use crate::fit::pictures;
 use crate::graph::DataShape;
 use crate::query::{Answer, Found, Query, found, row_of};
 use crate::recipe::Recipe;
-use crate::report::{self, About};
+use crate::report::{self, About, Shown, Thumbnails};
 use crate::run_folder::{
     AcrossFolder, Config, Encoded, Origin, Record, Work, peak_memory, save_across,
 };
-use crate::source;
+use crate::source::{self, Photos};
 use crate::study::{CrossPlan, CrossStudy, Protocol, SplitKind, Texts, nearest_items};
 use crate::{Result, card, failed, usage};
 
@@ -105,6 +107,8 @@ pub struct Job {
     pub views: Vec<String>,
     /// Those of them that are texts.
     pub texts: Vec<Texts>,
+    /// The images of the items, where the data are some.
+    pub photos: Option<Photos>,
     /// The data, in words.
     pub data: String,
     /// Their digest.
@@ -188,7 +192,13 @@ impl Job {
             date: &today(),
             command: &self.command.join(" "),
         };
-        let page = report::across(study, collection, &about, at.monitor)?;
+        let photos = self.photos.as_ref().map(Thumbnails::Photos);
+        let mut views = collection.views().iter();
+        let shown = Shown {
+            texts: &self.texts,
+            thumbnails: photos.or_else(|| views.find_map(pictures)),
+        };
+        let page = report::across(study, collection, shown, &about, at.monitor)?;
         work.write("report.html", page.as_bytes())?;
         let origin = card::Origin {
             recipe: &self.recipe,

@@ -1,7 +1,9 @@
 //! Experiments: a study of a paper as a TOML file, its results as JSON and Markdown.
 //!
-//! One engine runs two kinds of them: `transduction` measures pseudo-labels, `retrieval` recipes.
+//! One engine runs three kinds of them: `transduction` measures pseudo-labels, `retrieval` recipes, and
+//! `across` learners that search from one view to another.
 
+mod across;
 mod engine;
 mod hold;
 mod page;
@@ -22,16 +24,16 @@ use crate::environment::Environment;
 /// have, and where none of its data is here.
 pub fn run(request: &Request, at: &Environment) -> Result<Answer> {
     let text = likewise_io::read_text(&request.experiment, crate::text::MOST)?;
-    if is_retrieval(&text) {
-        engine::run::<retrieval::Experiment>(request, at)
-    } else {
-        engine::run::<transduction::Experiment>(request, at)
+    match kind(&text).as_deref() {
+        Some("retrieval") => engine::run::<retrieval::Experiment>(request, at),
+        Some("across") => engine::run::<across::Experiment>(request, at),
+        _ => engine::run::<transduction::Experiment>(request, at),
     }
 }
 
-/// Whether a file of an experiment is one on retrieval; what cannot be read is told by the other
-/// kind.
-fn is_retrieval(text: &str) -> bool {
-    let table = text.parse::<toml::Table>();
-    table.is_ok_and(|t| t.get("kind").and_then(toml::Value::as_str) == Some("retrieval"))
+/// The kind that the file of an experiment names; what cannot be read is told by the kind that has no
+/// name.
+fn kind(text: &str) -> Option<String> {
+    let table = text.parse::<toml::Table>().ok()?;
+    Some(table.get("kind")?.as_str()?.to_owned())
 }

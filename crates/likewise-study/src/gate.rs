@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use likewise::eval::summary::Summary;
 
+use crate::study::CrossSummary;
 use crate::{Error, ErrorKind, Result};
 
 /// A quality gate: a metric and the least it must reach.
@@ -20,6 +21,9 @@ pub type Losses = BTreeMap<&'static str, f64>;
 /// Metrics that have no k.
 const METRICS: [&str; 4] = ["map", "map_at_r", "r_precision", "nmi"];
 
+/// What searches from one view to another have in place of these.
+const ACROSS: &str = "map50";
+
 impl FromStr for Gate {
     type Err = String;
 
@@ -31,11 +35,12 @@ impl FromStr for Gate {
             Some(("recall" | "precision", k)) => k.parse::<std::num::NonZeroUsize>().is_ok(),
             Some(("loss", name)) => !name.is_empty(),
             Some(_) => false,
-            None => METRICS.contains(&metric),
+            None => METRICS.contains(&metric) || metric == ACROSS,
         };
         if !known {
             return Err(format!(
-                "there is no metric \"{metric}\"; there are recall@K, precision@K, {}",
+                "there is no metric \"{metric}\"; there are recall@K, precision@K, {}, and {ACROSS} \
+                 across views",
                 METRICS.join(", ")
             ));
         }
@@ -65,7 +70,7 @@ impl Gate {
         let will_be = match self.metric.split_once('@') {
             Some(("loss", name)) => losses.iter().any(|loss| loss == name),
             Some((_, k)) => k.parse().is_ok_and(|k| ks.contains(&k)),
-            None => nmi || self.metric != "nmi",
+            None => (nmi || self.metric != "nmi") && self.metric != ACROSS,
         };
         if will_be {
             return Ok(());
@@ -88,11 +93,59 @@ impl Gate {
 
     /// Fails if the metric is below the gate, or was not measured ([`ErrorKind::Quality`]).
     pub fn check(&self, summary: &Summary, losses: &Losses) -> Result<()> {
+        self.judge(self.value(summary, losses))
+    }
+
+    /// Fails unless a study across views measures the metric: the mean of all directions of `map50`,
+    /// and of R@k at these `ks`. To be asked before the work.
+    pub fn measured_across(&self, ks: &[usize]) -> Result<()> {
+        let will_be = match self.metric.split_once('@') {
+            Some(("recall", k)) => k.parse().is_ok_and(|k| ks.contains(&k)),
+            Some(_) => false,
+            None => self.metric == ACROSS,
+        };
+        if will_be {
+            return Ok(());
+        }
+        let ks: Vec<String> = ks.iter().map(|k| format!("recall@{k}")).collect();
+        Err(usage(format!(
+            "gate {}: this is not measured across views; measured are {ACROSS}, {}",
+            self.metric,
+            ks.join(", ")
+        )))
+    }
+
+    /// As [`check`](Self::check), of a study across views: the mean of all directions.
+    pub fn check_across(&self, summary: &CrossSummary) -> Result<()> {
+        self.judge(self.value_across(summary))
+    }
+
+    /// The value of the metric across views. Fails if there is none.
+    pub fn value_across(&self, summary: &CrossSummary) -> Result<f64> {
+        let of = match self.metric.split_once('@') {
+            Some(("recall", k)) => summary.recall.get(k),
+            Some(_) => None,
+            None if self.metric == ACROSS => Some(&summary.map50),
+            None => None,
+        };
+        let value = of.and_then(|by_direction| by_direction.get("mean").copied());
+        value.ok_or_else(|| {
+            let ks: Vec<usize> = (summary.recall.keys())
+                .filter_map(|k| k.parse().ok())
+                .collect();
+            let refused = self.measured_across(&ks);
+            refused
+                .err()
+                .unwrap_or_else(|| usage(format!("gate {}: no value", self.metric)))
+        })
+    }
+
+    fn judge(&self, value: Result<f64>) -> Result<()> {
         let missed = |e: Error| {
             let message = format!("quality gate missed: {e}");
             Error::new(ErrorKind::Quality, message)
         };
-        let value = self.value(summary, losses).map_err(missed)?;
+        let value = value.map_err(missed)?;
         if value < self.least {
             return Err(Error::new(
                 ErrorKind::Quality,
@@ -183,6 +236,28 @@ mod tests {
             "{said}"
         );
         assert!(said.ends_with("recall@1, map, loss@triplet"), "{said}");
+    }
+
+    #[test]
+    fn gates_across_views_ask_the_mean_of_all_directions() {
+        let by_way = |mean| BTreeMap::from([("a_to_b".to_owned(), 0.9), ("mean".to_owned(), mean)]);
+        let summary = CrossSummary {
+            map50: by_way(0.6),
+            recall: BTreeMap::from([("1".to_owned(), by_way(0.7))]),
+            ..CrossSummary::default()
+        };
+        let gate = |text: &str| text.parse::<Gate>().unwrap();
+        let check = |text: &str| gate(text).check_across(&summary);
+        assert!(check("map50=0.6").is_ok() && check("recall@1=0.7").is_ok());
+        let missed = check("map50=0.7").unwrap_err();
+        assert_eq!(missed.kind(), ErrorKind::Quality);
+        assert!(missed.to_string().contains("map50 is 0.6000"), "{missed}");
+        for text in ["map=0.1", "precision@1=0.1", "recall@3=0.1"] {
+            let said = gate(text).measured_across(&[1]).unwrap_err().to_string();
+            assert!(said.contains("measured are map50, recall@1"), "{said}");
+            assert!(check(text).is_err());
+        }
+        assert!(gate("map50=0.1").measured(&[1], true, &[]).is_err());
     }
 
     #[test]

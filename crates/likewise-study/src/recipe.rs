@@ -7,6 +7,7 @@
 mod build;
 mod learner;
 mod limits;
+mod outside;
 mod preset;
 mod pseudo_labels;
 mod rounds;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
+pub use self::outside::{Refusing, Unlike};
 pub(crate) use self::pseudo_labels::most_neighbors;
 pub use self::pseudo_labels::{
     Affinity, Confidence, On, Oracle, Prediction, Propagation, PseudoLabels, Voting,
@@ -331,8 +333,7 @@ impl Recipe {
             )));
         }
         let stands = self.pseudo_labels.labeled_epochs() == 0;
-        let spreads =
-            matches!(&self.pseudo_labels, PseudoLabels::Propagation(how) if how.on == On::Start);
+        let known_before = self.pseudo_labels.on().is_none_or(|on| on == On::Start);
         let kind = self.pseudo_labels.kind();
         match &self.pseudo_labels {
             PseudoLabels::None => Ok(()),
@@ -340,12 +341,11 @@ impl Recipe {
                 let rule = format!("has no effect: {name} looks at no label; leave it out");
                 Err(Error::parameter("pseudo_labels.kind", kind, &rule))
             }
-            PseudoLabels::Lpf(_) | PseudoLabels::Oracle(_) if stands => Ok(()),
-            PseudoLabels::Propagation(_) if stands && spreads => Ok(()),
+            _ if stands && known_before => Ok(()),
             _ => {
                 let rule = format!(
                     "{name} is fitted in one go, to classes that are known before: take \
-                     \"lpf\", or \"propagation\" on = \"start\", without labeled_epochs"
+                     on = \"start\" where a source looks at something, without labeled_epochs"
                 );
                 Err(Error::parameter("pseudo_labels.kind", kind, &rule))
             }

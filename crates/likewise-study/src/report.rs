@@ -29,7 +29,7 @@ use ndarray::ArrayView2;
 
 use crate::study::{Results, Row, SplitKind, Study};
 use crate::{Error, Result};
-pub use across::across;
+pub use across::{Shown, across};
 use ground::{Ground, percent};
 use thumbnail::Pictures;
 pub use thumbnail::{Rows, Thumbnails};

@@ -18,6 +18,7 @@ mod learner;
 mod meters;
 mod plan;
 mod protocol;
+mod refuse;
 mod results;
 mod rounds;
 mod row;
@@ -34,10 +35,10 @@ pub use auto::Choice;
 pub(crate) use auto::MOST as MOST_TO_CHOOSE_BY;
 pub use bench::Bench;
 pub use cross::{
-    ByDirection, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded, OfDraw,
-    TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
+    ByDirection, CrossClass, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded,
+    OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
 };
-pub(crate) use cross::{nearest_items, select_items};
+pub(crate) use cross::{CrossCell, nearest_items, select_items};
 pub use draw::Measured;
 pub use draw_log::DrawLog;
 pub use finding::Finding;

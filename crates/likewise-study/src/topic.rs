@@ -9,6 +9,7 @@ use likewise::error::Hint;
 use likewise::learn::Closed;
 use likewise::propagate::Method;
 use likewise_image::descriptor::Descriptor;
+use likewise_nn::cross::Deep;
 use likewise_nn::loss::Loss;
 
 use crate::recipe::Recipe;
@@ -88,8 +89,6 @@ topics! {
     "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
     "flat", "the exact index", "likewise/src/index/flat.rs";
     "lpf", "pseudo-labels where networks and class means agree", "likewise-nn/src/lpf.rs";
-    "acmr", "adversarial search across modalities", "likewise-nn/src/cross/acmr.rs";
-    "deep-growbit", "networks of codes that grow", "likewise-nn/src/cross/growbit.rs";
     "head", "the trained head", "likewise-nn/src/net/head.rs";
     "hard-mining", "miner: the hardest of each anchor", "likewise-nn/src/mine/hard.rs";
     "semihard-mining", "miner: a little farther than the positive", "likewise-nn/src/mine/semihard.rs";
@@ -143,6 +142,12 @@ fn topics() -> Vec<Topic> {
         cross::Learner::NAMES,
         cross::Learner::ABOUT,
         cross::Learner::SOURCES,
+    ));
+    topics.extend(listed(
+        "learner across views: ",
+        Deep::NAMES,
+        Deep::ABOUT,
+        Deep::SOURCES,
     ));
     topics.extend(listed(
         "descriptor of images: ",

@@ -17,6 +17,11 @@ pub fn digits() -> PathBuf {
     root().join("testdata/digits.npz")
 }
 
+/// Titles and vectors of 200 products, a tenth of them labeled, as a Parquet file.
+pub fn products() -> PathBuf {
+    root().join("testdata/products.parquet")
+}
+
 /// A file or folder of the larger sets, e.g. `classical/letter.npz`; prints why and gives
 /// `None` where it is absent.
 pub fn large(name: &str) -> Option<PathBuf> {

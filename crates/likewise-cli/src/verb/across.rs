@@ -5,14 +5,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use likewise_study::across::{self, Ask, Asked, Job, Way};
+use likewise_study::gate::Gate;
 use likewise_study::graph::DataShape;
 use likewise_study::query::Answer;
 use likewise_study::run_folder::{AcrossFolder, Rights, Work, check_output, is_same};
 use likewise_study::source::Source;
-use likewise_study::study::{CrossResults, Texts};
+use likewise_study::study::{CrossResults, CrossStudy, Protocol, Texts};
 use likewise_study::{Recipe, table};
 
-use crate::args::{Fit, Search};
+use crate::args::{Eval, Fit, Search};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -63,9 +64,11 @@ pub(super) fn fit(args: &Fit, mut recipe: Recipe, at: &Context) -> Result<(), Fa
         draws: args.draws,
         seed: at.common.seed,
     };
+    let protocol = asked.protocol(&collection)?;
     let mut job = Job {
         recipe,
-        protocol: asked.protocol(&collection)?,
+        protocol,
+        photos: source.photos(),
         texts,
         views,
         data: path.display().to_string(),
@@ -86,13 +89,20 @@ pub(super) fn fit(args: &Fit, mut recipe: Recipe, at: &Context) -> Result<(), Fa
                 out.display()
             )));
         }
-        return show(&AcrossFolder::open(out)?.metrics()?, at);
+        let results = AcrossFolder::open(out)?.metrics()?;
+        show(&results, at)?;
+        return gates(&args.gate, &results);
     }
     let study = job.run(&collection, work, &at.env)?;
     show(&study.results, at)?;
-    if at.common.json {
-        return Ok(());
+    if !at.common.json {
+        tell(&study, &job.views, out)?;
     }
+    gates(&args.gate, &study.results)
+}
+
+/// What stands in the folder.
+fn tell(study: &CrossStudy, views: &[String], out: &Path) -> Result<(), Failure> {
     output::line("")?;
     output::line(format!(
         "{}: model, {} of {} views, report.html",
@@ -101,8 +111,13 @@ pub(super) fn fit(args: &Fit, mut recipe: Recipe, at: &Context) -> Result<(), Fa
             likewise::cross::Embedding::Bits(_) => "codes",
             likewise::cross::Embedding::Real(_) => "embeddings",
         },
-        job.views.len()
+        views.len()
     ))
+}
+
+fn gates(gates: &[Gate], results: &CrossResults) -> Result<(), Failure> {
+    let check = |gate: &Gate| gate.check_across(&results.summary);
+    Ok(gates.iter().try_for_each(check)?)
 }
 
 /// What stands after the name of a column of texts.
@@ -127,21 +142,22 @@ fn read_texts(source: &Source, columns: &[String]) -> Result<Vec<Texts>, Failure
     columns.iter().map(read).collect()
 }
 
-/// Flags that a search across views does not know.
+/// Flags that a search across views does not know, and gates that it does not measure.
 fn check_flags(args: &Fit, recipe: &Recipe) -> Result<(), Failure> {
     let given = [
         ("--pairs", args.pairs.is_some()),
         ("--triplets", !args.triplets.is_empty()),
         ("--add-labels", !args.add_labels.is_empty()),
-        ("--gate", !args.gate.is_empty()),
     ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::usage(format!(
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
             "{flag} does not go with {}, which searches across views; leave it out",
             recipe.name
-        ))),
-        None => Ok(()),
+        )));
     }
+    let measured = Protocol::default().ks;
+    let check = |gate: &Gate| gate.measured_across(&measured);
+    Ok(args.gate.iter().try_for_each(check)?)
 }
 
 /// The numbers of a run across views.
@@ -154,9 +170,45 @@ fn show(results: &CrossResults, at: &Context) -> Result<(), Failure> {
     results.verdict.iter().try_for_each(output::line)
 }
 
-/// `eval` of a run across views.
-pub(super) fn eval(run: &Path, at: &Context) -> Result<(), Failure> {
-    show(&AcrossFolder::read_by(run, AcrossFolder::metrics)?, at)
+/// `eval` of a run across views; `ks` are those that are asked for, if any are.
+pub(super) fn eval(args: &Eval, ks: Option<&[usize]>, at: &Context) -> Result<(), Failure> {
+    let mut results = AcrossFolder::read_by(&args.source, AcrossFolder::metrics)?;
+    for gate in &args.gate {
+        gate.value_across(&results.summary)?;
+    }
+    if let Some(out) = &args.classes {
+        if results.classes.is_empty() {
+            return Err(Failure::failed(format!(
+                "--classes: {} was fitted before classes were measured one by one; fit again",
+                args.source.display()
+            )));
+        }
+        let lines = results.classes.iter().map(|class| {
+            let first = class.recall_at_1.map_or(String::new(), |v| v.to_string());
+            let name = class.class.clone();
+            [
+                name,
+                class.queries.to_string(),
+                first,
+                class.map50.to_string(),
+            ]
+        });
+        likewise_io::write_lines(out, &["class", "queries", "recall@1", "map50"], lines)?;
+    }
+    let summary = results.summary.clone();
+    if let Some(ks) = ks {
+        let measured: Vec<&String> = summary.recall.keys().collect();
+        results.keep_at(ks).map_err(|k| {
+            let measured: Vec<&str> = measured.iter().map(|k| k.as_str()).collect();
+            Failure::usage(format!(
+                "--at {k}: the run was measured at {} when it was fitted",
+                measured.join(",")
+            ))
+        })?;
+    }
+    show(&results, at)?;
+    let check = |gate: &Gate| gate.check_across(&summary);
+    Ok(args.gate.iter().try_for_each(check)?)
 }
 
 /// `search` in a run across views.

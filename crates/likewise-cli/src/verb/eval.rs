@@ -256,18 +256,14 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         )));
     }
     if AcrossFolder::is_one(&args.source) {
-        let given = [
-            ("--gate", !args.gate.is_empty()),
-            ("--at", args.at.iter().map(|k| k.get()).ne(DEFAULT_AT)),
-            ("--classes", args.classes.is_some()),
-            ("--confusion", args.confusion.is_some()),
-        ];
-        return match given.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(Failure::usage(format!(
-                "{flag} does not go with a run across views; leave it out"
-            ))),
-            None => super::across::eval(&args.source, at),
-        };
+        if args.confusion.is_some() {
+            return Err(Failure::usage(
+                "--confusion does not go with a run across views; leave it out",
+            ));
+        }
+        let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
+        let asked = (ks != DEFAULT_AT).then_some(&ks[..]);
+        return super::across::eval(args, asked, at);
     }
     let mut results = RunFolder::read_by(&args.source, RunFolder::metrics)?;
     for gate in &args.gate {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use likewise_nn::cross::Learner;
 use likewise_study::run_folder::AcrossFolder;
 use ndarray::Array2;
 use serde_json::Value;
@@ -136,11 +137,28 @@ fn a_query_of_one_view_finds_items_of_another_both_ways() {
 fn every_learner_across_views_leaves_a_run_that_can_be_searched() {
     let folder = pairs();
     let at = folder.path();
-    for name in likewise::cross::Learner::NAMES {
-        let results = json(&succeeds(at, &fit(name, "run", &["--json", "--overwrite"])));
+    for name in Learner::names() {
+        let learner = Learner::named(name).unwrap();
+        // Networks as small as the data.
+        let recipe = match name {
+            "acmr" => "hidden = [[16, 16], [16, 16]], least_steps = 1, epochs = 60, rate = 0.005",
+            "deep-growbit" => "hidden = [16, 16], epochs = 40, rate = 0.005",
+            _ => "",
+        };
+        let recipe = format!("base = \"{name}\"\nlearner = {{ {recipe} }}\n");
+        fs::write(at.join("recipe.toml"), recipe).unwrap();
+        let given = if learner.is_deep() {
+            "recipe.toml"
+        } else {
+            name
+        };
+        let results = json(&succeeds(
+            at,
+            &fit(given, "run", &["--json", "--overwrite"]),
+        ));
         let mean = results["map50"]["mean"].as_f64().unwrap();
         assert!(mean > 0.4, "{name}: {mean}");
-        let bits = likewise::cross::Learner::named(name).unwrap().gives_bits();
+        let bits = learner.gives_bits();
         assert_eq!(at.join("run/codes.npy").exists(), bits, "{name}");
         assert_eq!(at.join("run/embeddings.npy").exists(), !bits, "{name}");
         let search = [
@@ -295,8 +313,159 @@ fn what_a_run_across_views_cannot_answer_is_refused_with_its_reason() {
     refused(&["suspects", "run"], across);
     refused(&["advise", "run"], across);
     refused(&["fit", "run", "--add-labels", "pairs.npz"], across);
-    refused(&["eval", "run", "--at", "3"], "--at does not go");
+    refused(
+        &["eval", "run", "--at", "3"],
+        "--at 3: the run was measured at 1,2,4,8",
+    );
+    refused(
+        &["eval", "run", "--confusion", "c.csv"],
+        "--confusion does not go",
+    );
+    refused(
+        &["eval", "run", "--gate", "map=0.1"],
+        "measured are map50, recall@1",
+    );
+    refused(
+        &fit("cca", "none", &["--gate", "nmi=0.1"]),
+        "not measured across views",
+    );
     refused(&fit("gsph", "run", &["--resume"]), "other data or settings");
+}
+
+#[test]
+fn gates_ks_and_classes_of_a_run_across_views() {
+    let folder = pairs();
+    let at = folder.path();
+    let code = |args: &[&str]| likewise(at, args).status.code();
+    let gate = ["--gate", "map50=0.4", "--gate", "recall@1=0.3"];
+    assert_eq!(code(&fit("gsph", "run", &gate)), Some(0));
+    // The run is there, whatever the gate says of it.
+    let missed = ["--gate", "map50=1", "--overwrite"];
+    assert_eq!(code(&fit("gsph", "run", &missed)), Some(3));
+    assert_eq!(code(&["eval", "run", "--gate", "map50=1"]), Some(3));
+    assert_eq!(code(&["eval", "run", "--gate", "recall@8=0.1"]), Some(0));
+
+    let all = json(&succeeds(at, &["eval", "run", "--json"]));
+    let some = ["eval", "run", "--at", "1,4", "--classes", "c.csv", "--json"];
+    let some = json(&succeeds(at, &some));
+    let ks = |of: &Value| {
+        of["recall"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ks(&all), ["1", "2", "4", "8"]);
+    assert_eq!(ks(&some), ["1", "4"]);
+    assert_eq!(ks(&some["baselines"]["cca"]), ["1", "4"]);
+    assert!(some["ci"]["recall@2"].is_null() && some["ci"]["recall@4"].is_object());
+    assert_eq!(some["map50"], all["map50"]);
+    // A gate may ask what is not shown.
+    let hidden = ["eval", "run", "--at", "1", "--gate", "recall@8=0.1"];
+    assert_eq!(code(&hidden), Some(0));
+
+    let classes = fs::read_to_string(at.join("c.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = classes.lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!(lines[0], ["class", "queries", "recall@1", "map50"]);
+    // Ten items of each class in the test part ask both ways, in one run.
+    assert_eq!(lines.len(), 4);
+    assert!(lines[1..].iter().all(|line| line[1] == "20"), "{classes}");
+    let mean = lines[1..]
+        .iter()
+        .map(|line| line[3].parse::<f64>().unwrap())
+        .sum::<f64>()
+        / 3.0;
+    let whole = all["map50"]["mean"].as_f64().unwrap();
+    assert!((mean - whole).abs() < 1e-9, "{mean} {whole}");
+}
+
+/// As a shop would begin: one file of titles and vectors, a tenth of it labeled.
+#[test]
+fn products_are_found_by_a_typed_title_and_by_a_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::copy(likewise_testdata::products(), at.join("products.parquet")).unwrap();
+    let views = ["--view", "title:tfidf", "--view", "image_embedding"];
+    let fit = [
+        "fit",
+        "products.parquet",
+        "--recipe",
+        "mixed+gsph",
+        "-q",
+        "-o",
+        "run",
+    ];
+    let said = succeeds(at, &[&fit[..], &views].concat());
+    assert!(said.contains("MAP@50"), "{said}");
+    let labels = |more: &[&str]| {
+        let search = [&["search", "run", "-k", "5", "--json"][..], more].concat();
+        let found = json(&succeeds(at, &search));
+        let hits = found[0]["hits"].as_array().unwrap().clone();
+        hits.into_iter()
+            .map(|hit| {
+                let own = hit["label"].as_str().or(hit["pseudo_label"].as_str());
+                own.unwrap_or_default().to_owned()
+            })
+            .collect::<Vec<String>>()
+    };
+    let typed = ["--query-text", "green garden hose", "--from", "title"];
+    let by_text = labels(&typed);
+    assert!(
+        by_text.iter().filter(|label| *label == "hose").count() >= 4,
+        "{by_text:?}"
+    );
+    // The vector of p001, a hose, a little off.
+    let vector = [1.3_f32, 0.4, 0.0, 0.1, -2.1, 1.0, 0.9, 0.7];
+    let vector = Array2::from_shape_vec((1, 8), vector.to_vec()).unwrap();
+    likewise_io::write_npy(at.join("one.npy"), vector.view()).unwrap();
+    let by_vector = labels(&["--query", "one.npy", "--from", "image_embedding"]);
+    assert!(
+        by_vector.iter().filter(|label| *label == "hose").count() >= 4,
+        "{by_vector:?}"
+    );
+    // The page shows titles, not ids, where titles were found.
+    let page = fs::read_to_string(at.join("run/report.html")).unwrap();
+    assert!(page.contains("hose, size"), "no title in the page");
+}
+
+#[test]
+fn texts_and_views_that_teach_nothing_are_refused_with_their_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let table = |name: &str, title: &dyn Fn(usize) -> &'static str| {
+        let line = |i: usize| {
+            let noise = (i * 7 % 11) as f32 / 11.0;
+            format!(
+                "i{i},{},c{},{},{}\n",
+                title(i),
+                i % 3,
+                (i % 3) as f32 + noise,
+                noise
+            )
+        };
+        let lines: String = (0..90).map(line).collect();
+        fs::write(at.join(name), format!("id,title,label,p,q\n{lines}")).unwrap();
+    };
+    let fit = |data: &'static str| {
+        let views = ["--view", "features", "--view", "title:tfidf", "-o", "none"];
+        [&["fit", data, "--recipe", "gsph"][..], &views].concat()
+    };
+    table("empty.csv", &|_| "");
+    refused(at, &fit("empty.csv"), "title");
+    table("same.csv", &|_| "a red shirt");
+    refused(at, &fit("same.csv"), "view title: all");
+    let some = |i: usize| match i % 3 {
+        0 => "red shirt",
+        1 => "garden hose",
+        _ => "",
+    };
+    table("class.csv", &some);
+    refused(
+        at,
+        &fit("class.csv"),
+        "view title: no labeled item of class c2 has it",
+    );
 }
 
 #[test]
@@ -307,6 +476,13 @@ fn learners_across_views_are_explained() {
         gsph.contains("semantic preserving") && gsph.contains("Its settings"),
         "{gsph}"
     );
+    for (name, said) in [("acmr", "Adversarial"), ("deep-growbit", "Codes that grow")] {
+        let deep = succeeds(folder.path(), &["explain", name]);
+        assert!(
+            deep.contains(said) && deep.contains("Its settings"),
+            "{deep}"
+        );
+    }
     let both = succeeds(folder.path(), &["explain", "mixed+gsph"]);
     assert!(
         both.contains("Its settings") && both.contains("mixed"),

@@ -361,3 +361,92 @@ fn cells_of_another_version_are_made_anew_and_counted_in_one_warning() {
         assert_eq!(anew, whole);
     }
 }
+
+const ACROSS: &str = r#"title = "Two views"
+kind = "across"
+paper = { source = "A paper", table = "Table 1" }
+protocol = "Two views of the digits."
+reading = "What it says."
+draws = 2
+data = [
+  { name = "all", group = "zer and kar", file = "digits.npz", views = ["zer", "kar"] },
+  { name = "10 %", group = "zer and kar", file = "digits.npz", views = ["zer", "kar"], label_fraction = 0.1 },
+  { name = "held out", group = "zer and kar", file = "digits.npz", views = ["zer", "kar"], label_fraction = 0.1, outside = { classes = 4, share = 0.5 } },
+  { name = "absent", group = "other", file = "absent.npz", views = ["zer", "kar"] },
+]
+learner = [{ name = "Mean", kind = "mean-cca" }, { name = "SCM", kind = "scm-seq", bits = 16 }]
+source = [{ name = "l" }, { name = "ss", pseudo_labels = "lgc" }]
+paper_row = [{ group = "zer and kar", learner = "SCM", values = { l = [0.652, 0.509, nan], ss = [nan, 0.598, nan] } }]
+"#;
+
+#[test]
+fn learners_across_views_stand_beside_the_printed_ones() {
+    let scene = Scene::new(ACROSS);
+    let answer = scene.answer("r", &[]);
+    // Two learners: once with all labels, and twice in two draws of two columns.
+    assert_eq!(answer["computed"], 2 + 2 * 2 * 2 + 2 * 2 * 2);
+    let value = |data: &str, method: &str, metric: &str| {
+        answer["metrics"][data][method][metric]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    let both = ["map50 zer_to_kar", "map50 kar_to_zer"];
+    let both = both.map(|metric| value("10 %", "SCM, l", metric));
+    let mean = value("10 %", "SCM, l", "map50");
+    assert!((mean - f64::midpoint(both[0], both[1])).abs() < 2e-6);
+    assert!(mean > 0.2 && value("all", "SCM, l", "map50") > mean);
+    let page = fs::read_to_string(scene.path("r/README.md")).unwrap();
+    for said in [
+        "| SCM | ss |",
+        "0.509",
+        "0.598",
+        "of held-out classes",
+        "Not computed: absent.",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    let json = scene.json("r/results.json");
+    let rows = json["rows"].as_array().unwrap();
+    let cell = |data: &str| {
+        let is = |row: &&Value| row["data"] == data && row["source"] == "ss";
+        rows.iter().find(is).unwrap()["cells"][0].clone()
+    };
+    // 150 of each class to fit on, of which 15 have a label: 1350 more get a class.
+    let of = |cell: &Value| [cell["labels"].clone(), cell["believed"].clone()];
+    assert_eq!(of(&cell("10 %")), [150, 1350]);
+    // Of six classes 810 are open, and half as many stand beside them.
+    assert_eq!(of(&cell("held out")), [90, 1215]);
+    assert_eq!(cell("held out")["outside"], serde_json::json!([405, 405]));
+
+    // Nothing is computed twice; the same again is the same to the byte.
+    let first = fs::read(scene.path("r/results.json")).unwrap();
+    assert_eq!(scene.computed("r", &[]), 0);
+    scene.answer("again", &[]);
+    assert_eq!(fs::read(scene.path("again/results.json")).unwrap(), first);
+    // A learner that changed is computed anew, and no other.
+    let changed = ACROSS.replace("bits = 16", "bits = 24");
+    fs::write(scene.path("e.toml"), changed).unwrap();
+    assert_eq!(scene.computed("r", &[]), 9);
+    assert_eq!(scene.computed("r", &["--draws", "3"]), 8);
+}
+
+#[test]
+fn a_published_split_is_read_from_its_lists() {
+    let Some(mfeat) = likewise_testdata::large("mfeat/mfeat.npz") else {
+        return;
+    };
+    let lists = r#"split = { lists = { fit = "fsh_train_index", test = "fsh_test_index" } }"#;
+    let text = ACROSS.replace(
+        "file = \"digits.npz\"",
+        &format!("file = \"{}\", {lists}", mfeat.display()),
+    );
+    let scene = Scene::new(&text);
+    scene.answer("r", &["--only", "all"]);
+    let json = scene.json("r/results.json");
+    assert_eq!(json["data"]["all"]["parts"], serde_json::json!([1500, 500]));
+    let wrong = text.replace("fsh_test_index", "label");
+    fs::write(scene.path("e.toml"), wrong).unwrap();
+    let said = scene.run("w", &["--only", "all"]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("stands twice in the lists"), "{said}");
+}

@@ -1,8 +1,8 @@
 //! What learns, as a recipe writes it down.
 
-use likewise::cross;
 use likewise::learn::{Closed, Fit as _};
 use likewise::linear::Stiefel;
+use likewise_nn::cross;
 use likewise_nn::loss::{ConfidenceProxy, Loss, NormalizedSoftmax};
 use likewise_nn::mine::Mine;
 use likewise_nn::net::{self, EmbeddingConfig, EncoderConfig};
@@ -199,7 +199,7 @@ impl Default for Learner {
 impl Learner {
     /// All kinds, as they are written.
     pub fn kinds() -> Vec<&'static str> {
-        [&[GRADIENT], Closed::NAMES, cross::Learner::NAMES].concat()
+        [&[GRADIENT], Closed::NAMES, &cross::Learner::names()].concat()
     }
 
     /// The one by gradients, if it is.
@@ -409,7 +409,7 @@ impl<'de> Deserialize<'de> for Learner {
             Some(kind) if Closed::NAMES.contains(&kind) => {
                 serde_json::from_value(fields.into()).map(Self::Closed)
             }
-            Some(kind) if cross::Learner::NAMES.contains(&kind) => {
+            Some(kind) if cross::Learner::names().contains(&kind) => {
                 serde_json::from_value(fields.into()).map(Self::Cross)
             }
             _ => {

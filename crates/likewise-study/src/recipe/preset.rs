@@ -1,12 +1,12 @@
 //! The recipes that have a name.
 
-use likewise::cross;
 use likewise::ensemble::FromVotes;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::kernel::OmksLearner;
 use likewise::learn::Closed;
 use likewise::linear::{Lda, Logistic, Rca};
 use likewise::propagate::{Dssml, Method, Mixed};
+use likewise_nn::cross;
 use likewise_nn::loss::{Angular, Loss};
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::{Optimizer, TrainConfig};
@@ -66,7 +66,7 @@ impl Recipe {
         let own = closed.filter(|name| !names.contains(name));
         let own: Vec<String> = own.collect();
         names.extend(own);
-        names.extend(cross::Learner::NAMES.iter().map(|name| String::from(*name)));
+        names.extend(cross::Learner::names().into_iter().map(String::from));
         names
     }
 
@@ -338,8 +338,9 @@ impl Recipe {
     ///
     /// **Use it** where a query of one view has to find items of another: a picture its texts, a
     /// text its pictures. A name before it gives pseudo-labels to the items without a label, from
-    /// labels that spread over the views side by side (`mixed+gsph`, `lgc+cluster-cca`), or from
-    /// networks and class means that agree (`lpf+gsph`). **Not** for
+    /// labels or affinities that spread over the views side by side (`mixed+gsph`, `lgc+cluster-cca`,
+    /// `affinity+seph`), from votes (`votes+gsph`), or from networks and class means that agree
+    /// (`lpf+gsph`). **Not** for
     /// a search within one view, nor to make one view of several: other recipes put the views
     /// side by side.
     pub fn across(learner: cross::Learner) -> Self {
@@ -362,15 +363,24 @@ impl Recipe {
             let rule = format!("there are: {}", there.join(", "));
             Error::parameter(field, name, &rule)
         };
-        let names = cross::Learner::NAMES;
+        let names = cross::Learner::names();
         let learner = cross::Learner::named(learner)
-            .ok_or_else(|| unknown("learner across views", learner, names))?;
-        if source != "lpf" && Method::named(source).is_err() {
-            let there = [&["lpf"], Method::NAMES].concat();
-            return Err(unknown("source of pseudo-labels", source, &there));
-        }
-        let spread = ("pseudo_labels".to_owned(), source.into());
-        Self::across(learner).with(toml::Table::from_iter([spread]))
+            .ok_or_else(|| unknown("learner across views", learner, &names))?;
+        let source = match source {
+            "affinity" => toml::Value::try_from(PseudoLabels::Affinity(Affinity {
+                on: On::Start,
+                ..Affinity::default()
+            }))
+            .map_err(|e| Error::data(e.to_string()))?,
+            "lpf" | "votes" => source.into(),
+            _ if Method::named(source).is_ok() => source.into(),
+            _ => {
+                let there = [&["affinity", "lpf", "votes"], Method::NAMES].concat();
+                return Err(unknown("source of pseudo-labels", source, &there));
+            }
+        };
+        let source = ("pseudo_labels".to_owned(), source);
+        Self::across(learner).with(toml::Table::from_iter([source]))
     }
 
     /// As `mixed-lp`, but labels go along mutual nearest neighbours: pairs that

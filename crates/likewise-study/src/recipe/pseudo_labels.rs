@@ -7,6 +7,7 @@ use likewise_nn::lpf::Lpf;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{ROUNDS, at_most};
+use super::outside::Refusing;
 use crate::{Error, Result};
 
 /// Where the classes of unlabeled items come from.
@@ -77,6 +78,9 @@ pub struct Propagation {
     /// Epochs on the known labels alone before pseudo-labels join; below `rounds.epochs`, of
     /// which they are a part.
     pub labeled_epochs: usize,
+    /// Which items are refused as of no known class, and weigh nothing; absent: no item is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Refusing>,
 }
 
 impl Default for Propagation {
@@ -89,6 +93,7 @@ impl Default for Propagation {
             confidence_power: 2.0,
             class_weights: false,
             labeled_epochs: 0,
+            outside: None,
         }
     }
 }
@@ -333,6 +338,10 @@ impl PseudoLabels {
         }
         let (power, confidence) = match self {
             Self::Propagation(propagation) => {
+                if let Some(outside) = &propagation.outside {
+                    let checked = outside.validate();
+                    checked.map_err(|e| e.under("pseudo_labels."))?;
+                }
                 (propagation.confidence_power, Some(propagation.confidence))
             }
             Self::Affinity(affinity) => {

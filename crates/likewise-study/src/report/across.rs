@@ -7,9 +7,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::gallery::tail;
 use super::ground::percent;
 use super::table::split_in_words;
+use super::thumbnail::{Pictures, Thumbnails};
 use super::{About, POLICY, STYLE, section};
 use crate::Result;
-use crate::study::{CrossStudy, nearest_items, select_items};
+use crate::study::{CrossStudy, Texts, nearest_items, select_items};
 
 /// Queries that are shown for each direction, of other classes as far as there are some.
 const QUERIES: usize = 6;
@@ -22,24 +23,47 @@ struct Asked {
     found: Vec<usize>,
 }
 
-/// The page, complete and the same for the same input. Fails when cancelled.
+/// What the page shows of items.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shown<'a> {
+    /// The views that are texts.
+    pub texts: &'a [Texts],
+    /// Pictures of the items, for the other views.
+    pub thumbnails: Option<Thumbnails<'a>>,
+}
+
+/// The page, complete and the same for the same input. Fails where a picture cannot be read, and when
+/// cancelled.
 ///
 /// Cost: a search of six queries for each direction.
 pub fn across(
     study: &CrossStudy,
     collection: &Collection,
+    shown: Shown,
     about: &About,
     monitor: &Monitor,
 ) -> Result<String> {
     let results = &study.results;
     let unknown = Labels::unknown(collection.len());
     let labels = collection.labels.as_ref().unwrap_or(&unknown);
+    let pictures = shown.thumbnails;
+    let pictures = pictures
+        .map(|of| Pictures::new(of, collection.ids()))
+        .transpose()?;
+    let faces = Faces {
+        texts: shown.texts,
+        pictures: pictures.as_ref(),
+    };
     let mut directions = Vec::new();
     for from in 0..results.views.len() {
         for to in (0..results.views.len()).filter(|&to| to != from) {
-            let asked = ask(study, labels, (from, to), monitor)?;
             let title = format!("{} to {}", results.views[from], results.views[to]);
-            directions.push((title, asked));
+            let way = [from, to].map(|view| faces.of(&results.views[view]));
+            let mut cards = Vec::new();
+            for asked in ask(study, labels, (from, to), monitor)? {
+                cards.push(card(&asked, way, collection, labels)?);
+            }
+            directions.push((title, cards));
         }
     }
     let title = about.title(&results.recipe);
@@ -80,9 +104,9 @@ pub fn across(
                     }))
                     (section("pseudo-labels", "Labels of the draws", &draws(study)))
                     (section("neighbours", "What queries found", &html! {
-                        @for (title, asked) in &directions {
+                        @for (title, cards) in &directions {
                             h3 { (title) }
-                            @for asked in asked { (shown(asked, collection, labels)) }
+                            @for card in cards { (card) }
                         }
                     }))
                 }
@@ -184,16 +208,72 @@ fn ask(
     Ok(asked.collect())
 }
 
-fn shown(asked: &Asked, collection: &Collection, labels: &Labels) -> Markup {
+/// What stands for items, view by view.
+struct Faces<'a> {
+    texts: &'a [Texts],
+    pictures: Option<&'a Pictures<'a>>,
+}
+
+/// What stands for items in one view: the beginning of their text, their picture, or their id.
+#[derive(Clone, Copy)]
+enum Face<'a> {
+    Text(&'a Texts),
+    Picture(&'a Pictures<'a>),
+    Id,
+}
+
+impl<'a> Faces<'a> {
+    fn of(&self, view: &str) -> Face<'a> {
+        let texts = self.texts.iter().find(|texts| texts.name == view);
+        match (texts, self.pictures) {
+            (Some(texts), _) => Face::Text(texts),
+            (None, Some(pictures)) => Face::Picture(pictures),
+            (None, None) => Face::Id,
+        }
+    }
+}
+
+/// Most characters of a text in a tile.
+const SNIPPET: usize = 60;
+
+/// The beginning of a text, on one line.
+fn snippet(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    if line.chars().count() <= SNIPPET {
+        return line;
+    }
+    let mut start: String = line.chars().take(SNIPPET - 1).collect();
+    start.push('…');
+    start
+}
+
+fn card(
+    asked: &Asked,
+    [from, to]: [Face; 2],
+    collection: &Collection,
+    labels: &Labels,
+) -> Result<Markup> {
     let class = |item: usize| match labels[item] {
         Label::Known(class) => labels.classes()[class as usize].as_str(),
         Label::Outside | Label::Unknown => "",
     };
-    let tile = |item: usize, right: Option<bool>| {
+    let tile = |item: usize, face: Face, right: Option<bool>| -> Result<Markup> {
         let id = &collection.ids()[item];
-        html! {
+        let face = match face {
+            Face::Text(texts) => {
+                let text = texts.texts[item].as_deref().unwrap_or_default();
+                html! { span.id { (snippet(text)) } }
+            }
+            Face::Picture(pictures) => {
+                let uri = pictures.uri(item)?;
+                html! { img.coarse[pictures.coarse()] src=(uri) alt=(id); }
+            }
+            Face::Id => html! { span.id { (tail(id)) } },
+        };
+        Ok(html! {
             li.tile.right[right == Some(true)].wrong[right == Some(false)] title=(id) {
-                span.id { (tail(id)) }
+                (face)
                 span.class {
                     @match right {
                         Some(true) => { span.sign title="right" { "✓" } " " }
@@ -203,18 +283,31 @@ fn shown(asked: &Asked, collection: &Collection, labels: &Labels) -> Markup {
                     (class(item))
                 }
             }
-        }
+        })
     };
-    html! {
+    let asks = tile(asked.query, from, None)?;
+    let own = labels[asked.query];
+    let found = (asked.found.iter()).map(|&item| tile(item, to, Some(labels[item] == own)));
+    let found: Vec<Markup> = found.collect::<Result<_>>()?;
+    Ok(html! {
         div.query {
             div.columns {
-                ul.tiles.asking { (tile(asked.query, None)) }
-                ul.tiles {
-                    @for &item in &asked.found {
-                        (tile(item, Some(labels[item] == labels[asked.query])))
-                    }
-                }
+                ul.tiles.asking { (asks) }
+                ul.tiles { @for tile in &found { (tile) } }
             }
         }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        assert_eq!(snippet(" a\n red  shirt "), "a red shirt");
+        let long = snippet(&"ä".repeat(100));
+        assert_eq!(long.chars().count(), SNIPPET);
+        assert!(long.ends_with('…'));
     }
 }

@@ -7,14 +7,15 @@ use likewise::propagate::iscen::class_weights;
 use likewise::propagate::parts::confidence;
 use likewise::propagate::{Ability, Given, Propagate as _};
 use likewise::tuple::{self, Triplets};
-use likewise::{Beliefs, Graph, Label, Labels, Monitor, seed};
-use likewise_nn::lpf::Rows;
+use likewise::{Beliefs, Convergence, Graph, Label, Labels, Monitor, seed};
+use likewise_nn::lpf::{Predicted, Rows};
 use likewise_nn::{Device, Model};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index;
 
 use super::embed::before_map;
 use super::ground::Ground;
+use super::refuse::refuse;
 use super::rounds::Models;
 use super::setup::Setup;
 use crate::recipe::{
@@ -53,23 +54,63 @@ pub(super) struct Found {
     pub(super) beliefs: Beliefs,
     /// The votes that they come from, if they do.
     pub(super) voted: Option<Voted>,
+    /// What is learned of them, where that is a selection: of label prediction.
+    pub(super) selected: Option<Targets>,
 }
 
 impl Ground<'_> {
-    /// What is believed on the start: by votes where the recipe has them, else by what spreads.
+    /// What is believed on the start: by votes or label prediction where the recipe has them, else by
+    /// what spreads.
     pub(super) fn find(&self, setup: &Setup, known: &Labels, monitor: &Monitor) -> Result<Found> {
-        if let PseudoLabels::Votes(how) = &self.recipe.pseudo_labels {
-            let voted = self.vote(how, setup, known, None, monitor)?;
-            return Ok(Found {
-                beliefs: voted.beliefs(),
-                voted: Some(voted),
-            });
+        match &self.recipe.pseudo_labels {
+            PseudoLabels::Votes(how) => {
+                let voted = self.vote(how, setup, known, None, monitor)?;
+                Ok(Found {
+                    beliefs: voted.beliefs(),
+                    voted: Some(voted),
+                    selected: None,
+                })
+            }
+            PseudoLabels::Lpf(how) => {
+                let predicted = self.predict(how, setup, known, monitor)?;
+                Ok(Found {
+                    beliefs: of_prediction(&predicted, known),
+                    voted: None,
+                    selected: Some(of_selection(&predicted, known, how)),
+                })
+            }
+            _ => {
+                let rows = setup.rows.view();
+                Ok(Found {
+                    beliefs: spread(&self.spreading, rows, setup.graph()?, known, monitor)?,
+                    voted: None,
+                    selected: None,
+                })
+            }
         }
-        let rows = setup.rows.view();
-        Ok(Found {
-            beliefs: spread(&self.spreading, rows, setup.graph()?, known, monitor)?,
-            voted: None,
-        })
+    }
+
+    /// Label prediction from the rows of one view.
+    fn predict(
+        &self,
+        how: &Prediction,
+        setup: &Setup,
+        known: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Predicted> {
+        let rows = self.features(&self.train);
+        let present = not_outside(known);
+        let view = Rows {
+            rows: rows.view(),
+            present: Some(&present),
+        };
+        predicted(
+            &[view],
+            known,
+            how,
+            (setup.seed, &self.plan.device),
+            monitor,
+        )
     }
 
     /// What a training learns first.
@@ -86,7 +127,7 @@ impl Ground<'_> {
         }
         match (&self.recipe.pseudo_labels, found) {
             (PseudoLabels::Propagation(how), Some(found)) => {
-                Ok(believed(&found.beliefs, known, how))
+                accepted(&found.beliefs, setup.rows.view(), known, how, setup.seed)
             }
             (
                 PseudoLabels::Votes(how),
@@ -94,6 +135,13 @@ impl Ground<'_> {
                     voted: Some(voted), ..
                 }),
             ) => of_votes(voted, known, how, setup.seed),
+            (
+                PseudoLabels::Lpf(_),
+                Some(Found {
+                    selected: Some(selected),
+                    ..
+                }),
+            ) => Ok(selected.clone()),
             _ => self.believe(setup, known, 1, &Models::default(), monitor),
         }
     }
@@ -117,15 +165,15 @@ impl Ground<'_> {
             PseudoLabels::None => Ok(labeled(known)),
             PseudoLabels::Oracle(_) => Ok(oracle(&self.labels.select(&self.train), known)),
             PseudoLabels::Propagation(how) => {
-                let beliefs = match learned(models.last()) {
-                    Some(model) => {
-                        let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
-                        let graph = how.graph.build(rows.view(), monitor)?;
-                        spread(how, rows.view(), &graph, known, monitor)?
-                    }
-                    None => spread(how, setup.rows.view(), setup.graph()?, known, monitor)?,
+                let Some(model) = learned(models.last()) else {
+                    let rows = setup.rows.view();
+                    let beliefs = spread(how, rows, setup.graph()?, known, monitor)?;
+                    return accepted(&beliefs, rows, known, how, setup.seed);
                 };
-                Ok(believed(&beliefs, known, how))
+                let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
+                let graph = how.graph.build(rows.view(), monitor)?;
+                let beliefs = spread(how, rows.view(), &graph, known, monitor)?;
+                accepted(&beliefs, rows.view(), known, how, setup.seed)
             }
             PseudoLabels::Votes(how) => {
                 let voted = self.vote(how, setup, known, learned(models.last()), monitor)?;
@@ -144,40 +192,69 @@ impl Ground<'_> {
                 of_affinities(rows.view(), &places, known, how, monitor)
             }
             PseudoLabels::Lpf(how) => {
-                let rows = self.features(&self.train);
-                predicted(
-                    rows.view(),
-                    known,
-                    how,
-                    setup.seed,
-                    &self.plan.device,
-                    monitor,
-                )
+                let predicted = self.predict(how, setup, known, monitor)?;
+                Ok(of_selection(&predicted, known, how))
             }
         }
     }
 }
 
-/// The classes of the items that label prediction is sure of, from the rows of one view. Items known
-/// to be of no class teach it nothing.
-fn predicted(
-    rows: ArrayView2<f32>,
+/// Whether each item may be of one of the classes.
+pub(super) fn not_outside(known: &Labels) -> Vec<bool> {
+    let items = known.items().iter();
+    items.map(|label| *label != Label::Outside).collect()
+}
+
+/// Label prediction from the rows of one view or more. Items known to be of no class are to be absent
+/// from all of them, and teach nothing.
+pub(super) fn predicted(
+    views: &[Rows],
     known: &Labels,
     how: &Prediction,
-    seed: u64,
-    device: &Device,
+    (seed, device): (u64, &Device),
     monitor: &Monitor,
-) -> Result<Targets> {
+) -> Result<Predicted> {
     let labels: Vec<Option<u32>> = known.items().iter().map(|l| l.class()).collect();
-    let present: Vec<bool> = known.items().iter().map(|l| *l != Label::Outside).collect();
-    let view = Rows {
-        rows,
-        present: Some(&present),
-    };
     let classes = known.n_classes();
-    let found = (how.lpf).fit(&[view], &labels, classes, seed, device, monitor)?;
+    how.lpf.fit(views, &labels, classes, seed, device, monitor)
+}
+
+/// The known labels, and the items that label prediction selects, weighted by its confidence.
+pub(super) fn of_selection(found: &Predicted, known: &Labels, how: &Prediction) -> Targets {
     let weigh = (Confidence::Plain, how.confidence_power);
-    Ok(weighted(&found.class, &found.confidence, known, weigh))
+    weighted(&found.class, &found.confidence, known, weigh)
+}
+
+/// What the networks say of all items: the probability of each class in the mean over the views, and
+/// the most likely one. What is selected of it is another thing.
+fn of_prediction(found: &Predicted, known: &Labels) -> Beliefs {
+    let mut scores = found.scores.mapv(f64::from);
+    let mut pseudo_label = vec![None; known.len()];
+    let mut confidence = vec![0.0; known.len()];
+    for (item, mut row) in scores.rows_mut().into_iter().enumerate() {
+        if let Some(class) = known[item].class() {
+            row.fill(0.0);
+            row[class as usize] = 1.0;
+        }
+        let mut best = (None, 0.0);
+        for (class, &score) in row.iter().enumerate() {
+            if score > best.1 {
+                best = (Some(class as u32), score);
+            }
+        }
+        pseudo_label[item] = best.0;
+        confidence[item] = best.1 as f32;
+    }
+    Beliefs {
+        scores,
+        pseudo_label,
+        confidence,
+        labeled: known.items().iter().map(|l| l.class().is_some()).collect(),
+        convergence: Convergence {
+            converged: true,
+            ..Convergence::default()
+        },
+    }
 }
 
 /// The known labels, and nothing else.
@@ -243,7 +320,7 @@ pub(super) fn spread(
 
 /// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
 /// weigh nothing.
-pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
+fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
     let mut confidence = beliefs.confidence.clone();
     if how.confidence == Confidence::Plain {
         // Beliefs are certain of labeled items; what the scores say of them is asked here.
@@ -262,6 +339,21 @@ pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> 
         }
     }
     targets
+}
+
+/// As [`believed`], without the items that the recipe refuses as of no known class.
+pub(super) fn accepted(
+    beliefs: &Beliefs,
+    rows: ArrayView2<f32>,
+    known: &Labels,
+    how: &Propagation,
+    seed: u64,
+) -> Result<Targets> {
+    let mut targets = believed(beliefs, known, how);
+    if let Some(outside) = &how.outside {
+        refuse(&mut targets, rows, known, outside, seed)?;
+    }
+    Ok(targets)
 }
 
 /// Votes weighted by how sure they are, and the triplets that the recipe asks for.
@@ -469,7 +561,24 @@ mod tests {
         };
         let targets = |how: &Prediction| {
             let device = likewise_nn::device("cpu").unwrap();
-            predicted(x.view(), &known, how, 1, &device, &Monitor::silent()).unwrap()
+            let present = not_outside(&known);
+            let view = Rows {
+                rows: x.view(),
+                present: Some(&present),
+            };
+            let at = (1, &device);
+            let found = predicted(&[view], &known, how, at, &Monitor::silent()).unwrap();
+            let beliefs = of_prediction(&found, &known);
+            assert_eq!(
+                (beliefs.pseudo_label[59], beliefs.confidence[59]),
+                (None, 0.0)
+            );
+            assert_eq!(beliefs.pseudo_label[0], Some(0));
+            assert!(beliefs.scores[[0, 0]] > 0.999 && beliefs.labeled[0]);
+            // Unselected ones too are most likely of some class.
+            assert!(beliefs.pseudo_label[..59].iter().all(Option::is_some));
+            assert!((beliefs.scores.row(7).sum() - 1.0).abs() < 1e-4);
+            of_selection(&found, &known, how)
         };
         let once = targets(&how);
         assert!((0..5).all(|i| once.labeled[i] && (once.weight[i] - 1.0).abs() < 1e-6));

@@ -10,6 +10,7 @@
 
 mod believe;
 mod believed;
+mod bench;
 mod embedded;
 mod fitted;
 mod measured;
@@ -18,9 +19,10 @@ mod results;
 mod run;
 mod views;
 
+pub(crate) use self::bench::CrossCell;
 pub use self::embedded::Embedded;
 pub(crate) use self::embedded::{nearest_items, select_items};
 pub use self::plan::CrossPlan;
-pub use self::results::{ByDirection, CrossResults, CrossRow, CrossSummary, OfDraw};
+pub use self::results::{ByDirection, CrossClass, CrossResults, CrossRow, CrossSummary, OfDraw};
 pub use self::run::{CrossStudy, TRAIN_SHARE};
 pub use self::views::Texts;

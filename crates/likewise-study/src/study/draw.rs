@@ -205,7 +205,11 @@ impl Ground<'_> {
         }
         let name = format!("draw-{draw}");
         let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
-        let found = if spreads || matches!(self.recipe.pseudo_labels, PseudoLabels::Votes(_)) {
+        let believes = matches!(
+            self.recipe.pseudo_labels,
+            PseudoLabels::Votes(_) | PseudoLabels::Lpf(_)
+        );
+        let found = if spreads || believes {
             Some(self.find(&setup, &drawn.known, monitor)?)
         } else {
             None

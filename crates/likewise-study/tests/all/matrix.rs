@@ -18,24 +18,28 @@ use likewise_study::recipe::{
     Affinity, GradientConfig, Learner, Linear, Mlp, ModelConfig, On, Oracle, Orthogonal,
     Propagation, PseudoLabels, RoundsConfig, StartConfig, Voting,
 };
-use likewise_study::study::{Plan, Protocol, Row, Study};
+use likewise_study::study::{CrossPlan, CrossRow, Plan, Protocol, Row, Study};
 use ndarray::Axis;
 
 use crate::device;
 
 /// Every eleventh of the 2000 digits: all ten classes, and quick.
 fn digits() -> Collection {
+    digits_in(&["kar"])
+}
+
+/// The same in several views.
+fn digits_in(names: &[&str]) -> Collection {
     let bytes = std::fs::read(likewise_testdata::digits()).unwrap();
     let all = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
     let rows: Vec<usize> = (0..all.len()).step_by(11).collect();
-    let matrix = all.view(Some("kar")).unwrap().matrix.select(Axis(0), &rows);
-    let view = View {
-        name: "kar".into(),
-        matrix,
+    let view = |name: &&str| View {
+        name: (*name).into(),
+        matrix: all.view(Some(name)).unwrap().matrix.select(Axis(0), &rows),
         present: None,
     };
     let ids = rows.iter().map(usize::to_string).collect();
-    let mut collection = Collection::new(ids, vec![view]).unwrap();
+    let mut collection = Collection::new(ids, names.iter().map(view).collect()).unwrap();
     collection.labels = all.labels.map(|labels| labels.select(&rows));
     collection
 }
@@ -264,6 +268,80 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         assert!(own >= least(whitened), "{name}: {own} {whitened}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
     }
+}
+
+/// A learner across views with settings that take a moment.
+fn quick_across(name: &str) -> likewise_nn::cross::Learner {
+    let settings = match name {
+        "acmr" => "hidden = [[32, 16], [32, 16]]\nepochs = 20\nleast_steps = 60\nrate = 5e-3",
+        "deep-growbit" => "bits = 16\nhidden = [32, 16]\nepochs = 20\nrate = 5e-3",
+        _ if likewise_nn::cross::Learner::named(name)
+            .unwrap()
+            .gives_bits() =>
+        {
+            "bits = 16"
+        }
+        _ => "",
+    };
+    toml::from_str(&format!("kind = \"{name}\"\n{settings}")).unwrap()
+}
+
+#[test]
+fn every_source_goes_with_every_learner_across_views() {
+    let collection = digits_in(&["fou", "kar"]);
+    let views = ["fou".to_owned(), "kar".to_owned()];
+    let protocol = Protocol {
+        labels_per_class: Some(4),
+        draws: 1,
+        ..Protocol::default()
+    };
+    let mut seen = 0;
+    for name in likewise_nn::cross::Learner::names() {
+        let learner = quick_across(name);
+        if learner.need() == likewise::cross::Need::Pairs {
+            continue;
+        }
+        for (source, pseudo_labels) in sources() {
+            let name = format!("{source} x {name} across views");
+            if !is_wanted(&name) {
+                continue;
+            }
+            let recipe = Recipe {
+                name: name.clone(),
+                pseudo_labels,
+                ..Recipe::across(learner)
+            };
+            let plan = CrossPlan {
+                collection: &collection,
+                views: &views,
+                texts: &[],
+                recipe: &recipe,
+                protocol: &protocol,
+                device: device::chosen(),
+            };
+            let study = plan.run(&Monitor::silent());
+            let study = study.unwrap_or_else(|e| panic!("{name}: {e}"));
+            let results = &study.results;
+            // Ten classes of even size: an order by chance has a MAP@50 of about a fifth, since the
+            // divisor is what was found.
+            let own = results.summary.map50["mean"];
+            assert!(own > 0.22, "{name}: {own}");
+            let log = &results.per_draw[0];
+            let believes = source != "none";
+            assert_eq!(log.believed > 0, believes, "{name}: {log:?}");
+            // Of what is believed most must be right, else the source was not asked.
+            assert!(
+                log.accuracy.is_none_or(|share| share > 0.4),
+                "{name}: {log:?}"
+            );
+            let rows = &results.baselines;
+            assert_eq!(rows.contains_key(&CrossRow::LabelsOnly), believes, "{name}");
+            assert!(rows.contains_key(&CrossRow::AllLabels), "{name}");
+            seen += 1;
+        }
+    }
+    let all = std::env::var("LIKEWISE_MATRIX").is_err();
+    assert!(!all || seen >= 12 * 10, "{seen}");
 }
 
 #[test]

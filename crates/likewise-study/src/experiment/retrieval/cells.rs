@@ -356,7 +356,7 @@ mod tests {
         for entry in std::fs::read_dir(root.join("experiments")).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            if !crate::experiment::is_retrieval(&text) {
+            if crate::experiment::kind(&text).as_deref() != Some("retrieval") {
                 continue;
             }
             let folder = root.join("results").join(path.file_stem().unwrap());

@@ -448,7 +448,7 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            if !crate::experiment::is_retrieval(&text) {
+            if crate::experiment::kind(&text).as_deref() != Some("retrieval") {
                 continue;
             }
             let experiment = Experiment::read(&path).unwrap_or_else(|e| panic!("{e:?}"));

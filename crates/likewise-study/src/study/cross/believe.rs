@@ -1,14 +1,17 @@
 //! Where the classes of items without a label come from.
 
+use likewise::ensemble::Wanted;
+use likewise::learn::Targets;
 use likewise::{Labels, Monitor};
 use likewise_nn::lpf::Rows;
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::believed::Believed;
 use super::fitted::Ground;
 use super::plan::CrossPlan;
-use crate::recipe::PseudoLabels;
+use crate::Result;
+use crate::recipe::{Prediction, PseudoLabels, Voting};
 use crate::study::believe::{self, spread};
-use crate::{Error, ErrorKind, Result};
 
 /// What the recipe takes the items to fit on for, where `known` are the labels that it sees.
 pub(super) fn believed(
@@ -18,12 +21,12 @@ pub(super) fn believed(
     seed: u64,
     monitor: &Monitor,
 ) -> Result<Believed> {
-    match &plan.recipe.pseudo_labels {
-        PseudoLabels::None => Ok(Believed::known(known)),
-        PseudoLabels::Oracle(_) => Ok(Believed::known(&ground.fitted_labels())),
+    // A class without a label has nothing to spread.
+    let (labels, kept) = known.compact();
+    let targets = match &plan.recipe.pseudo_labels {
+        PseudoLabels::None => return Ok(Believed::known(known)),
+        PseudoLabels::Oracle(_) => return Ok(Believed::known(&ground.fitted_labels())),
         PseudoLabels::Propagation(how) => {
-            // A class without a label has nothing to spread.
-            let (compact, kept) = known.compact();
             let rows = ground.joined()?;
             let mut how = how.as_ref().clone();
             let most = rows.nrows().saturating_sub(1).max(1);
@@ -31,46 +34,70 @@ pub(super) fn believed(
                 how.graph = how.graph.clone().k(most);
             }
             let graph = how.graph.build(rows.view(), monitor)?;
-            let beliefs = spread(&how, rows.view(), &graph, &compact, monitor)?;
-            let targets = believe::believed(&beliefs, &compact, &how);
-            let class = targets.class.iter().zip(&targets.weight);
-            let class = class.map(|(&c, &w)| (w > 0.0).then(|| kept[c as usize]));
-            Ok(Believed::of(class.collect(), targets.weight.clone()))
+            let beliefs = spread(&how, rows.view(), &graph, &labels, monitor)?;
+            believe::accepted(&beliefs, rows.view(), &labels, &how, seed)?
         }
-        PseudoLabels::Lpf(how) => {
-            let (compact, kept) = known.compact();
-            let labels: Vec<Option<u32>> = compact.items().iter().map(|l| l.class()).collect();
-            let sides = ground.sides();
-            let (rows, present): (Vec<_>, Vec<_>) = (0..sides.0.len())
-                .map(|t| {
-                    let has = ground.train.iter().map(|&item| sides.0[t].has(item));
-                    (ground.read(t, &ground.train), has.collect::<Vec<bool>>())
-                })
-                .unzip();
-            let views: Vec<Rows> = (rows.iter().zip(&present))
-                .map(|(rows, present)| Rows {
-                    rows: rows.view(),
-                    present: Some(present),
-                })
-                .collect();
-            let classes = compact.n_classes();
-            let found = how
-                .lpf
-                .fit(&views, &labels, classes, seed, &plan.device, monitor)?;
-            let power = how.confidence_power as f32;
-            let weight = labels
-                .iter()
-                .zip(&found.confidence)
-                .map(|(label, confidence)| label.map_or(confidence.powf(power), |_| 1.0));
-            let class = labels
-                .iter()
-                .zip(&found.class)
-                .map(|(label, class)| label.or(*class).map(|class| kept[class as usize]));
-            Ok(Believed::of(class.collect(), weight.collect()))
+        PseudoLabels::Affinity(how) => {
+            let places = believe::members(&labels, 0, how, seed);
+            let rows = ground.joined()?.select(Axis(0), &places);
+            believe::of_affinities(rows.view(), &places, &labels, how, monitor)?
         }
-        PseudoLabels::Affinity(_) | PseudoLabels::Votes(_) => Err(Error::new(
-            ErrorKind::Internal,
-            "affinities give triplets, which no learner across views takes",
-        )),
-    }
+        PseudoLabels::Votes(how) => voted(ground, &labels, how, seed, monitor)?,
+        PseudoLabels::Lpf(how) => predicted(plan, ground, &labels, how, seed, monitor)?,
+    };
+    let class = targets.class.iter().zip(&targets.weight);
+    let class = class.map(|(&c, &w)| (w > 0.0).then(|| kept[c as usize]));
+    Ok(Believed::of(class.collect(), targets.weight.clone()))
+}
+
+/// By votes on each view for itself; where some items lack one, on all of them side by side.
+fn voted(
+    ground: &Ground,
+    labels: &Labels,
+    how: &Voting,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<Targets> {
+    let sides = &ground.sides().0;
+    let whole = (sides.iter()).all(|side| ground.train.iter().all(|&item| side.has(item)));
+    let rows: Vec<Array2<f32>> = if whole {
+        let views = 0..sides.len();
+        views.map(|t| ground.read(t, &ground.train)).collect()
+    } else {
+        vec![ground.joined()?]
+    };
+    let rows: Vec<ArrayView2<f32>> = rows.iter().map(|rows| rows.view()).collect();
+    let voted = how
+        .votes
+        .vote(&rows, labels, None, Wanted::Classes, seed, monitor)?;
+    believe::of_votes(&voted, labels, how, seed)
+}
+
+/// By the networks and class means of all views.
+fn predicted(
+    plan: &CrossPlan,
+    ground: &Ground,
+    labels: &Labels,
+    how: &Prediction,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<Targets> {
+    let sides = &ground.sides().0;
+    let of_class = believe::not_outside(labels);
+    let present = |t: usize| {
+        let items = ground.train.iter().zip(&of_class);
+        let present = items.map(|(&item, of_class)| *of_class && sides[t].has(item));
+        present.collect::<Vec<bool>>()
+    };
+    let (rows, present): (Vec<_>, Vec<_>) = (0..sides.len())
+        .map(|t| (ground.read(t, &ground.train), present(t)))
+        .unzip();
+    let views: Vec<Rows> = (rows.iter().zip(&present))
+        .map(|(rows, present)| Rows {
+            rows: rows.view(),
+            present: Some(present),
+        })
+        .collect();
+    let found = believe::predicted(&views, labels, how, (seed, &plan.device), monitor)?;
+    Ok(believe::of_selection(&found, labels, how))
 }

@@ -33,8 +33,9 @@ impl Believed {
     }
 }
 
-/// How many of those without a known label got a class, and the share of these that is right.
-pub(super) fn hits(believed: &Believed, known: &Labels, truth: &Labels) -> (usize, Option<f64>) {
+/// How many of those without a known label got a class, of how many of these the class is known to us,
+/// and of how many it is right.
+pub(super) fn hits(believed: &Believed, known: &Labels, truth: &Labels) -> [usize; 3] {
     let (mut given, mut judged, mut right) = (0, 0, 0);
     for (place, label) in known.items().iter().enumerate() {
         if label.class().is_some() || believed.weight[place] <= 0.0 {
@@ -46,6 +47,5 @@ pub(super) fn hits(believed: &Believed, known: &Labels, truth: &Labels) -> (usiz
             right += usize::from(class == believed.class[place]);
         }
     }
-    let share = (judged > 0).then(|| right as f64 / f64::from(judged));
-    (given, share)
+    [given, judged, right]
 }

@@ -1,14 +1,17 @@
 //! Fitting a learner to the training part, and embedding items view by view.
 
-use likewise::cross::{Learner, NamedModel, NamedView, Need, Views};
+use std::collections::BTreeMap;
+
+use likewise::cross::{NamedModel, NamedView, Need, Views};
 use likewise::eval::split;
 use likewise::matrix::select_rows;
 use likewise::{Labels, Monitor, Part};
+use likewise_nn::cross::Learner;
 use ndarray::{Array2, ArrayView2};
 
 use super::believed::Believed;
 use super::embedded::Embedded;
-use super::measured::{Asked, Measured};
+use super::measured::{Asked, Measured, direction};
 use super::plan::CrossPlan;
 use super::views::{Reading, Sides};
 use crate::{Error, Result};
@@ -115,7 +118,7 @@ impl<'a> Ground<'a> {
             .collect();
         let rows: Vec<ArrayView2<f32>> = rows.iter().map(|rows| rows.view()).collect();
         let given = Views::new(&rows, object, &believed.class, &believed.weight)?;
-        let model = learner.fit(&given, seed, monitor)?;
+        let model = learner.fit(&given, seed, &self.plan.device, monitor)?;
         let named = self.sides.0.iter().zip(&self.readings).zip(model.encoders);
         let named = named.map(|((side, reading), encoder)| NamedView {
             name: side.name.to_owned(),
@@ -179,6 +182,26 @@ impl<'a> Ground<'a> {
             },
             monitor,
         )
+    }
+
+    /// The classes of the queries of each direction, in their order.
+    pub(super) fn asked(&self) -> BTreeMap<String, Vec<&'a str>> {
+        let sides = &self.sides.0;
+        let class = |item: &usize| {
+            let class = self.labels[*item].class();
+            class.map(|class| self.labels.classes()[class as usize].as_str())
+        };
+        let mut asked = BTreeMap::new();
+        for (from, side) in sides.iter().enumerate() {
+            let own = side.of(&self.queries);
+            let classes: Vec<&str> = own.iter().filter_map(class).collect();
+            for (to, other) in sides.iter().enumerate() {
+                if from != to {
+                    asked.insert(direction(side.name, other.name), classes.clone());
+                }
+            }
+        }
+        asked
     }
 
     /// All items in the space of all views.

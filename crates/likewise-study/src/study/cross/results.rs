@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use likewise::Labels;
 use likewise::eval::bootstrap::{Estimate, t_interval};
+use likewise::eval::proportion::wilson_mean;
 use serde::{Deserialize, Serialize};
 
 use super::believed::{Believed, hits};
@@ -47,6 +48,10 @@ pub type ByDirection<T> = BTreeMap<String, T>;
 /// The mean over all directions.
 const MEAN: &str = "mean";
 
+/// With fewer wrong answers, or fewer right ones, the spread between queries and draws tells nothing:
+/// it is 0 where there are none.
+const FEW: f64 = 5.0;
+
 /// Metrics of one row, means over the draws, with 95 % intervals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrossSummary {
@@ -63,6 +68,20 @@ pub struct CrossSummary {
     pub draws: usize,
 }
 
+/// How a class is found by the recipe: means over its queries in all draws and directions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossClass {
+    /// The class.
+    pub class: String,
+    /// Its queries, each counted once for every draw and direction.
+    pub queries: usize,
+    /// Mean average precision of the first 50.
+    pub map50: f64,
+    /// Share of the queries whose nearest item is of the class.
+    #[serde(rename = "recall@1", skip_serializing_if = "Option::is_none", default)]
+    pub recall_at_1: Option<f64>,
+}
+
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OfDraw {
@@ -76,11 +95,11 @@ pub struct OfDraw {
 
 impl OfDraw {
     pub(super) fn new(believed: &Believed, known: &Labels, truth: &Labels) -> Self {
-        let (given, accuracy) = hits(believed, known, truth);
+        let [given, judged, right] = hits(believed, known, truth);
         Self {
             labeled: known.n_known(),
             believed: given,
-            accuracy,
+            accuracy: (judged > 0).then(|| right as f64 / judged as f64),
         }
     }
 }
@@ -117,6 +136,9 @@ pub struct CrossResults {
     pub seed: u64,
     /// What happened in each draw.
     pub per_draw: Vec<OfDraw>,
+    /// Class by class.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub classes: Vec<CrossClass>,
 }
 
 impl CrossResults {
@@ -125,6 +147,7 @@ impl CrossResults {
         runs: &BTreeMap<CrossRow, Vec<Measured>>,
         per_draw: Vec<OfDraw>,
         parts: BTreeMap<String, usize>,
+        asked: &ByDirection<Vec<&str>>,
     ) -> Self {
         let mut summaries: BTreeMap<CrossRow, CrossSummary> = runs
             .iter()
@@ -156,9 +179,28 @@ impl CrossResults {
             label_fraction: plan.protocol.label_fraction,
             seed: plan.protocol.seed,
             per_draw,
+            classes: by_class(recipe, asked),
         };
         results.verdict = results.in_words();
         results
+    }
+
+    /// Keeps of R@k, and of its intervals, these k. Fails with the first one that was not measured.
+    pub fn keep_at(&mut self, ks: &[usize]) -> Result<(), usize> {
+        let names: Vec<String> = ks.iter().map(usize::to_string).collect();
+        let recall = &self.summary.recall;
+        if let Some(place) = names.iter().position(|k| !recall.contains_key(k)) {
+            return Err(ks[place]);
+        }
+        let own = std::iter::once(&mut self.summary);
+        for summary in own.chain(self.baselines.values_mut()) {
+            summary.recall.retain(|k, _| names.contains(k));
+            let asked = |metric: &String| {
+                (metric.split_once('@')).is_none_or(|(_, k)| names.iter().any(|name| name == k))
+            };
+            summary.ci.retain(|metric, _| asked(metric));
+        }
+        Ok(())
     }
 
     /// All rows with their titles, in the order of a table.
@@ -266,6 +308,35 @@ impl CrossResults {
     }
 }
 
+/// How each class is found, where `asked` are the classes of the queries of each direction.
+fn by_class(runs: &[Measured], asked: &ByDirection<Vec<&str>>) -> Vec<CrossClass> {
+    let mut sums: BTreeMap<&str, (usize, f64, f64)> = BTreeMap::new();
+    let mut nearest = false;
+    for (run, (way, classes)) in runs
+        .iter()
+        .flat_map(|run| asked.iter().map(move |of| (run, of)))
+    {
+        let map50 = &run.0["map50"][way];
+        let first = run.0.get("recall@1").map(|by| &by[way]);
+        nearest |= first.is_some();
+        for (query, &class) in classes.iter().enumerate() {
+            let sum = sums.entry(class).or_default();
+            sum.0 += 1;
+            sum.1 += map50[query];
+            sum.2 += first.map_or(0.0, |first| first[query]);
+        }
+    }
+    let each = sums
+        .into_iter()
+        .map(|(class, (n, map50, first))| CrossClass {
+            class: class.to_owned(),
+            queries: n,
+            map50: map50 / n as f64,
+            recall_at_1: nearest.then(|| first / n as f64),
+        });
+    each.collect()
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
@@ -335,7 +406,19 @@ fn summary(runs: &[Measured], views: &[String]) -> CrossSummary {
     };
     for metric in runs[0].0.keys() {
         let of: Vec<_> = runs.iter().map(|run| &run.0[metric]).collect();
-        let estimates = estimates(&of, views);
+        let queries = of[0].values().map(Vec::len).min().unwrap_or(0);
+        let mut estimates = estimates(&of, views);
+        for estimate in estimates.values_mut() {
+            // Answers that are all right do not vary, which is no proof that the next one is.
+            let value = estimate.value.clamp(0.0, 1.0);
+            let few = queries as f64 * value.min(1.0 - value) < FEW;
+            if let Some(least) = wilson_mean(value, queries).filter(|_| few) {
+                estimate.low = estimate.low.min(least.low);
+                estimate.high = estimate.high.max(least.high);
+            }
+            estimate.low = estimate.low.clamp(0.0, estimate.value);
+            estimate.high = estimate.high.clamp(estimate.value, 1.0);
+        }
         let values: ByDirection<f64> = estimates
             .iter()
             .map(|(w, e)| (w.clone(), e.value))
@@ -393,10 +476,19 @@ mod tests {
         ]))
     }
 
+    /// Twenty times the same queries.
+    fn many(ab: [f64; 2], ba: [f64; 2]) -> Measured {
+        let mut run = run(ab, ba);
+        for values in run.0.values_mut().flat_map(BTreeMap::values_mut) {
+            *values = values.repeat(20);
+        }
+        run
+    }
+
     #[test]
     fn means_directions_and_intervals_by_hand() {
         let views = ["x".to_owned(), "y".to_owned()];
-        let runs = [run([0.4, 0.6], [0.2, 0.2]), run([0.6, 0.8], [0.4, 0.4])];
+        let runs = [many([0.4, 0.6], [0.2, 0.2]), many([0.6, 0.8], [0.4, 0.4])];
         let found = summary(&runs, &views);
         for (way, value) in [
             ("x_to_y", 0.6),
@@ -407,11 +499,17 @@ mod tests {
             assert!((found.map50[way] - value).abs() < 1e-12, "{way}");
             assert!((found.recall["1"][way] - value).abs() < 1e-12, "{way}");
         }
-        // Means .35 and .55: t(1) = 12.706 times .1.
+        // Means .35 and .55: t(1) = 12.706 times .1, of which no share is below 0 or above 1.
         let [low, high] = found.ci["map50"]["mean"];
-        assert!(((high - low) / 2.0 - 1.2706).abs() < 1e-3, "{low} {high}");
+        assert!(
+            low.abs() < 1e-12 && (high - 1.0).abs() < 1e-12,
+            "{low} {high}"
+        );
+        let near = [many([0.4; 2], [0.4; 2]), many([0.41; 2], [0.41; 2])];
+        let [low, high] = summary(&near, &views).ci["map50"]["mean"];
+        assert!(((high - low) / 2.0 - 0.063_53).abs() < 1e-4, "{low} {high}");
         // Less a row of one run, which stands beside both.
-        let other = [run([0.4, 0.6], [0.2, 0.2])];
+        let other = [many([0.4, 0.6], [0.2, 0.2])];
         let gain = &difference(&runs, &other, &views)["map50"];
         assert!((gain["a_to_b"].value - 0.1).abs() < 1e-12);
         assert!((gain["mean"].value - 0.1).abs() < 1e-12);
@@ -420,11 +518,49 @@ mod tests {
     #[test]
     fn of_one_run_the_interval_is_that_of_its_queries() {
         let views = ["x".to_owned(), "y".to_owned()];
-        let found = summary(&[run([0.4, 0.6], [0.2, 0.2])], &views);
+        let found = summary(&[many([0.4, 0.6], [0.2, 0.2])], &views);
         let same = found.ci["map50"]["b_to_a"];
         assert!(same.iter().all(|end| (end - 0.2).abs() < 1e-12), "{same:?}");
         let [low, high] = found.ci["map50"]["a_to_b"];
-        assert!(low < 0.4 && high > 0.6, "{low} {high}");
+        assert!(low < 0.48 && high > 0.52, "{low} {high}");
+    }
+
+    #[test]
+    fn perfect_answers_are_no_proof() {
+        let views = ["x".to_owned(), "y".to_owned()];
+        let all = || many([1.0; 2], [1.0; 2]);
+        for runs in [vec![all()], vec![all(), all()]] {
+            let found = summary(&runs, &views);
+            for way in ["a_to_b", "mean"] {
+                let [low, high] = found.ci["recall@1"][way];
+                // Wilson of 40 of 40: 40 / (40 + 1.96^2).
+                assert!((low - 0.912_38).abs() < 1e-4 && high >= 1.0, "{low} {high}");
+            }
+        }
+        let none = summary(&[many([0.0; 2], [0.0; 2])], &views).ci["map50"]["mean"];
+        assert!(
+            none[0] <= 0.0 && (none[1] - 0.087_62).abs() < 1e-4,
+            "{none:?}"
+        );
+    }
+
+    #[test]
+    fn classes_are_means_over_draws_and_directions() {
+        let runs = [run([0.4, 0.6], [0.2, 0.2]), run([0.6, 0.8], [0.4, 0.4])];
+        let asked = BTreeMap::from([
+            ("x_to_y".to_owned(), vec!["a", "b"]),
+            ("y_to_x".to_owned(), vec!["a", "a"]),
+        ]);
+        let found = by_class(&runs, &asked);
+        let names: Vec<_> = found
+            .iter()
+            .map(|c| (c.class.as_str(), c.queries))
+            .collect();
+        assert_eq!(names, [("a", 6), ("b", 2)]);
+        // (.4 + .2 + .2 + .6 + .4 + .4) / 6 and (.6 + .8) / 2.
+        assert!((found[0].map50 - 2.2 / 6.0).abs() < 1e-12);
+        assert!((found[1].map50 - 0.7).abs() < 1e-12);
+        assert_eq!(found[1].recall_at_1.map(|v| (v * 10.0).round()), Some(7.0));
     }
 
     #[test]
@@ -444,6 +580,12 @@ mod tests {
             label_fraction: Some(0.1),
             seed: 0,
             per_draw: vec![],
+            classes: vec![CrossClass {
+                class: "a".into(),
+                queries: 4,
+                map50: 0.5,
+                recall_at_1: Some(0.25),
+            }],
         };
         let json = serde_json::to_string(&results).unwrap();
         assert!(json.starts_with("{\"map50\":{\"a_to_b\""), "{json}");

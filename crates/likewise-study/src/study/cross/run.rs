@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use likewise::cross::{Cca, Learner, NamedModel, Need};
+use likewise::cross::{self, Cca, NamedModel, Need};
 use likewise::eval::split;
 use likewise::{Labels, Monitor, Part};
+use likewise_nn::cross::Learner;
 
 use super::believe::believed;
 use super::believed::Believed;
@@ -91,9 +92,9 @@ impl CrossPlan<'_> {
             let model = ground.fit(&learner, &all, self.protocol.seed, monitor)?;
             runs.insert(CrossRow::AllLabels, vec![ground.measure(&model, monitor)?]);
         }
-        if !matches!(learner, Learner::Cca(_)) && self.views.len() == 2 {
+        if learner.need() != Need::Pairs && self.views.len() == 2 {
             let nothing = Believed::known(&Labels::unknown(ground.train.len()));
-            let cca = Learner::Cca(Cca::new());
+            let cca = Learner::Direct(cross::Learner::Cca(Cca::new()));
             match ground.fit(&cca, &nothing, self.protocol.seed, monitor) {
                 Ok(model) => {
                     runs.insert(CrossRow::Start, vec![ground.measure(&model, monitor)?]);
@@ -105,7 +106,8 @@ impl CrossPlan<'_> {
 
         let (model, of_first) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let results = CrossResults::new(self, &runs, of_draws, count(&parts));
+        let asked = ground.asked();
+        let results = CrossResults::new(self, &runs, of_draws, count(&parts), &asked);
         let mut named = vec![None; labels.len()];
         for (place, &item) in ground.train.iter().enumerate() {
             let weight = of_first.weight[place];
@@ -127,11 +129,12 @@ impl CrossPlan<'_> {
     /// The learner. Fails on a recipe without one across views, or that is wrong.
     fn check(&self) -> Result<Learner> {
         self.recipe.validate()?;
+        self.recipe.check_build()?;
         let learner = self.recipe.learner.cross().copied().ok_or_else(|| {
             usage(format!(
                 "{} learns within one view; recipes across views are: {}",
                 self.recipe.name,
-                Learner::NAMES.join(", ")
+                Learner::names().join(", ")
             ))
         })?;
         if self.views.len() < 2 {
@@ -157,7 +160,7 @@ impl CrossPlan<'_> {
     }
 
     /// The part of every item.
-    fn divide(&self, labels: &Labels) -> Result<Vec<Part>> {
+    pub(super) fn divide(&self, labels: &Labels) -> Result<Vec<Part>> {
         match self.protocol.split {
             SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed),
             SplitKind::Given => split::given(self.collection),
@@ -169,7 +172,7 @@ impl CrossPlan<'_> {
     }
 
     /// What labels a draw of this seed shows, and how many draws there are.
-    fn draws<'l>(
+    pub(super) fn draws<'l>(
         &self,
         labels: &'l Labels,
         monitor: &Monitor,

@@ -1,0 +1,283 @@
+//! Results on disk: `results.json`, the same for the same experiment on the same data, and
+//! `times.json`, which no two runs share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use likewise::eval::bootstrap::{Estimate, t_interval};
+use likewise::{Collection, Part};
+use serde::{Deserialize, Serialize};
+
+use super::definition::{Data, Experiment, Method};
+use crate::experiment::store::{self, Cells, key, rounded};
+use crate::study::CrossCell;
+use crate::{Result, no_json};
+
+/// A data set as it was when its cells were made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DataRecord {
+    pub(super) definition: Data,
+    pub(super) sha256: String,
+    pub(super) seed: u64,
+    pub(super) items: usize,
+    pub(super) classes: usize,
+    /// Columns of each view.
+    pub(super) dimensions: Vec<usize>,
+    /// Items to fit on, and that ask and are searched.
+    pub(super) parts: [usize; 2],
+}
+
+impl DataRecord {
+    pub(super) fn new(
+        data: &Data,
+        (sha256, seed): (String, u64),
+        items: &Collection,
+    ) -> Result<Self> {
+        let columns = |view: &String| Ok(items.view(Some(view))?.matrix.ncols());
+        let parts = items.split.as_deref().unwrap_or_default();
+        let train = parts.iter().filter(|part| **part == Part::Train).count();
+        Ok(Self {
+            definition: data.clone(),
+            sha256,
+            seed,
+            items: items.len(),
+            classes: items.labels.as_ref().map_or(0, likewise::Labels::n_classes),
+            dimensions: data.views.iter().map(columns).collect::<Result<_>>()?,
+            parts: [train, parts.len() - train],
+        })
+    }
+}
+
+/// One method in one draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cell {
+    pub(super) draw: u64,
+    /// Seconds that it took, its pseudo-labels with it; kept in the file of times.
+    #[serde(skip)]
+    pub(super) seconds: f64,
+    pub(super) metrics: BTreeMap<String, f64>,
+    /// Labels that were fitted.
+    pub(super) labels: usize,
+    /// Items without one that got a class.
+    pub(super) believed: usize,
+    /// Share of these whose class is right, of those that have one of the known classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) right: Option<f64>,
+    /// Of classes that are held out: items in all, and those of them that got a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside: Option<[usize; 2]>,
+}
+
+impl Cell {
+    /// `hidden` items are of classes that are held out.
+    pub(super) fn new(draw: u64, hidden: usize, found: CrossCell) -> Self {
+        let [believed, judged, right] = found.believed;
+        let metrics = found.metrics.into_iter();
+        Self {
+            draw,
+            seconds: found.seconds,
+            metrics: metrics
+                .map(|(name, value)| (name, rounded(value)))
+                .collect(),
+            labels: found.labels,
+            believed,
+            right: (judged > 0).then(|| rounded(right as f64 / judged as f64)),
+            // Of all others the class is known to us.
+            outside: (hidden > 0).then_some([hidden, believed - judged]),
+        }
+    }
+}
+
+/// A mean, and the ends of its 95 % t interval; none from one value.
+pub(super) fn mean(values: &[f64]) -> (f64, Option<[f64; 2]>) {
+    let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    (value, t_interval(values).map(|t| [t.low, t.high]))
+}
+
+/// All cells of one method on one data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(super) data: String,
+    pub(super) learner: String,
+    pub(super) source: String,
+    /// What it does; in the file its place among the recipes.
+    pub(super) recipe: serde_json::Value,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Row {
+    pub(super) fn is_of(&self, method: &Method) -> bool {
+        [&self.learner, &self.source] == [&method.names[0], &method.names[1]]
+    }
+
+    /// Learner and source.
+    pub(super) fn name(&self) -> String {
+        format!("{}, {}", self.learner, self.source)
+    }
+
+    /// Metrics that were measured.
+    pub(super) fn metrics(&self) -> BTreeSet<String> {
+        let each = self.cells.iter().flat_map(|cell| cell.metrics.keys());
+        each.cloned().collect()
+    }
+
+    /// The values of a metric, draw by draw.
+    pub(super) fn values(&self, metric: &str) -> Vec<f64> {
+        let cells = self.cells.iter();
+        cells
+            .filter_map(|cell| cell.metrics.get(metric).copied())
+            .collect()
+    }
+
+    /// This row less another one in a metric, paired by draw; none without two draws in common.
+    pub(super) fn less(&self, other: &Self, metric: &str) -> Option<Estimate> {
+        let of_other = |draw: u64| {
+            let cell = other.cells.iter().find(|cell| cell.draw == draw)?;
+            cell.metrics.get(metric).copied()
+        };
+        let differences: Vec<f64> = (self.cells.iter())
+            .filter_map(|cell| Some(cell.metrics.get(metric)? - of_other(cell.draw)?))
+            .collect();
+        t_interval(&differences)
+    }
+}
+
+impl Cells for Row {
+    fn data(&self) -> &str {
+        &self.data
+    }
+
+    fn key(&self) -> String {
+        key(&self.data, &self.name())
+    }
+
+    fn what(&mut self) -> &mut serde_json::Value {
+        &mut self.recipe
+    }
+
+    fn count(&self) -> usize {
+        self.cells.len()
+    }
+}
+
+pub(super) type Store = store::Store<Experiment>;
+
+impl Store {
+    /// The cells of a learner and source on a data set.
+    pub(super) fn row(&self, data: &str, learner: &str, source: &str) -> Option<&Row> {
+        let is = |row: &&Row| row.data == data && row.learner == learner && row.source == source;
+        self.runs.iter().find(is)
+    }
+
+    pub(super) fn has(&self, data: &str, method: &Method, draw: u64) -> bool {
+        let row = self.row(data, &method.names[0], &method.names[1]);
+        row.is_some_and(|row| row.cells.iter().any(|cell| cell.draw == draw))
+    }
+
+    /// Adds a cell.
+    pub(super) fn put(
+        &mut self,
+        data: &str,
+        method: &Method,
+        cell: Cell,
+        experiment: &Experiment,
+    ) -> Result<()> {
+        let (draw, seconds) = (cell.draw, (cell.seconds * 1e2).round() / 1e2);
+        let new = || {
+            let [learner, source] = method.names.clone();
+            Ok(Row {
+                data: data.to_owned(),
+                learner,
+                source,
+                recipe: serde_json::to_value(&method.recipe).map_err(no_json)?,
+                cells: vec![],
+            })
+        };
+        let row = self.run_mut(|row| row.data == data && row.is_of(method), new)?;
+        let at = row.cells.partition_point(|c| c.draw < draw);
+        row.cells.insert(at, cell);
+        let key = row.key();
+        self.computed(key, draw, seconds, experiment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn row(values: &[(u64, f64)]) -> Row {
+        let cell = |&(draw, value): &(u64, f64)| Cell {
+            draw,
+            seconds: 0.0,
+            metrics: BTreeMap::from([("map50".to_owned(), value)]),
+            labels: 1,
+            believed: 0,
+            right: None,
+            outside: None,
+        };
+        Row {
+            data: "d".into(),
+            learner: "g".into(),
+            source: "l".into(),
+            recipe: serde_json::Value::Null,
+            cells: values.iter().map(cell).collect(),
+        }
+    }
+
+    #[test]
+    fn differences_are_paired_by_draw() {
+        let a = row(&[(0, 0.5), (1, 0.7), (2, 0.9)]);
+        let b = row(&[(1, 0.6), (2, 0.7), (3, 0.1)]);
+        // .1 and .2: t(1) = 12.706 times .05.
+        let less = a.less(&b, "map50").unwrap();
+        assert!((less.value - 0.15).abs() < 1e-12);
+        assert!((less.high - less.value - 12.706_2 * 0.05).abs() < 1e-3);
+        assert!(a.less(&row(&[(1, 0.6)]), "map50").is_none());
+        assert!((mean(&a.values("map50")).0 - 0.7).abs() < 1e-12);
+        assert_eq!(mean(&[0.25]), (0.25, None));
+    }
+
+    #[test]
+    fn believed_items_that_nobody_can_judge_are_of_held_out_classes() {
+        let found = CrossCell {
+            metrics: BTreeMap::new(),
+            labels: 10,
+            believed: [50, 40, 30],
+            seconds: 1.0,
+        };
+        let cell = Cell::new(0, 20, found);
+        assert_eq!((cell.right, cell.outside), (Some(0.75), Some([20, 10])));
+    }
+
+    /// A result beside an experiment that would not give it again is a claim without a source.
+    #[test]
+    fn every_result_of_this_repository_is_of_its_experiment() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(root.join("experiments")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            if crate::experiment::kind(&text).as_deref() != Some("across") {
+                continue;
+            }
+            let experiment = Experiment::read(&path).unwrap();
+            seen += 1;
+            let folder = root.join("results").join(path.file_stem().unwrap());
+            // One that was not run yet claims nothing.
+            if !folder.exists() {
+                continue;
+            }
+            let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
+            let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let written: Vec<Row> = serde_json::from_value(written["rows"].clone()).unwrap();
+            let kept = Store::open(&folder, &experiment, &likewise::Monitor::silent()).unwrap();
+            let names = |rows: &[Row]| -> Vec<(String, String)> {
+                let each = rows.iter().map(|row| (row.data.clone(), row.name()));
+                each.collect()
+            };
+            assert_eq!(names(&written), names(&kept.runs), "{path:?}");
+        }
+        assert!(seen >= 2, "{seen}");
+    }
+}

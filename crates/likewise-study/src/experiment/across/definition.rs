@@ -1,0 +1,374 @@
+//! What the file of such an experiment says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use likewise::cross::Need;
+use likewise_nn::cross::Learner;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::experiment::written::{Head, Paper, written};
+use crate::recipe::{PseudoLabels, Recipe};
+use crate::{Result, usage};
+
+/// A file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    title: String,
+    /// Question and answer in the index of results; nothing here reads them.
+    #[serde(default, rename = "asks")]
+    _asks: String,
+    #[serde(default, rename = "answer")]
+    _answer: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(default)]
+    paper: Option<Paper>,
+    #[serde(default)]
+    protocol: String,
+    #[serde(default)]
+    reading: String,
+    #[serde(default)]
+    seed: u64,
+    draws: NonZeroUsize,
+    data: Vec<Spanned<Data>>,
+    learner: Vec<Spanned<toml::Table>>,
+    source: Vec<Spanned<toml::Table>>,
+    #[serde(default)]
+    paper_row: Vec<PaperRow>,
+}
+
+/// Printed numbers of one learner: source -> one number for each data set of the group, in the order
+/// of the file; NaN where none is printed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PaperRow {
+    pub(super) group: String,
+    pub(super) learner: String,
+    pub(super) values: BTreeMap<String, Vec<f64>>,
+}
+
+/// One data set: two views or more, with a share of the labels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Data {
+    /// Name of the column.
+    pub(super) name: String,
+    /// Name of the table, for several shares of the labels of the same views.
+    pub(super) group: String,
+    /// File below one of the folders of data.
+    pub(super) file: PathBuf,
+    pub(super) views: Vec<String>,
+    #[serde(default)]
+    pub(super) split: Split,
+    /// Share of the labels of each class of the training part that is shown; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) label_fraction: Option<f64>,
+    /// Classes none of whose items has a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside: Option<HeldOut>,
+}
+
+/// How items are divided.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Split {
+    /// 75 % of each class to fit on, the others ask and are searched.
+    #[default]
+    Item,
+    /// As the data say.
+    Given,
+    /// By lists of row numbers in the file: those to fit on, and those that ask and are searched.
+    Lists { fit: String, test: String },
+}
+
+/// Classes that are held out, other ones in every draw: their items are in the training part without a
+/// label, and neither ask nor are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeldOut {
+    /// How many.
+    pub(super) classes: usize,
+    /// Their items for each unlabeled item of the other classes, as far as there are so many.
+    pub(super) share: f64,
+}
+
+/// A learner with a source of pseudo-labels.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    /// Name of the learner, and of the source.
+    pub(super) names: [String; 2],
+    pub(super) learner: Learner,
+    pub(super) recipe: Recipe,
+}
+
+impl Method {
+    /// Whether it learns from the known labels alone.
+    pub(super) fn by_labels_alone(&self) -> bool {
+        self.recipe.pseudo_labels == PseudoLabels::None
+    }
+}
+
+/// An experiment that was read and checked.
+#[derive(Debug)]
+pub(crate) struct Experiment {
+    pub(super) head: Head,
+    pub(super) draws: usize,
+    pub(super) data: Vec<Data>,
+    /// Source by source, each with all learners.
+    pub(super) methods: Vec<Method>,
+    pub(super) learners: Vec<String>,
+    /// The first one is what the others are compared with.
+    pub(super) sources: Vec<String>,
+    pub(super) paper_rows: Vec<PaperRow>,
+}
+
+impl Experiment {
+    /// Reads the file.
+    ///
+    /// Fails with the line of what is wrong: an unknown field, learner or parameter, a name that stands
+    /// twice, or a printed row of a group, learner or source that is not there.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let (written, at) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &at)
+    }
+
+    /// What is measured on a data set: by draw and source, the methods.
+    pub(super) fn wanted(&self, data: &Data, draws: Option<usize>) -> Vec<(u64, Vec<&Method>)> {
+        let hides = data.label_fraction.is_some();
+        // Where nothing is drawn there is nothing to repeat.
+        let drawn = hides || data.outside.is_some();
+        let draws = if drawn {
+            draws.unwrap_or(self.draws)
+        } else {
+            1
+        };
+        let of_draw = |draw: u64| {
+            self.sources.iter().map(move |source| {
+                let methods = self.methods.iter();
+                let of_source = methods.filter(|m| m.names[1] == *source);
+                // Where all have a label, pseudo-labels would be for nobody.
+                let useful = of_source.filter(|m| hides || m.by_labels_alone());
+                (draw, useful.collect::<Vec<_>>())
+            })
+        };
+        let all = (0..draws as u64).flat_map(of_draw);
+        all.filter(|(_, methods)| !methods.is_empty()).collect()
+    }
+
+    /// The data sets of a group.
+    pub(super) fn of_group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Data> {
+        self.data.iter().filter(move |data| data.group == group)
+    }
+}
+
+impl Written {
+    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
+        let mut names = BTreeSet::new();
+        for data in &self.data {
+            let place = at(data.span().start);
+            let data = data.get_ref();
+            data.check()
+                .map_err(|what| usage(format!("{place}: {what}")))?;
+            if !names.insert(&data.name) {
+                return Err(usage(format!(
+                    "{place}: the data set \"{}\" stands twice; give each its own name",
+                    data.name
+                )));
+            }
+        }
+        let mut learners: Vec<(String, Recipe)> = Vec::new();
+        for table in &self.learner {
+            let place = at(table.span().start);
+            let refuse = |what: String| usage(format!("{place}: {what}"));
+            let (name, learner) = learner(table.get_ref().clone()).map_err(refuse)?;
+            if learners.iter().any(|(known, _)| *known == name) {
+                return Err(refuse(format!("the learner \"{name}\" stands twice")));
+            }
+            learners.push((name, Recipe::across(learner)));
+        }
+        let (mut methods, mut sources) = (Vec::new(), Vec::new());
+        for table in &self.source {
+            let place = at(table.span().start);
+            let refuse = |what: String| usage(format!("{place}: {what}"));
+            let mut table = table.get_ref().clone();
+            let source = name(&mut table).map_err(refuse)?;
+            if sources.contains(&source) {
+                return Err(refuse(format!("the source \"{source}\" stands twice")));
+            }
+            for (learner, recipe) in &learners {
+                let mut recipe = recipe
+                    .with(table.clone())
+                    .map_err(|e| refuse(e.to_string()))?;
+                recipe.name = format!("{learner}, {source}");
+                let own = recipe.learner.cross().copied();
+                let own = own.ok_or_else(|| refuse("a source has pseudo_labels alone".into()))?;
+                methods.push(Method {
+                    names: [learner.clone(), source.clone()],
+                    learner: own,
+                    recipe,
+                });
+            }
+            sources.push(source);
+        }
+        let learners: Vec<String> = learners.into_iter().map(|(name, _)| name).collect();
+        if self.data.is_empty() || methods.is_empty() {
+            return Err(usage(format!(
+                "{}: an experiment needs a data set, a learner and a source",
+                at(0)
+            )));
+        }
+        let data: Vec<Data> = self.data.into_iter().map(Spanned::into_inner).collect();
+        for row in &self.paper_row {
+            let sets = data.iter().filter(|data| data.group == row.group).count();
+            let known = row.values.keys().all(|source| sources.contains(source));
+            let whole = row.values.values().all(|values| values.len() == sets);
+            if sets == 0 || !learners.contains(&row.learner) || !known || !whole {
+                return Err(usage(format!(
+                    "{}: paper_row of {} in {}: names a group, a learner and sources of this file, \
+                     with one number for each of the {sets} data sets of the group",
+                    at(0),
+                    row.learner,
+                    row.group
+                )));
+            }
+        }
+        Ok(Experiment {
+            head: Head {
+                sha256,
+                title: self.title,
+                paper: self.paper,
+                protocol: self.protocol,
+                reading: self.reading,
+                seed: self.seed,
+            },
+            draws: self.draws.get(),
+            data,
+            methods,
+            learners,
+            sources,
+            paper_rows: self.paper_row,
+        })
+    }
+}
+
+impl Data {
+    fn check(&self) -> Result<(), String> {
+        if self.views.len() < 2 {
+            return Err("views: a search goes from one view to another; name two".into());
+        }
+        if let Some(share) = self.label_fraction
+            && !(share > 0.0 && share < 1.0)
+        {
+            return Err(format!(
+                "label_fraction = {share}: must be above 0 and below 1"
+            ));
+        }
+        match self.outside {
+            Some(held) if held.classes == 0 || !(held.share.is_finite() && held.share > 0.0) => {
+                Err("outside: classes must be at least 1, and share above 0".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of a table, which is taken out.
+fn name(table: &mut toml::Table) -> Result<String, String> {
+    match table.remove("name") {
+        Some(toml::Value::String(name)) => Ok(name),
+        _ => Err("name is missing".into()),
+    }
+}
+
+fn learner(mut table: toml::Table) -> Result<(String, Learner), String> {
+    let name = name(&mut table)?;
+    let learner: Learner = table
+        .try_into()
+        .map_err(|e: toml::de::Error| e.message().trim_end().to_owned())?;
+    learner.validate().map_err(|e| e.to_string())?;
+    if learner.need() == Need::Pairs {
+        return Err(format!("{} looks at no label", learner.name()));
+    }
+    Ok((name, learner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"
+title = "t"
+kind = "across"
+draws = 3
+data = [
+  { name = "all", group = "g", file = "d.npz", views = ["a", "b"] },
+  { name = "10 %", group = "g", file = "d.npz", views = ["a", "b"], label_fraction = 0.1 },
+]
+learner = [{ name = "G", kind = "gsph", bits = 16 }, { name = "S", kind = "seph" }]
+source = [{ name = "l" }, { name = "ss", pseudo_labels = "lgc" }]
+paper_row = [{ group = "g", learner = "G", values = { l = [0.8, 0.7], ss = [nan, 0.75] } }]
+"#;
+
+    fn read(text: &str) -> Result<Experiment> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.toml");
+        std::fs::write(&path, text).unwrap();
+        Experiment::read(&path)
+    }
+
+    #[test]
+    fn pseudo_labels_are_for_data_with_hidden_labels() {
+        let experiment = read(WHOLE).unwrap();
+        assert_eq!(experiment.methods.len(), 4);
+        let of = |data: usize, draws| {
+            let wanted = experiment.wanted(&experiment.data[data], draws);
+            let each = wanted.into_iter();
+            let each = each.map(|(draw, of)| (draw, of[0].names[1].clone(), of.len()));
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(of(0, None), [(0, "l".into(), 2)]);
+        let two = [(0, "l"), (0, "ss"), (1, "l"), (1, "ss")];
+        let two = two.map(|(draw, source)| (draw, source.to_owned(), 2));
+        assert_eq!(of(1, Some(2)), two);
+        assert_eq!(of(1, None).len(), 6);
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_told_by_its_line() {
+        for (from, to, said) in [
+            ("draws = 3", "draws = 0", "e.toml"),
+            ("kind = \"gsph\"", "kind = \"nosuch\"", "e.toml:9: "),
+            ("bits = 16", "bits = 0", "gsph.bits = 0"),
+            ("kind = \"seph\"", "kind = \"cca\"", "looks at no label"),
+            ("\"lgc\"", "\"nosuch\"", "e.toml:10: "),
+            ("name = \"S\"", "name = \"G\"", "stands twice"),
+            ("name = \"10 %\"", "name = \"all\"", "stands twice"),
+            (
+                "views = [\"a\", \"b\"], label",
+                "views = [\"a\"], label",
+                "name two",
+            ),
+            (
+                "label_fraction = 0.1",
+                "label_fraction = 1.5",
+                "label_fraction",
+            ),
+            ("l = [0.8, 0.7]", "l = [0.8]", "paper_row of G"),
+            ("learner = \"G\"", "learner = \"H\"", "paper_row of H"),
+            (
+                "label_fraction = 0.1",
+                "outside = { classes = 0, share = 1.0 }",
+                "outside",
+            ),
+        ] {
+            let text = WHOLE.replacen(from, to, 1);
+            assert_ne!(text, WHOLE, "{from}");
+            let wrong = read(&text).unwrap_err().to_string();
+            assert!(wrong.contains(said), "{from} -> {to}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The tables as Markdown.
+
+use std::fmt::Write as _;
+
+use super::cells::{Cell, Row, Store, mean};
+use super::definition::{Data, Experiment, Split};
+use crate::experiment::page::{Page, Skipped};
+use crate::experiment::store::key;
+
+/// What is shown.
+const METRIC: &str = "map50";
+
+/// The whole document.
+pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> String {
+    let mut page = Page::default();
+    page.head(
+        &experiment.head.title,
+        experiment.head.paper.as_ref(),
+        &experiment.head.protocol,
+    );
+    let mut groups: Vec<&str> = Vec::new();
+    for data in &experiment.data {
+        if store.data(&data.name).is_some() && !groups.contains(&data.group.as_str()) {
+            groups.push(&data.group);
+        }
+    }
+    for group in groups {
+        // Columns that were not computed are not there.
+        let sets: Vec<&Data> = (experiment.of_group(group))
+            .filter(|data| store.data(&data.name).is_some())
+            .collect();
+        page.line(&format!("## {group}"));
+        about(&mut page, store, &sets);
+        results(&mut page, experiment, store, group, &sets);
+        gains(&mut page, experiment, store, &sets);
+        believed(&mut page, experiment, store, &sets);
+    }
+    page.line(
+        "MAP@50, the mean of both directions and over all orders of equally near items; means over the \
+         draws of labels, ± half of the 95 % t interval over them. Pseudo-labels \"right\": the share of \
+         the items that got a class whose class is right. Seconds are those of a row alone, its \
+         pseudo-labels with it.",
+    );
+    page.line(&experiment.head.reading);
+    recipes(&mut page, experiment);
+    let open: Vec<&str> = (experiment.data.iter())
+        .filter(|data| store.data(&data.name).is_none())
+        .map(|data| data.name.as_str())
+        .collect();
+    if !open.is_empty() {
+        page.line(&format!("Not computed: {}.", open.join("; ")));
+    }
+    let other: Vec<Skipped> = (skipped.iter())
+        .filter(|set| set.reason != "not asked for")
+        .map(|set| Skipped {
+            name: set.name.clone(),
+            reason: set.reason.clone(),
+        })
+        .collect();
+    page.skipped(&other);
+    page.line(&format!(
+        "likewise {}, {}; other work beside it.",
+        env!("CARGO_PKG_VERSION"),
+        store.times.machine
+    ));
+    page.text
+}
+
+/// What the data are and how they are divided.
+fn about(page: &mut Page, store: &Store, sets: &[&Data]) {
+    let Some((data, record)) = sets
+        .first()
+        .and_then(|data| Some((data, store.data(&data.name)?)))
+    else {
+        return;
+    };
+    let [fit, test] = record.parts;
+    let split = match &data.split {
+        Split::Item => "75 % of each class to fit on",
+        Split::Given => "divided as the data say",
+        Split::Lists { .. } => "divided by lists in the file",
+    };
+    let views = data.views.iter().zip(&record.dimensions);
+    let views: Vec<String> = views.map(|(view, d)| format!("{view} ({d})")).collect();
+    page.line(&format!(
+        "{} items of {} classes, views {} of {}; {split}: {fit} to fit on, {test} ask and are searched.",
+        record.items,
+        record.classes,
+        views.join(" and "),
+        data.file.display(),
+    ));
+    for data in sets {
+        if let Some(held) = data.outside {
+            page.line(&format!(
+                "{}: {} classes are held out, others in every draw; {} of their items without a label for \
+                 each unlabeled item of the other classes, as far as there are so many.",
+                data.name, held.classes, held.share
+            ));
+        }
+    }
+}
+
+fn results(page: &mut Page, experiment: &Experiment, store: &Store, group: &str, sets: &[&Data]) {
+    let all: Vec<&Data> = experiment.of_group(group).collect();
+    let printed = |learner: &str, source: &str, data: &Data| {
+        let rows = experiment.paper_rows.iter();
+        let mut rows = rows.filter(|row| row.group == group && row.learner == learner);
+        let place = all.iter().position(|other| other.name == data.name)?;
+        let value = *rows.next()?.values.get(source)?.get(place)?;
+        (!value.is_nan()).then_some(value)
+    };
+    let has_printed = experiment.paper_rows.iter().any(|row| row.group == group);
+    let mut head = vec!["learner".to_owned(), "labels".to_owned()];
+    for data in sets {
+        head.push(data.name.clone());
+        if has_printed {
+            head.push("printed".into());
+        }
+    }
+    head.extend(["draws", "seconds"].map(String::from));
+    let mut lines = vec![head];
+    for learner in &experiment.learners {
+        for source in &experiment.sources {
+            let rows: Vec<Option<&Row>> = (sets.iter())
+                .map(|data| store.row(&data.name, learner, source))
+                .collect();
+            if rows.iter().all(Option::is_none) {
+                continue;
+            }
+            let mut line = vec![learner.clone(), source.clone()];
+            for (data, row) in sets.iter().zip(&rows) {
+                line.push(row.map_or("-".into(), |row| value(&row.values(METRIC))));
+                if has_printed {
+                    let printed = printed(learner, source, data);
+                    line.push(printed.map_or("-".into(), |value| format!("{value:.3}")));
+                }
+            }
+            let draws = rows.iter().flatten().map(|row| row.cells.len()).max();
+            line.push(draws.unwrap_or(0).to_string());
+            line.push(seconds(store, rows.iter().flatten()));
+            lines.push(line);
+        }
+    }
+    page.table(&lines);
+}
+
+fn seconds<'a>(store: &Store, rows: impl Iterator<Item = &'a &'a Row>) -> String {
+    let times = rows.filter_map(|row| store.times.cells.get(&key(&row.data, &row.name())));
+    let all: Vec<f64> = times
+        .flat_map(|by_draw| by_draw.values().copied())
+        .collect();
+    if all.is_empty() {
+        return "-".into();
+    }
+    format!("{:.0}", mean(&all).0)
+}
+
+/// What each source adds to the first one.
+fn gains(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]) {
+    let Some((first, others)) = experiment.sources.split_first() else {
+        return;
+    };
+    let mut lines = Vec::new();
+    for learner in &experiment.learners {
+        for source in others {
+            let each = sets.iter().filter(|data| data.label_fraction.is_some());
+            let each = each.map(|data| {
+                let own = store.row(&data.name, learner, source)?;
+                let gain = own.less(store.row(&data.name, learner, first)?, METRIC)?;
+                let half = (gain.high - gain.low) / 2.0;
+                let text = format!("{:+.3}", gain.value);
+                let sure = gain.low > 0.0 || gain.high < 0.0;
+                let text = if sure { format!("**{text}**") } else { text };
+                Some(format!("{text} ±{half:.3}"))
+            });
+            let each: Vec<Option<String>> = each.collect();
+            if each.iter().all(Option::is_none) {
+                continue;
+            }
+            let mut line = vec![learner.clone(), source.clone()];
+            line.extend(each.into_iter().map(|cell| cell.unwrap_or("-".into())));
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let mut head = vec!["learner".to_owned(), format!("less {first}")];
+    let hidden = sets.iter().filter(|data| data.label_fraction.is_some());
+    head.extend(hidden.map(|data| data.name.clone()));
+    lines.insert(0, head);
+    page.line("Paired by draw; bold where 0 lies outside of the interval:");
+    page.table(&lines);
+}
+
+/// The pseudo-labels of each source.
+fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]) {
+    let mut lines = Vec::new();
+    let mut some_outside = false;
+    for data in sets {
+        for source in &experiment.sources {
+            // All learners of a source learn the same.
+            let rows = store.runs.iter();
+            let mut rows = rows.filter(|row| row.data == data.name && row.source == *source);
+            let Some(row) = rows.next() else { continue };
+            let of = |value: &dyn Fn(&Cell) -> Option<f64>| {
+                let values: Vec<f64> = row.cells.iter().filter_map(value).collect();
+                (!values.is_empty()).then(|| mean(&values).0)
+            };
+            let Some(right) = of(&|cell| cell.right) else {
+                continue;
+            };
+            let outside = of(&|cell| cell.outside.map(|[_, got]| got as f64));
+            let there = of(&|cell| cell.outside.map(|[all, _]| all as f64));
+            some_outside |= there.is_some();
+            lines.push(vec![
+                data.name.clone(),
+                source.clone(),
+                format!("{:.0}", of(&|cell| Some(cell.labels as f64)).unwrap_or(0.0)),
+                format!(
+                    "{:.0}",
+                    of(&|cell| Some(cell.believed as f64)).unwrap_or(0.0)
+                ),
+                format!("{:.1}", 100.0 * right),
+                match (outside, there) {
+                    (Some(got), Some(all)) => format!("{got:.0} of {all:.0}"),
+                    _ => "-".into(),
+                },
+            ]);
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let head = [
+        "data",
+        "source",
+        "labels",
+        "pseudo-labels",
+        "right, %",
+        "of held-out classes",
+    ];
+    lines.insert(0, head.map(String::from).to_vec());
+    if !some_outside {
+        lines.iter_mut().for_each(|line| line.truncate(5));
+    }
+    page.table(&lines);
+}
+
+/// `.868 ±.012`, as the papers print it.
+fn value(values: &[f64]) -> String {
+    match mean(values) {
+        (value, Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
+        (value, None) => format!("{value:.3}"),
+    }
+}
+
+/// Every learner and source, for whoever wants to know.
+fn recipes(page: &mut Page, experiment: &Experiment) {
+    page.line("## Recipes");
+    page.line(
+        "As in the file of the experiment; all their fields stand in `results.json` under `recipes`.",
+    );
+    let mut text = String::new();
+    for learner in &experiment.learners {
+        let methods = experiment.methods.iter();
+        let mut methods = methods.filter(|method| method.names[0] == *learner);
+        if let Some(method) = methods.next() {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "- {learner}: {}", method.learner.name());
+        }
+    }
+    for source in &experiment.sources {
+        let methods = experiment.methods.iter();
+        let mut methods = methods.filter(|method| method.names[1] == *source);
+        if let Some(method) = methods.next() {
+            let of = match method.recipe.pseudo_labels.propagation() {
+                Some(propagation) => propagation.spread.name(),
+                None if method.by_labels_alone() => "the known labels alone",
+                None => method.recipe.pseudo_labels.kind(),
+            };
+            let _ = writeln!(text, "- {source}: {of}");
+        }
+    }
+    page.line(&text);
+}
