@@ -124,9 +124,8 @@ impl Gate {
     pub fn value_across(&self, summary: &CrossSummary) -> Result<f64> {
         let of = match self.metric.split_once('@') {
             Some(("recall", k)) => summary.recall.get(k),
-            Some(_) => None,
             None if self.metric == ACROSS => Some(&summary.map50),
-            None => None,
+            Some(_) | None => None,
         };
         let value = of.and_then(|by_direction| by_direction.get("mean").copied());
         value.ok_or_else(|| {

@@ -3,7 +3,6 @@
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
-use likewise::code::Codes;
 use likewise::cross::{Encoder, GrowBit, Model, Network, Views};
 use likewise::{Monitor, matrix, seed};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
@@ -226,6 +225,7 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use burn::tensor::{DType, TensorData};
+    use likewise::code::Codes;
     use likewise::cross::Embedding;
     use ndarray::ArrayView2;
 

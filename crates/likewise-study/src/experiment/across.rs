@@ -93,7 +93,7 @@ impl Kind for Experiment {
         };
         let all = wanted
             .iter()
-            .map(|(draw, methods)| missing(store, *draw, methods).len());
+            .map(|(draw, methods)| missing(store, *draw, methods));
         let all: usize = all.sum();
         if all == 0 {
             return Ok(());

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use likewise::code::{Codes, nearest};
-use likewise::cross::{self, Learner};
+use likewise::cross;
 use likewise::index::{Exact, Index};
 use likewise::{Monitor, Similarity};
 use likewise_io::items::ItemRow;
+use likewise_nn::cross::Learner;
 use ndarray::{Array2, Axis};
 
 use crate::environment::Environment;

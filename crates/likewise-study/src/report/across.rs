@@ -36,18 +36,17 @@ pub struct Shown<'a> {
 /// cancelled.
 ///
 /// Cost: a search of six queries for each direction.
-pub fn across(
+pub fn across<'a>(
     study: &CrossStudy,
-    collection: &Collection,
-    shown: Shown,
+    collection: &'a Collection,
+    shown: Shown<'a>,
     about: &About,
     monitor: &Monitor,
 ) -> Result<String> {
     let results = &study.results;
     let unknown = Labels::unknown(collection.len());
     let labels = collection.labels.as_ref().unwrap_or(&unknown);
-    let pictures = shown.thumbnails;
-    let pictures = pictures
+    let pictures = (shown.thumbnails)
         .map(|of| Pictures::new(of, collection.ids()))
         .transpose()?;
     let faces = Faces {
@@ -209,21 +208,21 @@ fn ask(
 }
 
 /// What stands for items, view by view.
-struct Faces<'a> {
+struct Faces<'a, 'p> {
     texts: &'a [Texts],
-    pictures: Option<&'a Pictures<'a>>,
+    pictures: Option<&'a Pictures<'p>>,
 }
 
 /// What stands for items in one view: the beginning of their text, their picture, or their id.
 #[derive(Clone, Copy)]
-enum Face<'a> {
+enum Face<'a, 'p> {
     Text(&'a Texts),
-    Picture(&'a Pictures<'a>),
+    Picture(&'a Pictures<'p>),
     Id,
 }
 
-impl<'a> Faces<'a> {
-    fn of(&self, view: &str) -> Face<'a> {
+impl<'a, 'p> Faces<'a, 'p> {
+    fn of(&self, view: &str) -> Face<'a, 'p> {
         let texts = self.texts.iter().find(|texts| texts.name == view);
         match (texts, self.pictures) {
             (Some(texts), _) => Face::Text(texts),

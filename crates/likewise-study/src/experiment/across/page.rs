@@ -242,7 +242,9 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
     ];
     lines.insert(0, head.map(String::from).to_vec());
     if !some_outside {
-        lines.iter_mut().for_each(|line| line.truncate(5));
+        for line in &mut lines {
+            line.truncate(5);
+        }
     }
     page.table(&lines);
 }
