@@ -12,6 +12,7 @@
 //! stopped, and no item comes twice. What arrived is counted in the end.
 
 mod contents;
+mod database;
 pub mod files;
 mod folder;
 pub mod huggingface;
@@ -23,5 +24,6 @@ mod report;
 mod store;
 
 pub use contents::{Compared, Contents, Vectors, estimate};
+pub use database::write;
 pub use report::{Recall, Report};
-pub use store::{Store, StoreKind, available, write};
+pub use store::{Store, StoreKind, available};

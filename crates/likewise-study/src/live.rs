@@ -12,6 +12,7 @@
 //! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
 //! memory.
 
+mod items;
 pub mod journal;
 mod labeled;
 mod plane;
@@ -22,61 +23,24 @@ mod why;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use likewise::distance::Metric;
-use likewise::graph::KnnGraph;
-use likewise::neighbor::Precision;
 use likewise::propagate::{Harmonic, Session};
 use likewise::{Graph, Monitor, Similarity};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 
+pub use self::items::Items;
 pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
 pub use self::queue::{Kind, Queued, informative, queue};
 pub use self::shown::{Class, Item, Shown, Sorted};
 pub use self::why::{Share, Source, Why};
-use crate::graph::Settings;
-use crate::{Result, usage};
+use crate::{Result, run_graph, usage};
 use journal::{Change, Entry, Journal, What};
 
-/// Neighbours an item in the graph that the labels spread over.
-const NEIGHBORS: usize = 15;
-/// Items up to which these are sought exactly.
-const EXACT: usize = 100_000;
-/// Share of the true neighbours that are found otherwise.
-const RECALL: f64 = 0.95;
 /// Changes from which on spreading anew is as fast as following them one by one.
 const MANY: usize = 8;
 /// By how much a confidence has to move before it counts as another one.
 const MOVED: f32 = 0.01;
-
-/// The items of a run, which stay the same as labels change.
-#[derive(Debug)]
-pub struct Items {
-    rows: Vec<ItemRow>,
-    by_id: HashMap<String, u32>,
-}
-
-impl Items {
-    /// Of the rows of `items.parquet`.
-    pub fn new(rows: Vec<ItemRow>) -> Self {
-        let ids = rows.iter().map(|item| item.id.clone());
-        Self {
-            by_id: ids.zip(0..).collect(),
-            rows,
-        }
-    }
-
-    /// As they stand in the run.
-    pub fn rows(&self) -> &[ItemRow] {
-        &self.rows
-    }
-
-    /// The row of an id.
-    pub fn row(&self, id: &str) -> Option<usize> {
-        self.by_id.get(id).map(|&row| row as usize)
-    }
-}
 
 /// The graph that labels spread over: of the rows that the run is searched by.
 ///
@@ -87,16 +51,7 @@ pub fn graph(
     seed: u64,
     monitor: &Monitor,
 ) -> Result<Graph> {
-    let n = rows.nrows();
-    let settings = Settings {
-        graph: KnnGraph::new().k(NEIGHBORS.min(n.saturating_sub(1)).max(1)),
-        // Cosines of rows that compare by their distance say more around their mean.
-        center: similarity.metric() != Metric::Cosine,
-        approximate: (n > EXACT).then_some(RECALL),
-        precision: Precision::Auto,
-        seed,
-    };
-    Ok(settings.build(rows, monitor)?.graph)
+    run_graph::of_rows(rows, similarity.metric(), seed, monitor)
 }
 
 /// Class and confidence of each item.

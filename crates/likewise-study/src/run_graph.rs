@@ -1,9 +1,9 @@
 //! The graph of a run: its items, joined to those nearest in its embedding.
 
-use likewise::Graph;
 use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
+use likewise::{Graph, Monitor};
 use likewise_io::items::ItemRow;
 use ndarray::{Array2, ArrayView2};
 
@@ -46,16 +46,27 @@ pub(crate) fn build(
     seed: u64,
     at: &Environment,
 ) -> Result<Graph> {
-    let n = embeddings.nrows();
+    let metric = run.similarity()?.metric();
+    of_rows(embeddings, metric, seed, at.monitor)
+}
+
+/// The same of rows that compare by a metric.
+pub(crate) fn of_rows(
+    rows: ArrayView2<f32>,
+    metric: Metric,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<Graph> {
+    let n = rows.nrows();
     let settings = Settings {
         graph: KnnGraph::new().k(NEIGHBORS.min(n.saturating_sub(1)).max(1)),
         // Cosines of rows that compare by their distance say more around their mean.
-        center: run.similarity()?.metric() != Metric::Cosine,
+        center: metric != Metric::Cosine,
         approximate: (n > EXACT).then_some(RECALL),
         precision: Precision::Auto,
         seed,
     };
-    Ok(settings.build(embeddings, at.monitor)?.graph)
+    Ok(settings.build(rows, monitor)?.graph)
 }
 
 /// What the graph will cost, with the embeddings, a propagation of the labels over it and a copy of

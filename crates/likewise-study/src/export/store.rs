@@ -1,11 +1,8 @@
-//! Databases: what each is told, and what a build without them says.
+//! A table of a database, and what a build without databases says.
 
 use likewise::error::Hint;
 use likewise::index::Kind as IndexKind;
 
-use super::contents::Contents;
-use super::report::Report;
-use crate::environment::Environment;
 use crate::{Error, Result, usage};
 
 /// A table of a database to write to.
@@ -34,39 +31,6 @@ pub enum StoreKind {
     Qdrant,
 }
 
-/// Writes the contents into a table, goes on where an interrupted export stopped, and counts.
-///
-/// Fails where the server cannot be reached, where the table holds something else, and in a build
-/// without the feature `export`.
-pub fn write(
-    kind: StoreKind,
-    store: &Store,
-    contents: &Contents,
-    at: &Environment,
-) -> Result<Report> {
-    available()?;
-    check_table(&store.table)?;
-    written(kind, store, contents, at)
-}
-
-#[cfg(feature = "export")]
-fn written(
-    kind: StoreKind,
-    store: &Store,
-    contents: &Contents,
-    at: &Environment,
-) -> Result<Report> {
-    match kind {
-        StoreKind::Pgvector => super::pgvector::write(store, contents, at),
-        StoreKind::Qdrant => super::qdrant::write(store, contents, at),
-    }
-}
-
-#[cfg(not(feature = "export"))]
-fn written(_: StoreKind, _: &Store, _: &Contents, _: &Environment) -> Result<Report> {
-    Err(absent())
-}
-
 /// Fails in a build that cannot write to databases.
 pub fn available() -> Result<()> {
     if cfg!(feature = "export") {
@@ -75,12 +39,12 @@ pub fn available() -> Result<()> {
     Err(absent())
 }
 
-fn absent() -> Error {
+pub(super) fn absent() -> Error {
     usage("this build cannot write to databases").hint(Hint::BuildExport)
 }
 
 /// Fails for a name that a database would have to be given in quotes.
-fn check_table(name: &str) -> Result<()> {
+pub(super) fn check_table(name: &str) -> Result<()> {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let part = |part: &str| {
         part.starts_with(letter)

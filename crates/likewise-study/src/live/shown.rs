@@ -5,7 +5,8 @@ use std::sync::Arc;
 use likewise::Label;
 use serde::Serialize;
 
-use super::{Items, Labeled};
+use super::items::Items;
+use super::labeled::Labeled;
 use crate::query::{Answer, Found};
 
 /// What is shown of the items of a run at a moment. Cheap beside the run: about 20 bytes an item.

@@ -4,7 +4,7 @@ use likewise::propagate::Session;
 use likewise::{Graph, Monitor};
 use serde::Serialize;
 
-use super::Items;
+use super::items::Items;
 use crate::Result;
 
 /// Sources that are named.

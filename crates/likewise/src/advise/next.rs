@@ -23,22 +23,20 @@
 
 pub mod coverage;
 pub mod density;
+mod pool;
 pub mod uncertain;
 pub mod vopt;
 
-use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use self::coverage::Cover;
+use self::pool::{Chooser, Copies};
+pub use self::pool::{Pool, Suggestion};
 use self::uncertain::Uncertain;
 use self::vopt::Vopt;
-use super::shares::first_two;
 use crate::error::Hint;
-use crate::matrix::lengths;
-use crate::{Error, Graph, Label, Labels, Monitor, Result};
+use crate::{Error, Label, Labels, Monitor, Result};
 
-/// Cosine from which two items are nearly the same.
-const NEARLY: f64 = 0.995;
 /// Labels a class from which `auto` asks for unsure items.
 const ENOUGH: usize = 5;
 
@@ -104,37 +102,6 @@ impl Strategy {
     }
 }
 
-/// The items, and what is known of them.
-#[derive(Debug, Clone, Copy)]
-pub struct Pool<'a> {
-    /// The graph of the items, n nodes.
-    pub graph: &'a Graph,
-    /// Their labels; those that are hidden from the advice must be unknown here.
-    pub labels: &'a Labels,
-    /// The [shares](super::shares::shares) of the classes in what is believed of each item
-    /// (`n x C`; no columns where no class is known).
-    pub shares: ArrayView2<'a, f64>,
-    /// Which items may be asked for; labeled ones are not, whatever stands here.
-    pub askable: &'a [bool],
-    /// Rows of the items (`n x d`), whose cosine tells copies; without them none are looked for.
-    pub rows: Option<ArrayView2<'a, f32>>,
-}
-
-/// An item to be labeled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Suggestion {
-    /// The item.
-    pub item: usize,
-    /// The class that is believed, and its share; none where no label reaches.
-    pub believed: Option<(u32, f64)>,
-    /// The class that is believed next, if any.
-    pub runner_up: Option<(u32, f64)>,
-    /// Neighbours on the graph that have no label.
-    pub stands_for: usize,
-    /// What the strategy gives for it; only comparable within one batch.
-    pub worth: f64,
-}
-
 /// Asks for the next items.
 ///
 /// ```
@@ -160,15 +127,6 @@ pub struct Suggestion {
 pub struct Ask {
     budget: usize,
     strategy: Strategy,
-}
-
-/// What chooses item by item.
-pub(crate) trait Chooser {
-    /// What each item is worth at the moment; larger is better.
-    fn worth(&self) -> &[f64];
-
-    /// Takes an item into the batch. Fails when cancelled.
-    fn take(&mut self, item: usize, monitor: &Monitor) -> Result<()>;
 }
 
 impl Ask {
@@ -238,74 +196,6 @@ impl Ask {
         }
         monitor.end();
         Ok(batch)
-    }
-}
-
-impl Pool<'_> {
-    fn check(&self) -> Result<()> {
-        let n = self.graph.n();
-        let rows = self.rows.map_or(n, |rows| rows.nrows());
-        for (what, size) in [
-            ("labels", self.labels.len()),
-            ("rows of shares", self.shares.nrows()),
-            ("marks of what may be asked for", self.askable.len()),
-            ("rows of features", rows),
-        ] {
-            if size != n {
-                return Err(Error::data(format!(
-                    "what to label next: {size} {what} for a graph of {n} nodes; give one an item"
-                )));
-            }
-        }
-        if self.shares.ncols() != self.labels.n_classes() {
-            return Err(Error::data(format!(
-                "what to label next: shares of {} classes for labels of {}; give one column a class",
-                self.shares.ncols(),
-                self.labels.n_classes()
-            )));
-        }
-        if self.shares.iter().any(|share| !share.is_finite()) {
-            return Err(Error::data(
-                "what to label next: a share is not a finite number",
-            ));
-        }
-        Ok(())
-    }
-
-    fn suggestion(&self, item: usize, worth: f64) -> Suggestion {
-        let [believed, runner_up] = first_two(self.shares.row(item));
-        let (neighbors, _) = self.graph.row(item);
-        let open = |&&j: &&u32| self.labels[j as usize] == Label::Unknown;
-        Suggestion {
-            item,
-            believed,
-            runner_up,
-            stands_for: neighbors.iter().filter(open).count(),
-            worth,
-        }
-    }
-}
-
-/// Tells items that are nearly the same.
-struct Copies<'a> {
-    rows: Option<(ArrayView2<'a, f32>, Vec<f64>)>,
-}
-
-impl<'a> Copies<'a> {
-    fn of(pool: &Pool<'a>) -> Self {
-        Self {
-            rows: pool.rows.map(|rows| (rows, lengths(rows))),
-        }
-    }
-
-    fn are(&self, a: usize, b: usize) -> bool {
-        let Some((rows, lengths)) = &self.rows else {
-            return false;
-        };
-        let both = rows.row(a).into_iter().zip(rows.row(b));
-        let product: f64 = both.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-        let length = lengths[a] * lengths[b];
-        length > 0.0 && product >= NEARLY * length
     }
 }
 

@@ -12,7 +12,7 @@
 //! Source: greedy facility location, which reaches `1 - 1/e` of the best batch (Nemhauser, Wolsey and Fisher
 //! 1978); covering the graph of near neighbours for few labels is Yehuda et al. 2022.
 
-use super::Chooser;
+use super::pool::Chooser;
 use crate::{Graph, Labels, Monitor, Result};
 
 /// A cover that grows item by item.

@@ -12,8 +12,8 @@
 //! in place of a mean of similarities. Their product of an item's own uncertainty and its degree was
 //! tried and gained little on labels drawn at random.
 
-use super::Pool;
 use super::coverage::Cover;
+use super::pool::Pool;
 use crate::advise::shares::margin;
 
 /// A cover that counts unsure items.

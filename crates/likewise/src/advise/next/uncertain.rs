@@ -10,7 +10,7 @@
 //!
 //! Source: margin sampling, Scheffer, Decomain and Wrobel 2001.
 
-use super::{Chooser, Pool};
+use super::pool::{Chooser, Pool};
 use crate::advise::shares::margin;
 use crate::{Graph, Monitor, Result};
 

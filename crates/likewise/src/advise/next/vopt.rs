@@ -24,7 +24,7 @@
 
 use ndarray::{Array1, Array2, Axis};
 
-use super::{Chooser, Pool};
+use super::pool::{Chooser, Pool};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Graph, Labels, Monitor, Result};
 
