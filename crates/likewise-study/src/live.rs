@@ -338,6 +338,29 @@ impl<'g> Live<'g> {
         self.session = begun(self.graph, labeled, &self.monitor.quiet()).unwrap_or_default();
     }
 
+    /// The classes of the run by the names that they have now.
+    fn renamed(&self) -> Vec<&str> {
+        let entries = self.journal.entries();
+        let undone = |sequence: u64| {
+            let of = What::Undo(sequence);
+            entries.iter().any(|entry| entry.what == of)
+        };
+        let mut names: Vec<&str> = self.origin.iter().map(String::as_str).collect();
+        for entry in entries {
+            let (What::RenameClass { from, to } | What::MergeClass { from, into: to }) =
+                &entry.what
+            else {
+                continue;
+            };
+            if !undone(entry.sequence) {
+                for name in names.iter_mut().filter(|name| *name == from) {
+                    *name = to;
+                }
+            }
+        }
+        names
+    }
+
     /// What is to be shown by the labels as they are now.
     fn judged(&self, mut shown: Shown) -> Shown {
         let now = believed(self.session.as_ref(), self.graph.n());
@@ -345,8 +368,8 @@ impl<'g> Live<'g> {
             .map(String::as_str)
             .zip(0..)
             .collect();
-        let of_origin: Vec<Option<u32>> = (self.origin.iter())
-            .map(|name| classes.get(name.as_str()).copied())
+        let of_origin: Vec<Option<u32>> = (self.renamed().iter())
+            .map(|name| classes.get(name).copied())
             .collect();
         let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
         for row in 0..self.graph.n() {

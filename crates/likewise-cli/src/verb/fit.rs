@@ -59,10 +59,10 @@ struct Made {
 
 /// Makes a run; none where all that was asked for has been printed.
 fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>, Failure> {
-    check_gates(args)?;
     if let Some(recipe) = across(args, again, at)? {
         return super::across::fit(args, recipe, at).map(|()| None);
     }
+    check_gates(args)?;
     let source = args.data.source(seed(again, at))?;
     let shape = DataShape::of(&source, &at.env)?;
     let asked = args.asked(at.common.seed);

@@ -91,7 +91,7 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
     let mut count = 0_usize;
     let mut last = 0;
     for round in 0..25_u64 {
-        let end = Instant::now() + Duration::from_millis(3 + round * 7 % 60);
+        let end = Instant::now() + Duration::from_millis(3 + round * 17 % 250);
         let killer = served.child.id();
         let (done, ends) = mpsc::channel();
         let kills = std::thread::spawn(move || {

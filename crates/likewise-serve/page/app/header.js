@@ -29,7 +29,9 @@ export function header(help) {
 /** Asks for a new model of all labels that there are. */
 export async function startRefit() {
   try {
-    store.refit = await ask('refit', { body: { who: who() } });
+    await ask('refit', { body: { who: who() } });
+    // A small run may have been learned by now, and its event be here before the answer.
+    store.refit = await ask('refit');
     tell('refit', store.refit);
   } catch (error) {
     toast(`No refit: ${error.message} ${error.hint ?? ''}`, { bad: true });
@@ -69,7 +71,7 @@ function refitNotice() {
   const words = element('span');
   const bar = element('progress', { max: 1, 'aria-label': 'Refit' });
   const cancel = button('Cancel', async () => {
-    try { store.refit = await ask('refit/cancel', { body: {} }); tell('refit', store.refit); } catch (error) { toast(error.message, { bad: true }); }
+    try { await ask('refit/cancel', { body: {} }); store.refit = await ask('refit'); tell('refit', store.refit); } catch (error) { toast(error.message, { bad: true }); }
   });
   const close = element('button', { type: 'button', class: 'bare', 'aria-label': 'Close', onclick: () => { made.hidden = true; } }, icon('close'));
   const made = element('div', { class: 'notice', hidden: true }, words, bar, cancel, close);

@@ -158,8 +158,8 @@ fn what_is_no_run_is_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(folder.path(), device());
     let said = Server::begin(&options, None).err().unwrap().to_string();
-    assert!(said.contains("not a run"), "{said}");
+    assert!(said.contains("run.json: no such file"), "{said}");
     let options = Options::new(&folder.path().join("nothing"), device());
     let said = Server::begin(&options, None).err().unwrap().to_string();
-    assert!(said.contains("not a run"), "{said}");
+    assert!(said.contains("no such file"), "{said}");
 }

@@ -27,22 +27,22 @@ pub(super) fn refuse(
     let labeled = labels.filter_map(|(item, label)| Some((item, label.class()?)));
     let (places, class): (Vec<usize>, Vec<u32>) = labeled.unzip();
     let x = matrix::select_rows(rows, &places);
-    let scores = calibrate::out_of_fold(&class, FOLDS.min(places.len()), seed, |fitted, asked| {
-        let own: Vec<u32> = fitted.iter().map(|&place| class[place]).collect();
-        let [fitted, asked] = [fitted, asked].map(|of| matrix::select_rows(x.view(), of));
-        how.scores(fitted.view(), &own, asked.view())
-    })?;
     // A class of one label is not known where that label is asked about.
     let sizes = known.by_class();
-    let several = class.iter().zip(scores);
-    let several = several.filter(|(class, _)| sizes[**class as usize].len() > 1);
-    let judged: Vec<f64> = several.map(|(_, score)| score).collect();
-    if judged.is_empty() {
+    if sizes.iter().all(|own| own.len() < 2) {
         return Err(Error::data(
             "items of no known class are told by labels that are kept back, and no class has two; label \
              two items of a class or more",
         ));
     }
+    let scores = calibrate::out_of_fold(&class, FOLDS.min(places.len()), seed, |fitted, asked| {
+        let own: Vec<u32> = fitted.iter().map(|&place| class[place]).collect();
+        let [fitted, asked] = [fitted, asked].map(|of| matrix::select_rows(x.view(), of));
+        how.scores(fitted.view(), &own, asked.view())
+    })?;
+    let several = class.iter().zip(scores);
+    let several = several.filter(|(class, _)| sizes[**class as usize].len() > 1);
+    let judged: Vec<f64> = several.map(|(_, score)| score).collect();
     let most = calibrate::threshold(&judged, how.quantile)?;
     let scores = how.scores(x.view(), &class, rows)?;
     for (item, score) in scores.into_iter().enumerate() {

@@ -193,7 +193,8 @@ mod tests {
         assert!((beliefs.scores[(1, 0)] - 2.0 / 3.0).abs() < 1e-12);
         assert!((beliefs.scores[(1, 1)] - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(beliefs.labeled, [true, false, true, false, false]);
-        // Half of two are reliable; the winner of the first has voters of weight .2 + .3, of the second .3.
-        assert_eq!(voted.reliable(), [1]);
+        // Half of two are reliable. Both winners have voters of weight .2 + .3, so the seed draws.
+        let reliable = voted.reliable();
+        assert!(reliable == [1] || reliable == [3], "{reliable:?}");
     }
 }

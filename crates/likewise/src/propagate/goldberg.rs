@@ -261,7 +261,7 @@ mod tests {
         assert!(error(new(), &path(), &Labels::unknown(4)).contains("no item has"));
         let large = Graph::new(vec![0; 1002], Vec::new(), Vec::new()).unwrap();
         let refused = new().propagate(&large, &Labels::unknown(1001), &Monitor::silent());
-        assert!(refused.unwrap_err().to_string().contains("1001 nodes"));
+        assert!(refused.unwrap_err().to_string().contains("these are 1001"));
         let wide = Graph::new(vec![0; 1001], Vec::new(), Vec::new()).unwrap();
         let many = Labels::from_integers((0..1000).map(|i| i % 300));
         assert!(error(new(), &wide, &many).contains("300000 unknowns"));

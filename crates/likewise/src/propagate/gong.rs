@@ -263,6 +263,6 @@ mod tests {
         assert!(error(new(), &path(), &Labels::unknown(4)).contains("no item has"));
         let large = Graph::new(vec![0; 3002], Vec::new(), Vec::new()).unwrap();
         let refused = new().propagate(&large, &Labels::unknown(3001), &Monitor::silent());
-        assert!(refused.unwrap_err().to_string().contains("3001 nodes"));
+        assert!(refused.unwrap_err().to_string().contains("these are 3001"));
     }
 }

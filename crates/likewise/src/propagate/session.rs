@@ -544,7 +544,7 @@ mod tests {
         let labels = reference::random_labels(200, 3, 4);
         let harmonic = Harmonic::new().tolerance(1e-12);
         let harmonic = harmonic.session(&graph, &labels, &silent()).unwrap();
-        let mixed = Mixed::new().tolerance(1e-12);
+        let mixed = Mixed::labeled().tolerance(1e-12);
         let mixed = mixed.session(&graph, &labels, &silent()).unwrap();
         for session in [&harmonic, &mixed] {
             for item in [0, 17, 150] {
@@ -589,7 +589,8 @@ mod tests {
         let classes = vec!["a".into(), "b".into(), "c".into()];
         labels = Labels::new(classes, labels.items().to_vec()).unwrap();
         let harmonic = Harmonic::new().session(&graph, &labels, &silent()).unwrap();
-        let mixed = Mixed::new().session(&graph, &labels, &silent()).unwrap();
+        let mixed = Mixed::labeled();
+        let mixed = mixed.session(&graph, &labels, &silent()).unwrap();
         for session in [harmonic, mixed] {
             let own = session.confidence();
             let beliefs = session.beliefs().unwrap();

@@ -264,6 +264,6 @@ mod tests {
         assert!(message(&path(), &path_labels(), new().gamma(0.0)).starts_with("gamma = 0"));
         let large = Graph::new(vec![0; 2002], Vec::new(), Vec::new()).unwrap();
         let refused = new().propagate(&large, &Labels::unknown(2001), &Monitor::silent());
-        assert!(refused.unwrap_err().to_string().contains("2001 nodes"));
+        assert!(refused.unwrap_err().to_string().contains("these are 2001"));
     }
 }

@@ -64,7 +64,7 @@ fn places_that_are_no_run_or_cannot_be_written() {
     scene.bad(
         "export run --to huggingface -o run",
         2,
-        &["run", "another folder"],
+        &["run", "name another one"],
     );
     let full = std::path::Path::new("/dev/full");
     if full.exists() {

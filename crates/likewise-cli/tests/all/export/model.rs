@@ -61,7 +61,7 @@ fn onnx_embeds_as_a_head_does() {
         ("linear", "{ kind = 'linear' }"),
         ("orthogonal", "{ kind = 'orthogonal', dim = 8 }"),
     ] {
-        let recipe = format!("base = 'mixed-lp'\nlearner.model.residual = {kind}\n");
+        let recipe = format!("base = 'mixed-lp'\nlearner.model = {kind}\n");
         std::fs::write(scene.path(&format!("{name}.toml")), recipe).unwrap();
         scene.good(&format!(
             "fit items.npz --recipe {name}.toml --epochs 3 -q -o {name}"

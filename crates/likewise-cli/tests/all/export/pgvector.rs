@@ -323,10 +323,10 @@ fn a_table_of_something_else_is_left_alone() {
     exported(&scene, &url, "");
     // Another run of the same dimension, and one of another.
     scene
-        .good("fit items.npz --recipe logistic --seed 3 --labels labels.csv -q -o run --overwrite");
+        .good("fit items.npz --recipe logistic --labels-per-class 4 --draws 1 --seed 3 -q -o run --overwrite");
     refuses("", 2, &["another run", "--overwrite"]);
     scene.good("fit items.npz --recipe rca -q -o run --overwrite");
-    refuses("", 2, &["vector(74)", "vector(64)", "--overwrite"]);
+    refuses("", 2, &["vector(72)", "vector(64)", "--overwrite"]);
     let report = exported(&scene, &url, "--overwrite");
     assert_eq!(
         (&report["written"], &report["dimensions"]),

@@ -53,14 +53,15 @@ proptest! {
     }
 }
 
-/// Three bundles of directions, `copies` equal rows at the head of each.
+/// Three bundles of directions, `copies` equal rows at the head of each. Others of a bundle are just too far
+/// from each other to be copies, and nearer to each other than to the next bundle.
 fn bundles(copies: usize) -> Array2<f32> {
     Array2::from_shape_fn((30, 3), |(i, j)| {
-        let turn = (i % 10).saturating_sub(copies) as f32 / 5.0;
+        let angle = (i % 10).saturating_sub(copies) as f32 * 0.102;
         if i / 10 == j {
-            1.0
+            angle.cos()
         } else if (i / 10 + 1) % 3 == j {
-            turn
+            angle.sin()
         } else {
             0.0
         }
