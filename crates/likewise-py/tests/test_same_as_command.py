@@ -90,7 +90,7 @@ def test_a_saved_study_is_a_run_that_the_command_searches(files, likewise_comman
         likewise_command("search", "mine", "--id", 3, "-k", 4, "--json", cwd=folder)
     )
     ids, similarities = likewise.Index(study.model.transform(x)).search(study.model.transform(x[3:4]), 5)
-    assert [int(hit["id"]) for hit in answer["hits"]] == [i for i in ids[0] if i != 3][:4]
+    assert [int(hit["id"]) for hit in answer[0]["hits"]] == [i for i in ids[0] if i != 3][:4]
     with pytest.raises(ValueError, match="overwrite=True"):
         study.save(folder / "mine")
     study.save(folder / "mine", overwrite=True)
@@ -144,7 +144,7 @@ def test_an_index_of_either_is_read_by_the_other(files, likewise_command):
         found = index.search(x[:40], 5)[0]
         assert (found[:, 0] == np.arange(40)).all()
     answer = json.loads(likewise_command("search", "ours", "--id", 3, "-k", 4, "--json", cwd=folder))
-    assert len(answer["hits"]) == 4
+    assert len(answer[0]["hits"]) == 4
 
 
 def test_the_command_in_the_package(files, likewise_command):

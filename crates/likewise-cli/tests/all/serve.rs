@@ -88,10 +88,10 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
         all[i % all.len()]["name"].as_str().unwrap().to_owned()
     };
     let mut acknowledged = vec![None; ids.len()];
-    let mut count = 0_usize;
+    let (mut count, mut answers) = (0_usize, 0);
     let mut last = 0;
     for round in 0..25_u64 {
-        let end = Instant::now() + Duration::from_millis(3 + round * 17 % 250);
+        let end = Instant::now() + Duration::from_millis(100 + round * 37 % 400);
         let killer = served.child.id();
         let (done, ends) = mpsc::channel();
         let kills = std::thread::spawn(move || {
@@ -116,6 +116,7 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
             let told: Value = serde_json::from_str(&text).unwrap();
             last = told["sequence"].as_u64().unwrap();
             acknowledged[item] = Some(label);
+            answers += 1;
             on_its_way = None;
             count += 1;
         }
@@ -137,7 +138,7 @@ fn every_label_that_was_acknowledged_is_there_after_a_kill_at_any_moment() {
         }
         last = sequence;
     }
-    assert!(last > 25, "{last} labels in all rounds");
+    assert!(answers > 25, "{answers} labels in all rounds");
     served.kill();
 }
 

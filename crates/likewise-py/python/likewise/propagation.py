@@ -47,7 +47,8 @@ class LabelPropagation(ClassifierMixin, Estimator):
     transduction_ : ndarray of shape (n_samples,)
         Class of each item; where no label reaches: -1 of numbers, ``""`` of strings, None of objects.
     label_distributions_ : ndarray of shape (n_samples, n_classes), float64
-        `scores_` with nothing below 0 and rows that sum to 1; rows of 0 where no label reaches. With unequal
+        `scores_` with nothing below 0 and rows that sum to 1; where none is above 0, all of it is of `transduction_`;
+        rows of 0 where no label reaches. With unequal
         numbers of labels a class, `transduction_` puts the classes on a par first, so that it need not be
         the largest of a row.
     scores_ : ndarray of shape (n_samples, n_classes), float64
@@ -156,7 +157,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         self._codes, self._labels = found["pseudo_label"], labels
         self.transduction_ = labels.decoded(self._codes)
         self.scores_ = found["scores"]
-        self.label_distributions_ = _shares(self.scores_)
+        self.label_distributions_ = _shares(self.scores_, self._codes)
         self.confidence_ = found["confidence"]
         self.convergence_ = json.loads(found["convergence"])
         self.n_iter_ = max(1, self.convergence_["iterations"])
@@ -232,10 +233,15 @@ class LabelPropagation(ClassifierMixin, Estimator):
         return tags
 
 
-def _shares(scores: np.ndarray) -> np.ndarray:
-    scores = np.maximum(scores, 0.0)
-    total = scores.sum(axis=1, keepdims=True)
-    return np.divide(scores, total, out=np.zeros_like(scores), where=total > 0)
+def _shares(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1; of 0 where no label reaches."""
+    shares = np.maximum(scores, 0)
+    sums = shares.sum(axis=1)
+    alone = np.flatnonzero((sums <= 0) & (codes >= 0))
+    shares[alone, codes[alone]] = 1
+    sums[alone] = 1
+    return np.divide(shares, sums[:, None], out=np.zeros_like(shares), where=sums[:, None] > 0)
+
 
 
 def _symmetric(found: dict, n: int) -> Any:

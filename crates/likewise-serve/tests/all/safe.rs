@@ -161,5 +161,5 @@ fn what_is_no_run_is_not_served() {
     assert!(said.contains("run.json: no such file"), "{said}");
     let options = Options::new(&folder.path().join("nothing"), device());
     let said = Server::begin(&options, None).err().unwrap().to_string();
-    assert!(said.contains("no such file"), "{said}");
+    assert!(said.contains("not a run"), "{said}");
 }
