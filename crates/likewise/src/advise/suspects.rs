@@ -1,7 +1,7 @@
 //! Which labels are likely wrong?
 //!
 //! 1. The labeled items are dealt into folds, each class evenly.
-//! 2. The labels of all other folds are spread over the graph, and the [`shares`](super::shares) `p_i(c)` of
+//! 2. The labels of all other folds are spread over the graph, and the [`shares`] `p_i(c)` of
 //!    what reaches an item of this fold are a belief about it without its own label.
 //! 3. `t_c`, the mean of `p_i(c)` over the items with label `c`, is how sure one usually is of
 //!    this class.

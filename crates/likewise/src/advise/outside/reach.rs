@@ -10,7 +10,7 @@
 //! graph where little arrives. **Not** on a graph in many pieces: labels do not reach a piece of their own
 //! class either.
 //!
-//! Cost: one solve of [`Lgc`](crate::propagate::Lgc) for [`reach`], six for [`Reached::by_folds`].
+//! Cost: one solve of [`Lgc`] for [`reach`], six for [`Reached::by_folds`].
 //!
 //! Source: the labels spread as in Zhou et al. 2003; reading their sum as a score of novelty is ours.
 
