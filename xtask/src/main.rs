@@ -113,7 +113,8 @@ fn check() -> bool {
             "warnings",
         ])
         && slim()
-        && cargo(&["test", "--workspace", "--features", FEATURES])
+        // One failure must not hide those of the crates after it.
+        && cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES])
         && run(
             "cargo",
             &["doc", "--workspace", "--features", FEATURES, "--no-deps"],

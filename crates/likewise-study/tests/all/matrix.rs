@@ -224,6 +224,8 @@ fn quick(name: &str) -> Closed {
         "apit" => "prior = { sweeps = 30 }",
         "seraph" | "dml-eig" => "steps = 50",
         "omks" | "explicit-omks" => "triplets = 3000",
+        // Without shrinkage its optimum is of very low rank: half of what right labels give is lost.
+        "mmc" => "shrinkage = 0.5",
         "hds" => "bits = 16",
         _ => "",
     };
@@ -252,11 +254,10 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         };
         let study = run(&collection, &recipe);
         // Those that others published may lose on wrong labels, but not the classes altogether: by
-        // chance it is a twentieth of what whitened features give here, or less. Least has MMC by votes, a
-        // fifth, whose equal votes the seed decides.
+        // chance it is a twentieth of what whitened features give here, or less.
         let least = |whitened: f64| {
             if published {
-                whitened / 5.0
+                whitened / 4.0
             } else {
                 whitened - 0.02
             }
@@ -275,6 +276,8 @@ fn every_source_goes_with_every_learner_in_closed_form() {
 fn quick_across(name: &str) -> likewise_nn::cross::Learner {
     let settings = match name {
         "acmr" => "hidden = [[32, 16], [32, 16]]\nepochs = 20\nleast_steps = 60\nrate = 5e-3",
+        // Of about as many items as columns the published ridge, next to none, learns noise.
+        "scm-orth" | "scm-seq" => "bits = 16\nridge = 10.0",
         "deep-growbit" => "bits = 16\nhidden = [32, 16]\nepochs = 20\nrate = 5e-3",
         _ if likewise_nn::cross::Learner::named(name)
             .unwrap()
