@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use likewise::{Label, Labels, Monitor};
 use ndarray::{ArrayView1, ArrayView2};
 
-use crate::assemble::some;
+use crate::role::some;
 
 /// Fewer items prove nothing: small numbers are a permutation, or tell the label, by chance.
 const LEAST: usize = 20;

@@ -25,12 +25,13 @@ use self::dialect::Dialect;
 use self::lines::{Table, borrowed, number, word};
 pub(crate) use self::rows::read_rows;
 use crate::Result;
-use crate::assemble::{Parts, Role, Shape, tell};
+use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
+use crate::role::{Role, tell};
 use crate::table::{self, Thousands, remark_on_thousands};
 use crate::words::{LabelTable, Words, roles_of_labels};
 

@@ -8,12 +8,14 @@ use likewise::Monitor;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-use crate::assemble::{Array, Parts, Plan, Role, Shape, name_labels};
+use crate::assemble::{Parts, Shape, name_labels};
 use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
 use crate::number::{Progress, Target, append, reserve};
 use crate::options::ReadOptions;
+use crate::plan::{Array, Plan};
+use crate::role::Role;
 use crate::{Error, Result};
 use broken::UntilBroken;
 

@@ -22,12 +22,12 @@ use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
-use crate::assemble::{Role, place_of, some};
 use crate::budget::{Budget, WORD};
 use crate::input::{Input, Stream};
 use crate::layout::{self, Layout, Taken};
 use crate::number::{Progress, interleave, push, reserve};
 use crate::options::{ReadOptions, TableOptions};
+use crate::role::{Role, place_of, some};
 use crate::{Error, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};

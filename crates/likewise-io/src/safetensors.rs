@@ -8,12 +8,13 @@ use std::io::{Read, Seek, SeekFrom};
 use likewise::Monitor;
 use safetensors::tensor::{Dtype, Metadata};
 
-use crate::assemble::{Array, Parts, Plan, Shape};
+use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::whole_numbers;
 use crate::number::{Kind, Number, Progress, append, reserve};
 use crate::options::ReadOptions;
+use crate::plan::{Array, Plan};
 use crate::{Error, Result};
 
 struct Tensors {

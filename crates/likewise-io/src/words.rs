@@ -2,10 +2,11 @@
 
 use likewise::Monitor;
 
-use crate::assemble::{Parts, Role, parse_labels, unnamed_ids};
+use crate::assemble::{Parts, parse_labels, unnamed_ids};
 use crate::budget::WORD;
 use crate::number::push;
 use crate::options::ReadOptions;
+use crate::role::Role;
 use crate::{Error, Result};
 
 /// Words of the columns with a meaning of their own, and what they are for.

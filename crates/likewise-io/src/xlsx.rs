@@ -16,10 +16,11 @@ use likewise::Monitor;
 
 use self::book::Book;
 use self::sheet::{Row, Value};
-use crate::assemble::{Parts, Shape, some};
+use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::options::ReadOptions;
+use crate::role::some;
 use crate::table::cells::{Cell, Each, Place, Rows};
 use crate::{Error, Result, table};
 

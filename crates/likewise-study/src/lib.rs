@@ -23,6 +23,7 @@ pub mod experiment;
 pub mod export;
 pub mod fit;
 pub mod gate;
+pub mod given;
 pub mod graph;
 pub mod labels;
 pub mod live;

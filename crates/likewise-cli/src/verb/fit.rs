@@ -1,31 +1,36 @@
 //! `likewise fit`
 
-use std::collections::{BTreeMap, HashMap};
+mod recipe;
+mod told;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use likewise::tuple::Tuples;
-use likewise::{Collection, Monitor, Pairs, Triplets, View};
-use likewise_io::{Layout, tuples};
+use likewise::{Collection, Monitor, View};
+use likewise_io::Layout;
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 use likewise_study::Recipe;
-use likewise_study::fit::{Job, estimate, limit_neighbors, pictures, with_choice};
-use likewise_study::gate::{Gate, Losses};
+use likewise_study::fit::{Job, choose, estimate, limit_neighbors, pictures, with_choice};
+use likewise_study::given::Given;
 use likewise_study::graph::DataShape;
+use likewise_study::labels;
+use likewise_study::plain;
 use likewise_study::report::Thumbnails;
 use likewise_study::run_folder::{Encoded, IndexCard, Rights, Work, check_output, is_same};
 use likewise_study::source::{Labeled, Source, Trained, with_view};
-use likewise_study::study::{Choice, Plan, Protocol, Results, TupleKind};
-use likewise_study::{labels, plain, table};
+use likewise_study::study::{Choice, Protocol, Results, TupleKind};
 
+use self::recipe::{across, chooses, recipe};
+pub(super) use self::told::print;
+use self::told::{check_gates, gates, show, tell, tell_of_resume, tell_of_time};
 use super::refit::{Again, again};
 use crate::args::{Fit, joined};
 use crate::aside::aside;
-use crate::config;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     match again(args, at.common.seed)? {
@@ -59,7 +64,7 @@ struct Made {
 
 /// Makes a run; none where all that was asked for has been printed.
 fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>, Failure> {
-    if let Some(recipe) = across(args, again, at)? {
+    if let Some(recipe) = across(args, again.is_some(), at)? {
         return super::across::fit(args, recipe, at).map(|()| None);
     }
     check_gates(args)?;
@@ -111,12 +116,9 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let (collection, name) = with_view(collection, wanted.as_deref(), at.env.monitor)?;
     let view = collection.view(Some(&name))?;
     let mut tried = vec![];
-    if let (true, Some(run)) = (chooses, work.finished()) {
-        // Chosen once; whether it was for these data and settings is looked at below.
-        recipe = run.config()?.recipe;
-    } else if chooses {
+    if chooses {
         let protocol = asked.protocol(&collection, &args.gate)?;
-        let choice = chosen(args, &recipe, &collection, view, &protocol, at)?;
+        let choice = chosen(args, &recipe, &work, (&collection, view), &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }
     let labeled = collection.labels.as_ref().and_then(Labeled::of);
@@ -163,10 +165,26 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     }))
 }
 
-/// Fails on gates that no fit measures.
-fn check_gates(args: &Fit) -> Result<(), Failure> {
-    let measured = |gate: &Gate| gate.measured(&Protocol::default().ks, true, &[]);
-    Ok(args.gate.iter().try_for_each(measured)?)
+/// The recipe that the labels choose.
+fn chosen(
+    args: &Fit,
+    usual: &Recipe,
+    work: &Work,
+    (collection, view): (&Collection, &View),
+    protocol: &Protocol,
+    at: &Context,
+) -> Result<Choice, Failure> {
+    if let Some(run) = work.finished() {
+        // Chosen once; whether it was for these data and settings is looked at after.
+        return Ok(Choice {
+            recipe: run.config()?.recipe,
+            tried: vec![],
+        });
+    }
+    let kept = Some(work.checkpoints());
+    Ok(choose(
+        usual, collection, view, protocol, args.k, kept, &at.env,
+    )?)
 }
 
 /// Whether the run is there, finished; it is shown then. Fails where it is of other data or settings.
@@ -203,31 +221,9 @@ fn check_apart(source: &Source, out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell_of_time(since: Instant, at: &Context) {
-    if !at.common.quiet {
-        let total = since.elapsed().as_secs_f64();
-        aside!("{}", plain::message(&at.env.stages.in_words(total)));
-    }
-}
-
 /// The seed of every random step.
 fn seed(again: Option<&Again>, at: &Context) -> u64 {
     again.map_or(at.common.seed, |again| again.config.protocol.seed)
-}
-
-/// The recipe that searches across views, where one is named.
-fn across(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Recipe>, Failure> {
-    let recipe = match again {
-        Some(_) => None,
-        None => recipe_across(args, at)?,
-    };
-    if recipe.is_none() && args.label_fraction.is_some() {
-        return Err(Failure::usage(
-            "--label-fraction goes with the recipes across views (likewise explain gsph); keep labels \
-             with --labels-per-class",
-        ));
-    }
-    Ok(recipe)
 }
 
 /// What makes the features of new images. A network that was trained reads the images itself.
@@ -356,87 +352,14 @@ fn digest(
     Ok(format!("{digest}; labels {}", labels::digest(collection)))
 }
 
-/// Says where there is nothing to go on with.
-fn tell_of_resume(args: &Fit, work: &Work, out: &Path, at: &Context) {
-    if !args.resume || work.resumes() || at.common.quiet {
-        return;
-    }
-    let what = match work.finished() {
-        Some(_) => "the run is finished, there is nothing to resume",
-        None => "there is no interrupted fit to resume; this one begins anew",
-    };
-    let said = format!("{}: {what}", out.display());
-    aside!("{}", plain::message(&said));
-}
-
-/// The recipe that is chosen by the labels at hand.
-const AUTO: &str = "auto";
-
-/// Whether the labels at hand choose the recipe.
-fn chooses(args: &Fit, at: &Context) -> Result<bool, Failure> {
-    let has_table = match &at.common.config {
-        Some(path) => config::read(path)?.contains_key("recipe"),
-        None => false,
-    };
-    let has_tuples = args.pairs.is_some() || !args.triplets.is_empty();
-    let own = has_table || args.epochs.is_some();
-    match args.recipe.as_deref() {
-        None => Ok(!own && !has_tuples),
-        Some(AUTO) if own || has_tuples => Err(Failure::usage(
-            "--recipe auto: recipes that are compared keep their own settings and learn from \
-             labels; name one of them to set epochs or a [recipe] table, or to give tuples",
-        )),
-        Some(name) => Ok(name == AUTO),
-    }
-}
-
-/// What `auto` chooses; `usual` where there is nothing to choose by.
-fn chosen(
-    args: &Fit,
-    usual: &Recipe,
-    collection: &Collection,
-    view: &View,
-    protocol: &Protocol,
-    at: &Context,
-) -> Result<Choice, Failure> {
-    // Recipes are compared on a part of the items, and with no more neighbours than suit it.
-    if let Some(k) = args.k.filter(|k| !(1..collection.len()).contains(k)) {
-        let most = collection.len().saturating_sub(1);
-        let rule = format!("k = {k} must be from 1 to {most}, the number of other items");
-        return Err(Failure::usage(rule));
-    }
-    let neighbors = |mut recipe: Recipe| -> Recipe {
-        match args.k {
-            None => recipe.fitting(collection.len()),
-            Some(k) => {
-                if recipe.pseudo_labels.on().is_some() {
-                    // It asks for neighbours, so that they can be set.
-                    let _ = recipe.set_neighbors(k);
-                }
-                recipe
-            }
-        }
-    };
-    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
-    let unseen = neighbors(Recipe::mixed_rca());
-    let device = at.env.device.clone();
-    let plan = Plan::of(collection, view.matrix.view(), usual, protocol, device);
-    Ok(plan.choose_recipe(&candidates, [usual, &unseen], at.env.monitor)?)
-}
-
-/// The file of tuples that was named. Fails where the recipe cannot use them.
+/// The file of tuples that was named.
 fn given<'a>(args: &'a Fit, recipe: &Recipe) -> Result<Option<Given<'a>>, Failure> {
     let (paths, kind) = match (&args.pairs, args.triplets.as_slice()) {
         (Some(path), _) => (std::slice::from_ref(path), TupleKind::Pairs),
         (None, []) => return Ok(None),
         (None, triplets) => (triplets, TupleKind::Triplets),
     };
-    recipe.check_tuples(kind)?;
-    // That they are there is known before the data are read.
-    for path in paths {
-        likewise_io::open(path)?;
-    }
-    Ok(Some(Given { paths, kind }))
+    Ok(Some(Given::of(paths, kind, recipe)?))
 }
 
 /// What the training that delivers goes on from: the model of the run, and how many of the triplets it
@@ -461,189 +384,4 @@ fn before(
     let first = first.map(|given| given.first(again.learned));
     let (learned, _) = read_tuples(first.as_ref(), ids, collection, at)?;
     Ok(Some((model, learned.map_or(0, |tuples| tuples.len()))))
-}
-
-/// Files of tuples.
-struct Given<'a> {
-    paths: &'a [PathBuf],
-    kind: TupleKind,
-}
-
-impl Given<'_> {
-    /// The first so many of the files.
-    fn first(&self, files: usize) -> Self {
-        Self {
-            paths: &self.paths[..files.min(self.paths.len())],
-            kind: self.kind,
-        }
-    }
-
-    /// The tuples of the items with these ids, by their places among those that are `kept`.
-    fn read(&self, ids: &[String], kept: &[String], at: &Monitor) -> Result<Tuples, Failure> {
-        let tuples = self.read_all(ids, at)?;
-        if ids.len() == kept.len() {
-            return Ok(tuples);
-        }
-        let places: HashMap<&str, u32> = kept.iter().map(String::as_str).zip(0..).collect();
-        let places: Vec<Option<u32>> = (ids.iter())
-            .map(|id| places.get(id.as_str()).copied())
-            .collect();
-        let found = tuples.placed(&places)?;
-        at.warn(format!(
-            "{} of {} tuples have items without this view and are left out",
-            tuples.len() - found.len(),
-            tuples.len()
-        ));
-        Ok(found)
-    }
-
-    /// Those of all files, one after the other.
-    fn read_all(&self, ids: &[String], at: &Monitor) -> Result<Tuples, Failure> {
-        if self.kind == TupleKind::Pairs {
-            let mut pairs = Pairs::default();
-            for path in self.paths {
-                for (a, b, alike, w) in tuples::read_pairs(path, ids, at)?.iter() {
-                    pairs.push(a, b, alike, w);
-                }
-            }
-            return Ok(Tuples::Pairs(pairs));
-        }
-        let mut triplets = Triplets::default();
-        for path in self.paths {
-            for (a, p, n, w) in tuples::read_triplets(path, ids, at)?.iter() {
-                triplets.push(a, p, n, w);
-            }
-        }
-        Ok(Tuples::Triplets(triplets))
-    }
-
-    /// What tells the files from others.
-    fn digest(&self) -> Result<String, Failure> {
-        let kind = match self.kind {
-            TupleKind::Pairs => "pairs",
-            TupleKind::Triplets => "triplets",
-        };
-        let digests = self.paths.iter().map(likewise_io::digest);
-        let digests: Vec<String> = digests.collect::<Result<_, _>>()?;
-        Ok(format!("{kind} {}", digests.join("+")))
-    }
-}
-
-/// Prints the results, and what stands in the folder.
-fn tell(results: &Results, card: &IndexCard, out: &Path, at: &Context) -> Result<(), Failure> {
-    if at.common.json {
-        return output::json(results);
-    }
-    print(results)?;
-    output::line("")?;
-    output::line(format!(
-        "{}: model, embeddings, {} index (recall@{} {:.3}), report.html",
-        out.display(),
-        card.kind,
-        card.k,
-        card.recall
-    ))
-}
-
-/// Prints the numbers of a run that was finished before.
-fn show(results: &Results, args: &Fit, at: &Context) -> Result<(), Failure> {
-    if at.common.json {
-        output::json(results)?;
-    } else {
-        super::eval::print(results)?;
-    }
-    gates(args, results)
-}
-
-fn gates(args: &Fit, results: &Results) -> Result<(), Failure> {
-    let check = |gate: &Gate| gate.check(&results.summary, &Losses::new());
-    Ok(args.gate.iter().try_for_each(check)?)
-}
-
-/// The table and the verdict.
-pub(super) fn print(results: &Results) -> Result<(), Failure> {
-    if !results.tried.is_empty() {
-        output::text(table::aligned(&results.choices()))?;
-        output::line("")?;
-    }
-    if results.tells() {
-        output::text(table::of(&results.rows()))?;
-        output::line("")?;
-    }
-    for line in &results.verdict {
-        output::line(line)?;
-    }
-    Ok(())
-}
-
-/// The recipe, where its learner is one across views.
-fn recipe_across(args: &Fit, at: &Context) -> Result<Option<Recipe>, Failure> {
-    let named = match args.recipe.as_deref() {
-        None | Some(AUTO) => return Ok(None),
-        Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
-            Recipe::read(Path::new(name))
-        }
-        Some(name) => Recipe::named(name),
-    };
-    // What is wrong with another recipe is said where it is used.
-    match named {
-        Ok(recipe) if recipe.learner.cross().is_some() => {
-            Ok(Some(self::recipe(args, usize::MAX, at)?))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// The recipe by name or file, with the choices of the config file's `[recipe]` table.
-/// Fails on a file that asks for more directions than there are `columns`.
-fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe, Failure> {
-    let mut recipe = match &args.recipe {
-        // Where nothing can be chosen by.
-        _ if chooses(args, at)? => Recipe::mild_probabilities(),
-        None if args.pairs.is_some() => Recipe::label_rca(),
-        None if !args.triplets.is_empty() => Recipe::named("triplet")?,
-        None => Recipe::default(),
-        Some(name) if Path::new(name).extension().is_some_and(|e| e == "toml") => {
-            let path = Path::new(name);
-            let recipe = Recipe::read(path)?;
-            let fits = recipe.check_rank(&config::read(path)?, columns);
-            fits.map_err(|e| e.within(path.display()))?;
-            recipe
-        }
-        Some(name) => Recipe::named(name)?,
-    };
-    if let Some(path) = &at.common.config
-        && let Some(toml::Value::Table(own)) = config::read(path)?.get("recipe")
-    {
-        let place = format!("{}: [recipe]", path.display());
-        let broken = |e| Failure::usage(format!("{place}: {e}"));
-        let before = recipe.clone();
-        recipe = recipe.with(own.clone()).map_err(broken)?;
-        // What differs from a preset must not go by its name in a table.
-        if recipe != before && recipe.name == before.name {
-            recipe.name.push_str(" (changed)");
-        }
-        let fits = recipe.check_rank(own, columns);
-        fits.map_err(|e| e.within(&place))?;
-    }
-    if let Some(epochs) = args.epochs {
-        recipe.set_epochs(epochs)?;
-    }
-    if let Some(k) = args.k {
-        recipe.set_neighbors(k)?;
-    }
-    if let Some(encoder) = recipe.encoder_mut() {
-        let images = &args.data.images;
-        encoder.squeeze |= images.squeeze;
-        if let (Some(asked), Some(own)) = (images.side, encoder.side)
-            && asked != own
-        {
-            return Err(Failure::usage(format!(
-                "--side {asked}, but {own} is the side of the recipe's encoder; give one of them"
-            )));
-        }
-        encoder.side = images.side.or(encoder.side);
-    }
-    recipe.validate()?;
-    Ok(recipe)
 }

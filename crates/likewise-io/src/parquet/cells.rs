@@ -5,9 +5,9 @@ use likewise::Monitor;
 use super::Table;
 use super::column::Holds;
 use crate::Result;
-use crate::assemble::Role;
 use crate::budget::Budget;
 use crate::options::ReadOptions;
+use crate::role::Role;
 use crate::table::cells::{Cell, Each, Place, Rows};
 
 /// The columns of a table, as they are held while it is read.

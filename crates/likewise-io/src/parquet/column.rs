@@ -11,9 +11,9 @@ use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::page::{Checked, guarded};
-use crate::assemble::Role;
 use crate::budget::Budget;
 use crate::npy::whole;
+use crate::role::Role;
 use crate::{Error, Result};
 
 /// Records decoded at once.

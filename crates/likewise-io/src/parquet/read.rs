@@ -5,12 +5,13 @@ use likewise::Monitor;
 use super::cells::Columns;
 use super::column::Leaf;
 use super::{BLOCK, Table, no_vectors};
-use crate::assemble::{Parts, Role, Shape, parse_labels, tell, unnamed_ids};
+use crate::assemble::{Parts, Shape, parse_labels, unnamed_ids};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
+use crate::role::{Role, tell};
 use crate::words::{LabelTable, roles_of_labels};
 use crate::{Error, Result, table};
 

@@ -3,9 +3,9 @@
 use super::cells::Rows;
 use super::survey::{Survey, Tally};
 use super::thousands::{Thousands, remark_on_thousands};
-use crate::assemble::{Role, called, repeated};
 use crate::layout::{Column, DateOrder, Decimal, Layout, Missing, TEXT, Taken};
 use crate::options::TableOptions;
+use crate::role::{Role, called, repeated};
 use crate::{Error, Result};
 
 /// Items that a word of a category stands for on average, at least.

@@ -10,10 +10,11 @@ use super::decide::drops;
 use super::ngrams;
 use super::survey::{is_blank, word};
 use super::written::{flag, is_missing, number};
-use crate::assemble::{Role, check_values};
+use crate::assemble::check_values;
 use crate::budget::Budget;
 use crate::layout::{Column, DateOrder, Decimal, Layout, Taken};
 use crate::number::push;
+use crate::role::Role;
 use crate::words::Words;
 use crate::{Error, Result};
 

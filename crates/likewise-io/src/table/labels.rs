@@ -4,10 +4,10 @@ use likewise::Monitor;
 
 use super::cells::{Cell, Rows, elsewhere};
 use super::survey::word;
-use crate::assemble::Role;
 use crate::budget::Budget;
 use crate::number::push;
 use crate::options::TableOptions;
+use crate::role::Role;
 use crate::words::{LabelTable, Words, roles_of_labels};
 use crate::{Error, Result};
 

@@ -7,10 +7,11 @@ use super::decide::{self, Decided, decide};
 use super::features::{self, By, Read};
 use super::survey::Survey;
 use super::tell::tell;
-use crate::assemble::{Parts, Role, Shape};
+use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
+use crate::role::Role;
 use crate::{Error, Result};
 
 /// Names of the columns: those without one are told by their place.
@@ -120,7 +121,7 @@ fn roles_by(
             Error::value(format!(
                 "no column \"{}\", which the fitted table had; the columns are: {}",
                 column.name,
-                crate::assemble::some(&all)
+                crate::role::some(&all)
             ))
         })?;
         roles[place] = Role::Feature;

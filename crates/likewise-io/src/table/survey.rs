@@ -9,9 +9,9 @@ use super::date::Orders;
 use super::thousands::Thousands;
 use super::written::{flag, is_missing, number};
 use crate::Result;
-use crate::assemble::Role;
 use crate::budget::{Budget, WORD};
 use crate::layout::Decimal;
+use crate::role::Role;
 
 /// Most words that a category may have.
 pub(super) const MOST_WORDS: usize = 100;

@@ -4,9 +4,9 @@ use likewise::Monitor;
 
 use super::decide::Decided;
 use super::features::Read;
-use crate::assemble::{Role, some};
 use crate::layout::{Decimal, Taken};
 use crate::options::ReadOptions;
+use crate::role::{Role, some};
 
 /// Categories that are told of one by one.
 const TOLD: usize = 6;

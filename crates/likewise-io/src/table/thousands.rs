@@ -1,8 +1,8 @@
 //! Points in numbers that may stand between thousands.
 
 use super::written::number;
-use crate::assemble::some;
 use crate::layout::Decimal;
+use crate::role::some;
 
 /// What the numbers of a column say of their point: whether it may stand between thousands, as
 /// in German, though it was read as a decimal point.

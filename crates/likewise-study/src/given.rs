@@ -1,0 +1,93 @@
+//! Files of pairs or triplets that are given beside the data of a fit.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use likewise::tuple::Tuples;
+use likewise::{Monitor, Pairs, Triplets};
+use likewise_io::tuples;
+
+use crate::study::TupleKind;
+use crate::{Recipe, Result};
+
+/// Files of tuples of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    paths: &'a [PathBuf],
+    kind: TupleKind,
+}
+
+impl<'a> Given<'a> {
+    /// These files, of which there is at least one.
+    ///
+    /// Fails where the recipe cannot use them, and where one cannot be opened: that is known before the
+    /// data are read.
+    pub fn of(paths: &'a [PathBuf], kind: TupleKind, recipe: &Recipe) -> Result<Self> {
+        recipe.check_tuples(kind)?;
+        for path in paths {
+            likewise_io::open(path)?;
+        }
+        Ok(Self { paths, kind })
+    }
+
+    /// The first so many of the files.
+    #[must_use]
+    pub fn first(&self, files: usize) -> Self {
+        Self {
+            paths: &self.paths[..files.min(self.paths.len())],
+            kind: self.kind,
+        }
+    }
+
+    /// The tuples of the items with these ids, by their places among those that are `kept`.
+    ///
+    /// Fails as the [readers](likewise_io::tuples) do. Warns of tuples that are left out.
+    pub fn read(&self, ids: &[String], kept: &[String], at: &Monitor) -> Result<Tuples> {
+        let tuples = self.read_all(ids, at)?;
+        if ids.len() == kept.len() {
+            return Ok(tuples);
+        }
+        let places: HashMap<&str, u32> = kept.iter().map(String::as_str).zip(0..).collect();
+        let places: Vec<Option<u32>> = (ids.iter())
+            .map(|id| places.get(id.as_str()).copied())
+            .collect();
+        let found = tuples.placed(&places)?;
+        at.warn(format!(
+            "{} of {} tuples have items without this view and are left out",
+            tuples.len() - found.len(),
+            tuples.len()
+        ));
+        Ok(found)
+    }
+
+    /// Those of all files, one after the other.
+    fn read_all(&self, ids: &[String], at: &Monitor) -> Result<Tuples> {
+        if self.kind == TupleKind::Pairs {
+            let mut pairs = Pairs::default();
+            for path in self.paths {
+                for (a, b, alike, w) in tuples::read_pairs(path, ids, at)?.iter() {
+                    pairs.push(a, b, alike, w);
+                }
+            }
+            return Ok(Tuples::Pairs(pairs));
+        }
+        let mut triplets = Triplets::default();
+        for path in self.paths {
+            for (a, p, n, w) in tuples::read_triplets(path, ids, at)?.iter() {
+                triplets.push(a, p, n, w);
+            }
+        }
+        Ok(Tuples::Triplets(triplets))
+    }
+
+    /// What tells the files from others. Fails where one cannot be read.
+    pub fn digest(&self) -> Result<String> {
+        let kind = match self.kind {
+            TupleKind::Pairs => "pairs",
+            TupleKind::Triplets => "triplets",
+        };
+        let digests = self.paths.iter().map(likewise_io::digest);
+        let digests: Vec<String> = digests.collect::<Result<_, _>>()?;
+        Ok(format!("{kind} {}", digests.join("+")))
+    }
+}
