@@ -2,8 +2,7 @@
 //! similarity on two items are the same.
 //!
 //! All of it is asked of the embedding of the run and of the labels that its fit saw
-//! ([`likewise::advise`]). Where a fit hid labels, they are hidden here too: their items may be asked
-//! for, and what they say is not looked at.
+//! ([`likewise::advise`]). Where a fit hid labels, or kept them for its test, they are hidden here too.
 
 mod shown;
 
@@ -15,10 +14,11 @@ use likewise::advise::threshold::{Finder, Threshold};
 use likewise::eval::bootstrap::Estimate as Interval;
 use likewise::{Embedding, Graph, Label, Labels};
 use likewise_io::items::ItemRow;
-use ndarray::Array2;
+use ndarray::ArrayView2;
 use serde::Serialize;
 
 use self::shown::Shown;
+pub use self::shown::askable;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::run_folder::RunFolder;
@@ -132,11 +132,14 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         }
     });
     let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
-    let open = shown.askable.iter().filter(|&&askable| askable).count();
+    let open = shown.askable.iter().zip(shown.labels.items());
+    let open = open.filter(|&(&askable, &label)| askable && label == Label::Unknown);
+    let open = open.count();
+    let told_apart_by = run_graph::told_apart_by(embeddings.view(), run.similarity()?.metric());
     let asking = Asking {
         items: &items,
         graph: &graph,
-        embeddings: &embeddings,
+        told_apart_by: told_apart_by.view(),
         shown: &shown,
         temperature,
     };
@@ -149,7 +152,7 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
             wanted.budget
         ));
     }
-    let strategy = wanted.strategy.resolved(&shown.labels);
+    let strategy = wanted.strategy.resolved();
     let embedding = Embedding::new(embeddings, &run.similarity()?);
     let threshold = match shown.threshold(&finder, &embedding, at) {
         Ok(threshold) => Some(threshold),
@@ -205,7 +208,8 @@ fn worth(curve: &Curve, labels: usize, budget: usize) -> Worth {
 struct Asking<'a> {
     items: &'a [ItemRow],
     graph: &'a Graph,
-    embeddings: &'a Array2<f32>,
+    /// Rows whose cosine tells copies.
+    told_apart_by: ArrayView2<'a, f32>,
     shown: &'a Shown,
     temperature: Option<Temperature>,
 }
@@ -219,7 +223,7 @@ impl Asking<'_> {
             labels,
             shares: shares.view(),
             askable: &self.shown.askable,
-            rows: Some(self.embeddings.view()),
+            rows: Some(self.told_apart_by),
         };
         let ask = Ask::new(wanted.budget).strategy(wanted.strategy);
         let batch = ask.next(&pool, at.monitor)?;

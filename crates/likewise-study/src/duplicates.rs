@@ -111,7 +111,7 @@ pub fn find(
     check_finite(x, "features")?;
     let (first, distinct) = equal(x);
     let unit = matrix::l2_normalize(matrix::select_rows(x, &distinct));
-    let centered = distinct.len() >= MANY && mean_cosine(unit.view()) > SAME_WAY;
+    let centered = distinct.len() >= MANY && is_one_way(unit.view());
     let rows = if centered {
         matrix::centered(unit.view())
     } else {
@@ -342,9 +342,14 @@ fn equal(x: ArrayView2<f32>) -> (Vec<Option<usize>>, Vec<usize>) {
 }
 
 /// The mean cosine of all pairs of unit rows, each with itself as well.
-fn mean_cosine(unit: ArrayView2<f32>) -> f64 {
+fn is_one_way(unit: ArrayView2<f32>) -> bool {
     let mean: Array1<f64> = matrix::column_means(unit);
-    mean.dot(&mean)
+    mean.dot(&mean) > SAME_WAY
+}
+
+/// Whether all rows point the same way, so that their cosines say little.
+pub(crate) fn points_one_way(rows: ArrayView2<f32>) -> bool {
+    rows.nrows() >= MANY && is_one_way(matrix::l2_normalize(rows.to_owned()).view())
 }
 
 /// The smallest row that `row` hangs together with.

@@ -3,16 +3,16 @@
 use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
-use likewise::{Graph, Monitor};
+use likewise::{Graph, Monitor, matrix};
 use likewise_io::items::ItemRow;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::Settings;
 use crate::run_folder::RunFolder;
 use crate::source::{ReadAs, Source};
-use crate::{Result, failed, labels};
+use crate::{Result, duplicates, failed, labels};
 
 /// Neighbours an item.
 const NEIGHBORS: usize = 15;
@@ -67,6 +67,16 @@ pub(crate) fn of_rows(
         seed,
     };
     Ok(settings.build(rows, monitor)?.graph)
+}
+
+/// The rows by whose cosine items of a run are told apart: where they compare by their distance, or all
+/// point the same way, around their mean, as in its graph.
+pub(crate) fn told_apart_by(rows: ArrayView2<f32>, metric: Metric) -> CowArray<f32, Ix2> {
+    if metric != Metric::Cosine || duplicates::points_one_way(rows) {
+        CowArray::from(matrix::centered(rows))
+    } else {
+        CowArray::from(rows)
+    }
 }
 
 /// What the graph will cost, with the embeddings, a propagation of the labels over it and a copy of

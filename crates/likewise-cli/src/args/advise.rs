@@ -26,6 +26,9 @@ pub(crate) struct Advise {
     /// `fit RUN --add-labels`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace FILE where it is there; what was filled in is lost.
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,

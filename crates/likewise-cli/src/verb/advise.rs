@@ -18,6 +18,12 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     check_output(out, &[])?;
     check_apart(out, &args.run)?;
     check_ending(out, "what to label next is written", "csv")?;
+    if let Some(out) = out.filter(|out| out.is_file() && !args.overwrite) {
+        let shown = out.display();
+        return Err(Failure::usage(format!(
+            "{shown} is there, and may hold labels that were filled in; name another file, or give --overwrite"
+        )));
+    }
     output::beside(out);
     if args.dry_run {
         let estimate = RunFolder::read_by(&args.run, |run| advise::estimate(run, &at.env))?;

@@ -77,7 +77,7 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
         (&400.into(), &40.into())
     );
     assert_eq!(advice["unlabeled"], 360);
-    assert_eq!(advice["strategy"], "vopt");
+    assert_eq!(advice["strategy"], "density");
     let next = advice["next"].as_array().unwrap();
     let row = |id: &str| id[1..].parse::<usize>().unwrap();
     let asked: HashSet<usize> = next
@@ -117,6 +117,10 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
         writeln!(filled, "{id},{label}{rest}").unwrap();
     }
     scene.text("next.csv", &filled);
+    // What was filled in is not written over.
+    let again = ["advise", "run", "--budget", "12", "-o", "next.csv"];
+    scene.refuses(&again, 2, &["next.csv is there", "--overwrite"]);
+    assert_eq!(fs::read_to_string(scene.path("next.csv")).unwrap(), filled);
     good(&scene, "fit run --add-labels next.csv -q");
     let again = json(&scene, "advise run --budget 349");
     assert_eq!(

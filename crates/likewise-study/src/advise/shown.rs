@@ -1,12 +1,12 @@
 //! Which labels of a run its fit saw, which it was not shown, and which items may be asked for.
 
 use likewise::advise::threshold::{Finder, Threshold};
-use likewise::{Embedding, Label, Labels, Part};
+use likewise::{Embedding, Labels, Part};
 use likewise_io::items::ItemRow;
 
 use crate::environment::Environment;
 use crate::run_folder::RunFolder;
-use crate::study::SplitKind;
+use crate::study::{Protocol, SplitKind};
 use crate::{Result, labels};
 
 /// What the advice may know of the labels.
@@ -32,17 +32,11 @@ impl Shown {
         let seen = if hides {
             seen(run, items)?
         } else {
-            vec![true; items.len()]
+            let of = |item: &ItemRow| protocol.refits() || !tested(item);
+            items.iter().map(of).collect()
         };
         let labels = all.masked(|item| seen[item]);
-        let tested =
-            |item: &ItemRow| matches!(item.split, Some(Part::Query | Part::Gallery | Part::Test));
-        let fitted = items.len() - record.added.min(items.len());
-        // What is tested on is not asked for, nor are items that the data of the run do not hold.
-        let askable = (0..items.len()).map(|item| {
-            item < fitted && labels[item] == Label::Unknown && !(hides && tested(&items[item]))
-        });
-        let askable = askable.collect();
+        let askable = askable(items, record.added, &protocol);
         let mut notes = Vec::new();
         if hides {
             notes.push(
@@ -94,6 +88,21 @@ impl Shown {
             "no similarity has the precision that is wanted of \"the same\"; a lower one may be had".to_owned()
         })
     }
+}
+
+/// Whether an item is there to be tested on.
+fn tested(item: &ItemRow) -> bool {
+    matches!(item.split, Some(Part::Query | Part::Gallery | Part::Test))
+}
+
+/// Which items of a run may be asked for, labeled ones apart: not those that are tested on, nor the last ones, which
+/// were `added` and which its data do not hold.
+pub fn askable(items: &[ItemRow], added: usize, protocol: &Protocol) -> Vec<bool> {
+    let fitted = items.len() - added.min(items.len());
+    let kept = protocol.labels_per_class.is_some() || !protocol.refits();
+    let each = items.iter().enumerate();
+    each.map(|(row, item)| row < fitted && !(kept && tested(item)))
+        .collect()
 }
 
 /// Whether the fit of the first draw saw the label of each item.

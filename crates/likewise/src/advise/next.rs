@@ -2,11 +2,11 @@
 //!
 //! | strategy | asks for | file |
 //! |---|---|---|
-//! | `vopt` | what leaves least unknown on the whole graph | [`vopt`] |
+//! | `vopt` | what leaves least unknown on the whole graph (sigma-optimality) | [`vopt`] |
 //! | `density` | what stands for many items that are unsure and near no label | [`density`] |
 //! | `coverage` | what stands for many items that are near no label | [`coverage`] |
 //! | `uncertain` | the items between two classes | [`uncertain`] |
-//! | `auto` | `vopt` up to five labels a class, `density` from then on | |
+//! | `auto` | `density`, which without labels is `coverage` | |
 //!
 //! A batch is chosen one by one, each in sight of those before it, and no two items of it are nearly the
 //! same (cosine of their rows .995 or more) while others are left. Labeled items are never asked
@@ -19,7 +19,7 @@
 //! Cost: see the strategies; all but `vopt` take O(entries) and O(n) for each item of the batch, `vopt`
 //! one solve each. Memory O(n).
 //!
-//! Source: see the strategies; when to change from one to the other was chosen on development sets.
+//! Source: see the strategies; which of them is `auto` was chosen on development sets.
 
 pub mod coverage;
 pub mod density;
@@ -35,21 +35,18 @@ pub use self::pool::{Pool, Suggestion};
 use self::uncertain::Uncertain;
 use self::vopt::Vopt;
 use crate::error::Hint;
-use crate::{Error, Label, Labels, Monitor, Result};
-
-/// Labels a class from which `auto` asks for unsure items.
-const ENOUGH: usize = 5;
+use crate::{Error, Label, Monitor, Result};
 
 /// How the next items are chosen; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// What wins on development sets: `vopt` first, then `density`.
+    /// What wins on development sets, on the mean of all sizes: `density`.
     #[default]
     Auto,
     /// The smallest margin between two classes.
     Uncertain,
-    /// What leaves least unknown on the graph.
+    /// What leaves least unknown on the graph: sigma-optimality.
     Vopt,
     /// Uncertainty of all that an item stands for.
     Density,
@@ -88,16 +85,11 @@ impl Strategy {
         })
     }
 
-    /// What `auto` stands for where these labels are known; any other is itself.
-    pub fn resolved(self, labels: &Labels) -> Self {
-        if self != Self::Auto {
-            return self;
-        }
-        let classes = labels.by_class().iter().filter(|c| !c.is_empty()).count();
-        if classes < 2 || labels.n_known() < ENOUGH * classes {
-            Self::Vopt
-        } else {
-            Self::Density
+    /// What `auto` stands for; any other is itself.
+    pub fn resolved(self) -> Self {
+        match self {
+            Self::Auto => Self::Density,
+            other => other,
         }
     }
 }
@@ -161,21 +153,23 @@ impl Ask {
         if budget == 0 {
             return Ok(Vec::new());
         }
-        let mut chooser: Box<dyn Chooser> = match self.strategy.resolved(pool.labels) {
+        let mut chooser: Box<dyn Chooser> = match self.strategy.resolved() {
             Strategy::Uncertain => Box::new(Uncertain::of(pool)),
-            Strategy::Density => Box::new(density::cover(pool)),
+            Strategy::Density | Strategy::Auto => Box::new(density::cover(pool)),
             Strategy::Coverage => Box::new(Cover::new(pool.graph, pool.labels, None)),
-            Strategy::Vopt | Strategy::Auto => Box::new(Vopt::of(pool, monitor)?),
+            Strategy::Vopt => Box::new(Vopt::of(pool, monitor)?),
         };
         monitor.start("what to label next", budget as u64);
         let copies = Copies::of(pool);
         let mut batch: Vec<Suggestion> = Vec::with_capacity(budget);
         // Open items, copies of what is in the batch apart.
         let (mut left, mut apart) = (open, Vec::new());
+        let mut only_copies = false;
         while batch.len() < budget {
             if left.is_empty() {
                 left = std::mem::take(&mut apart);
                 left.sort_unstable();
+                only_copies = true;
             }
             let worth = chooser.worth();
             // The first of the largest.
@@ -185,8 +179,9 @@ impl Ask {
             });
             let Some(place) = best else { break };
             let item = left.remove(place);
-            let fresh = batch.iter().all(|taken| !copies.are(item, taken.item));
-            if !fresh && !left.is_empty() {
+            let is_last = left.is_empty() && apart.is_empty();
+            let looks = !only_copies && !is_last;
+            if looks && batch.iter().any(|taken| copies.are(item, taken.item)) {
                 apart.push(item);
                 continue;
             }

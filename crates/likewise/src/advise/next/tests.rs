@@ -149,16 +149,48 @@ fn one_class_and_all_labeled_are_no_failures() {
 }
 
 #[test]
-fn auto_begins_with_vopt_and_goes_on_with_density() {
-    let labels = |each: usize| Labels::parse((0..2 * each).map(|i| ["a", "b"][i % 2]));
-    assert_eq!(Strategy::Auto.resolved(&Labels::unknown(3)), Strategy::Vopt);
-    assert_eq!(
-        Strategy::Auto.resolved(&Labels::parse(["a"; 30])),
-        Strategy::Vopt
-    );
-    assert_eq!(Strategy::Auto.resolved(&labels(4)), Strategy::Vopt);
-    assert_eq!(Strategy::Auto.resolved(&labels(5)), Strategy::Density);
-    assert_eq!(Strategy::Coverage.resolved(&labels(9)), Strategy::Coverage);
+fn copies_come_by_their_worth_and_equal_ones_in_their_order() {
+    // Two bundles of equal rows, the second one larger; nothing but copies once each was asked for.
+    let x = Array2::from_shape_fn((50, 2), |(i, j)| f32::from((i >= 20) == (j == 1)));
+    let graph = Graph::new(
+        (0..=50).map(|i| i * 2).collect(),
+        (0..50_u32)
+            .flat_map(|i| {
+                let (from, size) = if i < 20 { (0, 20) } else { (20, 30) };
+                let mut two = [
+                    from + (i - from + 1) % size,
+                    from + (i - from + size - 1) % size,
+                ];
+                two.sort_unstable();
+                two
+            })
+            .collect(),
+        vec![1.0; 100],
+    )
+    .unwrap();
+    let labels = Labels::unknown(50);
+    let apart = items(&ask(
+        (&graph, &labels),
+        Some(x.view()),
+        (Strategy::Coverage, 10),
+    ));
+    let first = items(&ask((&graph, &labels), None, (Strategy::Coverage, 10)));
+    assert_eq!(apart[0], first[0]);
+    // Without a look at copies the best ones follow each other; with it one of the other bundle comes second,
+    // then the best ones again.
+    assert!(apart[1] >= 20, "{apart:?}");
+    let rest: Vec<usize> = first
+        .iter()
+        .copied()
+        .filter(|item| !apart[..2].contains(item))
+        .collect();
+    assert_eq!(apart[2..], rest[..8], "{apart:?} {first:?}");
+}
+
+#[test]
+fn auto_is_density() {
+    assert_eq!(Strategy::Auto.resolved(), Strategy::Density);
+    assert_eq!(Strategy::Coverage.resolved(), Strategy::Coverage);
 }
 
 #[test]
