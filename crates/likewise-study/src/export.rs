@@ -22,6 +22,7 @@ mod pgvector;
 mod qdrant;
 mod report;
 mod store;
+mod views;
 
 pub use contents::{Compared, Contents, Vectors, estimate};
 pub use database::write;

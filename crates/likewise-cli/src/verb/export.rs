@@ -84,6 +84,9 @@ fn check_flags(args: &Export) -> Result<(), Failure> {
             ("tables are written", "parquet")
         }
         TargetName::Onnx => ("models are written", "onnx"),
+        TargetName::Faiss if out.extension().is_none_or(|e| e != "index") => {
+            ("indexes of faiss are written (or .index)", "faiss")
+        }
         _ => return Ok(()),
     };
     Ok(check_ending(Some(out), what, ending)?)

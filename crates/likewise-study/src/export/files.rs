@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use likewise::cross::Encoder;
 use likewise_io::embeddings::{self, Unknown};
 use likewise_io::faiss::Compared as Metric;
 use likewise_io::{ReadOptions, atomic};
@@ -11,6 +12,7 @@ use likewise_nn::model::view_to_onnx;
 
 use super::contents::{Compared, Contents, Vectors, place};
 use super::report::{Report, lines};
+use super::views::SideBySide;
 use crate::run_folder::{AcrossFolder, RunFolder};
 use crate::{Result, failed, usage};
 
@@ -34,6 +36,9 @@ impl Table {
         }
     }
 }
+
+/// Bits of an ONNX file, 1 and -1, as the bytes of codes; what the last byte has too many is 0.
+const PACKED: &str = "np.packbits(embedding >= 0, axis=1, bitorder=\"little\")";
 
 /// Longest text that Milvus holds, bytes.
 const MILVUS_TEXT: usize = 65_535;
@@ -121,6 +126,7 @@ fn quoted(path: &Path) -> String {
 fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Vec<String> {
     let path = quoted(out);
     let bits = compared == Compared::Hamming;
+    let query = if bits { "queries[0]" } else { "query" };
     let metric = match (of, compared) {
         (Table::Milvus, Compared::Euclidean) => "L2",
         (Table::Milvus, Compared::Cosine) => "COSINE",
@@ -136,7 +142,7 @@ fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Ve
         Table::Lancedb => format!(
             "import lancedb, pyarrow.parquet as pq\n\
              table = lancedb.connect(\"lance\").create_table(\"items\", pq.read_table({path}))\n\
-             table.search(query).distance_type(\"{metric}\").limit(10).to_list()"
+             table.search({query}).distance_type(\"{metric}\").limit(10).to_list()"
         ),
         Table::Milvus => {
             let (kind, dim) = if bits {
@@ -156,7 +162,18 @@ fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Ve
             )
         }
     };
-    lines(&text)
+    lines(&format!("{}{text}", asking(compared)))
+}
+
+/// Lines that make the queries of codes; rows ask as they are.
+fn asking(compared: Compared) -> String {
+    if compared != Compared::Hamming {
+        return String::new();
+    }
+    format!(
+        "import numpy as np\n\
+         queries = {PACKED}     # embedding: by the ONNX file of the view that asks\n"
+    )
 }
 
 /// Writes an index file of faiss, flat and exact, which answers with rows of the run's
@@ -189,8 +206,9 @@ pub fn faiss(contents: &Contents, out: &Path) -> Result<Report> {
         compared: contents.compared.name(),
         recall: None,
         usage: lines(&format!(
-            "import faiss\nindex = faiss.{read}({})\n\
+            "{}import faiss\nindex = faiss.{read}({})\n\
              values, rows = index.search(queries, 10)     # rows of the run's items.parquet",
+            asking(contents.compared),
             quoted(out)
         )),
     })
@@ -200,13 +218,8 @@ pub fn faiss(contents: &Contents, out: &Path) -> Result<Report> {
 ///
 /// Fails for models that no such file can hold.
 pub fn onnx(run: &Path, view: Option<&str>, out: &Path) -> Result<Report> {
-    let (bytes, dimensions, compared) = if AcrossFolder::is_one(run) {
-        AcrossFolder::read_by(run, |folder| {
-            let model = folder.model()?;
-            let view = &model.views()[place(folder, view)?];
-            let bytes = view_to_onnx(view).map_err(|e| e.within(run.display()))?;
-            Ok((bytes, view.encoder.output_dim(), "cosine"))
-        })?
+    let model = if AcrossFolder::is_one(run) {
+        AcrossFolder::read_by(run, |folder| Onnx::of_view(folder, view, run))?
     } else {
         if view.is_some() {
             return Err(usage(format!(
@@ -214,28 +227,76 @@ pub fn onnx(run: &Path, view: Option<&str>, out: &Path) -> Result<Report> {
                 run.display()
             )));
         }
-        RunFolder::read_by(run, |folder| {
-            let model = folder.model()?;
-            let bytes = model.to_onnx().map_err(|e| e.within(run.display()))?;
-            Ok((bytes, model.output_dim(), compared(&model)))
-        })?
+        RunFolder::read_by(run, |folder| Onnx::of_run(folder, run))?
     };
-    atomic::write(out, |file| Ok(file.write_all(&bytes)?))?;
+    atomic::write(out, |file| Ok(file.write_all(&model.bytes)?))?;
     Ok(Report {
         target: "onnx",
         to: out.display().to_string(),
         items: None,
         written: None,
         counted: None,
-        dimensions,
-        compared,
+        dimensions: model.dimensions,
+        compared: model.compared,
         recall: None,
-        usage: lines(&format!(
-            "import onnxruntime\nmodel = onnxruntime.InferenceSession({})\n\
-             embedding = model.run([\"embedding\"], {{\"input\": features}})[0]     # float32",
-            quoted(out)
-        )),
+        usage: model.in_python(out),
     })
+}
+
+/// A model as an ONNX file, and what has to be known to use it.
+struct Onnx {
+    bytes: Vec<u8>,
+    dimensions: usize,
+    compared: &'static str,
+    /// What its input is made of, where that is several views.
+    views: Option<SideBySide>,
+    /// Whether it gives bits, as 1 and -1.
+    bits: bool,
+}
+
+impl Onnx {
+    fn of_view(folder: &AcrossFolder, view: Option<&str>, run: &Path) -> Result<Self> {
+        let model = folder.model()?;
+        let view = &model.views()[place(folder, view)?];
+        Ok(Self {
+            bytes: view_to_onnx(view).map_err(|e| e.within(run.display()))?,
+            dimensions: view.encoder.output_dim(),
+            compared: "cosine",
+            views: None,
+            bits: !matches!(view.encoder, Encoder::Real(_) | Encoder::Network(_)),
+        })
+    }
+
+    fn of_run(folder: &RunFolder, run: &Path) -> Result<Self> {
+        let model = folder.model()?;
+        Ok(Self {
+            bytes: model.to_onnx().map_err(|e| e.within(run.display()))?,
+            dimensions: model.output_dim(),
+            compared: compared(&model),
+            views: SideBySide::of(folder, &model)?,
+            bits: false,
+        })
+    }
+
+    fn in_python(&self, out: &Path) -> Vec<String> {
+        let mut text = String::new();
+        if self.bits || self.views.is_some() {
+            text.push_str("import numpy as np\n");
+        }
+        text.push_str("import onnxruntime\n");
+        if let Some(views) = &self.views {
+            text.push_str(&views.in_python("features"));
+        }
+        text.extend([
+            "model = onnxruntime.InferenceSession(",
+            &quoted(out),
+            ")\nembedding = model.run([\"embedding\"], {\"input\": features})[0]     # float32",
+        ]);
+        if self.bits {
+            text.extend(["\ncodes = ", PACKED, "     # as tables and faiss have them"]);
+        }
+        lines(&text)
+    }
 }
 
 /// How the embeddings of a model compare.

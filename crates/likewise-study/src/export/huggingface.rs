@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use likewise::matrix::Reading;
-use likewise::model::{Form, Model as Closed};
+use likewise::model::{Form, LearnedMetric, Model as Closed};
 use likewise_io::atomic;
 use likewise_nn::Model;
 use likewise_nn::net::{Head, Residual};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::files::compared;
 use super::folder;
 use super::report::{Report, lines};
+use super::views::SideBySide;
 use crate::run_folder::{AcrossFolder, RunFolder};
 use crate::{Result, card, failed, no_json, usage};
 
@@ -45,7 +46,8 @@ pub fn write(run: &Path, overwrite: bool, out: &Path) -> Result<Report> {
 
 fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<Report> {
     let model = run.model()?;
-    let python = in_python(&model).ok_or_else(|| {
+    let views = SideBySide::of(run, &model)?;
+    let python = in_python(&model, views.as_ref()).ok_or_else(|| {
         failed(format!(
             "{}: its model compares items itself, which needs likewise; there is nothing to embed with",
             path.display()
@@ -53,8 +55,9 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
     })?;
     let file = run.file("model.safetensors");
     let bytes = likewise_io::read_file(&file, likewise_io::memory::allowed(None))?;
-    let config = config(run, &model, &bytes)?;
-    let card = card(run, &model, &python)?;
+    let config = config(run, &model, views.as_ref(), &bytes)?;
+    let card = card(run, &model, views.as_ref(), &python)?;
+    let bytes = with_root(&model, bytes)?;
     let onnx = match &model {
         Model::Network(_) => Some(model.to_onnx().map_err(|e| e.within(path.display()))?),
         _ => None,
@@ -83,14 +86,41 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
     })
 }
 
-fn config(run: &RunFolder, model: &Model, bytes: &[u8]) -> Result<String> {
+/// The name of the map of a learned metric among the arrays of its file.
+const TRANSFORM: &str = "transform";
+
+/// A metric that was learned as a matrix, and is embedded by a root of it.
+fn rooted(model: &Model) -> Option<&LearnedMetric> {
+    match model {
+        Model::Closed(Closed::Metric(of)) if matches!(of.form, Form::Mahalanobis(_)) => Some(of),
+        _ => None,
+    }
+}
+
+/// The file of a model, with the very root of its matrix where it has one: rows by another root have
+/// the same distances among themselves, and other ones from the rows of the run.
+fn with_root(model: &Model, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let Some(metric) = rooted(model) else {
+        return Ok(bytes);
+    };
+    let (mut arrays, metadata) = likewise_io::arrays::from_safetensors(&bytes)?;
+    arrays.put_matrix(TRANSFORM, &metric.map().matrix.reversed_axes());
+    Ok(likewise_io::arrays::to_safetensors(&arrays, &metadata)?)
+}
+
+fn config(
+    run: &RunFolder,
+    model: &Model,
+    views: Option<&SideBySide>,
+    bytes: &[u8],
+) -> Result<String> {
     let (_, metadata) = likewise_io::arrays::from_safetensors(bytes)?;
     let kind: Value = match metadata.get("model") {
         Some(kind) => serde_json::from_str(kind).map_err(no_json)?,
         None => Value::Null,
     };
     let own = run.config()?;
-    let config = json!({
+    let mut config = json!({
         "model_type": "likewise",
         "likewise_version": own.version,
         "recipe": own.recipe.name,
@@ -99,10 +129,18 @@ fn config(run: &RunFolder, model: &Model, bytes: &[u8]) -> Result<String> {
         "output_dim": model.output_dim(),
         "similarity": compared(model),
     });
+    if let Some(views) = views {
+        config["views"] = json!(views.names);
+    }
     Ok(serde_json::to_string_pretty(&config).map_err(no_json)? + "\n")
 }
 
-fn card(run: &RunFolder, model: &Model, python: &str) -> Result<String> {
+fn card(
+    run: &RunFolder,
+    model: &Model,
+    views: Option<&SideBySide>,
+    python: &str,
+) -> Result<String> {
     let (record, config) = (run.record()?, run.config()?);
     // Where it lies on this machine is nobody's business.
     let name = Path::new(&record.data).file_name();
@@ -113,16 +151,11 @@ fn card(run: &RunFolder, model: &Model, python: &str) -> Result<String> {
         sha256: &record.data_sha256,
         seed: record.seed,
     };
-    let (task, x) = match model {
-        Model::Network(_) => (
-            "image-feature-extraction",
-            "`x` are images, float32, items x channels x height x width, pixels of 0 to 255.",
-        ),
-        _ => (
-            "feature-extraction",
-            "`x` are features, items x columns, of the kind that it was fitted on.",
-        ),
+    let task = match model {
+        Model::Network(_) => "image-feature-extraction",
+        _ => "feature-extraction",
     };
+    let x = input(model, views);
     let card = card::text(&origin, model, &run.metrics()?);
     Ok(format!(
         "---\nlibrary_name: likewise\npipeline_tag: {task}\ntags:\n- likewise\n- metric-learning\n\
@@ -130,8 +163,35 @@ fn card(run: &RunFolder, model: &Model, python: &str) -> Result<String> {
     ))
 }
 
+/// What `x` is, in words.
+fn input(model: &Model, views: Option<&SideBySide>) -> String {
+    let mut said = match (model, views) {
+        (Model::Network(_), _) => {
+            "`x` are images, float32, items x channels x height x width, pixels of 0 to 255."
+                .to_owned()
+        }
+        (_, Some(views)) => {
+            let rows = if views.as_they_are {
+                "as they are"
+            } else {
+                "each row of length 1 over the root of their number"
+            };
+            format!(
+                "`x` are the views `{}` side by side, in this order, {rows}; `data` has the matrix of each \
+                 by its name, as `numpy.load` gives it.",
+                views.names.join("`, `")
+            )
+        }
+        _ => "`x` are features, items x columns, of the kind that it was fitted on.".to_owned(),
+    };
+    if rooted(model).is_some() {
+        said.push_str(" `transform` is the L that the run itself embeds by.");
+    }
+    said
+}
+
 /// Lines of Python that make embeddings `z` of features `x`; none where numpy alone cannot.
-fn in_python(model: &Model) -> Option<String> {
+fn in_python(model: &Model, views: Option<&SideBySide>) -> Option<String> {
     let steps = match model {
         Model::Network(_) => {
             return Some(
@@ -147,7 +207,8 @@ fn in_python(model: &Model) -> Option<String> {
     let load = "import numpy as np\nfrom safetensors.numpy import load_file\n\
                 m = load_file(\"model.safetensors\")";
     let unit = if steps.contains("unit(") { UNIT } else { "" };
-    let parts = [load, unit, &steps];
+    let input = views.map_or_else(String::new, |views| views.in_python("x"));
+    let parts = [load, unit, input.trim_end(), &steps];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     Some(parts.join("\n"))
 }
@@ -173,16 +234,7 @@ fn closed_form(model: &Closed) -> Option<String> {
         ),
         Closed::Metric(of) => {
             let read = reading(of.reading);
-            match &of.form {
-                Form::Transform(_) => {
-                    format!("{read}z = (x - m.get(\"mean\", 0)) @ m[\"transform\"].T")
-                }
-                // Some root of the matrix: distances are the same by any.
-                Form::Mahalanobis(_) => format!(
-                    "{read}w, v = np.linalg.eigh(m[\"mahalanobis\"])\n\
-                     z = (x - m.get(\"mean\", 0)) @ (v * np.sqrt(np.maximum(w, 0)))"
-                ),
-            }
+            format!("{read}z = (x - m.get(\"mean\", 0)) @ m[\"{TRANSFORM}\"].T")
         }
         Closed::Bilinear(of) => format!(
             "{}z = x - m.get(\"mean\", 0)      # the similarity of q and x is q's row of z @ bilinear, times x's row of z\n\

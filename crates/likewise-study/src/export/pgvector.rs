@@ -26,6 +26,9 @@ use crate::{Result, failed, usage};
 const MOST: usize = 16_000;
 const MOST_INDEXED: usize = 2000;
 
+/// What asks a table of bits, of a row of the ONNX file of the view that asks.
+const BITS: &str = "\n-- $1, in Python: \"\".join(map(str, (embedding[0] >= 0).astype(int)))";
+
 /// Writes the contents, builds the index, and counts.
 pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Result<Report> {
     check(store, contents)?;
@@ -65,8 +68,14 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         compared: contents.compared.name(),
         recall: Some(recall),
         usage: lines(&format!(
-            "SELECT id, label FROM {} ORDER BY embedding {} $1 LIMIT 10",
-            store.table, table.operator
+            "SELECT id, label FROM {} ORDER BY embedding {} $1 LIMIT 10{}",
+            store.table,
+            table.operator,
+            if contents.compared == Compared::Hamming {
+                BITS
+            } else {
+                ""
+            }
         )),
     })
 }

@@ -120,14 +120,19 @@ fn each_side_of_a_run_across_views_is_a_set_of_codes() {
     let bits = report["dimensions"].as_u64().unwrap();
     let table = scene.json("export run --to parquet --view text -o x.parquet");
     assert_eq!(table["dimensions"], bits);
+    let (faiss, table) = (lines(&report["usage"]), lines(&table["usage"]));
+    // An ONNX file gives 1 and -1, and both have bytes.
+    let packed = "queries = np.packbits(embedding >= 0, axis=1, bitorder=\"little\")";
+    assert!(faiss.contains(packed) && table.contains(packed), "{faiss}");
     let code = format!(
-        "import numpy as np, pyarrow.parquet as pq\n\
-         codes = np.load('run/codes.npy')\nqueries = codes[[3]]\n{}\n\
+        "import numpy as np\ncodes = np.load('run/codes.npy')\n\
+         embedding = np.unpackbits(codes[[3]], axis=1, bitorder='little') * np.float32(2) - 1\n\
+         {table}\nt = table\n{faiss}\n\
+         assert queries.dtype == 'u1' and (queries == codes[[3]]).all()\n\
+         assert t.schema.field('vector').type.value_type == 'uint8'\n\
          assert type(index).__name__ == 'IndexBinaryFlat' and index.d == codes.shape[1] * 8\n\
-         t = pq.read_table('x.parquet')\n\
          assert (np.array(t['vector'].to_pylist(), 'u1') == codes[250:]).all()\n\
-         print(*values[0])",
-        lines(&report["usage"])
+         print(*values[0])"
     );
     let Some(said) = scene.python(&code) else {
         return;
