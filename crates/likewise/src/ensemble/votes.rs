@@ -19,7 +19,8 @@
 //!
 //! For triplets (see [`triplets`](super::triplets)) three more votes are held among the classifiers that
 //! compare by a metric, each pruned by itself: the class of the farthest labeled item, the nearest
-//! unlabeled item, and the farthest.
+//! unlabeled item, and the farthest. Judges name each other, since what they should name has to be of a known
+//! class; where no two of them are of one class, they name labeled items too.
 //!
 //! **Use it** with few labels of several views that are worth different things, and where neighbours
 //! are too often of other classes for labels to spread along them. **Not** for very many items: the
@@ -34,7 +35,9 @@
 //! of max + margin; that columns are chosen on all rows, labeled or not; what is right of the farthest
 //! class (any but the own) and of items (of the same class, of another); folds.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use std::collections::{BTreeMap, BTreeSet};
+
+use ndarray::{Array2, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -211,7 +214,10 @@ impl Votes {
         };
         let all = hall.train(&rows, labels, "votes")?;
         let judged = match judges {
-            Some(judges) => hall.judged_by(&all, &chosen.of(judges.views), judges.labels)?,
+            Some(judges) => {
+                let kept_back = chosen.of(judges.views);
+                Some(hall.judged_by(&all, (&kept_back, judges.labels), (&rows, labels))?)
+            }
             None => hall.judged_in_folds(&rows, labels)?,
         };
         let open: Vec<usize> = (0..labels.len())
@@ -257,6 +263,29 @@ impl Columns {
 fn select(views: &[Array2<f32>], rows: &[usize]) -> Vec<Array2<f32>> {
     let of = |view: &Array2<f32>| select_rows(view.view(), rows);
     views.iter().map(of).collect()
+}
+
+/// The rows with a class in each view, and their classes.
+fn of_known((views, labels): (&[Array2<f32>], &Labels)) -> (Vec<Array2<f32>>, Vec<u32>) {
+    let (known, classes): (Vec<usize>, Vec<u32>) = (labels.items().iter().enumerate())
+        .filter_map(|(item, label)| Some((item, label.class()?)))
+        .unzip();
+    (select(views, &known), classes)
+}
+
+/// The rows of one matrix, and below them those of another with as many columns.
+fn below((upper, lower): (&Array2<f32>, &Array2<f32>)) -> Array2<f32> {
+    let n = upper.nrows();
+    let mut all = Array2::<f32>::zeros((n + lower.nrows(), upper.ncols()));
+    all.slice_mut(s![..n, ..]).assign(upper);
+    all.slice_mut(s![n.., ..]).assign(lower);
+    all
+}
+
+/// Whether no two items are of one class.
+fn all_differ(classes: &[u32]) -> bool {
+    let distinct: BTreeSet<u32> = classes.iter().copied().collect();
+    distinct.len() == classes.len()
 }
 
 fn check(views: &[ArrayView2<f32>], labels: &Labels) -> Result<()> {
@@ -389,23 +418,27 @@ impl Hall<'_> {
         })
     }
 
+    /// By items that were kept back, of which each names others of them; where no two of these are of
+    /// one class, whatever is nearest would be wrong, and the labeled rows are named too.
     fn judged_by(
         &self,
         trained: &[Trained],
-        rows: &[Array2<f32>],
-        labels: &Labels,
-    ) -> Result<Option<Judged>> {
-        let known: Vec<usize> = (0..labels.len())
-            .filter(|&i| labels[i].class().is_some())
-            .collect();
-        let rows = select(rows, &known);
-        let class: Vec<u32> = known.iter().filter_map(|&i| labels[i].class()).collect();
-        let own: Vec<usize> = (0..known.len()).collect();
-        Ok(Some(Judged {
-            said: self.cast(trained, &rows, &rows, &own)?,
-            peers: class.clone(),
+        kept_back: (&[Array2<f32>], &Labels),
+        fitted: (&[Array2<f32>], &Labels),
+    ) -> Result<Judged> {
+        let (asking, class) = of_known(kept_back);
+        let own: Vec<usize> = (0..class.len()).collect();
+        let (mut rows, mut peers) = (asking.clone(), class.clone());
+        if all_differ(&class) {
+            let (labeled, classes) = of_known(fitted);
+            rows = rows.iter().zip(&labeled).map(below).collect();
+            peers.extend(classes);
+        }
+        Ok(Judged {
+            said: self.cast(trained, &asking, &rows, &own)?,
             class,
-        }))
+            peers,
+        })
     }
 
     fn judged_in_folds(&self, rows: &[Array2<f32>], labels: &Labels) -> Result<Option<Judged>> {
@@ -421,8 +454,7 @@ impl Hall<'_> {
         let known: Vec<usize> = (0..labels.len())
             .filter(|&i| labels[i].class().is_some())
             .collect();
-        let peers = select(rows, &known);
-        let classes: Vec<u32> = known.iter().filter_map(|&i| labels[i].class()).collect();
+        let (peers, classes) = of_known((rows, labels));
         let mut all = Vec::with_capacity(count);
         for part in 0..count {
             let seen = labels.masked(|i| fold[i] != Some(part));
@@ -464,7 +496,11 @@ impl Hall<'_> {
             };
             Ok::<_, Error>(Election::hold(said, pruned, share, self.seed))
         };
+        // An item whose class no peer has cannot name a right one.
+        let near = judged.map(Judged::with_peers).unwrap_or_default();
         let of_judges = |which: usize| judged.and_then(|j| Some(&j.said.others.as_ref()?[which]));
+        let of_near = of_judges(1).map(|votes| votes.select(Axis(0), &near));
+        let of_near = of_near.filter(|votes| votes.nrows() > 0);
         let class = elect(&said.class, judged.map(|j| &j.said.class), &|j, i, said| {
             j.class[i] == said
         })?;
@@ -472,8 +508,8 @@ impl Hall<'_> {
             None => None,
             Some([far, nearest, farthest]) => Some(Others {
                 far_class: elect(far, of_judges(0), &|j, i, said| j.class[i] != said)?,
-                nearest: elect(nearest, of_judges(1), &|j, i, said| {
-                    j.class[i] == j.peers[said as usize]
+                nearest: elect(nearest, of_near.as_ref(), &|j, i, said| {
+                    j.class[near[i]] == j.peers[said as usize]
                 })?,
                 farthest: elect(farthest, of_judges(2), &|j, i, said| {
                     j.class[i] != j.peers[said as usize]
@@ -496,6 +532,19 @@ impl Hall<'_> {
             class,
             others,
         })
+    }
+}
+
+impl Judged {
+    /// The items of whose class there is a peer beside themselves.
+    fn with_peers(&self) -> Vec<usize> {
+        // Each item is a peer of the others, so that one of its class is itself.
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for &class in &self.peers {
+            *counts.entry(class).or_default() += 1;
+        }
+        let several = |item: &usize| counts.get(&self.class[*item]).is_some_and(|&n| n > 1);
+        (0..self.class.len()).filter(several).collect()
     }
 }
 
@@ -544,7 +593,6 @@ mod tests {
     use super::*;
     use crate::linear::check_values::iris;
     use crate::reference::in_one_and_two_threads;
-    use ndarray::s;
 
     fn fast() -> Votes {
         let names = ["discriminant", "subspace", "euclid", "rca", "dca"];
@@ -632,6 +680,59 @@ mod tests {
         };
         assert!(kept(0) > 0 && kept(1) == 0, "{:?}", voted.members);
         assert!(voted.others.is_none());
+    }
+
+    /// How often the nearest of `pool` is of the class of the item, for these rows of irises.
+    fn nearest_is_right(x: &Array2<f32>, truth: &Labels, asking: &[usize], pool: &[usize]) -> f64 {
+        let square = |a: usize, b: usize| -> f64 {
+            let pairs = x.row(a).into_iter().zip(x.row(b));
+            pairs.map(|(&a, &b)| f64::from(a - b).powi(2)).sum()
+        };
+        let nearest = |item: usize| {
+            let others = pool.iter().copied().filter(|&other| other != item);
+            others.min_by(|&a, &b| square(item, a).total_cmp(&square(item, b)))
+        };
+        let is_right = |item: usize| nearest(item).map(|n| truth[n]) == Some(truth[item]);
+        let right = asking.iter().filter(|&&item| is_right(item)).count();
+        right as f64 / asking.len() as f64
+    }
+
+    #[test]
+    fn nearest_items_are_judged_where_a_class_has_one_judge() {
+        let (x, known, truth) = irises(10);
+        let votes = Votes::new().classifiers(vec![Base::named("euclid").unwrap()]);
+        let accuracy = |rows: &[usize]| {
+            let own = select_rows(x.view(), rows);
+            let judges = Judges {
+                views: &[own.view()],
+                labels: &truth.select(rows),
+            };
+            let monitor = Monitor::silent();
+            let voted = votes.vote(
+                &[x.view()],
+                &known,
+                Some(judges),
+                Wanted::Triplets,
+                3,
+                &monitor,
+            );
+            voted.unwrap().others.unwrap().nearest.pruned.accuracy
+        };
+        let by_hand = |asking: &[usize], pool: &[usize]| nearest_is_right(&x, &truth, asking, pool);
+        let same = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        // Two or more of each class: they name each other, as ever.
+        let many = [1, 2, 3, 51, 52, 53, 101, 102, 103];
+        assert!(same(accuracy(&many), by_hand(&many, &many)));
+        // One of each: they name labeled rows too, without which none could be right.
+        let one = [1, 51, 101];
+        assert!(same(by_hand(&one, &one), 0.0));
+        let labeled = (0..150).step_by(10);
+        let with_labeled: Vec<usize> = one.into_iter().chain(labeled).collect();
+        let expected = by_hand(&one, &with_labeled);
+        assert!(expected > 0.0 && same(accuracy(&one), expected));
+        // One class of two: those two alone are asked.
+        let some = [1, 2, 51, 101];
+        assert!(same(accuracy(&some), by_hand(&some[..2], &some)));
     }
 
     #[test]

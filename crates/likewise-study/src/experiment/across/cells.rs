@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use likewise::Collection;
 use likewise::eval::bootstrap::{Estimate, t_interval};
-use likewise::{Collection, Part};
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, Method};
+use super::prepared::{self, Hidden};
 use crate::experiment::store::{self, Cells, key, rounded};
 use crate::study::CrossCell;
-use crate::{Result, no_json};
+use crate::{Result, no_json, usage};
 
 /// A data set as it was when its cells were made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,8 +23,12 @@ pub(crate) struct DataRecord {
     pub(super) classes: usize,
     /// Columns of each view.
     pub(super) dimensions: Vec<usize>,
-    /// Items to fit on, and that ask and are searched.
+    /// Items to fit on, and that ask and are searched, in the first draw.
     pub(super) parts: [usize; 2],
+    /// Where classes are held out, in the first draw: those to fit on that are of these classes, and unlabeled
+    /// ones of the others that are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) hidden: Option<[usize; 2]>,
 }
 
 impl DataRecord {
@@ -33,8 +38,8 @@ impl DataRecord {
         items: &Collection,
     ) -> Result<Self> {
         let columns = |view: &String| Ok(items.view(Some(view))?.matrix.ncols());
-        let parts = items.split.as_deref().unwrap_or_default();
-        let train = parts.iter().filter(|part| **part == Part::Train).count();
+        let first = prepared::of_draw(data, items, seed, 0)?;
+        let Hidden { outside, left_out } = first.hidden;
         Ok(Self {
             definition: data.clone(),
             sha256,
@@ -42,7 +47,8 @@ impl DataRecord {
             items: items.len(),
             classes: items.labels.as_ref().map_or(0, likewise::Labels::n_classes),
             dimensions: data.views.iter().map(columns).collect::<Result<_>>()?,
-            parts: [train, parts.len() - train],
+            parts: first.parts(&data.views)?,
+            hidden: data.outside.is_some().then_some([outside, left_out]),
         })
     }
 }
@@ -65,11 +71,13 @@ pub(super) struct Cell {
     /// Of classes that are held out: items in all, and those of them that got a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outside: Option<[usize; 2]>,
+    /// Unlabeled items of the other classes that are left out, where those are too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) left_out: Option<usize>,
 }
 
 impl Cell {
-    /// `hidden` items are of classes that are held out.
-    pub(super) fn new(draw: u64, hidden: usize, found: CrossCell) -> Self {
+    pub(super) fn new(draw: u64, hidden: Hidden, found: CrossCell) -> Self {
         let [believed, judged, right] = found.believed;
         let metrics = found.metrics.into_iter();
         Self {
@@ -82,7 +90,8 @@ impl Cell {
             believed,
             right: (judged > 0).then(|| rounded(right as f64 / judged as f64)),
             // Of all others the class is known to us.
-            outside: (hidden > 0).then_some([hidden, believed - judged]),
+            outside: (hidden.outside > 0).then_some([hidden.outside, believed - judged]),
+            left_out: (hidden.left_out > 0).then_some(hidden.left_out),
         }
     }
 }
@@ -173,7 +182,7 @@ impl Store {
         row.is_some_and(|row| row.cells.iter().any(|cell| cell.draw == draw))
     }
 
-    /// Adds a cell.
+    /// Adds a cell. Fails where its source looks at items that the draw leaves out.
     pub(super) fn put(
         &mut self,
         data: &str,
@@ -181,6 +190,14 @@ impl Store {
         cell: Cell,
         experiment: &Experiment,
     ) -> Result<()> {
+        if let (Some(n), false) = (cell.left_out, method.skips_items_without_views()) {
+            return Err(usage(format!(
+                "{data}: {n} items are left out, since those of the classes that are held out are too few, \
+                 but the source \"{}\" looks at them all the same; lower outside.share, or take the labels \
+                 alone or lpf",
+                method.names[1]
+            )));
+        }
         let (draw, seconds) = (cell.draw, (cell.seconds * 1e2).round() / 1e2);
         let new = || {
             let [learner, source] = method.names.clone();
@@ -215,6 +232,7 @@ mod tests {
             believed: 0,
             right: None,
             outside: None,
+            left_out: None,
         };
         Row {
             data: "d".into(),
@@ -246,7 +264,11 @@ mod tests {
             believed: [50, 40, 30],
             seconds: 1.0,
         };
-        let cell = Cell::new(0, 20, found);
+        let hidden = Hidden {
+            outside: 20,
+            left_out: 0,
+        };
+        let cell = Cell::new(0, hidden, found);
         assert_eq!((cell.right, cell.outside), (Some(0.75), Some([20, 10])));
     }
 

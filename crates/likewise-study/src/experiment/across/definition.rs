@@ -92,7 +92,8 @@ pub(super) enum Split {
 pub(super) struct HeldOut {
     /// How many.
     pub(super) classes: usize,
-    /// Their items for each unlabeled item of the other classes, as far as there are so many.
+    /// Their items for each unlabeled item of the other classes. Where they are too few, unlabeled items of
+    /// the other classes are left out; where all have a label, none of theirs is there.
     pub(super) share: f64,
 }
 
@@ -109,6 +110,12 @@ impl Method {
     /// Whether it learns from the known labels alone.
     pub(super) fn by_labels_alone(&self) -> bool {
         self.recipe.pseudo_labels == PseudoLabels::None
+    }
+
+    /// Whether it leaves alone what a draw leaves out, which has none of the views: sources that look at
+    /// all views side by side would see rows of zeros.
+    pub(super) fn skips_items_without_views(&self) -> bool {
+        self.by_labels_alone() || matches!(self.recipe.pseudo_labels, PseudoLabels::Lpf(_))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::cells::{Cell, Row, Store, mean};
-use super::definition::{Data, Experiment, Split};
+use super::cells::{Cell, DataRecord, Row, Store, mean};
+use super::definition::{Data, Experiment, HeldOut, Split};
 use crate::experiment::page::{Page, Skipped};
 use crate::experiment::store::key;
 
@@ -37,9 +37,10 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
     }
     page.line(
         "MAP@50, the mean of both directions and over all orders of equally near items; means over the \
-         draws of labels, ± half of the 95 % t interval over them. Pseudo-labels \"right\": the share of \
-         the items that got a class whose class is right. Seconds are those of a row alone, its \
-         pseudo-labels with it.",
+         draws of labels, ± half of the 95 % t interval over them. Pseudo-labels \"right\": of the items \
+         of the known classes that got a class, the share whose class is right; items of classes that \
+         are held out stand beside it, since any class that they get is wrong. Seconds are those of a \
+         row alone, its pseudo-labels with it.",
     );
     page.line(&experiment.head.reading);
     recipes(&mut page, experiment);
@@ -74,7 +75,6 @@ fn about(page: &mut Page, store: &Store, sets: &[&Data]) {
     else {
         return;
     };
-    let [fit, test] = record.parts;
     let split = match &data.split {
         Split::Item => "75 % of each class to fit on",
         Split::Given => "divided as the data say",
@@ -82,22 +82,48 @@ fn about(page: &mut Page, store: &Store, sets: &[&Data]) {
     };
     let views = data.views.iter().zip(&record.dimensions);
     let views: Vec<String> = views.map(|(view, d)| format!("{view} ({d})")).collect();
+    let [fit, test] = record.parts;
+    // Where classes are held out, each data set and draw has its own counts.
+    let counts = match record.hidden {
+        None => format!(": {fit} to fit on, {test} ask and are searched"),
+        Some(_) => String::new(),
+    };
     page.line(&format!(
-        "{} items of {} classes, views {} of {}; {split}: {fit} to fit on, {test} ask and are searched.",
+        "{} items of {} classes, views {} of {}; {split}{counts}.",
         record.items,
         record.classes,
         views.join(" and "),
         data.file.display(),
     ));
     for data in sets {
-        if let Some(held) = data.outside {
-            page.line(&format!(
-                "{}: {} classes are held out, others in every draw; {} of their items without a label for \
-                 each unlabeled item of the other classes, as far as there are so many.",
-                data.name, held.classes, held.share
-            ));
+        if let (Some(held), Some(record)) = (data.outside, store.data(&data.name)) {
+            page.line(&held_out(data, held, record));
         }
     }
+}
+
+/// How many items there are where classes are held out.
+fn held_out(data: &Data, held: HeldOut, record: &DataRecord) -> String {
+    let [fit, test] = record.parts;
+    let [outside, left_out] = record.hidden.unwrap_or_default();
+    let (theirs, of_these) = match data.label_fraction {
+        Some(_) => (
+            format!(
+                "{} of their items without a label for each unlabeled item of the other classes",
+                held.share
+            ),
+            format!(", {outside} of them held out, {left_out} unlabeled others left out"),
+        ),
+        None => (
+            "none of their items is there, since all others have a label".to_owned(),
+            String::new(),
+        ),
+    };
+    format!(
+        "{}: {} classes are held out, others in every draw; {theirs}. In the first draw {fit} to fit \
+         on{of_these}; {test} ask and are searched.",
+        data.name, held.classes
+    )
 }
 
 fn results(page: &mut Page, experiment: &Experiment, store: &Store, group: &str, sets: &[&Data]) {
@@ -237,8 +263,8 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
         "source",
         "labels",
         "pseudo-labels",
-        "right, %",
-        "of held-out classes",
+        "right of known classes, %",
+        "of held-out classes that got one",
     ];
     lines.insert(0, head.map(String::from).to_vec());
     if !some_outside {
