@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,6 +21,7 @@ use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
+use crate::live::journal;
 use crate::recipe::{Learner, Recipe, most_neighbors};
 use crate::report::{self, About, Rows, Thumbnails};
 use crate::run_folder::{
@@ -28,7 +29,7 @@ use crate::run_folder::{
     write_index,
 };
 use crate::source::{self, Labeled, Trained};
-use crate::study::{MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
+use crate::study::{Choice, MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
 use crate::{Error, ErrorKind, Result, usage};
 
 /// Neighbours at which the recall of the run's index is measured.
@@ -88,6 +89,11 @@ impl Job {
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
+        // Labels of other items must not become labels of these: that they can be put aside is known first.
+        let parts = work.replaces_other_data(&self.digest);
+        if parts {
+            journal::check_free(work.path())?;
+        }
         let clock = Instant::now();
         let mut study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
             Ok(study) => study,
@@ -105,6 +111,12 @@ impl Job {
             .insert("study".into(), clock.elapsed().as_secs_f64());
         match self.write(&study, collection, view, &work, thumbnails, second, at) {
             Ok(card) => {
+                if parts && let Some(aside) = journal::put_aside(work.path())? {
+                    at.monitor.warn(format!(
+                        "labels that were given to the run of other data that stood here are in {} now",
+                        aside.display()
+                    ));
+                }
                 work.finish()?;
                 Ok((study, card))
             }
@@ -508,6 +520,48 @@ fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
     let network = step.max(config.memory_to_embed()) as f64;
     read.resident(kept.min(Trained::ROOM as f64))
         .stage(shape.decoding + network, 0.0)
+}
+
+/// What the labels at hand choose among the [candidates](Recipe::candidates), with `k` neighbours where
+/// that is asked for; `usual` where there is nothing to choose by. What was compared is kept among the
+/// `checkpoints`, and not done again.
+///
+/// Fails where `k` is not below the number of items, and as the fits of the candidates do.
+pub fn choose(
+    usual: &Recipe,
+    collection: &Collection,
+    view: &View,
+    protocol: &Protocol,
+    k: Option<usize>,
+    checkpoints: Option<PathBuf>,
+    at: &Environment,
+) -> Result<Choice> {
+    // Recipes are compared on a part of the items, and with no more neighbours than suit it.
+    if let Some(k) = k.filter(|k| !(1..collection.len()).contains(k)) {
+        let most = collection.len().saturating_sub(1);
+        let rule = format!("k = {k} must be from 1 to {most}, the number of other items");
+        return Err(usage(rule));
+    }
+    let neighbors = |mut recipe: Recipe| -> Recipe {
+        match k {
+            None => recipe.fitting(collection.len()),
+            Some(k) => {
+                if recipe.pseudo_labels.on().is_some() {
+                    // It asks for neighbours, so that they can be set.
+                    let _ = recipe.set_neighbors(k);
+                }
+                recipe
+            }
+        }
+    };
+    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
+    let unseen = neighbors(Recipe::mixed_rca());
+    let device = at.device.clone();
+    let plan = Plan {
+        checkpoints,
+        ..Plan::of(collection, view.matrix.view(), usual, protocol, device)
+    };
+    plan.choose_recipe(&candidates, [usual, &unseen], at.monitor)
 }
 
 /// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.

@@ -32,7 +32,7 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
-    /// perhaps weight, as `likewise mine` writes them. For the recipes rca and mixed-rca.
+    /// perhaps weight, as `likewise mine` writes them. For label-rca, itml and others that learn from pairs.
     #[arg(long, value_name = "FILE", conflicts_with = "triplets")]
     pub(crate) pairs: Option<PathBuf>,
     /// Learn from these triplets as well: anchor, positive, negative and perhaps weight; given again,

@@ -11,10 +11,13 @@ pub(super) const UNFINISHED: &str = "unfinished";
 pub(super) const COMPLETE: &str = "complete";
 pub(super) const EVENTS: &str = "events";
 pub(super) const ORIGIN: &str = "origin.json";
+pub(super) const CHECKPOINTS: &str = "checkpoints";
+/// What recipes were compared by, among the checkpoints.
+pub const CHOICE: &str = "choice.json";
 
 /// Whether a fit of ours was begun here.
 pub(super) fn has_begun(path: &Path) -> bool {
-    begun(path).is_some()
+    begun(path).is_some() || path.join(CHECKPOINTS).join(CHOICE).exists()
 }
 
 /// The settings and the data of a fit that was begun here.

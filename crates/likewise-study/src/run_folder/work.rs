@@ -15,15 +15,14 @@ use likewise_io::atomic;
 use serde::Serialize;
 
 use super::exchange::{
-    COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove, sync,
+    CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove,
+    sync,
 };
 use super::lock::{self, Lock};
 use super::parts::{self, Parts};
 use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS};
 use super::{RunFolder, words_of};
 use crate::{Result, failed, no_json, usage};
-
-const CHECKPOINTS: &str = "checkpoints";
 
 /// What may happen to what a folder holds already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,12 +111,26 @@ impl Work {
         self.finished.as_ref()
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the run that will be replaced, if there is one, is of other data than those of this digest. Labels
+    /// that were added make no other data.
+    pub fn replaces_other_data(&self, digest: &str) -> bool {
+        let data = |digest: &str| digest.split(';').next().map(str::to_owned);
+        super::record(&self.root).is_ok_and(|old| data(&old.data_sha256) != data(digest))
+    }
+
     /// Notes what the run will be of: its settings, and what tells its data from others. An
     /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///
     /// Fails where the fit that is gone on with was of something else.
     pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
-        if self.resumes && begun(&self.root) != Some((config.clone(), origin.clone())) {
+        // One that was interrupted while its recipe was chosen has noted nothing yet.
+        let begun = begun(&self.root);
+        if self.resumes && begun.is_some() && begun != Some((config.clone(), origin.clone())) {
             let message = format!(
                 "the fit that was interrupted in {} was of other data or settings",
                 self.root.display()
@@ -126,11 +139,24 @@ impl Work {
         }
         if !self.resumes {
             remove(&self.root.join(UNFINISHED))?;
-            remove(&self.checkpoints())?;
+            self.drop_trainings()?;
             self.make_places()?;
         }
         self.write_json(ORIGIN, origin)?;
         self.write_json(CONFIG, config)
+    }
+
+    /// Removes what trainings have kept; what recipes were compared by is known by its own mark.
+    fn drop_trainings(&self) -> Result<()> {
+        let choice = self.checkpoints().join(CHOICE);
+        let kept = std::fs::read(&choice).ok();
+        remove(&self.checkpoints())?;
+        if let Some(kept) = kept {
+            std::fs::create_dir_all(self.checkpoints())
+                .and_then(|()| std::fs::write(&choice, kept))
+                .map_err(|e| cannot(&choice, e))?;
+        }
+        Ok(())
     }
 
     /// Where trainings are kept until the run is complete.

@@ -1,5 +1,7 @@
 //! Choosing a recipe by the labels at hand.
 
+mod kept;
+
 use std::borrow::Cow;
 
 use likewise::eval::bootstrap::Estimate;
@@ -9,6 +11,7 @@ use likewise::{Labels, Monitor, Part, matrix, seed};
 use ndarray::Axis;
 use rand::seq::index;
 
+use self::kept::{Kept, Values};
 use super::believe::Source;
 use super::ground::{Ground, Places};
 use super::plan::Plan;
@@ -107,7 +110,13 @@ impl<'p> Plan<'p> {
             ground: whole,
             sizes: sizes.clone(),
         };
-        let mut values: Vec<Values> = vec![Vec::new(); fits.len()];
+        let kept_values = Kept::at(
+            self.checkpoints.as_ref(),
+            &fits,
+            (features.view(), &known),
+            self.protocol.seed,
+        )?;
+        let mut values = kept_values.read(fits.len());
         monitor.start("choosing a recipe", (fits.len() * rounds.len()) as u64);
         let mut runs = vec![true; fits.len()];
         for (number, kept) in rounds.iter().enumerate() {
@@ -115,11 +124,19 @@ impl<'p> Plan<'p> {
                 trial = part.trial_apart(&known, kept, &sizes)?;
             }
             if number >= ENOUGH_ROUNDS {
-                drop_those_behind(&mut runs, &values, &sizes)?;
+                // By the rounds before, also where a fit that was interrupted has gone further.
+                let before: Vec<Values> = (values.iter())
+                    .map(|of| of[..of.len().min(number)].to_vec())
+                    .collect();
+                drop_those_behind(&mut runs, &before, &sizes)?;
             }
             for (place, recipe) in fits.iter().enumerate().filter(|(place, _)| runs[*place]) {
+                if values[place].len() > number {
+                    continue;
+                }
                 let found = trial.values_of(recipe, number, (&known, kept), &monitor.quiet())?;
                 values[place].push(found);
+                kept_values.write(&values, monitor)?;
                 monitor.step((number * fits.len() + place) as u64 + 1)?;
             }
         }
@@ -217,9 +234,6 @@ fn is_disjoint(truth: &Labels, parts: &[Part]) -> bool {
     let asked: Vec<u32> = queries.iter().filter_map(|&i| truth[i].class()).collect();
     !asked.is_empty() && !asked.iter().any(|&class| fitted[class as usize])
 }
-
-/// Values of one recipe: a list a round.
-type Values = Vec<Vec<Value>>;
 
 /// The place of the recipe that is chosen, and what is said of all.
 fn compared(fits: &[Recipe], values: &[Values], sizes: &[f64]) -> Result<(usize, Vec<Tried>)> {

@@ -298,7 +298,7 @@ impl Rows {
                 }
             }
             (Some(Better), _) => match &self.weakest {
-                Some(class) if !self.disjoint => label(class, 0, "it is found worst"),
+                Some(class) if !self.disjoint => label(class, 0, "it is found worst so far"),
                 _ => Next::Nothing,
             },
             (Some(_), _) if self.disjoint && !finds_directions => Next::Recipe {
@@ -309,7 +309,7 @@ impl Rows {
                 Some(class) => label(
                     class,
                     10,
-                    "more labels narrow the interval, and it is found worst",
+                    "more labels narrow the interval, and it is found worst so far",
                 ),
                 None => Next::Nothing,
             },
@@ -371,6 +371,8 @@ fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
                 "Validation could not tell: {why}. The start was kept, which is the safe choice \
                  on classes without labels"
             ),
+            // One epoch is no choice.
+            Why::NoEvidence(_) if log.training.len() <= 1 => return None,
             Why::NoEvidence(why) => {
                 format!("Validation could not tell: {why}. Training ran to its end")
             }

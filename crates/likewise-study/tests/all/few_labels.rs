@@ -1,5 +1,8 @@
 //! Studies of a handful of labels, as users have them: nothing is hidden, and nothing is lost.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
 use likewise::eval::ranking::{self, Measure};
 use likewise::{Collection, Label, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
@@ -429,4 +432,51 @@ fn what_is_left_to_label_is_what_has_no_label_and_not_the_test_part() {
     if let Next::LabelClass { more, .. } = study.results.answers.next {
         assert!(more <= 12, "{more}");
     }
+}
+
+#[test]
+fn a_choice_that_was_interrupted_goes_on_where_it_stopped() {
+    let (x, truth) = clouds(120, 3, 1.0, 5);
+    let shown = truth.masked(|i| i < 24);
+    let collection = collection(x, Some(shown));
+    let fits = [
+        Recipe::named("label-probabilities").unwrap(),
+        Recipe::named("label-rca").unwrap(),
+        Recipe::named("logistic").unwrap(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let choose = |kept: bool, most: usize| {
+        let steps = Arc::new(AtomicUsize::new(0));
+        let counted = steps.clone();
+        let own = Arc::new(OnceLock::<Monitor>::new());
+        let stops = own.clone();
+        let monitor = Monitor::new(move |event| {
+            if matches!(event, likewise::Event::Step { .. })
+                && counted.fetch_add(1, Ordering::Relaxed) + 1 == most
+                && let Some(own) = stops.get()
+            {
+                own.cancel();
+            }
+        });
+        own.set(monitor.clone()).ok();
+        let protocol = folds();
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan {
+            checkpoints: kept.then(|| folder.path().to_owned()),
+            ..Plan::of(&collection, features, &fits[0], &protocol, Device::flex())
+        };
+        let choice = plan.choose_recipe(&fits, [&fits[0], &fits[1]], &monitor);
+        (choice, steps.load(Ordering::Relaxed))
+    };
+    let (whole, all) = choose(false, usize::MAX);
+    let whole = whole.unwrap();
+    assert!(all > 4 && !whole.tried.is_empty());
+    assert!(choose(true, 4).0.is_err());
+    let (rest, steps) = choose(true, usize::MAX);
+    assert_eq!((rest.unwrap(), steps), (whole.clone(), all - 4));
+    // All of it is there now; damage is nothing to go on from.
+    assert_eq!(choose(true, usize::MAX).1, 0);
+    std::fs::write(folder.path().join("choice.json"), "{").unwrap();
+    let (again, steps) = choose(true, usize::MAX);
+    assert_eq!((again.unwrap(), steps), (whole, all));
 }
