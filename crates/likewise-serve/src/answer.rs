@@ -145,6 +145,9 @@ pub(crate) struct Changed {
     /// The entry that was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) undone: Option<u64>,
+    /// Items of that entry that were labeled since, and keep that label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kept: Option<usize>,
     /// The classes, where they changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) classes: Option<Vec<ClassNow>>,
@@ -160,6 +163,7 @@ impl Changed {
             changed: done.changed.len(),
             items: open.items_now(rows.take(NAMED).map(|&row| row as usize))?,
             undone: None,
+            kept: None,
             classes: None,
         })
     }

@@ -87,6 +87,11 @@ impl App {
         answer.blocking_recv().map_err(|_| Problem::busy())?
     }
 
+    /// Whether the thread that changes labels is there.
+    pub(crate) fn takes_labels(&self) -> bool {
+        !self.commands.is_closed()
+    }
+
     pub(crate) async fn stop_worker(&self) {
         let _ = self.commands.send(Command::Stop).await;
     }

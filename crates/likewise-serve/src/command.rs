@@ -1,13 +1,14 @@
 //! What the thread that changes labels is asked.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use likewise_study::live::Why;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::Changed;
 use crate::open::Open;
-use crate::problem::Answered;
+use crate::problem::{Answered, Problem};
 
 /// Commands that may wait.
 pub(crate) const WAITING: usize = 64;
@@ -32,9 +33,9 @@ pub(crate) enum Command {
         who: Option<String>,
         reply: Reply<Changed>,
     },
-    /// Why an item of this model is believed to be what it is.
+    /// Why an item of the run of this serial number is believed to be what it is.
     Why {
-        model: u32,
+        run: u64,
         row: usize,
         reply: Reply<Option<Why>>,
     },
@@ -56,3 +57,47 @@ pub(crate) enum ClassChange {
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Answered<T>>;
+
+/// Questions that wait while labels are given; more are told to come again.
+const QUESTIONS: usize = 8;
+
+/// The commands that came, those that change something before questions.
+pub(crate) struct Commands {
+    from: mpsc::Receiver<Command>,
+    questions: VecDeque<Command>,
+}
+
+impl Commands {
+    pub(crate) fn new(from: mpsc::Receiver<Command>) -> Self {
+        Self {
+            from,
+            questions: VecDeque::new(),
+        }
+    }
+
+    /// The next one; `None` where nobody can ask any more. Waits for it.
+    pub(crate) fn next(&mut self) -> Option<Command> {
+        loop {
+            let next = if self.questions.is_empty() {
+                self.from.blocking_recv()?
+            } else {
+                match self.from.try_recv() {
+                    Ok(next) => next,
+                    Err(_) => return self.questions.pop_front(),
+                }
+            };
+            match next {
+                Command::Why { reply, .. } if self.questions.len() >= QUESTIONS => {
+                    let _ = reply.send(Err(Problem::busy()));
+                }
+                why @ Command::Why { .. } => self.questions.push_back(why),
+                // Who asked has gone, and was told that this took too long: it must not be done now.
+                Command::Label { reply, .. }
+                | Command::Undo { reply, .. }
+                | Command::Class { reply, .. }
+                    if reply.is_closed() => {}
+                other => return Some(other),
+            }
+        }
+    }
+}

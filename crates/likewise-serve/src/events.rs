@@ -11,6 +11,8 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt as _};
 
+/// Streams at once: each takes a connection as long as it is open.
+const LISTENERS: usize = 128;
 /// Events that a slow listener may be behind.
 const BEHIND: usize = 256;
 
@@ -52,13 +54,17 @@ impl Events {
         self.sender.receiver_count()
     }
 
-    /// The stream of one who listens, which begins with `hello`.
+    /// The stream of one who listens, which begins with `hello`; none where too many listen.
     pub(crate) fn listen(
         &self,
-        hello: String,
-    ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-        let hello = tokio_stream::once(Event::default().event("hello").data(hello));
+        hello: &dyn Fn() -> String,
+    ) -> Option<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>> {
+        if self.listeners() >= LISTENERS {
+            return None;
+        }
+        // Before it is said how things are, so that no change falls between.
         let all = BroadcastStream::new(self.sender.subscribe());
+        let hello = tokio_stream::once(Event::default().event("hello").data(hello()));
         let all = all
             .take_while(|told| !matches!(told, Ok(Told::End)))
             .map(|told| match told {
@@ -69,6 +75,6 @@ impl Events {
                     .data(format!("{{\"missed\":{missed}}}")),
             });
         let alive = KeepAlive::new().interval(Duration::from_secs(10));
-        Sse::new(hello.chain(all).map(Ok)).keep_alive(alive)
+        Some(Sse::new(hello.chain(all).map(Ok)).keep_alive(alive))
     }
 }

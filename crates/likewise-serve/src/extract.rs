@@ -26,6 +26,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
 /// Values of JSON, in the words of the field that is wrong.
 pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be read as the fields in their order, which nobody means.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(Problem::bad("the body is not a JSON object")
+            .hint("GET /openapi.json describes every request"));
+    }
     serde_json::from_slice(bytes).map_err(|e| {
         Problem::bad(format!("the body is not as it should be: {e}"))
             .hint("GET /openapi.json describes every request")
@@ -100,6 +105,9 @@ fn inner(e: &dyn std::error::Error) -> String {
 /// Who changes something: a name of up to 100 letters.
 pub(crate) fn checked(who: Option<String>) -> Result<Option<String>, Problem> {
     match who {
+        Some(name) if !likewise_study::plain::is_shown(&name) => {
+            Err(Problem::bad("who holds letters that nobody sees"))
+        }
         Some(name) if name.chars().count() > 100 => {
             Err(Problem::bad("who is longer than 100 letters"))
         }

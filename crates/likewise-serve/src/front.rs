@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -22,7 +22,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Answers, or says why not.
 pub(crate) async fn front(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    let method = request.method().to_string();
+    let method = known(request.method());
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("(other)", MatchedPath::as_str).to_owned();
     let mut response = match app.guard.check(&request) {
@@ -52,14 +52,27 @@ pub(crate) async fn front(State(app): State<Arc<App>>, request: Request, next: N
         headers.insert(name, HeaderValue::from_static(value));
     }
     let status = response.status().as_u16();
-    app.meters.asked(&method, &path, status, begun.elapsed());
+    app.meters.asked(method, &path, status, begun.elapsed());
     response
 }
 
+/// The method of a request as it is counted: anybody can send any word.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        _ => "other",
+    }
+}
+
 async fn within_limits(app: &App, request: Request, next: Next) -> Response {
-    let Ok(_permit) = app.at_once.try_acquire() else {
+    // Who asks how the server is must hear that it is busy, and not that it is gone.
+    let is_asked_after = request.uri().path() == "/healthz";
+    let permit = app.at_once.try_acquire();
+    if permit.is_err() && !is_asked_after {
         return Problem::busy().into_response();
-    };
+    }
     if let Ok(response) = tokio::time::timeout(LONGEST, next.run(request)).await {
         response
     } else {

@@ -1,12 +1,14 @@
 //! A run that is open: all that is read of it once, and never changed.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
-use likewise::{Graph, Monitor, Similarity};
+use likewise::{Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
-use likewise_study::live::{self, Items, Plane, Shown};
+use likewise_study::advise;
+use likewise_study::live::{self, Compared, Current, Items, Plane, Shown};
 use likewise_study::query::{self, Answer, Query};
 use likewise_study::run_folder::{AcrossFolder, Config, Models, Record, RunFolder, Searched};
 use likewise_study::source::{Photos, ReadAs, Source};
@@ -56,6 +58,8 @@ impl Means {
 pub(crate) struct Open {
     /// Number of the model.
     pub(crate) number: u32,
+    /// Tells it from every other run that this server has opened: another run may get the same number.
+    pub(crate) serial: u64,
     pub(crate) config: Config,
     pub(crate) record: Record,
     pub(crate) items: Arc<Items>,
@@ -65,7 +69,7 @@ pub(crate) struct Open {
     pub(crate) metrics: Bytes,
     pub(crate) report: Bytes,
     /// There once the labels have spread.
-    shown: RwLock<Option<Arc<RwLock<Shown>>>>,
+    shown: RwLock<Option<Current>>,
     plane: OnceLock<Plane>,
 }
 
@@ -82,6 +86,14 @@ pub(crate) struct One {
     model: Model,
     pub(crate) searched: Searched,
     pub(crate) graph: Graph,
+    /// Which items may be asked for.
+    askable: Vec<bool>,
+}
+
+/// The number of the next run that is opened.
+fn next() -> u64 {
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    OPENED.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Open {
@@ -111,8 +123,10 @@ impl Open {
             record.seed,
             &means.monitor,
         )?;
+        let askable = advise::askable(items.rows(), record.added, &config.protocol);
         Ok(Self {
             number,
+            serial: next(),
             photos: suspects::photos(run)?,
             metrics: bytes_of(path, run.file("metrics.json").as_path())?,
             report: bytes_of(path, run.file("report.html").as_path())?,
@@ -121,6 +135,7 @@ impl Open {
                 model: run.model()?,
                 searched,
                 graph,
+                askable,
             })),
             config,
             record,
@@ -133,9 +148,10 @@ impl Open {
     fn across(path: &Path, run: &AcrossFolder, number: u32) -> Result<Self> {
         run.check()?;
         let items = Arc::new(Items::new(run.items()?));
-        let shown = Arc::new(RwLock::new(Shown::fixed(items.clone())?));
+        let shown = Current::new(Shown::fixed(items.clone())?);
         Ok(Self {
             number,
+            serial: next(),
             config: run.config()?,
             record: run.record()?,
             items,
@@ -156,15 +172,19 @@ impl Open {
         }
     }
 
-    pub(crate) fn set_shown(&self, shown: Arc<RwLock<Shown>>) {
+    pub(crate) fn set_shown(&self, shown: Current) {
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 
-    /// What is shown of the items now.
-    pub(crate) fn look<T>(&self, at: impl FnOnce(&Shown) -> T) -> Option<T> {
+    /// What is shown of the items now; it stays as it is for who holds it.
+    pub(crate) fn shown(&self) -> Option<Arc<Shown>> {
         let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-        let shown = shown.clone()?;
-        Some(at(&live::read(&shown)))
+        shown.as_ref().map(Current::get)
+    }
+
+    /// Looks at what is shown of the items now.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&Shown) -> T) -> Option<T> {
+        self.shown().map(|shown| at(&shown))
     }
 
     /// Views of a run across views.
@@ -222,6 +242,23 @@ impl One {
     /// The similarity of two rows.
     pub(crate) fn similarity(&self) -> &Similarity {
         self.searched.similarity()
+    }
+
+    /// What its items are compared by.
+    pub(crate) fn compared(&self, seed: u64) -> Compared<'_> {
+        Compared {
+            rows: self.searched.rows(),
+            metric: self.similarity().metric(),
+            graph: &self.graph,
+            askable: &self.askable,
+            seed,
+        }
+    }
+
+    /// Items that may be asked for.
+    pub(crate) fn open<'a>(&'a self, labels: &'a [Label]) -> impl Iterator<Item = usize> + 'a {
+        let open = |&row: &usize| self.askable[row] && labels[row] == Label::Unknown;
+        (0..labels.len()).filter(open)
     }
 
     /// Columns of a vector that can ask.

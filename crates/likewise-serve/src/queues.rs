@@ -7,10 +7,11 @@ use likewise_study::live::{Kind, Queued};
 
 use crate::problem::Answered;
 
-/// Of which model and labels a queue is.
+/// Of which run and labels a queue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Of {
-    pub(crate) model: u32,
+    /// Its [serial number](crate::open::Open::serial).
+    pub(crate) run: u64,
     pub(crate) sequence: u64,
 }
 

@@ -42,6 +42,14 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
         ))
         .hint("fit data that hold them all"));
     }
+    if open.config.protocol.labels_per_class.is_some() {
+        return Err(Problem::conflict(
+            "the fit hid labels to measure itself, and would hide those that were given here too",
+        )
+        .hint(
+            "save labels.csv, and fit the data with --add-labels and without --labels-per-class",
+        ));
+    }
     if csv.lines().count() < 2 {
         return Err(Problem::conflict("no item has a label").hint("label some items first"));
     }
@@ -57,7 +65,10 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
     let (number, app) = (state.number, app.clone());
     app.events.tell("refit", &state);
     std::thread::spawn(move || {
-        let made = make(&app, &*refit, number, items, &csv, &monitor);
+        let making = || make(&app, &*refit, number, items, &csv, &monitor);
+        // Else it would run for ever, by what is said.
+        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(making))
+            .unwrap_or_else(|_| Err(Problem::internal("the refit failed; the log has more")));
         let state = app.refits.end(made, monitor.check().is_err());
         app.events.tell("refit", &state);
     });

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Changed, ItemNow, NAMED};
 use crate::app::App;
-use crate::command::{ClassChange, Command, Reply};
+use crate::command::{ClassChange, Command, Commands, Reply};
 use crate::open::Open;
 use crate::problem::{Answered, Problem};
 
@@ -42,9 +42,10 @@ pub(crate) fn work(
     mut open: Arc<Open>,
     mut journal: Journal,
     monitor: &Monitor,
-    mut commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Command>,
     began: oneshot::Sender<likewise_study::Result<()>>,
 ) {
+    let mut commands = Commands::new(commands);
     let mut began = Some(began);
     let mut swapped: Option<(&'static str, Reply<()>)> = None;
     // The run that stood before, in case the next one cannot begin.
@@ -78,6 +79,8 @@ pub(crate) fn work(
                 continue;
             }
         };
+        // It holds a whole run, and is needed no more.
+        drop(before.take());
         run.set_shown(live.shown());
         let _ = began.take().map(|began| began.send(Ok(())));
         settle(app, &run, swapped.take());
@@ -104,13 +107,8 @@ fn settle(app: &App, run: &Arc<Open>, swapped: Option<(&'static str, Reply<()>)>
 type Next = (Arc<Open>, &'static str, Reply<()>);
 
 /// Answers until another run comes.
-fn answer(
-    app: &App,
-    run: &Open,
-    live: &mut Live,
-    commands: &mut mpsc::Receiver<Command>,
-) -> Option<Next> {
-    while let Some(command) = commands.blocking_recv() {
+fn answer(app: &App, run: &Open, live: &mut Live, commands: &mut Commands) -> Option<Next> {
+    while let Some(command) = commands.next() {
         match command {
             Command::Stop => return None,
             Command::Swap { open, why, reply } => return Some((open, why, reply)),
@@ -142,11 +140,16 @@ fn answer(
                 let done = done.map_err(Problem::from);
                 let _ = reply.send(done.and_then(|done| tell(app, run, &done)));
             }
-            Command::Why { model, row, reply } => {
-                let why = if model == run.number {
+            Command::Why {
+                run: asked,
+                row,
+                reply,
+            } => {
+                // Of a run that has gone nothing can be said any more; the item itself can be shown.
+                let why = if asked == run.serial {
                     live.why(row).map_err(Problem::from)
                 } else {
-                    Err(Problem::busy())
+                    Ok(None)
                 };
                 let _ = reply.send(why);
             }
@@ -160,6 +163,7 @@ fn undo(app: &App, run: &Open, live: &mut Live, who: Option<String>) -> Answered
         return Err(Problem::conflict("there is nothing to take back"));
     };
     let mut changed = tell(app, run, &done)?;
+    changed.kept = Some(done.kept).filter(|&kept| kept > 0);
     if let Some(What::Undo(sequence)) = done.entry.as_ref().map(|entry| &entry.what) {
         changed.undone = Some(*sequence);
     }
@@ -192,12 +196,12 @@ fn tell(app: &App, run: &Open, done: &Done) -> Answered<Changed> {
 }
 
 /// A run across views has no graph that labels spread over.
-fn without_labels(commands: &mut mpsc::Receiver<Command>) -> Option<Next> {
+fn without_labels(commands: &mut Commands) -> Option<Next> {
     let none = || {
         Problem::conflict("a run across views takes no labels")
             .hint("label its data, and fit again")
     };
-    while let Some(command) = commands.blocking_recv() {
+    while let Some(command) = commands.next() {
         match command {
             Command::Stop => return None,
             Command::Swap { open, why, reply } => return Some((open, why, reply)),

@@ -2,9 +2,10 @@
 //! it is acknowledged.
 //!
 //! The labels spread over the graph of the embedding by [`Harmonic`] propagation, of which a
-//! [`Session`] follows single changes. What is [`Shown`] of an item is the belief of the fit until labels that
-//! were given since move it: to another class, or by more than .01 of confidence; from then on it is what the
-//! labels say now. A run that nobody has labeled since shows what all other verbs show.
+//! [`Session`] follows single changes. What is [`Shown`] of an item is the belief of the fit, unless labels that
+//! were given since say another class than before and are as sure of it as the fit of its own, on one scale: the
+//! fit knows more than the graph, and a label far away is no reason to believe the graph.
+//! A run that nobody has labeled since shows what all other verbs show.
 //!
 //! Labels are kept in a [journal] beside the run. They stay when another model takes the place of the
 //! run, and win over what the run says.
@@ -20,8 +21,8 @@ mod queue;
 mod shown;
 mod why;
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use likewise::propagate::{Harmonic, Session};
 use likewise::{Graph, Monitor, Similarity};
@@ -31,16 +32,17 @@ use ndarray::ArrayView2;
 pub use self::items::Items;
 pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
-pub use self::queue::{Kind, Queued, informative, queue};
-pub use self::shown::{Class, Item, Shown, Sorted};
+pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
+pub use self::shown::{Class, Current, Item, Shown, Sorted};
 pub use self::why::{Share, Source, Why};
 use crate::{Result, run_graph, usage};
 use journal::{Change, Entry, Journal, What};
 
+/// How much a label weighs in the spreading. Where it weighs little, as in the default, whole graphs of small
+/// distances take nearly the same value, and one label far away turns a group whose own labels are right.
+const HOLD: f64 = 1.0;
 /// Changes from which on spreading anew is as fast as following them one by one.
 const MANY: usize = 8;
-/// By how much a confidence has to move before it counts as another one.
-const MOVED: f32 = 0.01;
 
 /// The graph that labels spread over: of the rows that the run is searched by.
 ///
@@ -72,6 +74,8 @@ pub struct Done {
     pub labeled: Vec<u32>,
     /// The items that are believed to be of another class than before, ascending.
     pub changed: Vec<u32>,
+    /// Items of an undo that keep their label, since they got it later.
+    pub kept: usize,
 }
 
 /// A run whose labels change.
@@ -87,7 +91,9 @@ pub struct Live<'g> {
     base: Believed,
     /// What the fit believed.
     fitted: Believed,
-    shown: Arc<RwLock<Shown>>,
+    /// From the confidence of the labels that spread to that of the fit.
+    scale: Scale,
+    shown: Current,
 }
 
 impl<'g> Live<'g> {
@@ -105,7 +111,8 @@ impl<'g> Live<'g> {
                 let fitted = fitted(&items, &origin);
                 let sequence = journal.sequence();
                 let shown = Shown::new(items.clone(), labeled.clone(), sequence);
-                let mut live = Self {
+                let scale = Scale::between(&base, &fitted);
+                let live = Self {
                     items,
                     graph,
                     journal,
@@ -114,9 +121,10 @@ impl<'g> Live<'g> {
                     origin,
                     base,
                     fitted,
-                    shown: Arc::new(RwLock::new(shown.clone())),
+                    scale,
+                    shown: Current::new(shown.clone()),
                 };
-                live.shown = Arc::new(RwLock::new(live.judged(shown)));
+                live.shown.set(live.judged(shown));
                 Ok(live)
             }
             Err(e) => Err((e, journal)),
@@ -151,7 +159,7 @@ impl<'g> Live<'g> {
     }
 
     /// What is shown, for whoever reads it meanwhile; it is renewed by every change.
-    pub fn shown(&self) -> Arc<RwLock<Shown>> {
+    pub fn shown(&self) -> Current {
         self.shown.clone()
     }
 
@@ -171,7 +179,7 @@ impl<'g> Live<'g> {
         who: Option<String>,
     ) -> Result<Done> {
         let changes = {
-            let shown = read(&self.shown);
+            let shown = self.shown.get();
             let labeled = shown.labeled();
             let meant = labeled.meant(label)?;
             let mut all = rows.to_vec();
@@ -200,29 +208,46 @@ impl<'g> Live<'g> {
     }
 
     /// Takes the last entry back that was not taken back yet, of `who` if given; `None` where there is
-    /// none.
+    /// none. Items that were labeled since keep what they were given then.
     pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
         let Some(last) = self.journal.last(who.as_deref()).cloned() else {
             return Ok(None);
         };
-        let back = last.items.into_iter().map(|change| Change {
-            old: change.new,
-            new: change.old,
-            ..change
-        });
-        let done = self.write(who, What::Undo(last.sequence), back.collect(), &[])?;
-        Ok(Some(done))
+        // What others said of an item since stands.
+        let later = self
+            .journal
+            .standing()
+            .filter(|entry| entry.sequence > last.sequence);
+        let since: HashSet<&str> = later
+            .flat_map(|entry| &entry.items)
+            .map(|change| change.id.as_str())
+            .collect();
+        let all = last.items.len();
+        let back = last.items.into_iter();
+        let back = back.filter(|change| !since.contains(change.id.as_str()));
+        let back: Vec<Change> = back
+            .map(|change| Change {
+                old: change.new,
+                new: change
+                    .old
+                    .map(|name| self.renamed_since(last.sequence, name)),
+                ..change
+            })
+            .collect();
+        let kept = all - back.len();
+        let done = self.write(who, What::Undo(last.sequence), back, &[])?;
+        Ok(Some(Done { kept, ..done }))
     }
 
     /// Adds a class. Fails where it is there, or where its name is no name of a class.
     pub fn add_class(&mut self, name: String, who: Option<String>) -> Result<Done> {
-        read(&self.shown).labeled().check_new(&name)?;
+        self.shown.get().labeled().check_new(&name)?;
         self.write(who, What::AddClass(name), vec![], &[])
     }
 
     /// Gives a class another name. Fails where there is no such class, or one of the new name.
     pub fn rename_class(&mut self, from: String, to: String, who: Option<String>) -> Result<Done> {
-        read(&self.shown).labeled().check_new(&to)?;
+        self.shown.get().labeled().check_new(&to)?;
         let changes = self.of_class(&from, &to)?;
         self.write(who, What::RenameClass { from, to }, changes, &[])
     }
@@ -233,14 +258,14 @@ impl<'g> Live<'g> {
         if from == into {
             return Err(usage(format!("\"{from}\" cannot be merged into itself")));
         }
-        read(&self.shown).labeled().meant(Some(&into))?;
+        self.shown.get().labeled().meant(Some(&into))?;
         let changes = self.of_class(&from, &into)?;
         self.write(who, What::MergeClass { from, into }, changes, &[])
     }
 
     /// The changes that give all labels of a class to another.
     fn of_class(&self, from: &str, to: &str) -> Result<Vec<Change>> {
-        let shown = read(&self.shown);
+        let shown = self.shown.get();
         let labeled = shown.labeled();
         let Some(class) = labeled.class(from) else {
             return Err(usage(format!("there is no class \"{from}\"")));
@@ -261,6 +286,7 @@ impl<'g> Live<'g> {
             entry: None,
             labeled: rows.to_vec(),
             changed: vec![],
+            kept: 0,
         }
     }
 
@@ -273,7 +299,7 @@ impl<'g> Live<'g> {
         asked: &[u32],
     ) -> Result<Done> {
         // What a later entry cannot do must not be acknowledged: it is tried on a copy first.
-        let mut labeled = read(&self.shown).labeled().clone();
+        let mut labeled = self.shown.get().labeled().clone();
         let by_id = &self.items.by_id;
         let (own, is_undo) = match &what {
             What::Undo(sequence) => (
@@ -299,8 +325,8 @@ impl<'g> Live<'g> {
             .filter_map(|change| by_id.get(&change.id).copied())
             .collect();
         rows.sort_unstable();
-        let same_classes = labeled.classes() == read(&self.shown).labeled().classes();
-        let before = read(&self.shown).beliefs().to_vec();
+        let same_classes = labeled.classes() == self.shown.get().labeled().classes();
+        let before = self.shown.get().beliefs().to_vec();
         self.follow(&labeled, &rows, same_classes);
         // All of it at once: the numbers of the classes may be others.
         let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
@@ -309,7 +335,7 @@ impl<'g> Live<'g> {
             .filter(|((old, now), _)| old.and_then(new) != **now)
             .map(|(_, row)| row);
         let changed = changed.collect();
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = shown;
+        self.shown.set(shown);
         let also = asked.iter().filter(|row| rows.binary_search(row).is_err());
         let also: Vec<u32> = also.copied().collect();
         rows.extend(also);
@@ -318,6 +344,7 @@ impl<'g> Live<'g> {
             entry: Some(entry),
             labeled: rows,
             changed,
+            kept: 0,
         })
     }
 
@@ -338,24 +365,34 @@ impl<'g> Live<'g> {
         self.session = begun(self.graph, labeled, &self.monitor.quiet()).unwrap_or_default();
     }
 
+    /// The name that a class has now, which had this one when an entry was written.
+    fn renamed_since(&self, sequence: u64, mut name: String) -> String {
+        for entry in self
+            .journal
+            .standing()
+            .filter(|entry| entry.sequence > sequence)
+        {
+            if let What::RenameClass { from, to } | What::MergeClass { from, into: to } =
+                &entry.what
+                && *from == name
+            {
+                name.clone_from(to);
+            }
+        }
+        name
+    }
+
     /// The classes of the run by the names that they have now.
     fn renamed(&self) -> Vec<&str> {
-        let entries = self.journal.entries();
-        let undone = |sequence: u64| {
-            let of = What::Undo(sequence);
-            entries.iter().any(|entry| entry.what == of)
-        };
         let mut names: Vec<&str> = self.origin.iter().map(String::as_str).collect();
-        for entry in entries {
+        for entry in self.journal.standing() {
             let (What::RenameClass { from, to } | What::MergeClass { from, into: to }) =
                 &entry.what
             else {
                 continue;
             };
-            if !undone(entry.sequence) {
-                for name in names.iter_mut().filter(|name| *name == from) {
-                    *name = to;
-                }
+            for name in names.iter_mut().filter(|name| *name == from) {
+                *name = to;
             }
         }
         names
@@ -374,16 +411,23 @@ impl<'g> Live<'g> {
         let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
         for row in 0..self.graph.n() {
             let own = (now.class[row], now.confidence[row]);
-            let stays = translated(self.base.class[row]) == own.0
-                && (self.base.confidence[row] - own.1).abs() <= MOVED;
-            let fitted = self.fitted.class[row];
-            let is_there = fitted.is_none() || translated(fitted).is_some();
-            let (class, confidence) = if stays && is_there {
-                (translated(fitted), self.fitted.confidence[row])
+            let before = (translated(self.base.class[row]), self.base.confidence[row]);
+            let fitted = (self.fitted.class[row], self.fitted.confidence[row]);
+            let sure = self.scale.of(own.1);
+            // What has a label, or has lost one, is what the labels say.
+            let has_label = own.1 >= 1.0 || before.1 >= 1.0;
+            let by_labels = if has_label {
+                own != before
             } else {
-                own
+                own.0 != before.0 && sure >= fitted.1
             };
-            shown.set(row, class, confidence);
+            let is_gone = fitted.0.is_some() && translated(fitted.0).is_none();
+            let (class, confidence) = if by_labels || is_gone || self.session.is_none() {
+                (own.0, sure)
+            } else {
+                (translated(fitted.0), fitted.1)
+            };
+            shown.set(row, class, confidence, own.1);
         }
         shown
     }
@@ -434,7 +478,9 @@ fn begun<'g>(
         return Ok(None);
     }
     let quiet = monitor.quiet();
-    Ok(Some(Harmonic::new().session(graph, &labels, &quiet)?))
+    Ok(Some(
+        Harmonic::new().mu(HOLD).session(graph, &labels, &quiet)?,
+    ))
 }
 
 fn believed(session: Option<&Session>, n: usize) -> Believed {
@@ -450,6 +496,40 @@ fn believed(session: Option<&Session>, n: usize) -> Believed {
     }
 }
 
+/// Brings the confidence of labels that spread to the scale of the fit: the share of items that have less of the
+/// one has less of the other. Else what one label moves would look doubtful beside what none has moved.
+struct Scale {
+    /// Confidences of items without a label, ascending; both of the same items.
+    from: Vec<f32>,
+    to: Vec<f32>,
+}
+
+impl Scale {
+    fn between(base: &Believed, fitted: &Believed) -> Self {
+        let open = |&row: &usize| base.confidence[row] < 1.0 && fitted.class[row].is_some();
+        let open: Vec<usize> = (0..base.class.len()).filter(open).collect();
+        let sorted = |of: &Believed| {
+            let mut all: Vec<f32> = open.iter().map(|&row| of.confidence[row]).collect();
+            all.sort_unstable_by(f32::total_cmp);
+            all
+        };
+        Self {
+            from: sorted(base),
+            to: sorted(fitted),
+        }
+    }
+
+    /// Nothing at all and a label stay what they are.
+    fn of(&self, confidence: f32) -> f32 {
+        if confidence <= 0.0 || confidence >= 1.0 {
+            return confidence;
+        }
+        let below = self.from.partition_point(|&known| known < confidence);
+        let place = below.min(self.to.len().saturating_sub(1));
+        self.to.get(place).copied().unwrap_or(confidence)
+    }
+}
+
 /// What the fit believed, by the classes of the run.
 fn fitted(items: &Items, origin: &[String]) -> Believed {
     let places: HashMap<&str, u32> = origin.iter().map(String::as_str).zip(0..).collect();
@@ -460,9 +540,4 @@ fn fitted(items: &Items, origin: &[String]) -> Believed {
             .map(|item| item.confidence.unwrap_or(0.0))
             .collect(),
     }
-}
-
-/// What is shown now. Whoever panicked while it looked has changed nothing.
-pub fn read(shown: &RwLock<Shown>) -> RwLockReadGuard<'_, Shown> {
-    shown.read().unwrap_or_else(PoisonError::into_inner)
 }

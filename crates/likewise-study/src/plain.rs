@@ -17,6 +17,11 @@ fn acts(c: char) -> bool {
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
+/// Whether every letter of a text is shown, and none acts.
+pub fn is_shown(text: &str) -> bool {
+    !text.contains(acts)
+}
+
 fn escaped(text: &str, harmless: fn(char) -> bool) -> Cow<'_, str> {
     let bad = |c: char| acts(c) && !harmless(c);
     if !text.contains(bad) {

@@ -17,7 +17,7 @@ pub(crate) struct Serve {
     /// Address to listen at; any but this machine's own needs --token.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDR")]
     pub(crate) host: std::net::IpAddr,
-    /// What a request has to know, 8 letters or more: as `Authorization: Bearer T`, or by opening /?token=T once.
+    /// What a request has to know, 8 letters or more: as `Authorization: Bearer T`, or by opening /?token=T once; the variable `LIKEWISE_TOKEN` says the same unseen.
     #[arg(long, value_name = "T")]
     pub(crate) token: Option<String>,
 }

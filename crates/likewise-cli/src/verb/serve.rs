@@ -24,12 +24,21 @@ struct At {
     url: String,
 }
 
+/// The token, where it is not to be seen among the processes of the machine.
+const TOKEN: &str = "LIKEWISE_TOKEN";
+
 pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
+    if at.common.seed != 0 {
+        return Err(Failure::usage(
+            "--seed has no effect: a run is served, and fitted again, with its own seed",
+        ));
+    }
+    let token = args.token.clone().or_else(|| std::env::var(TOKEN).ok());
     let options = Options {
         run: args.run.clone(),
         host: args.host,
         port: args.port,
-        token: args.token.clone(),
+        token: token.clone(),
         device: at.env.device.clone(),
         max_memory: at.env.max_memory,
     };
@@ -45,9 +54,14 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
         device: at.env.device.clone(),
     };
     let mut told = Ok(());
-    let mut ready = |address: std::net::SocketAddr| {
+    let mut ready = |mut address: std::net::SocketAddr| {
+        // What came from the environment is not printed either.
         let token = args.token.as_ref();
         let token = token.map_or_else(String::new, |token| format!("?token={token}"));
+        if address.ip().is_unspecified() {
+            // All addresses are listened at; this machine's own can be opened here.
+            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
         let url = format!("http://{address}/{token}");
         told = if at.common.json {
             output::json(&At { url })

@@ -1,7 +1,7 @@
 // Asking the server: JSON in, JSON out, errors as `Refusal`.
 
-/** Milliseconds after which a question counts as lost. */
-const PATIENCE = 30_000;
+/** Milliseconds after which a question counts as lost: the server itself gives up, and says so, at 30,000. */
+const PATIENCE = 35_000;
 /** How often, and after how many milliseconds, a server that is busy is asked again; it has done nothing then. */
 const TRIES = 5;
 const BUSY = 1000;

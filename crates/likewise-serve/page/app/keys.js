@@ -11,7 +11,7 @@ let assigned = null;
 
 function assignment() {
   if (assigned?.list === store.classes) return assigned;
-  const shelf = `keys.${store.run.name}`;
+  const shelf = `keys.${store.run.data}`;
   const before = kept(shelf, {});
   const names = new Set(store.classes.map((c) => c.name));
   const keys = {};

@@ -1,20 +1,22 @@
 // Giving labels: shown at once, sent one after the other, and shown as not saved until the server says
 // that they are on its disk. What was not sent is kept in this browser and sent when the server is back.
 
-import { ask } from './ask.js';
-import { keep, kept, learn, store, tell, when } from './store.js';
+import { ask, itemPath, Refusal } from './ask.js';
+import { gather, moment, put, settled } from './shelf.js';
+import { given, keep, kept, learn, store, tell, when } from './store.js';
 import { say, toast } from './words.js';
 
 /** Milliseconds after which a lost label is sent again. */
 const AGAIN = 2500;
+/** Most items that are read again to see whether their label arrived; more are sent again, which changes nothing where it did. */
+const READ = 20;
 
 const waiting = [];
 let sending = false;
 let wake = null;
 let flight = null;
 
-const shelf = () => `unsaved.${store.run.name}`;
-const keepWaiting = () => { keep(shelf(), waiting.map(({ ids, label }) => ({ ids, label }))); tell('unsaved'); };
+const keepWaiting = () => { put(waiting.map(({ ids, label, at }) => ({ ids, label, at }))); tell('unsaved'); };
 
 /** Who labels here: a name for the journal. */
 export function who() {
@@ -27,18 +29,24 @@ export function who() {
 export const unsaved = () => waiting.reduce((sum, { ids }) => sum + ids.length, 0);
 export const isUnsaved = (id) => waiting.some(({ ids }) => ids.includes(id));
 
-/** Takes up what an earlier visit could not send. */
+/** Takes up what earlier visits, and tabs that are gone, could not send. */
 export function takeUp() {
-  for (const { ids, label } of kept(shelf(), [])) waiting.push({ ids, label, before: new Map() });
-  if (waiting.length) toast(`Saving ${unsaved()} label${unsaved() === 1 ? '' : 's'} that could not be saved before.`);
   when('connection', () => { if (store.connected) wake?.(); });
-  send();
+  gather((found) => {
+    // Of these nobody knows whether they arrived before their tab was gone.
+    for (const { ids, label, at } of found) waiting.push({ ids, label, at, before: new Map(), found: true, unsure: true });
+    waiting.sort((a, b) => a.at - b.at);
+    keepWaiting();
+    const count = found.reduce((sum, { ids }) => sum + ids.length, 0);
+    toast(`Saving ${count} label${count === 1 ? '' : 's'} that could not be saved before.`);
+    send();
+  });
 }
 
 /** Gives a label (a class, `outside`, or null to take it away) to items, up to 10,000. */
 export function give(ids, label) {
   const before = new Map(ids.map((id) => { const { label: was = null, hidden = false } = store.items.get(id) ?? {}; return [id, { label: was, hidden }]; }));
-  waiting.push({ ids, label, before });
+  waiting.push({ ids, label, at: moment(), before });
   keepWaiting();
   learn(ids.map((id) => ({ id, label, hidden: false })));
   ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
@@ -52,7 +60,7 @@ export async function undo() {
   if (waiting.length) {
     const { ids, before, lost } = waiting.pop();
     // Of one that was lost nobody knows whether it arrived.
-    if (lost) for (const [id, was] of before) waiting.push({ ids: [id], label: was.hidden ? null : was.label, before: new Map(), lost });
+    if (lost) for (const [id, was] of before) waiting.push({ ids: [id], label: was.hidden ? null : was.label, at: moment(), before: new Map(), lost });
     keepWaiting();
     restore(before);
     say(`Taken back: ${words(ids)} (it was not saved yet)`);
@@ -64,7 +72,7 @@ export async function undo() {
     store.run.sequence = Math.max(store.run.sequence, answer.sequence);
     learn(answer.items);
     tell('labels', { ...answer, what: 'undo' });
-    toast(`Taken back. ${changedWords(answer.changed)}`);
+    toast(`Taken back. ${changedWords(answer.changed)}${keptWords(answer.kept)}`);
     tell('undone', answer.items.map((item) => item.id));
   } catch (error) {
     toast(error.state === 409 ? 'Nothing of yours to take back.' : error.message);
@@ -74,6 +82,9 @@ export async function undo() {
 /** What a change did, in words. */
 export const changedWords = (changed) => (changed === 0 ? 'No belief changed.' : `${changed} belief${changed === 1 ? '' : 's'} changed.`);
 
+/** How many items an undo left as they are, since somebody labeled them after what it takes back. */
+const keptWords = (count = 0) => (count === 0 ? '' : ` ${count} item${count === 1 ? ' keeps' : 's keep'} a label that was given later.`);
+
 async function send() {
   if (sending) return;
   sending = true;
@@ -81,21 +92,22 @@ async function send() {
     const task = waiting[0];
     const started = performance.now();
     try {
-      const body = { ...(task.ids.length === 1 ? { id: task.ids[0] } : { ids: task.ids }), label: task.label, who: who() };
-      flight = ask('label', { body });
+      flight = attempt(task);
       const answer = await flight;
       done(task);
+      if (!answer) {
+        task.ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
+        continue;
+      }
       store.run.sequence = Math.max(store.run.sequence, answer.sequence);
       learn(answer.items);
       task.ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
       tell('labels', { ...answer, ids: task.ids, label: task.label, what: 'label', took: performance.now() - started });
     } catch (error) {
       if (error.passing) {
-        if (!task.lost) {
-          task.lost = true;
-          tell('unsaved');
-          task.ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
-        }
+        // A server that says 500 or 503 did nothing; one that was too slow or did not answer may have.
+        if (![500, 503].includes(error.state)) task.unsure = true;
+        if (!task.lost) lose(task, error);
         await new Promise((resolve) => { wake = resolve; setTimeout(resolve, AGAIN); });
         continue;
       }
@@ -105,6 +117,46 @@ async function send() {
     }
   }
   sending = false;
+}
+
+/** Sends a label; answers null where it was saved already, or where another tab has settled it. */
+async function attempt(task) {
+  if (settled(task)) return null;
+  if (task.lost || task.unsure || !store.connected) await sameData();
+  if (task.unsure && await arrived(task)) return null;
+  const body = { ...(task.ids.length === 1 ? { id: task.ids[0] } : { ids: task.ids }), label: task.label, who: who() };
+  return ask('label', { body });
+}
+
+/** Another run may be served at this address by now: it gets no labels of this one. Where nobody says, they wait. */
+async function sameData() {
+  const { data } = await ask('run').catch((error) => { throw error.passing ? error : new Refusal(0, error.message, error.hint); });
+  if (data === store.run.data) return;
+  location.reload();
+  await new Promise(() => {});
+}
+
+/** Whether all items of a label have it, by what the server says now. */
+async function arrived({ ids, label }) {
+  if (ids.length > READ) return false;
+  const items = await Promise.all(ids.map((id) => ask(itemPath(id)))).catch((error) => {
+    if (error.passing) throw error;
+    // What is wrong with it is said when it is sent.
+    return [];
+  });
+  // What is hidden looks as if it had no label: taking that away is another thing.
+  if (!items.length || items.some((item) => item.hidden || given(item) !== label)) return false;
+  learn(items);
+  say(`Saved: ${words(ids)}`);
+  return true;
+}
+
+/** Shows that a label could not be sent, and why where the server said so. */
+function lose(task, { state, message }) {
+  task.lost = true;
+  tell('unsaved');
+  task.ids.forEach((id) => tell(`item ${id}`, store.items.get(id)));
+  if (state !== 0) toast(`Not saved yet: ${words(task.ids)} (${message}). It is kept in this browser and sent again.`, { bad: true });
 }
 
 function done(task) {

@@ -18,7 +18,10 @@ export function listen() {
   source?.close();
   source = new EventSource('events');
   source.addEventListener('hello', (event) => {
-    store.run = { ...store.run, ...JSON.parse(event.data) };
+    const run = JSON.parse(event.data);
+    // Another run is served at this address now: nothing that is shown is of it.
+    if (run.data !== store.run.data) { location.reload(); return; }
+    store.run = { ...store.run, ...run };
     connection(true);
     if (everything) tell('anew');
     everything = false;

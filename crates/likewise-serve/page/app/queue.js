@@ -1,13 +1,14 @@
-// What is to be reviewed, in order: asked for in parts, without what was done or skipped here.
+// What is to be reviewed, in order: asked for in parts, without what was shown or skipped here.
 
 import { ask, picturePath } from './ask.js';
 import { keep, kept, store } from './store.js';
 
-/** Items asked for at once, and how few may be left before more are asked for. */
+/** Items asked for at once, how few may be left before more are asked for, and the most that the server answers with. */
 const PART = 20;
 const FEW = 4;
+const MOST = 500;
 
-const shelf = () => `chosen.${store.run.name}`;
+const shelf = () => `chosen.${store.run.data}`;
 
 export class Queue {
   constructor(kind) {
@@ -15,8 +16,13 @@ export class Queue {
     this.waiting = [];
     this.seen = new Set();
     this.skipped = 0;
+    /** Of the last answer: how many were shown or skipped before. */
+    this.stale = 0;
     this.total = null;
     this.ended = false;
+    /** Where nothing is left: how many are there still, but were shown or skipped. */
+    this.passed = 0;
+    this.changes = 0;
   }
 
   /** Ids that a person put aside for review, and putting more of them there. */
@@ -48,6 +54,12 @@ export class Queue {
     this.waiting = [store.items.get(id) ?? { id }, ...this.waiting.filter((item) => item.id !== id)];
   }
 
+  /** Labels have changed: there may be others now. */
+  anew() {
+    this.ended = false;
+    this.changes += 1;
+  }
+
   /** Asks for more in time, and for the pictures of the next two. */
   look() {
     for (const { id, image } of this.waiting.slice(1, 3)) if (image) new Image().src = picturePath(id, 420);
@@ -68,10 +80,21 @@ export class Queue {
       this.#take(known.filter((each) => each.status === 'fulfilled').map((each) => each.value));
       return;
     }
-    const { items, total } = await ask(`queue?kind=${this.kind}&n=${PART}&offset=${this.skipped}`);
-    this.total = total;
-    this.#take(items);
-    this.ended = items.length < PART && !this.waiting.length;
+    // Always from the beginning: each label changes the order, so that a place in it says nothing.
+    let n = Math.min(MOST, PART + Math.max(this.skipped, this.stale));
+    for (;;) {
+      const { changes } = this;
+      const { items, total } = await ask(`queue?kind=${this.kind}&n=${n}&offset=0`);
+      this.total = total;
+      this.#take(items);
+      this.stale = items.filter((item) => this.seen.has(item.id)).length;
+      const all = items.length < n || n === MOST;
+      this.ended = all && !this.waiting.length;
+      this.passed = this.ended ? items.length : 0;
+      // Not all was seen yet, or this was asked before the last label and answered after it.
+      if (!all && this.waiting.length < FEW) n = Math.min(MOST, 2 * n);
+      else if (!this.ended || changes === this.changes) return;
+    }
   }
 
   #take(items) {

@@ -1,4 +1,4 @@
-// Before and after: the same question asked in several spaces or of several models, side by side.
+// Before and after: the same question asked of several models, side by side.
 
 import { ask } from './ask.js';
 import { button, element, fill, icon } from './element.js';
@@ -8,8 +8,6 @@ import { arrows, tile } from './tile.js';
 
 /** Answers in each column. */
 const ANSWERS = 12;
-
-const SPACES = { raw: ['Raw features', 'before anything is learned'], whitened: ['Whitened', 'the best start without labels'], learned: ['Learned', 'from your labels'] };
 
 /** Builds the room; `open` shows what is known of an item. */
 export function compare(open) {
@@ -86,13 +84,12 @@ export function compare(open) {
   };
 }
 
-/** What can be asked: the spaces that the run can answer in, and its earlier models. */
+/** What can be asked: the last models before this one, and this one. */
 async function sidesOf() {
-  const spaces = (store.run.spaces ?? []).filter((name) => name !== 'learned' && SPACES[name]).map((name) => ({ words: SPACES[name][0], note: SPACES[name][1], ask: { space: name } }));
   const { models, current } = await ask('models');
   const earlier = models.filter((model) => model.number !== current).slice(-2).map((model) => ({ words: `Model ${model.number}`, note: madeOf(model), ask: { model: model.number } }));
   const now = models.find((model) => model.number === current);
-  return [...spaces, ...earlier, { words: `Model ${current}, now`, note: now ? madeOf(now) : SPACES.learned[1], ask: {} }];
+  return [...earlier, { words: `Model ${current}, now`, note: now ? madeOf(now) : '', ask: {} }];
 }
 
 const madeOf = ({ recipe, labels }) => [recipe, labels === null ? null : `${labels} labels`].filter(Boolean).join(', ');

@@ -99,7 +99,7 @@ export function map(open) {
 
   async function likely() {
     try {
-      const { items } = await ask('queue?kind=outside&n=500', { patience: 120_000 });
+      const { items } = await ask('queue?kind=outside&n=500');
       data.likely = new Set(items.map((item) => item.row));
     } catch (error) {
       toast(`What is outside cannot be said: ${error.message}`);

@@ -38,6 +38,7 @@ export function review(open) {
   let kind = kept('kind', 'uncertain');
   let queue = new Queue(kind);
   let current = null;
+  let through = false;
   let turn = 0;
 
   async function choose(next) {
@@ -51,6 +52,7 @@ export function review(open) {
   async function step() {
     const now = ++turn;
     current = null;
+    through = false;
     stage.setAttribute('aria-busy', 'true');
     try {
       const item = await queue.next();
@@ -74,15 +76,19 @@ export function review(open) {
 
   function nothing() {
     const words = { chosen: 'Nothing is chosen. Draw around items on the map and put them here.', conflicting: 'No label contradicts what is believed.', suspect: 'No label looks like a mistake.', outside: 'No item looks like none of the classes.', duplicate: 'No item stands twice.' }[kind];
-    fill(stage, element('div', { class: 'empty' }, element('h2', {}, 'Nothing left here'), element('p', {}, words ?? 'All items have a label, or you have skipped the rest.'),
-      button('Look again', () => choose(kind))));
+    through = kind === 'informative' && queue.passed > 0;
+    const [title, said] = through ? ['This batch is through', 'You have seen all of these items. Label one of them, or any other, and a new batch is made.']
+      : queue.passed ? ['Nothing left here', `You have seen or skipped ${queue.passed < queue.total ? `the first ${whole(queue.passed)}` : 'all'} that are left.`]
+      : ['Nothing left here', words ?? 'All items have a label.'];
+    fill(stage, element('div', { class: 'empty' }, element('h2', {}, title), element('p', {}, said), button('Look again', () => choose(kind))));
+    say(`${title}. ${said}`);
   }
 
   function showItem() {
     const item = { ...current, ...store.items.get(current.id) };
     const { name, words, believed } = verdict(item);
     const proposed = suggestion(item);
-    const position = element('span', { class: 'soft small number' }, queue.total ? `${whole(queue.total)} in this queue` : '');
+    const position = element('span', { class: 'soft small number' }, queue.total ? `${whole(queue.total)} in this ${kind === 'informative' ? 'batch' : 'queue'}` : '');
     const focused = stage.contains(document.activeElement);
     fill(stage,
       element('div', { class: 'looked' },
@@ -138,18 +144,24 @@ export function review(open) {
 
   function showGoal() {
     const have = labeled();
-    let wanted = kept(`goal.${store.run.name}`, null);
+    let wanted = kept(`goal.${store.run.data}`, null);
     if (wanted === null) {
       wanted = Math.ceil((have + 25) / 25) * 25;
-      keep(`goal.${store.run.name}`, wanted);
+      keep(`goal.${store.run.data}`, wanted);
     }
-    const input = element('input', { type: 'number', id: 'goal', min: 1, max: 10000000, value: wanted, 'aria-label': 'Goal: labels', onchange: () => { keep(`goal.${store.run.name}`, Math.max(1, Number(input.value) || 1)); showGoal(); } });
+    const input = element('input', { type: 'number', id: 'goal', min: 1, max: 10000000, value: wanted, 'aria-label': 'Goal: labels', onchange: () => { keep(`goal.${store.run.data}`, Math.max(1, Number(input.value) || 1)); showGoal(); } });
     fill(goal, element('span', { class: 'number small' }, `${whole(have)} of`), input, element('span', { class: 'small' }, have >= wanted ? 'labels: reached' : 'labels'),
       element('progress', { max: wanted, value: Math.min(have, wanted), 'aria-label': 'Labels, of the goal' }));
   }
 
   when('labels', (what) => {
     if (what.what === 'label') showFollowed(what);
+  });
+  // What says most is chosen anew after each label, also of others.
+  for (const change of ['labels', 'heard']) when(change, () => {
+    if (kind !== 'informative') return;
+    queue.anew();
+    if (through && !made.hidden) step();
   });
   when('undone', (ids) => {
     if (made.hidden || ids.length === 0) return;

@@ -75,6 +75,16 @@ export function keep(name, value) {
   try { localStorage.setItem(`likewise.${name}`, JSON.stringify(value)); } catch { /* lasts until the page closes */ }
 }
 
+/** Keeps it no longer. */
+export function forget(name) {
+  try { localStorage.removeItem(`likewise.${name}`); } catch { /* it was never kept */ }
+}
+
+/** Names of all that is kept and begins so. */
+export function namesKept(begin) {
+  try { return Object.keys(localStorage).filter((name) => name.startsWith(`likewise.${begin}`)).map((name) => name.slice('likewise.'.length)); } catch { return []; }
+}
+
 /** A number with thin groups of thousands, a share as per cent. */
 export const whole = (n) => new Intl.NumberFormat('en').format(n);
 export const percent = (share) => `${Math.round(share * 100)} %`;

@@ -95,8 +95,8 @@ pub(crate) async fn item(
 ) -> Answered<Json<ItemWhy>> {
     let open = app.open();
     let row = open.items.row(&id).ok_or_else(|| Problem::no_item(&id))?;
-    let model = open.number;
-    let why = (app.ask(|reply| Command::Why { model, row, reply })).await?;
+    let run = open.serial;
+    let why = (app.ask(|reply| Command::Why { run, row, reply })).await?;
     let item = open.items_now([row])?.swap_remove(0);
     Ok(Json(ItemWhy { item, why }))
 }

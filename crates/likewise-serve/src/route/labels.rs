@@ -29,7 +29,7 @@ pub(crate) struct Label {
     ids: Option<Vec<String>>,
     /// A class, `outside` for none of them, or null for no label.
     #[serde(deserialize_with = "said")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, required)]
     label: Option<String>,
     /// Who says so.
     who: Option<String>,

@@ -70,7 +70,7 @@ pub(crate) async fn map(
         let plane = open.plane()?.ok_or_else(|| {
             Problem::conflict("a run across views has no map: its views have spaces of their own")
         })?;
-        let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
+        let shown = open.shown().ok_or_else(not_yet)?;
         match form {
             Form::Json => as_json(open, plane, &shown),
             Form::Binary => as_bytes(open, plane, &shown),

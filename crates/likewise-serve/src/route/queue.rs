@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use likewise::Label;
-use likewise_study::live::{self, Kind, Queued, Shown};
+use likewise::advise::next::Strategy;
+use likewise_study::live::{self, BATCH, Kind, Queued};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -106,25 +107,17 @@ fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)
     app.queues.found(
         kind,
         || {
-            // A copy: labels go on meanwhile.
-            let shown = open.look(Shown::clone).ok_or_else(not_yet)?;
+            let shown = open.shown().ok_or_else(not_yet)?;
             let of = Of {
-                model: open.number,
+                run: open.serial,
                 sequence: shown.sequence(),
             };
             Ok((of, shown))
         },
         |shown| {
             let quiet = app.monitor().quiet();
-            let rows = one.searched.rows();
-            Ok(live::queue(
-                kind,
-                &shown,
-                rows,
-                &one.graph,
-                open.record.seed,
-                &quiet,
-            )?)
+            let by = one.compared(open.record.seed);
+            Ok(live::queue(kind, &shown, &by, &quiet)?)
         },
     )
 }
@@ -146,6 +139,7 @@ pub(crate) struct Advice {
     method: &'static str,
     sequence: u64,
     labeled: usize,
+    /// Items without a label that may be asked for.
     unlabeled: usize,
     /// The best first.
     items: Vec<QueuedItem>,
@@ -158,27 +152,26 @@ pub(crate) async fn advise(
     Asked(Budget { budget }): Asked<Budget>,
 ) -> Answered<Json<Advice>> {
     let budget = budget.unwrap_or(50);
-    if !(1..=MOST).contains(&budget) {
+    if !(1..=BATCH).contains(&budget) {
         return Err(Problem::bad(format!(
-            "budget = {budget}: must be from 1 to {MOST}"
+            "budget = {budget}: must be from 1 to {BATCH}; for more ask the command line"
         )));
     }
     let work = move |app: &App, open: &Open| {
         let (sequence, queued) = found(app, open, Kind::Informative)?;
-        let labeled = open.look(|shown| {
+        let one = one_view(open)?;
+        let counted = open.look(|shown| {
             let labels = shown.labeled().labels();
-            labels
-                .iter()
-                .filter(|&&label| label != Label::Unknown)
-                .count()
+            let labeled = labels.iter().filter(|&&label| label != Label::Unknown);
+            (labeled.count(), one.open(labels).count())
         });
-        let labeled = labeled.ok_or_else(not_yet)?;
+        let (labeled, unlabeled) = counted.ok_or_else(not_yet)?;
         Ok(Advice {
             budget,
-            method: "uncertainty x density",
+            method: Strategy::Auto.resolved().name(),
             sequence,
             labeled,
-            unlabeled: open.items.rows().len() - labeled,
+            unlabeled,
             items: items(open, queued.iter().take(budget))?,
         })
     };

@@ -19,6 +19,8 @@ use crate::problem::{Answered, Problem};
 pub(crate) struct Run {
     /// The name of its folder.
     name: String,
+    /// Tells its data and its folder from others: labels that were not sent are kept by it.
+    data: String,
     items: usize,
     /// Columns of a vector that can ask.
     dimensions: usize,
@@ -49,8 +51,17 @@ impl Run {
     pub(crate) fn of(app: &App) -> Self {
         let open = app.open();
         let one = open.one_view();
-        let name = app.run.canonicalize().ok();
-        let name = name.as_deref().unwrap_or(&app.run).file_name();
+        let folder = app.run.canonicalize().ok();
+        let folder = folder.as_deref().unwrap_or(&app.run);
+        let name = folder.file_name();
+        // Labels that are added change the rest.
+        let read = open
+            .record
+            .data_sha256
+            .split(';')
+            .next()
+            .unwrap_or_default();
+        let data = likewise_io::digest_parts([read, &*folder.to_string_lossy()]);
         let mut takes = vec!["id"];
         takes.push(if one.is_some() { "vector" } else { "text" });
         if open.takes_images() {
@@ -58,6 +69,7 @@ impl Run {
         }
         Self {
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            data: data[..16].to_owned(),
             items: open.items.rows().len(),
             dimensions: one.map_or(open.config.dimensions, super::super::open::One::columns),
             view: open.config.view.clone(),
@@ -100,16 +112,24 @@ pub(crate) struct Health {
 }
 
 /// Whether the server answers.
-#[utoipa::path(get, path = "/healthz", responses((status = 200, body = Health)))]
-pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
+#[utoipa::path(get, path = "/healthz", responses((status = 200, body = Health), (status = 503, body = Problem)))]
+pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Answered<Json<Health>> {
+    if !app.takes_labels() {
+        let problem = Problem::busy();
+        return Err(Problem {
+            error: "the thread that takes labels has ended".into(),
+            ..problem
+        }
+        .hint("start the server again; all labels that were acknowledged are there"));
+    }
     let open = app.open();
-    Json(Health {
+    Ok(Json(Health {
         status: "ok",
         model: open.number,
         sequence: open
             .look(likewise_study::live::Shown::sequence)
             .unwrap_or(0),
-    })
+    }))
 }
 
 /// What is counted, for Prometheus.
@@ -129,8 +149,8 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Answered<impl IntoRe
 }
 
 /// What happens, as it happens: `hello`, `label`, `refit`, `model`, `lagged`.
-#[utoipa::path(get, path = "/events", responses((status = 200, body = String, content_type = "text/event-stream")))]
-pub(crate) async fn events(State(app): State<Arc<App>>) -> impl IntoResponse {
-    let hello = serde_json::to_string(&Run::of(&app)).unwrap_or_default();
-    app.events.listen(hello)
+#[utoipa::path(get, path = "/events", responses((status = 200, body = String, content_type = "text/event-stream"), (status = 503, body = Problem)))]
+pub(crate) async fn events(State(app): State<Arc<App>>) -> Answered<impl IntoResponse> {
+    let hello = || serde_json::to_string(&Run::of(&app)).unwrap_or_default();
+    app.events.listen(&hello).ok_or_else(Problem::busy)
 }

@@ -220,6 +220,81 @@ fn outside_and_unlabeled_and_several_at_once() {
 }
 
 #[test]
+fn what_others_said_since_is_not_taken_back() {
+    let (run, server) = served();
+    let by = |who: &str, ids: &[&str], label: &Value| {
+        let body = json!({"ids": ids, "label": label, "who": who});
+        post(server.at, "/label", &body).good()
+    };
+    let undo = |who: &str| post(server.at, "/undo", &json!({"who": who})).good();
+    by("ann", &["d13", "d17"], &json!("3"));
+    by("bob", &["d13"], &json!("5"));
+    let undone = undo("ann");
+    assert_eq!((&undone["undone"], &undone["kept"]), (&json!(1), &json!(1)));
+    assert_eq!(item(server.at, "d13")["label"], "5");
+    assert_eq!(item(server.at, "d17")["label"], json!(null));
+    // Every change begins where the one before it ended.
+    let mut now = std::collections::BTreeMap::new();
+    for entry in lines(run.path()) {
+        for change in entry["items"].as_array().unwrap() {
+            let before = now.insert(change["id"].clone().to_string(), change["new"].clone());
+            assert_eq!(before.unwrap_or(Value::Null), change["old"]);
+        }
+    }
+    // A class that was renamed since does not come back under its old name.
+    post(server.at, "/classes", &json!({"add": "owl"})).good();
+    by("ann", &["d21"], &json!("owl"));
+    by("ann", &["d21"], &json!("2"));
+    let rename = json!({"rename": {"from": "owl", "to": "bird"}, "who": "bob"});
+    post(server.at, "/classes", &rename).good();
+    let undone = undo("ann");
+    assert!(undone["kept"].is_null());
+    assert_eq!(item(server.at, "d21")["label"], "bird");
+    let classes = get(server.at, "/classes").good().to_string();
+    assert!(
+        classes.contains("bird") && !classes.contains("owl"),
+        "{classes}"
+    );
+}
+
+#[test]
+fn a_label_that_would_stand_in_no_run_is_not_acknowledged() {
+    let (run, server) = served();
+    label(server.at, "d13", &json!("3"));
+    let own = journal(run.path());
+    let away = own.with_extension("away");
+    std::fs::rename(&own, &away).unwrap();
+    let said = post(server.at, "/label", &json!({"id": "d17", "label": "3"})).bad(500);
+    assert!(said.contains("removed or replaced"), "{said}");
+    assert_eq!(item(server.at, "d17")["label"], json!(null));
+    std::fs::rename(&away, &own).unwrap();
+    label(server.at, "d17", &json!("3"));
+}
+
+#[test]
+fn what_a_label_moves_stays_on_the_scale_of_the_fit() {
+    let (_run, server) = served();
+    let before = shown(server.at);
+    let sure = |items: &Value| -> Vec<f64> {
+        let each = items.as_array().unwrap().iter();
+        let open = each.filter(|item| item["label"].is_null());
+        open.map(|item| item["confidence"].as_f64().unwrap())
+            .collect()
+    };
+    let known = sure(&before);
+    for i in [1, 13, 55, 121] {
+        label(server.at, &format!("d{i}"), &json!(truth(i)));
+    }
+    let now = sure(&shown(server.at));
+    assert_ne!(known, now);
+    assert!(
+        now.iter()
+            .all(|own| known.iter().any(|other| own.to_bits() == other.to_bits())),
+        "{now:?}"
+    );
+}
+
+#[test]
 fn a_restart_shows_what_was_shown() {
     let run = run();
     let server = Server::of(run.path());

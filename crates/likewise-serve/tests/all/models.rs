@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use likewise::{Error, Monitor};
 use likewise_io::items::ItemRow;
 use likewise_serve::{Options, Refit};
+use likewise_study::fit::Asked;
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
-use crate::scene::{ITEMS, Server, device, open, run, served, truth};
+use crate::scene::{ITEMS, Server, device, digits, fit_as, open, run, served, truth};
 
 /// Waits until the refit is over.
 fn over(events: &mut Events) -> Value {
@@ -176,6 +177,33 @@ fn a_refit_that_fails_says_why_and_changes_nothing() {
     assert_eq!(get(server.at, "/refit").good(), state);
     get(server.at, "/items/d1").good();
     open(run.path()).check().unwrap();
+}
+
+#[test]
+fn a_fit_that_hid_labels_is_not_fitted_again_as_if_it_learned_from_those_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut collection = digits();
+    let all = (0..ITEMS).map(|i| if i == 7 { String::new() } else { truth(i) });
+    collection.labels = Some(likewise::Labels::parse(all));
+    let asked = Asked {
+        labels_per_class: std::num::NonZero::new(3),
+        ..Asked::default()
+    };
+    fit_as(
+        &collection,
+        asked,
+        folder.path(),
+        &likewise::Monitor::silent(),
+    )
+    .unwrap();
+    let server = Server::of(folder.path());
+    // Nor are items asked for that measure.
+    let queue = get(server.at, "/queue?kind=informative&n=100").good();
+    let queued = queue["items"].as_array().unwrap();
+    assert!(!queued.is_empty() && queued.iter().all(|item| item["split"] != "test"));
+    post(server.at, "/label", &json!({"id": "d7", "label": "3"})).good();
+    let said = post(server.at, "/refit", &json!({})).bad(409);
+    assert!(said.contains("hid labels"), "{said}");
 }
 
 #[test]

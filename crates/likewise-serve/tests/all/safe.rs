@@ -97,6 +97,20 @@ fn large_bodies_are_refused() {
 }
 
 #[test]
+fn nobody_makes_names_that_nobody_sees() {
+    let (_run, server) = served();
+    for name in ["a\u{0}b", "a\nb", "\u{1b}[31m", "a\u{202e}b"] {
+        post(server.at, "/classes", &json!({"add": name})).bad(400);
+        post(
+            server.at,
+            "/label",
+            &json!({"id": "d1", "label": "3", "who": name}),
+        )
+        .bad(400);
+    }
+}
+
+#[test]
 fn another_address_needs_a_token_and_asks_for_it() {
     let run = run();
     let open = Options {

@@ -65,16 +65,26 @@ pub(crate) fn truth(item: usize) -> String {
 
 /// Fits the digits with these labels into a folder.
 pub(crate) fn fit(collection: &Collection, out: &Path, monitor: &Monitor) -> Result<()> {
+    let asked = Asked {
+        split: Some(SplitKind::Folds),
+        ..Asked::default()
+    };
+    fit_as(collection, asked, out, monitor)
+}
+
+/// The same, measured as asked for.
+pub(crate) fn fit_as(
+    collection: &Collection,
+    asked: Asked,
+    out: &Path,
+    monitor: &Monitor,
+) -> Result<()> {
     let device = device();
     let at = Environment {
         monitor,
         stages: &Stages::default(),
         device: &device,
         max_memory: None,
-    };
-    let asked = Asked {
-        split: Some(SplitKind::Folds),
-        ..Asked::default()
     };
     let mut job = Job {
         recipe: Recipe::mild_probabilities().fitting(collection.len()),

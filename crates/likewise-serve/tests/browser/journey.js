@@ -112,6 +112,96 @@ try {
     assert.notEqual((await server(`items/${encodeURIComponent(id)}`)).label, null);
   });
 
+  /** Labels the item that is under review by its first key; answers its id. */
+  const labelShown = async (at) => {
+    const id = await until('an item', () => at.locator('.looked .id').last().textContent({ timeout: 2000 }).catch(() => null));
+    await at.keyboard.press(await at.locator('.deciding .name-button kbd').first().textContent());
+    return id;
+  };
+  const labelOnServer = async (id) => (await server(`items/${encodeURIComponent(id)}`)).label;
+
+  await step('a label that the server failed on is sent again, and one that was too slow is looked for first', async () => {
+    let sent = 0;
+    for (const status of [500, 408]) {
+      await page.route('**/label', async (route) => {
+        sent += 1;
+        if (status === 408) await route.fetch();
+        await route.fulfill({ status, json: { error: 'a test', hint: null } });
+      }, { times: 1 });
+      const id = await labelShown(page);
+      await page.waitForSelector('.badge.bad');
+      const again = [];
+      const count = (request) => { if (request.url().endsWith('/label')) again.push(request); };
+      page.on('request', count);
+      await page.waitForSelector('.badge.bad', { state: 'detached' });
+      page.off('request', count);
+      assert.equal(again.length, status === 500 ? 1 : 0);
+      assert.notEqual(await labelOnServer(id), null);
+    }
+    assert.equal(sent, 2);
+  });
+
+  await step('unsaved labels of a tab that is gone are saved by another, and those of other data are not', async () => {
+    const context = page.context();
+    const foreign = JSON.stringify([{ ids: [first.id], label: 'no such class', at: 1 }]);
+    await page.evaluate((words) => localStorage.setItem('likewise.unsaved.another.1', words), foreign);
+    await context.route('**/label', (route) => route.abort());
+    const other = await context.newPage();
+    await go(other, 'review?kind=outside');
+    await go(other, 'review?kind=uncertain');
+    await until('an item', () => other.locator('.looked .id').count());
+    await other.keyboard.press(' ');
+    const ids = [await labelShown(page)];
+    // Both tabs may have come to the same item.
+    await until('another item', async () => {
+      if (!ids.includes(await other.locator('.looked .id').last().textContent())) return true;
+      await other.keyboard.press(' ');
+      return false;
+    });
+    ids.push(await labelShown(other));
+    for (const each of [page, other]) await each.waitForSelector('.badge.bad');
+    await other.close();
+    await page.reload();
+    await until('both labels', async () => /^2 not saved/.test(await page.textContent('.badge.bad', { timeout: 2000 }).catch(() => '')));
+    await context.unroute('**/label');
+    await page.waitForSelector('.badge.bad', { state: 'detached' });
+    for (const id of ids) assert.notEqual(await labelOnServer(id), null);
+    assert.equal(await page.evaluate(() => localStorage.getItem('likewise.unsaved.another.1')), foreign);
+    await page.evaluate(() => localStorage.removeItem('likewise.unsaved.another.1'));
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((name) => name.startsWith('likewise.unsaved.'))), []);
+  });
+
+  await step('what an undo leaves is said', async () => {
+    await page.route('**/undo', (route) => route.fulfill({ json: { sequence: 0, changed: 0, items: [], undone: 1, kept: 2 } }));
+    await page.keyboard.press('u');
+    await until('the word of it', async () => (await page.textContent('#spoken')).includes('2 items keep a label that was given later.'));
+    await page.unroute('**/undo');
+  });
+
+  await step('a batch of the most telling can be skipped, and a label brings another', async () => {
+    await go(page, 'review?kind=informative');
+    const { total } = await server('queue?kind=informative');
+    const seen = new Set();
+    for (;;) {
+      const shown = await until('an item, or the end', () => page.evaluate((before) => {
+        if (document.querySelector('.stage .empty')) return 'end';
+        const id = document.querySelector('.stage:not([aria-busy]) .looked .id:last-of-type')?.textContent;
+        return id && id !== before ? { id } : null;
+      }, [...seen].at(-1) ?? ''));
+      if (shown === 'end') break;
+      assert.ok(!seen.has(shown.id), `${shown.id} was skipped and is shown again`);
+      seen.add(shown.id);
+      await page.keyboard.press(' ');
+    }
+    assert.equal(seen.size, total);
+    assert.equal(await page.textContent('.stage .empty h2'), 'This batch is through');
+    const label = (await server('classes')).classes[0].name;
+    await server('label', { id: [...seen][0], label, who: 'somebody else' });
+    const left = (await server('queue?kind=informative&n=500')).items.filter((item) => !seen.has(item.id));
+    if (left.length) await until('a new batch', async () => (await page.locator('.looked').count()) === 1);
+    await go(page, 'review?kind=uncertain');
+  });
+
   await step('what another person labels appears', async () => {
     const item = (await server('items?limit=1&labeled=false')).items[0];
     const name = (await server('classes')).classes[0].name;

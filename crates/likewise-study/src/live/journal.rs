@@ -5,13 +5,13 @@
 //! Any other damage is an error, since what follows would mean something else.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, failed, no_json};
+use crate::{ErrorKind, Result, failed, no_json};
 
 /// The journal of a run.
 pub const NAME: &str = "labels.jsonl";
@@ -148,12 +148,12 @@ impl Journal {
         what: What,
         items: Vec<Change>,
     ) -> Result<&Entry> {
-        let cannot = |e: std::io::Error| failed(format!("{}: {e}", self.path.display()));
         if self.broken {
-            return Err(failed(format!(
-                "{}: a label could not be written before; start again when there is room",
-                self.path.display()
-            )));
+            return Err(self
+                .unwritten("a label could not be written before; start again when there is room"));
+        }
+        if !self.is_there() {
+            return Err(self.unwritten("it was removed or replaced; start the server again"));
         }
         let entry = Entry {
             sequence: self.sequence() + 1,
@@ -172,27 +172,85 @@ impl Journal {
             // A part of a line must not stand before the next one.
             let mended = self.file.set_len(self.length);
             self.broken = mended.and_then(|()| self.file.sync_all()).is_err();
-            return Err(cannot(e));
+            return Err(self.unwritten(&e.to_string()));
         }
         self.length += line.len() as u64;
         self.entries.push(entry);
         Ok(&self.entries[self.entries.len() - 1])
     }
 
-    /// The last entry that is neither an undo nor taken back, of `who` if given.
-    pub fn last(&self, who: Option<&str>) -> Option<&Entry> {
+    /// No fault of who asks: a disk that is full, or a folder that is gone.
+    fn unwritten(&self, what: &str) -> likewise::Error {
+        let said = format!("{}: {what}", self.path.display());
+        likewise::Error::new(ErrorKind::Internal, said)
+    }
+
+    /// Whether the file that is written still stands at its path: labels in one that nobody finds again
+    /// would be acknowledged and lost.
+    fn is_there(&self) -> bool {
+        match (self.file.metadata(), std::fs::metadata(&self.path)) {
+            (Ok(own), Ok(there)) => is_same(&own, &there),
+            _ => false,
+        }
+    }
+
+    /// The entries that stand, the oldest first: neither an undo nor taken back.
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         let undone: HashSet<u64> = (self.entries.iter())
             .filter_map(|entry| match entry.what {
                 What::Undo(sequence) => Some(sequence),
                 _ => None,
             })
             .collect();
-        self.entries.iter().rev().find(|entry| {
-            !matches!(entry.what, What::Undo(_))
-                && !undone.contains(&entry.sequence)
-                && (who.is_none() || entry.who.as_deref() == who)
+        self.entries.iter().filter(move |entry| {
+            !matches!(entry.what, What::Undo(_)) && !undone.contains(&entry.sequence)
         })
     }
+
+    /// The last entry that [stands](Self::standing), of `who` if given.
+    pub fn last(&self, who: Option<&str>) -> Option<&Entry> {
+        let own = |entry: &&Entry| who.is_none() || entry.who.as_deref() == who;
+        self.standing().rev().find(own)
+    }
+}
+
+#[cfg(unix)]
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    a.len() == b.len()
+}
+
+/// Fails where another process takes labels for the run in a folder.
+pub fn check_free(run: &Path) -> Result<()> {
+    if run.join(NAME).exists() {
+        Journal::open(run)?;
+    }
+    Ok(())
+}
+
+/// Puts the journal of a run aside, since its data are others now; the name that it has from then on, if
+/// there was one.
+///
+/// Fails where another process has it open, and where it cannot be moved.
+pub fn put_aside(run: &Path) -> Result<Option<PathBuf>> {
+    let path = run.join(NAME);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (journal, _) = Journal::open(run)?;
+    if journal.entries.is_empty() {
+        return Ok(None);
+    }
+    let free = |number: &u32| !run.join(format!("{NAME}.{number}")).exists();
+    let number = (1..u32::MAX).find(free).unwrap_or(u32::MAX);
+    let aside = run.join(format!("{NAME}.{number}"));
+    std::fs::rename(&path, &aside).map_err(|e| failed(format!("{}: {e}", path.display())))?;
+    Ok(Some(aside))
 }
 
 /// The entries of whole lines.
@@ -300,6 +358,46 @@ mod tests {
             let e = Journal::open(run.path()).unwrap_err().to_string();
             assert!(e.contains(said), "{e}");
         }
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_that_stands_in_no_run() {
+        let run = tempfile::tempdir().unwrap();
+        let mut journal = filled(run.path());
+        let path = run.path().join(NAME);
+        let refused = |journal: &mut Journal| {
+            let e = journal
+                .append(None, What::Label, change("c", None))
+                .unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::Internal);
+            assert!(e.to_string().contains("removed or replaced"), "{e}");
+            assert_eq!(journal.sequence(), 3);
+        };
+        std::fs::rename(&path, run.path().join("other")).unwrap();
+        refused(&mut journal);
+        std::fs::write(&path, "").unwrap();
+        refused(&mut journal);
+        std::fs::rename(run.path().join("other"), &path).unwrap();
+        assert!(journal.append(None, What::Label, change("c", None)).is_ok());
+    }
+
+    #[test]
+    fn a_journal_that_is_put_aside_is_not_found_again() {
+        let run = tempfile::tempdir().unwrap();
+        assert_eq!(put_aside(run.path()).unwrap(), None);
+        let journal = filled(run.path());
+        assert!(check_free(run.path()).is_err() && put_aside(run.path()).is_err());
+        drop(journal);
+        let text = std::fs::read(run.path().join(NAME)).unwrap();
+        let aside = put_aside(run.path()).unwrap().unwrap();
+        assert_eq!(std::fs::read(aside).unwrap(), text);
+        drop(filled(run.path()));
+        assert!(
+            put_aside(run.path())
+                .unwrap()
+                .unwrap()
+                .ends_with("labels.jsonl.2")
+        );
     }
 
     #[test]

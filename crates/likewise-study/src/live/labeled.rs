@@ -8,7 +8,7 @@ use likewise_io::items::ItemRow;
 
 use super::journal::{Change, What};
 use crate::run_folder::OUTSIDE;
-use crate::{Result, usage};
+use crate::{Result, plain, usage};
 
 /// Labels by item, with the names of the classes.
 #[derive(Debug, Clone)]
@@ -102,10 +102,12 @@ impl Labeled {
         if self.class(name).is_some() {
             return Err(usage(format!("there is a class \"{name}\" already")));
         }
-        if Labels::parse([name]).classes() != [name] || name.len() > MOST_LETTERS {
+        let is_read = Labels::parse([name]).classes() == [name];
+        if !is_read || name.len() > MOST_LETTERS || !plain::is_shown(name) {
             return Err(usage(format!(
-                "\"{name}\" cannot be the name of a class: a table of labels reads it as something \
-                 else, or it is longer than {MOST_LETTERS} bytes"
+                "\"{}\" cannot be the name of a class: a table of labels reads it as something \
+                 else, it holds letters that nobody sees, or it is longer than {MOST_LETTERS} bytes",
+                name.escape_debug()
             )));
         }
         Ok(())

@@ -2,20 +2,30 @@
 
 use std::collections::HashMap;
 
+use likewise::advise::next::{Ask, Pool};
 use likewise::advise::outside::lof::{Lof, NEIGHBORS};
+use likewise::advise::outside::reach::Reached;
+use likewise::advise::outside::share::Inside;
+use likewise::advise::shares::shares;
 use likewise::advise::suspects::Suspects;
-use likewise::{Collection, Graph, Label, Monitor, View, matrix, seed};
+use likewise::distance::Metric;
+use likewise::{Collection, Graph, Label, Labels, Monitor, View, matrix, seed};
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
 use super::Shown;
-use crate::{Result, duplicates};
+use crate::{Result, duplicates, run_graph};
 
 /// Local outlier factor from which an item is far out.
 const FAR_OUT: f64 = 1.5;
 /// Known items that others are compared with.
 const KNOWN: usize = 1000;
+
+/// Items that one of a group is said to stand beside.
+const BESIDE: usize = 20;
+/// Items of a batch of what to label next.
+pub const BATCH: usize = 100;
 
 /// What a queue is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,7 +33,7 @@ const KNOWN: usize = 1000;
 pub enum Kind {
     /// Items without a label, the least confident first.
     Uncertain,
-    /// Labels that differ from what is believed without them, or from what the fit believed.
+    /// Labels that the neighbours of the item believe otherwise.
     Conflicting,
     /// Labels that the other labels contradict.
     Suspect,
@@ -31,7 +41,7 @@ pub enum Kind {
     Outside,
     /// Items that stand more than once.
     Duplicate,
-    /// Items without a label, of which a label says most.
+    /// What to label next, at most [`BATCH`] in the order in which they were chosen.
     Informative,
 }
 
@@ -44,7 +54,7 @@ pub struct Queued {
     pub score: f64,
     /// The class to look at.
     pub suggested: Option<String>,
-    /// Rows of the items that it stands beside.
+    /// Rows of the items that it stands beside, the first 20: all of a large group would be its square.
     pub with: Vec<usize>,
 }
 
@@ -59,36 +69,45 @@ impl Queued {
     }
 }
 
-/// The items of a queue by what is shown of them, the most urgent first (ties: smaller row); `rows` are
-/// what they are compared by, and `graph` is of those.
+/// What the items of a run are compared by.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// The rows that they are searched by (n x d).
+    pub rows: ArrayView2<'a, f32>,
+    /// How these compare.
+    pub metric: Metric,
+    /// The graph of them.
+    pub graph: &'a Graph,
+    /// Which items may be asked for.
+    pub askable: &'a [bool],
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+/// The items of a queue by what is shown of them, the most urgent first (ties: smaller row).
 ///
 /// Where there are too few labels for a kind nothing is in the queue. Fails when cancelled. Costs
-/// O(n log n); of `Suspect` ten propagations, of `Outside` O(1000 n d), of `Duplicate` what
-/// [`duplicates::find`] does.
-pub fn queue(
-    kind: Kind,
-    shown: &Shown,
-    rows: ArrayView2<f32>,
-    graph: &Graph,
-    seed: u64,
-    monitor: &Monitor,
-) -> Result<Vec<Queued>> {
+/// O(n log n); of `Suspect` ten propagations, of `Informative` what [`Ask`] does for a batch, of `Outside`
+/// six propagations or O(1000 n d), of `Duplicate` what [`duplicates::find`] does.
+pub fn queue(kind: Kind, shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
     let mut found = match kind {
-        Kind::Uncertain => open(shown, |row| 1.0 - f64::from(shown.confidence()[row])),
-        Kind::Informative => informative(shown, graph),
-        Kind::Conflicting => conflicting(shown, graph, monitor)?,
-        Kind::Suspect => suspects(shown, graph, seed, monitor)?,
-        Kind::Outside => outside(shown, rows, seed)?,
-        Kind::Duplicate => return duplicated(shown, rows, seed, monitor),
+        Kind::Uncertain => open(shown, by, |row| 1.0 - f64::from(shown.sure()[row])),
+        // Both have an order of their own.
+        Kind::Informative => return informative(shown, by, monitor),
+        Kind::Duplicate => return duplicated(shown, by, monitor),
+        Kind::Conflicting => conflicting(shown, by.graph, monitor)?,
+        Kind::Suspect => suspects(shown, by, monitor)?,
+        Kind::Outside => outside(shown, by, monitor)?,
     };
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
     Ok(found)
 }
 
-/// Items without a label.
-fn open(shown: &Shown, score: impl Fn(usize) -> f64) -> Vec<Queued> {
+/// Items without a label that may be asked for.
+fn open(shown: &Shown, by: &Compared, score: impl Fn(usize) -> f64) -> Vec<Queued> {
     let labels = shown.labeled().labels();
-    let open = (0..labels.len()).filter(|&row| labels[row] == Label::Unknown);
+    let is_open = |&row: &usize| by.askable[row] && labels[row] == Label::Unknown;
+    let open = (0..labels.len()).filter(is_open);
     let queued = open.map(|row| Queued {
         suggested: believed(shown, row),
         ..Queued::new(row, score(row))
@@ -101,18 +120,25 @@ fn believed(shown: &Shown, row: usize) -> Option<String> {
     Some(shown.labeled().classes()[class as usize].clone())
 }
 
-/// Items without a label by how much a label of them would say: how unsure one is of them, times how
-/// much they weigh among their neighbours (beside the heaviest).
-///
-/// This is the one place that decides what is informative.
-pub fn informative(shown: &Shown, graph: &Graph) -> Vec<Queued> {
-    let degrees = graph.degrees();
-    let most = degrees.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let mut found = open(shown, |row| {
-        (1.0 - f64::from(shown.confidence()[row])) * degrees[row] / most
+/// A batch of items without a label, chosen as `likewise advise` chooses: each in sight of those before
+/// it, by what is shown as labeled now.
+fn informative(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
+    let labels = shown.labeled().as_labels()?;
+    let shares = shares(by.graph, &labels, monitor)?;
+    let told_apart_by = run_graph::told_apart_by(by.rows, by.metric);
+    let pool = Pool {
+        graph: by.graph,
+        labels: &labels,
+        shares: shares.view(),
+        askable: by.askable,
+        rows: Some(told_apart_by.view()),
+    };
+    let batch = Ask::new(BATCH).next(&pool, monitor)?;
+    let each = batch.iter().map(|next| Queued {
+        suggested: believed(shown, next.item),
+        ..Queued::new(next.item, next.worth)
     });
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
-    found
+    Ok(each.collect())
 }
 
 /// Labels that the neighbours of the item believe otherwise: the share of the edges, by weight and
@@ -135,7 +161,9 @@ fn conflicting(shown: &Shown, graph: &Graph, monitor: &Monitor) -> Result<Vec<Qu
         let (neighbors, weights) = graph.row(row);
         for (&neighbor, &weight) in neighbors.iter().zip(weights) {
             let neighbor = neighbor as usize;
-            if let Some(class) = shown.beliefs()[neighbor] {
+            // Of one that is none of the classes nothing is believed.
+            let is_outside = labeled.labels()[neighbor] == Label::Outside;
+            if let Some(class) = shown.beliefs()[neighbor].filter(|_| !is_outside) {
                 let sure = f64::from(shown.confidence()[neighbor]);
                 *votes.entry(class).or_default() += f64::from(weight) * sure;
             }
@@ -155,13 +183,15 @@ fn conflicting(shown: &Shown, graph: &Graph, monitor: &Monitor) -> Result<Vec<Qu
     Ok(found)
 }
 
-fn suspects(shown: &Shown, graph: &Graph, seed: u64, monitor: &Monitor) -> Result<Vec<Queued>> {
+fn suspects(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
     let labels = shown.labeled().as_labels()?;
     let checkable = labels.by_class().iter().filter(|own| own.len() > 1).count();
     if checkable < 2 {
         return Ok(vec![]);
     }
-    let found = Suspects::new().seed(seed).find(graph, &labels, monitor)?;
+    let found = Suspects::new()
+        .seed(by.seed)
+        .find(by.graph, &labels, monitor)?;
     let each = found.suspects.iter().map(|suspect| Queued {
         suggested: Some(labels.classes()[suspect.suggested as usize].clone()),
         ..Queued::new(suspect.item, suspect.margin())
@@ -169,13 +199,60 @@ fn suspects(shown: &Shown, graph: &Graph, seed: u64, monitor: &Monitor) -> Resul
     Ok(each.collect())
 }
 
-fn outside(shown: &Shown, rows: ArrayView2<f32>, seed: u64) -> Result<Vec<Queued>> {
-    let labels = shown.labeled().labels();
+/// As many as look like none of the classes by how little of their labels arrives, where some clearly do; else
+/// those that lie far from all labeled ones.
+fn outside(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
+    let labels = shown.labeled().as_labels()?;
+    let found = match unreached(shown, &labels, by, monitor)? {
+        Some(found) => found,
+        None => far_out(&labels, by)?,
+    };
+    let of = |(row, score): (usize, f64)| Queued::new(row, score);
+    let askable = found.into_iter().filter(|(row, _)| by.askable[*row]);
+    Ok(askable.map(of).collect())
+}
+
+/// The items that the labels reach least, as many as are clearly of no class; none where nothing is clear.
+fn unreached(
+    shown: &Shown,
+    labels: &Labels,
+    by: &Compared,
+    monitor: &Monitor,
+) -> Result<Option<Vec<(usize, f64)>>> {
+    if labels.n_known() == 0 {
+        return Ok(None);
+    }
+    let mut sizes = vec![0.0; labels.n_classes()];
+    for (label, belief) in labels.items().iter().zip(shown.beliefs()) {
+        let class = match label {
+            Label::Known(class) => Some(*class),
+            Label::Unknown => *belief,
+            Label::Outside => None,
+        };
+        if let Some(class) = class {
+            sizes[class as usize] += 1.0;
+        }
+    }
+    let Some(reached) = Reached::by_folds(by.graph, labels, &sizes, by.seed, monitor)? else {
+        return Ok(None);
+    };
+    let inside = Inside::of(&reached.known, &reached.weight, &reached.scores)?;
+    if !inside.is_part() {
+        return Ok(None);
+    }
+    let mut found: Vec<(usize, f64)> = reached.open.into_iter().zip(reached.scores).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    found.truncate(((1.0 - inside.share) * found.len() as f64).round() as usize);
+    Ok(Some(found))
+}
+
+/// Items whose local outlier factor among the labeled ones is large.
+fn far_out(labels: &Labels, by: &Compared) -> Result<Vec<(usize, f64)>> {
     let mut known: Vec<usize> = (0..labels.len())
         .filter(|&row| labels[row].class().is_some())
         .collect();
     if known.len() > KNOWN {
-        let mut rng = seed::stream(seed, "known items that others are compared with");
+        let mut rng = seed::stream(by.seed, "known items that others are compared with");
         let drawn = sample(&mut rng, known.len(), KNOWN).into_vec();
         known = drawn.into_iter().map(|place| known[place]).collect();
         known.sort_unstable();
@@ -183,24 +260,20 @@ fn outside(shown: &Shown, rows: ArrayView2<f32>, seed: u64) -> Result<Vec<Queued
     if known.len() < 2 {
         return Ok(vec![]);
     }
-    let part = |own: &[usize]| matrix::l2_normalize(matrix::select_rows(rows, own));
+    let rows = run_graph::told_apart_by(by.rows, by.metric);
+    let part = |own: &[usize]| matrix::l2_normalize(matrix::select_rows(rows.view(), own));
     let lof = Lof::fit(part(&known).view(), NEIGHBORS)?;
     let asked: Vec<usize> = (0..labels.len())
         .filter(|&row| labels[row] == Label::Unknown)
         .collect();
     let factors = lof.factors(part(&asked).view())?;
     let far = asked.into_iter().zip(factors);
-    let far = far.filter(|(_, factor)| *factor > FAR_OUT);
-    Ok(far.map(|(row, factor)| Queued::new(row, factor)).collect())
+    Ok(far.filter(|(_, factor)| *factor > FAR_OUT).collect())
 }
 
 /// Groups one after the other, those of different labels first.
-fn duplicated(
-    shown: &Shown,
-    rows: ArrayView2<f32>,
-    seed: u64,
-    monitor: &Monitor,
-) -> Result<Vec<Queued>> {
+fn duplicated(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
+    let rows = by.rows;
     let ids = shown.items().rows().iter().map(|item| item.id.clone());
     // Names alone: the rows are given beside.
     let view = View {
@@ -210,7 +283,7 @@ fn duplicated(
     };
     let mut collection = Collection::new(ids.collect(), vec![view])?;
     collection.labels = Some(shown.labeled().as_labels()?);
-    let found = duplicates::find(&collection, rows, duplicates::THRESHOLD, seed, monitor)?;
+    let found = duplicates::find(&collection, rows, duplicates::THRESHOLD, by.seed, monitor)?;
     let mut groups: Vec<_> = found.groups.iter().collect();
     groups.sort_by_key(|group| (!group.conflicting, group.group));
     let mut queued = Vec::new();
@@ -222,6 +295,7 @@ fn duplicated(
                     .iter()
                     .copied()
                     .filter(|&row| row != member.item)
+                    .take(BESIDE)
                     .collect(),
                 ..Queued::new(member.item, f64::from(member.similarity))
             });

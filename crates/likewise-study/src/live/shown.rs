@@ -1,6 +1,6 @@
 //! What is shown of the items of a run at a moment: labels, beliefs, confidence.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use likewise::Label;
 use serde::Serialize;
@@ -16,7 +16,32 @@ pub struct Shown {
     labeled: Labeled,
     belief: Vec<Option<u32>>,
     confidence: Vec<f32>,
+    /// How sure the labels that spread are of each item, on a scale of their own.
+    sure: Vec<f32>,
     sequence: u64,
+}
+
+/// What is shown at the moment; every change puts another in its place, so nobody who looks holds it up.
+#[derive(Debug, Clone)]
+pub struct Current(Arc<RwLock<Arc<Shown>>>);
+
+impl Current {
+    /// Begins with this.
+    pub fn new(shown: Shown) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(shown))))
+    }
+
+    /// What is shown now; it stays as it is for who holds it.
+    pub fn get(&self) -> Arc<Shown> {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn set(&self, shown: Shown) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
+    }
 }
 
 /// An item as it is shown.
@@ -72,6 +97,7 @@ impl Shown {
             labeled,
             belief: vec![None; n],
             confidence: vec![0.0; n],
+            sure: vec![0.0; n],
             sequence,
         }
     }
@@ -83,14 +109,16 @@ impl Shown {
         for (row, item) in items.rows().iter().enumerate() {
             let class = item.pseudo_label.as_deref();
             let class = class.and_then(|name| shown.labeled.class(name));
-            shown.set(row, class, item.confidence.unwrap_or(0.0));
+            let confidence = item.confidence.unwrap_or(0.0);
+            shown.set(row, class, confidence, confidence);
         }
         Ok(shown)
     }
 
-    pub(super) fn set(&mut self, row: usize, class: Option<u32>, confidence: f32) {
+    pub(super) fn set(&mut self, row: usize, class: Option<u32>, confidence: f32, sure: f32) {
         self.belief[row] = class;
         self.confidence[row] = confidence;
+        self.sure[row] = sure;
     }
 
     /// The items.
@@ -111,6 +139,11 @@ impl Shown {
     /// How much each belief is worth, 0 to 1.
     pub fn confidence(&self) -> &[f32] {
         &self.confidence
+    }
+
+    /// How sure the labels that spread are of each item: compares items, moved or not, on one scale.
+    pub(super) fn sure(&self) -> &[f32] {
+        &self.sure
     }
 
     /// The last entry of the journal that is in here.
