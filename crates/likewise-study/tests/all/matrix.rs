@@ -220,9 +220,12 @@ fn every_two_of_source_loss_and_head_go_together() {
 fn quick(name: &str) -> Closed {
     let settings = match name {
         "cfs" => "bins = 5",
-        "itml" => "sweeps = 30",
-        "apit" => "prior = { sweeps = 30 }",
-        "seraph" | "dml-eig" => "steps = 50",
+        "itml" => "sweeps = 8",
+        "apit" => "prior = { sweeps = 8 }",
+        "seraph" => "steps = 20",
+        "dml-eig" => "steps = 50",
+        "lmnn" => "iterations = 40",
+        "oasis" => "steps = 20000",
         "omks" | "explicit-omks" => "triplets = 3000",
         // Without shrinkage its optimum is of very low rank: half of what right labels give is lost.
         "mmc" => "shrinkage = 0.5",
