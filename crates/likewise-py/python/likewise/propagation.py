@@ -233,15 +233,15 @@ class LabelPropagation(ClassifierMixin, Estimator):
         return tags
 
 
-def _shares(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Rows that sum to 1; of 0 where no label reaches."""
+def _shares(scores: np.ndarray, codes: np.ndarray | None = None) -> np.ndarray:
+    """Rows that sum to 1; of 0 where no label reaches, but for items whose class is known by its code."""
     shares = np.maximum(scores, 0)
     sums = shares.sum(axis=1)
-    alone = np.flatnonzero((sums <= 0) & (codes >= 0))
-    shares[alone, codes[alone]] = 1
-    sums[alone] = 1
+    if codes is not None:
+        alone = np.flatnonzero((sums <= 0) & (codes >= 0))
+        shares[alone, codes[alone]] = 1
+        sums[alone] = 1
     return np.divide(shares, sums[:, None], out=np.zeros_like(shares), where=sums[:, None] > 0)
-
 
 
 def _symmetric(found: dict, n: int) -> Any:
