@@ -325,13 +325,14 @@ impl<'g> Live<'g> {
             .filter_map(|change| by_id.get(&change.id).copied())
             .collect();
         rows.sort_unstable();
-        let same_classes = labeled.classes() == self.shown.get().labeled().classes();
-        let before = self.shown.get().beliefs().to_vec();
+        // It stays as it is, whatever is shown next.
+        let before = self.shown.get();
+        let same_classes = labeled.classes() == before.labeled().classes();
         self.follow(&labeled, &rows, same_classes);
         // All of it at once: the numbers of the classes may be others.
         let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
         let new = |class: u32| moved.get(class as usize).copied().flatten().or(heir);
-        let changed = (before.iter().zip(shown.beliefs()).zip(0..))
+        let changed = (before.beliefs().iter().zip(shown.beliefs()).zip(0..))
             .filter(|((old, now), _)| old.and_then(new) != **now)
             .map(|(_, row)| row);
         let changed = changed.collect();
