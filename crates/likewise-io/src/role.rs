@@ -96,7 +96,13 @@ impl Role {
             }
         }
         for name in &asked.drop {
-            roles[place(name)?] = Role::Dropped;
+            let column = place(name)?;
+            if !asked.columns.is_empty() && roles[column] == Role::Feature {
+                return Err(Error::parameter(format!(
+                    "column \"{name}\" is asked for and left out as well"
+                )));
+            }
+            roles[column] = Role::Dropped;
         }
         Ok(roles)
     }
@@ -247,6 +253,24 @@ mod tests {
         );
         assert_eq!(roles(&["classify", "index of x"]), [Feature, Feature]);
         assert!(Role::of_columns(&["id", "ids"], &TableOptions::default()).is_err());
+    }
+
+    #[test]
+    fn a_column_is_not_asked_for_and_left_out() {
+        let asked = |columns: &[&str], drop: &[&str]| TableOptions {
+            columns: columns.iter().map(|name| String::from(*name)).collect(),
+            drop: drop.iter().map(|name| String::from(*name)).collect(),
+            ..TableOptions::default()
+        };
+        let read = |asked| Role::of_columns(&["id", "a", "b"], &asked);
+        let said = read(asked(&["a", "b"], &["b"])).unwrap_err().to_string();
+        assert!(
+            said.contains("column \"b\" is asked for and left out"),
+            "{said}"
+        );
+        use Role::{Dropped, Feature, Id};
+        assert_eq!(read(asked(&["a"], &["b"])).unwrap(), [Id, Feature, Dropped]);
+        assert_eq!(read(asked(&[], &["b"])).unwrap(), [Id, Feature, Dropped]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod graph;
 pub mod labels;
 pub mod live;
 pub mod mine;
+mod near;
 pub mod plain;
 pub mod query;
 pub mod recipe;

@@ -3,7 +3,6 @@
 mod auto;
 mod believe;
 mod bench;
-mod centred;
 mod choose;
 mod cross;
 mod draw;
@@ -24,6 +23,7 @@ mod rounds;
 mod row;
 mod run;
 mod setup;
+mod shifted;
 mod sizes;
 mod train;
 mod tried;

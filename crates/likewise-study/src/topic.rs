@@ -12,6 +12,7 @@ use likewise_image::descriptor::Descriptor;
 use likewise_nn::cross::Deep;
 use likewise_nn::loss::Loss;
 
+use crate::near;
 use crate::recipe::Recipe;
 use crate::{Error, Result, failed, usage};
 use words::WORDS;
@@ -422,16 +423,13 @@ fn nearest(name: &str) -> Vec<&'static str> {
         .chain(recipes)
         .chain(words)
         .filter_map(|(name, what)| {
-            let letters = distance(&wanted, name);
             let words = plain(&what);
             let near = if name.starts_with(&wanted) || wanted.starts_with(name) {
                 0
             } else if wanted.len() > 2 && (name.contains(&wanted) || words.contains(&wanted)) {
                 1
-            } else if letters <= (wanted.len() / 3).max(1) {
-                1 + letters
             } else {
-                return None;
+                1 + near::letters(&wanted, name)?
             };
             Some((near, name))
         })
@@ -439,22 +437,6 @@ fn nearest(name: &str) -> Vec<&'static str> {
     found.sort_unstable();
     found.dedup_by_key(|(_, name)| *name);
     found.into_iter().take(5).map(|(_, name)| name).collect()
-}
-
-/// Letters to put in, take out or change to make `a` of `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let change = before + usize::from(a != *b);
-            before = row[j + 1];
-            row[j + 1] = change.min(before + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// The module's doc comment and the longest of its items', without the example code.
@@ -599,8 +581,6 @@ mod tests {
         assert!(nearest("zero-shot").contains(&"split"));
         assert!(nearest("proxy").contains(&"proxy-anchor"));
         assert!(nearest("qqqqqqqq").is_empty());
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!((distance("", "abc"), distance("abc", "abc")), (3, 0));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const VALUES: [f32; 12] = [
     1e-38,
     1e-20,
 ];
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 27] = [
     "doctor x.npy --labels y.npy",
     "doctor x.npy -k K",
     "graph x.npy -k K -o g.npz",
@@ -48,6 +48,11 @@ const COMMANDS: [&str; 22] = [
     "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe label-rca -o run",
     "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe mixed-rca --split folds -o run",
     "index x.npy -k K -o index",
+    "duplicates x.npy --threshold G -o d.csv",
+    "mine x.npy --labels y.npy --from labels --kind triplets -o t.csv",
+    "mine x.npy --labels y.npy --from affinity --kind pairs -o t.parquet",
+    "fit x.npy --labels y.npy --draws 1 --epochs 1 --recipe start -o run",
+    "fit x.npy --labels y.npy --split folds -o run",
 ];
 const COUNTS: [&str; 8] = [
     "0",

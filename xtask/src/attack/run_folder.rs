@@ -36,6 +36,15 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
         "eval run",
         "embed run x.csv -o e.npy",
         "index run",
+        "export run --to parquet -o out.parquet",
+        "export run --to faiss -o out.faiss",
+        "export run --to milvus -o out.parquet",
+        "export run --to onnx -o out.onnx",
+        "export run --to huggingface -o out",
+        "advise run --budget 5 -o next.csv",
+        "compare run run -o page.html",
+        "suspects run -o suspects.csv",
+        "add run x.csv --prefix new-",
         "fit x.csv --resume --draws 1 --epochs 1 --recipe label-rca --labels-per-class 5 -o run",
     ];
     let mut cases = vec![];

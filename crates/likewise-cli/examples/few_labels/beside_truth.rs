@@ -25,6 +25,14 @@ fn centred(features: ArrayView2<f32>) -> Array2<f32> {
     (rows - &mean.mapv(|m| (0.8 * m) as f32)) * &scale.mapv(|s| s as f32)
 }
 
+/// The features less their mean, with scaled columns; none where the columns are of one unit.
+fn scaled(features: ArrayView2<f32>) -> Option<Array2<f32>> {
+    let (mean, scale) = even(features);
+    let uneven = scale.iter().any(|s| (s - 1.0).abs() > f64::EPSILON);
+    let rows = || (features.to_owned() - &mean.mapv(|m| m as f32)) * &scale.mapv(|s| s as f32);
+    uneven.then(rows)
+}
+
 /// The whitened features of the study: shrinkage 10, by standard deviations where columns have
 /// different units.
 fn whitened(features: ArrayView2<f32>) -> Result<Array2<f32>, Failed> {
@@ -57,17 +65,23 @@ impl Ran {
         let raw = ask(features)?;
         let (whitened, centred) = (whitened(features)?, centred(features));
         let (whitened, centred) = (ask(whitened.view())?, ask(centred.view())?);
+        let scaled = scaled(features);
+        let scaled = scaled.as_ref().map(|rows| ask(rows.view())).transpose()?;
         let start = match answers.labels.as_ref().map(|answer| answer.against) {
             Some(Row::Raw) => raw,
             Some(Row::Centred) => centred,
+            Some(Row::Scaled) => scaled.unwrap_or(raw),
             Some(_) => whitened,
-            None => [whitened, centred].into_iter().fold(raw, |best, next| {
-                if next.r_precision > best.r_precision {
-                    next
-                } else {
-                    best
-                }
-            }),
+            None => [Some(whitened), Some(centred), scaled]
+                .into_iter()
+                .flatten()
+                .fold(raw, |best, next| {
+                    if next.r_precision > best.r_precision {
+                        next
+                    } else {
+                        best
+                    }
+                }),
         };
         Ok(Self {
             said: answers.labels,

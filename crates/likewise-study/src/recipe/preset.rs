@@ -15,6 +15,7 @@ use super::{
     Affinity, Confidence, GradientConfig, Keep, Learner, Linear, ModelConfig, On, Orthogonal,
     Propagation, PseudoLabels, Recipe, RoundsConfig, StartConfig, Voting,
 };
+use crate::near::there_are;
 use crate::{Error, Result};
 
 /// Items of a class in a batch, for the losses that compare items with each other.
@@ -99,7 +100,7 @@ impl Recipe {
                 Self::across_believed(source, learner)?
             }
             _ => {
-                let rule = || format!("there are: {}", Self::names().join(", "));
+                let rule = || there_are(name, &Self::names());
                 let unknown = |_| Error::parameter("recipe", name, &rule());
                 Self::supervised(Loss::named(name).map_err(unknown)?)
             }

@@ -25,6 +25,7 @@ use super::rounds::ENOUGH;
 use super::row::Row;
 use super::run::Study;
 use super::setup::{FIRST_DRAW, START};
+use super::shifted::Shifted;
 use super::sizes::ClassSizes;
 use super::verdict::Delivered;
 use crate::Result;
@@ -175,6 +176,12 @@ impl Ground<'_> {
             add(Row::Centred, ask(&centred, kept)?);
         }
         drop(centred);
+        if let Some(scaled) = self.scaled() {
+            let scaled = Embedding::from(scaled.rows(&self.tested));
+            for kept in &rounds {
+                add(Row::Scaled, ask(&scaled, kept)?);
+            }
+        }
         let whitened = Embedding::from(self.whitened_rows(baseline)?);
         for kept in &rounds {
             add(Row::Whitened, ask(&whitened, kept)?);
@@ -245,6 +252,10 @@ impl Ground<'_> {
             _ if best == Some(Row::Centred) => {
                 let centred = self.centred().model();
                 (centred.map_or_else(plain, Ok)?, Delivered::Start)
+            }
+            _ if best == Some(Row::Scaled) => {
+                let scaled = self.scaled().and_then(Shifted::model);
+                (scaled.map_or_else(plain, Ok)?, Delivered::Start)
             }
             _ => (plain()?, Delivered::Start),
         };

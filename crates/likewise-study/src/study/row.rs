@@ -18,15 +18,24 @@ pub enum Row {
     Raw,
     /// The recipe.
     Recipe,
+    /// The features less their mean, every column divided by its standard deviation, without any
+    /// label: only where the columns are of different units.
+    Scaled,
     /// The features whitened, without any label.
     Whitened,
 }
 
 impl Row {
     /// The rows above the recipe in a table.
-    pub const BEFORE: [Self; 4] = [Self::Raw, Self::Centred, Self::Whitened, Self::LabelsOnly];
+    pub const BEFORE: [Self; 5] = [
+        Self::Raw,
+        Self::Centred,
+        Self::Scaled,
+        Self::Whitened,
+        Self::LabelsOnly,
+    ];
     /// The starts without labels: the best of them is what all claims are made against.
-    pub const STARTS: [Self; 3] = [Self::Raw, Self::Centred, Self::Whitened];
+    pub const STARTS: [Self; 4] = [Self::Raw, Self::Centred, Self::Scaled, Self::Whitened];
 
     /// How it is called in tables.
     pub fn title(self) -> &'static str {
@@ -36,6 +45,7 @@ impl Row {
             Self::LabelsOnly => "labels only",
             Self::Raw => "raw features",
             Self::Recipe => "recipe",
+            Self::Scaled => "scaled columns, no labels",
             Self::Whitened => "whitened, no labels",
         }
     }

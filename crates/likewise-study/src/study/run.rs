@@ -93,6 +93,13 @@ impl<'p> Plan<'p> {
         let centred = ground.centred().rows(&ground.tested);
         let centred = self.ask(&ground, &centred.into(), monitor)?;
         rows.insert(Row::Centred, vec![centred]);
+        if let Some(scaled) = ground.scaled() {
+            let scaled = scaled.rows(&ground.tested);
+            rows.insert(
+                Row::Scaled,
+                vec![self.ask(&ground, &scaled.into(), monitor)?],
+            );
+        }
         rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
         let raw_collapse = collapse(&ground, raw.rows.view())?;
         drop(raw);

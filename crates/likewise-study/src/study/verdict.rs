@@ -253,6 +253,7 @@ impl Verdict {
         let than = match answer.against {
             Row::Raw => "the features as they are",
             Row::Centred => "centred features",
+            Row::Scaled => "scaled columns",
             Row::Whitened => "whitened features",
             other => other.title(),
         };

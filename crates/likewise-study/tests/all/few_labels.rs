@@ -382,6 +382,56 @@ fn labels_at_random_are_said_not_to_help_and_the_start_is_said_to_be_delivered()
 }
 
 #[test]
+fn columns_of_different_units_have_a_start_of_their_own() {
+    let starts = [Row::Raw, Row::Centred, Row::Scaled, Row::Whitened];
+    let mut delivered = 0;
+    for seed in 0..8 {
+        let (mut x, _) = clouds(300, 4, 0.4, seed);
+        let mut rng = likewise::seed::stream(seed, "units");
+        // Labels at random teach nothing, so that a start is delivered now and then.
+        let random = (0..300).map(|i| {
+            if i % 4 == 0 {
+                rng.random_range(0..3)
+            } else {
+                -1
+            }
+        });
+        let labels = Labels::from_integers(random);
+        let study = |x: &Array2<f32>| {
+            let collection = collection(x.clone(), Some(labels.clone()));
+            run(&collection, &quick(), &folds()).unwrap()
+        };
+        if seed == 0 {
+            assert!(!study(&x).results.baselines.contains_key(&Row::Scaled));
+        }
+        // What tells the clouds apart is small beside a column that says nothing, and far from zero.
+        let mut rng = likewise::seed::stream(seed, "large column");
+        for mut row in x.rows_mut() {
+            row[31] = 900.0 + 100.0 * rng.random_range(-1.0_f32..1.0);
+            row[30] += 50.0;
+        }
+        let found = study(&x);
+        let value = |row: Row| found.results.baselines[&row].r_precision.unwrap();
+        let best = starts.into_iter().reduce(|best, next| {
+            if value(next) > value(best) {
+                next
+            } else {
+                best
+            }
+        });
+        if best == Some(Row::Scaled) && found.results.answers.delivered == Delivered::Start {
+            let mean = x.mean_axis(ndarray::Axis(0)).unwrap();
+            let deviation = x.std_axis(ndarray::Axis(0), 0.0);
+            let scaled = likewise::matrix::l2_normalize((&x - &mean) / &deviation);
+            let away = (&found.embeddings - &scaled).mapv(f32::abs);
+            assert!(away.iter().all(|&a| a < 1e-3));
+            delivered += 1;
+        }
+    }
+    assert!(delivered > 0, "scaled columns were never delivered");
+}
+
+#[test]
 fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
     // What tells classes apart varies least: eight directions of the start hold none of it.
     let mut rng = likewise::seed::stream(1, "noise and signal");

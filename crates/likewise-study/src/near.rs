@@ -1,0 +1,46 @@
+//! Names that are spelled nearly alike.
+
+/// Letters that may be wrong in a name of so many: a third of them.
+fn most(letters: usize) -> usize {
+    (letters / 3).max(1)
+}
+
+/// How many letters tell `name` from what was `wanted`, where that is few.
+pub(crate) fn letters(wanted: &str, name: &str) -> Option<usize> {
+    let letters = strsim::osa_distance(wanted, name);
+    (letters <= most(wanted.chars().count())).then_some(letters)
+}
+
+/// What is to be said of a name that is none of these: the likest one, and all of them.
+pub(crate) fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
+    let plain = wanted.to_lowercase().replace(['_', ' '], "-");
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let near = names
+        .iter()
+        .filter_map(|name| Some((letters(&plain, name)?, *name)));
+    let likest = near.min();
+    let all = names.join(", ");
+    match likest {
+        Some((_, likest)) => format!("did you mean {likest}? There are: {all}"),
+        None => format!("there are: {all}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_told_and_another_word_is_not() {
+        let names = ["mixed-lp", "mixed-rca", "start"];
+        for slip in ["mixd-lp", "mixed_lp", "Mixed-LP", "mixed-pl"] {
+            assert!(
+                there_are(slip, &names).starts_with("did you mean mixed-lp? There are: mixed-lp,")
+            );
+        }
+        assert_eq!(
+            there_are("boosting", &names),
+            "there are: mixed-lp, mixed-rca, start"
+        );
+    }
+}
