@@ -2,19 +2,21 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, TryLockError};
 
 use axum::body::Bytes;
-use likewise::{Graph, Label, Monitor, Similarity};
+use likewise::{ErrorKind, Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
 use likewise_study::advise;
 use likewise_study::live::{self, Compared, Current, Items, Plane, Shown};
-use likewise_study::query::{self, Answer, Query};
+use likewise_study::query::{self, Answer, Before, Query};
 use likewise_study::run_folder::{AcrossFolder, Config, Models, Record, RunFolder, Searched};
 use likewise_study::source::{Photos, ReadAs, Source};
 use likewise_study::stages::Stages;
 use likewise_study::{Device, Environment, Model, Result, suspects};
 use ndarray::{Array2, ArrayView2};
+
+use crate::problem::{Answered, Problem};
 
 /// What requests are worked on with.
 pub(crate) struct Means {
@@ -81,10 +83,18 @@ pub(crate) enum Of {
     Across(Box<AcrossFolder>),
 }
 
-pub(crate) struct One {
+/// What answers searches: of the run, or of an earlier model.
+pub(crate) struct Engine {
     run: RunFolder,
     model: Model,
     pub(crate) searched: Searched,
+}
+
+/// A run within one view.
+pub(crate) struct One {
+    pub(crate) engine: Engine,
+    /// The items before anything was learned, once somebody has asked for it.
+    before: Mutex<Option<Arc<Before>>>,
     pub(crate) graph: Graph,
     /// Which items may be asked for.
     askable: Vec<bool>,
@@ -116,10 +126,10 @@ impl Open {
         run.check()?;
         let (config, record) = (run.config()?, run.record()?);
         let items = Items::new(run.items()?);
-        let searched = run.searched(items.rows().len())?;
+        let engine = Engine::read(run, items.rows().len())?;
         let graph = live::graph(
-            searched.rows(),
-            searched.similarity(),
+            engine.searched.rows(),
+            engine.searched.similarity(),
             record.seed,
             &means.monitor,
         )?;
@@ -131,9 +141,8 @@ impl Open {
             metrics: bytes_of(path, run.file("metrics.json").as_path())?,
             report: bytes_of(path, run.file("report.html").as_path())?,
             of: Of::One(Box::new(One {
-                run: run.clone(),
-                model: run.model()?,
-                searched,
+                engine,
+                before: Mutex::default(),
                 graph,
                 askable,
             })),
@@ -199,7 +208,7 @@ impl Open {
     pub(crate) fn takes_images(&self) -> bool {
         match &self.of {
             Of::One(one) => {
-                let reads = matches!(one.model, Model::Network(_));
+                let reads = matches!(one.engine.model, Model::Network(_));
                 reads || !self.config.encoder.is_empty() || self.photos.is_some()
             }
             Of::Across(_) => false,
@@ -212,7 +221,7 @@ impl Open {
             return Ok(None);
         };
         if self.plane.get().is_none() {
-            let plane = live::plane(one.searched.rows(), self.record.seed)?;
+            let plane = live::plane(one.engine.searched.rows(), self.record.seed)?;
             // Two at once find the same.
             let _ = self.plane.set(plane);
         }
@@ -238,17 +247,52 @@ impl Open {
     }
 }
 
+/// An earlier model of a run, and the items that it is of.
+pub(crate) struct Earlier {
+    pub(crate) engine: Engine,
+    pub(crate) items: Items,
+}
+
+impl Earlier {
+    /// Reads the model in a folder. Nothing spreads over it, so no graph is sought.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        RunFolder::read_by(path, |run| {
+            run.check()?;
+            let items = Items::new(run.items()?);
+            Ok(Self {
+                engine: Engine::read(run, items.rows().len())?,
+                items,
+            })
+        })
+    }
+}
+
 impl One {
-    /// The similarity of two rows.
-    pub(crate) fn similarity(&self) -> &Similarity {
-        self.searched.similarity()
+    /// The items before anything was learned; read once, and by one request at a time.
+    pub(crate) fn before(&self, means: &Means) -> Answered<Arc<Before>> {
+        let mut before = match self.before.try_lock() {
+            Ok(before) => before,
+            Err(TryLockError::Poisoned(e)) => e.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(Problem::busy()),
+        };
+        if let Some(before) = &*before {
+            return Ok(before.clone());
+        }
+        let read =
+            Before::of(&self.engine.run, &means.environment()).map_err(|e| match e.kind() {
+                ErrorKind::Memory | ErrorKind::Cancelled => Problem::from(e),
+                _ => Problem::conflict(e.to_string()),
+            })?;
+        let read = Arc::new(read);
+        *before = Some(read.clone());
+        Ok(read)
     }
 
     /// What its items are compared by.
     pub(crate) fn compared(&self, seed: u64) -> Compared<'_> {
         Compared {
-            rows: self.searched.rows(),
-            metric: self.similarity().metric(),
+            rows: self.engine.searched.rows(),
+            metric: self.engine.similarity().metric(),
             graph: &self.graph,
             askable: &self.askable,
             seed,
@@ -259,6 +303,21 @@ impl One {
     pub(crate) fn open<'a>(&'a self, labels: &'a [Label]) -> impl Iterator<Item = usize> + 'a {
         let open = |&row: &usize| self.askable[row] && labels[row] == Label::Unknown;
         (0..labels.len()).filter(open)
+    }
+}
+
+impl Engine {
+    fn read(run: &RunFolder, items: usize) -> Result<Self> {
+        Ok(Self {
+            run: run.clone(),
+            model: run.model()?,
+            searched: run.searched(items)?,
+        })
+    }
+
+    /// The similarity of two rows.
+    pub(crate) fn similarity(&self) -> &Similarity {
+        self.searched.similarity()
     }
 
     /// Columns of a vector that can ask.

@@ -7,7 +7,7 @@ use likewise::Monitor;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::open::Open;
+use crate::open::Earlier;
 use crate::problem::Answered;
 
 /// Earlier models that stay open.
@@ -48,7 +48,7 @@ pub(crate) enum Stand {
 pub(crate) struct Refits {
     state: Mutex<State>,
     monitor: Mutex<Option<Monitor>>,
-    open: Mutex<HashMap<u32, Arc<Open>>>,
+    open: Mutex<HashMap<u32, Arc<Earlier>>>,
 }
 
 impl Default for Refits {
@@ -144,8 +144,8 @@ impl Refits {
     pub(crate) fn opened(
         &self,
         number: u32,
-        read: impl FnOnce() -> Answered<Open>,
-    ) -> Answered<Arc<Open>> {
+        read: impl FnOnce() -> Answered<Earlier>,
+    ) -> Answered<Arc<Earlier>> {
         let mut open = locked(&self.open);
         if let Some(open) = open.get(&number) {
             return Ok(open.clone());

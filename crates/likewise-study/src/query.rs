@@ -1,14 +1,19 @@
 //! Asking a run: embeddings of new data, and the nearest items of a query.
 
+mod before;
+
 use std::collections::HashMap;
 use std::path::Path;
 
+use likewise::Collection;
 use likewise::index::Hit;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_nn::net::Deep;
 use ndarray::{Array2, ArrayView2};
 use serde::Serialize;
+
+pub use self::before::{Before, Space};
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
@@ -325,10 +330,7 @@ pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Em
     if let (Model::Network(network), true) = (&model, source.is_images()) {
         return of_images(network, source, at).map_err(|e| e.within(place));
     }
-    let source = with_fitted_view(source, &config, at)?;
-    let collection = source.load(at)?;
-    let view = source.read_as().view.as_deref();
-    let (collection, name) = source::with_view(collection, view, at.monitor)?;
+    let (collection, name) = features(source, &config, at)?;
     let features = collection.view(Some(&name))?.matrix.view();
     let rows = model.embed(features, at.device);
     let rows = rows.map_err(|e| e.within(&place))?;
@@ -342,6 +344,14 @@ pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Em
         items: rows_of(&collection),
         rows,
     })
+}
+
+/// The items of some data, and the name of the view that a run was fitted on.
+fn features(source: &Source, run: &Config, at: &Environment) -> Result<(Collection, String)> {
+    let source = with_fitted_view(source, run, at)?;
+    let collection = source.load(at)?;
+    let view = source.read_as().view.as_deref();
+    source::with_view(collection, view, at.monitor)
 }
 
 /// Whether the first row is the embedding of the run's first item, and no longer is once it is embedded.

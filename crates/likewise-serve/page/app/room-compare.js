@@ -1,4 +1,4 @@
-// Before and after: the same question asked of several models, side by side.
+// Before and after: the same question asked of the features, of earlier models and of this one, side by side.
 
 import { ask } from './ask.js';
 import { button, element, fill, icon } from './element.js';
@@ -61,7 +61,7 @@ export function compare(open) {
     const able = shown.filter((side) => side.answer);
     said.hidden = false;
     said.classList.remove('good');
-    if (able.length < 2) { said.textContent = 'One model answers so far. Refit it with your labels, and both are shown here side by side.'; return; }
+    if (able.length < 2) { said.textContent = 'Only this model answers: the data of the run have gone, or it is a network. Refit it with your labels, and both are shown here side by side.'; return; }
     if (name === null) { said.textContent = 'Nothing is known of this item yet: label it, and the answers are counted.'; return; }
     const [first, final] = [able[0], able.at(-1)].map((side) => right(side.answer.hits, name));
     said.classList.toggle('good', final > first);
@@ -84,12 +84,18 @@ export function compare(open) {
   };
 }
 
-/** What can be asked: the last models before this one, and this one. */
+/** What stands before anything was learned. */
+const BEFORE = [
+  { words: 'Features', note: 'as they are', ask: { space: 'raw' } },
+  { words: 'Whitened', note: 'features, without labels', ask: { space: 'whitened' } },
+];
+
+/** What can be asked: the features, the last models before this one, and this one. */
 async function sidesOf() {
   const { models, current } = await ask('models');
   const earlier = models.filter((model) => model.number !== current).slice(-2).map((model) => ({ words: `Model ${model.number}`, note: madeOf(model), ask: { model: model.number } }));
   const now = models.find((model) => model.number === current);
-  return [...earlier, { words: `Model ${current}, now`, note: now ? madeOf(now) : '', ask: {} }];
+  return [...BEFORE, ...earlier, { words: `Model ${current}, now`, note: now ? madeOf(now) : '', ask: {} }];
 }
 
 const madeOf = ({ recipe, labels }) => [recipe, labels === null ? null : `${labels} labels`].filter(Boolean).join(', ');

@@ -71,15 +71,15 @@ impl Run {
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             data: data[..16].to_owned(),
             items: open.items.rows().len(),
-            dimensions: one.map_or(open.config.dimensions, super::super::open::One::columns),
+            dimensions: one.map_or(open.config.dimensions, |one| one.engine.columns()),
             view: open.config.view.clone(),
             recipe: open.config.recipe.name.clone(),
-            similarity: one.map_or("across", |one| match one.similarity() {
+            similarity: one.map_or("across", |one| match one.engine.similarity() {
                 Similarity::Cosine => "cosine",
                 Similarity::Euclidean => "euclidean",
                 _ => "learned",
             }),
-            index: one.map_or("flat", |one| match one.searched.kind() {
+            index: one.map_or("flat", |one| match one.engine.searched.kind() {
                 Kind::Flat => "flat",
                 Kind::Hnsw => "hnsw",
             }),

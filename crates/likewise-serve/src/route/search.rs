@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use likewise_study::across::{Ask, Way};
+use likewise_study::query::Space;
 use likewise_study::run_folder::Models;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::answer::{Hit, Hits, not_yet};
 use crate::app::App;
 use crate::extract::{Asked, is_json, media_type, not_json, of_json, unread};
-use crate::open::{Of, One, Open};
+use crate::open::{Earlier, Engine, Of, One, Open};
 use crate::problem::{Answered, Problem};
 
 /// Most hits of a query.
@@ -50,6 +51,27 @@ pub(crate) struct Search {
     items: bool,
     /// An earlier model.
     model: Option<u32>,
+    /// In what an item is compared: of the model, if not said.
+    space: Option<SpaceName>,
+}
+
+/// In what items are compared.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SpaceName {
+    /// The features as they are.
+    Raw,
+    /// The features, whitened without any label.
+    Whitened,
+}
+
+impl From<SpaceName> for Space {
+    fn from(name: SpaceName) -> Self {
+        match name {
+            SpaceName::Raw => Self::Raw,
+            SpaceName::Whitened => Self::Whitened,
+        }
+    }
 }
 
 /// How an image asks.
@@ -151,6 +173,11 @@ fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> An
                     "a run across views keeps no earlier models",
                 ));
             }
+            if search.space.is_some() {
+                return Err(Problem::conflict(
+                    "a run across views has no features that are searched as they are",
+                ));
+            }
             let means = app.quiet();
             let answer = match query {
                 Query::Id(id) => {
@@ -198,37 +225,42 @@ fn within(
         }
         _ => (NAMELESS.to_owned(), None),
     };
-    let earlier = match search.model.filter(|&number| number != open.number) {
-        None => None,
-        Some(number) => Some(earlier(app, open, number)?),
-    };
-    let one = earlier
-        .as_ref()
-        .and_then(|open| open.one_view())
-        .unwrap_or(one);
-    let rows = asking(app, one, query, own)?;
     // An item that asks finds itself first; one more makes up for it.
     let wanted = k.min(open.items.rows().len()) + usize::from(own.is_some());
     let quiet = app.monitor().quiet();
-    let hits = one
-        .searched
-        .search(rows.view(), wanted, search.exact, &quiet)?;
-    let hits = hits.into_iter().next().unwrap_or_default();
+    let hits = if let Some(space) = search.space {
+        let (Some(own), None) = (own, search.model) else {
+            return Err(Problem::bad("space goes with id, and without model"));
+        };
+        let before = one.before(&app.quiet())?;
+        let hits = before.search(space.into(), own, wanted, &quiet)?;
+        hits.ok_or_else(|| Problem::conflict(format!("the data of the run do not hold {name}")))?
+    } else {
+        let earlier = match search.model.filter(|&number| number != open.number) {
+            None => None,
+            Some(number) => Some(earlier(app, open, number)?),
+        };
+        let engine = earlier.as_ref().map_or(&one.engine, |kept| &kept.engine);
+        let rows = asking(app, engine, query, own)?;
+        let hits = engine
+            .searched
+            .search(rows.view(), wanted, search.exact, &quiet)?;
+        hits.into_iter().next().unwrap_or_default()
+    };
     let answer = open.look(|shown| shown.answer(name, &hits, own, k));
     Ok(Hits::from(answer.ok_or_else(not_yet)?))
 }
 
 /// A model that is kept, of the same items.
-fn earlier(app: &App, open: &Open, number: u32) -> Answered<Arc<Open>> {
+fn earlier(app: &App, open: &Open, number: u32) -> Answered<Arc<Earlier>> {
     let kept = app.refits.opened(number, || {
         let folder = Models::of(&app.run).folder(number);
         if !folder.exists() {
             return Err(Problem::missing(format!("there is no model {number}")));
         }
-        Ok(Open::read(&folder, number, &app.quiet())?)
+        Ok(Earlier::read(&folder)?)
     })?;
-    let ids = |open: &Open| open.items.rows().len();
-    let same = ids(&kept) == ids(open)
+    let same = kept.items.rows().len() == open.items.rows().len()
         && (kept.items.rows().iter().zip(open.items.rows())).all(|(a, b)| a.id == b.id);
     if !same {
         return Err(Problem::conflict(format!(
@@ -239,14 +271,14 @@ fn earlier(app: &App, open: &Open, number: u32) -> Answered<Arc<Open>> {
 }
 
 /// The embedding of what asks.
-fn asking(app: &App, one: &One, query: Query, own: Option<usize>) -> Answered<Array2<f32>> {
+fn asking(app: &App, engine: &Engine, query: Query, own: Option<usize>) -> Answered<Array2<f32>> {
     match query {
         Query::Id(id) => match own {
-            Some(row) => Ok(one.searched.row(row)),
+            Some(row) => Ok(engine.searched.row(row)),
             None => Err(Problem::no_item(&id)),
         },
         Query::Vector(vector) => {
-            let columns = one.columns();
+            let columns = engine.columns();
             if vector.len() != columns {
                 return Err(Problem::bad(format!(
                     "the vector has {} values, the run was fitted on {columns}",
@@ -255,9 +287,9 @@ fn asking(app: &App, one: &One, query: Query, own: Option<usize>) -> Answered<Ar
             }
             let x = Array2::from_shape_vec((1, columns), vector);
             let x = x.map_err(|e| Problem::bad(format!("vector: {e}")))?;
-            Ok(one.embed(x.view(), &app.quiet())?)
+            Ok(engine.embed(x.view(), &app.quiet())?)
         }
-        Query::Image { bytes, kind } => Ok(one.embed_image(&bytes, &kind, &app.quiet())?),
+        Query::Image { bytes, kind } => Ok(engine.embed_image(&bytes, &kind, &app.quiet())?),
         Query::Text(_) => Err(Problem::conflict(
             "texts can ask in a run across views with a view of texts, and this is none",
         )),
@@ -322,7 +354,7 @@ pub(crate) async fn embed(
             Query::Id(id) => open.items.row(id),
             _ => None,
         };
-        let row = asking(app, one, query, own)?;
+        let row = asking(app, &one.engine, query, own)?;
         Ok(Embedding {
             embedding: row.into_iter().collect(),
         })

@@ -11,7 +11,7 @@ use likewise_study::fit::Asked;
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
-use crate::scene::{ITEMS, Server, device, digits, fit_as, open, run, served, truth};
+use crate::scene::{ITEMS, Server, device, digits, fit, fit_as, open, run, served, truth};
 
 /// Waits until the refit is over.
 fn over(events: &mut Events) -> Value {
@@ -21,6 +21,71 @@ fn over(events: &mut Events) -> Value {
             return state;
         }
     }
+}
+
+#[test]
+fn before_anything_was_learned_items_are_compared_by_their_features() {
+    // Its data are changed below, so that it has a file of its own.
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    fit(&digits(), &run, &Monitor::silent()).unwrap();
+    let server = Server::of(&run);
+    let at = server.at;
+    let x = digits().views()[0].matrix.clone();
+    let unit = likewise::matrix::l2_normalize(x);
+    let ids = |found: &Value| -> Vec<String> {
+        let hits = found["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let ask =
+        |space: &str, id: &str| post(at, "/search", &json!({"id": id, "k": 5, "space": space}));
+    for item in [5, 42, 199] {
+        let cosines = unit.dot(&unit.row(item));
+        let mut by_hand: Vec<usize> = (0..ITEMS).filter(|&i| i != item).collect();
+        by_hand.sort_by(|&a, &b| cosines[b].total_cmp(&cosines[a]));
+        let by_hand: Vec<String> = by_hand[..5].iter().map(|i| format!("d{i}")).collect();
+        let found = ask("raw", &format!("d{item}")).good();
+        assert_eq!(ids(&found), by_hand);
+        let first: f64 = found["hits"][0]["similarity"].as_f64().unwrap();
+        assert!(first <= 1.0 && first > 0.5);
+    }
+    // Of three spaces each has answers of its own.
+    let learned = post(at, "/search", &json!({"id": "d5", "k": 5})).good();
+    let whitened = ask("whitened", "d5").good();
+    assert_eq!(whitened["hits"].as_array().unwrap().len(), 5);
+    assert_ne!(whitened["hits"], learned["hits"]);
+    assert_ne!(whitened["hits"], ask("raw", "d5").good()["hits"]);
+    ask("raw", "nobody").bad(404);
+    ask("other", "d5").bad(400);
+    let vector = vec![0.0; digits().views()[0].matrix.ncols()];
+    post(at, "/search", &json!({"vector": vector, "space": "raw"})).bad(400);
+    post(
+        at,
+        "/search",
+        &json!({"id": "d5", "space": "raw", "model": 1}),
+    )
+    .bad(400);
+    drop(server);
+
+    // Other data under the same name, and data that have gone, show nothing.
+    let path = std::path::PathBuf::from(open(&run).record().unwrap().data);
+    let other = digits();
+    let view = likewise::View {
+        matrix: other.views()[0].matrix.mapv(|v| (v - 500.0).abs()),
+        ..other.views()[0].clone()
+    };
+    let other = likewise::Collection::new(other.ids().to_vec(), vec![view]).unwrap();
+    let kept = std::fs::read(&path).unwrap();
+    likewise_io::collection::write(&path, &other).unwrap();
+    let server = Server::of(&run);
+    let said = post(server.at, "/search", &json!({"id": "d5", "space": "raw"})).bad(409);
+    assert!(said.contains("have changed"), "{said}");
+    std::fs::remove_file(&path).unwrap();
+    let said = post(server.at, "/search", &json!({"id": "d5", "space": "raw"})).bad(409);
+    assert!(said.contains("cannot be read any more"), "{said}");
+    std::fs::write(&path, kept).unwrap();
+    post(server.at, "/search", &json!({"id": "d5", "space": "raw"})).good();
 }
 
 #[test]

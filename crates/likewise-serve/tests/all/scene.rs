@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 
@@ -63,6 +64,17 @@ pub(crate) fn truth(item: usize) -> String {
     all[item].clone()
 }
 
+/// A file of these items, which stays until the tests end.
+fn data_of(collection: &Collection) -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let folder = FOLDER.get_or_init(|| tempfile::tempdir().unwrap());
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = folder.path().join(format!("digits-{number}.npz"));
+    likewise_io::collection::write(&path, collection).unwrap();
+    path
+}
+
 /// Fits the digits with these labels into a folder.
 pub(crate) fn fit(collection: &Collection, out: &Path, monitor: &Monitor) -> Result<()> {
     let asked = Asked {
@@ -89,7 +101,7 @@ pub(crate) fn fit_as(
     let mut job = Job {
         recipe: Recipe::mild_probabilities().fitting(collection.len()),
         protocol: asked.protocol(collection, &[])?,
-        data: "digits.npz".into(),
+        data: data_of(collection).display().to_string(),
         digest: labels::digest(collection),
         read_as: "x".into(),
         table: None,

@@ -255,7 +255,8 @@ try {
 
   await step('before and after stand side by side', async () => {
     await page.goto(new URL(`#/compare?id=${encodeURIComponent(first.id)}`, base).href);
-    await until('two columns', async () => (await page.locator('.columns .column').count()) >= 2);
+    await until('four columns', async () => (await page.locator('.columns .column').count()) >= 4);
+    assert.deepEqual((await page.locator('.columns h3').allTextContents()).slice(0, 2), ['Features', 'Whitened']);
     for (const column of await page.locator('.columns .column').all()) assert.equal(await column.locator('[data-item]').count(), 12);
     assert.equal(await page.locator('.columns .failed').count(), 0);
   });
