@@ -257,6 +257,7 @@ mod tests {
 
     #[test]
     fn a_column_is_not_asked_for_and_left_out() {
+        use Role::{Dropped, Feature, Id};
         let asked = |columns: &[&str], drop: &[&str]| TableOptions {
             columns: columns.iter().map(|name| String::from(*name)).collect(),
             drop: drop.iter().map(|name| String::from(*name)).collect(),
@@ -268,7 +269,6 @@ mod tests {
             said.contains("column \"b\" is asked for and left out"),
             "{said}"
         );
-        use Role::{Dropped, Feature, Id};
         assert_eq!(read(asked(&["a"], &["b"])).unwrap(), [Id, Feature, Dropped]);
         assert_eq!(read(asked(&[], &["b"])).unwrap(), [Id, Feature, Dropped]);
     }

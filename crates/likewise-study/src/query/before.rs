@@ -125,7 +125,7 @@ fn whitened(x: &Array2<f32>, fitted: &[usize]) -> Result<Array2<f32>> {
         &part
     };
     let (_, scale) = even(by.view());
-    let uneven = scale.iter().any(|&s| s != 1.0);
+    let uneven = scale.iter().any(|&s| (s - 1.0).abs() > f64::EPSILON);
     let (spectrum, _) = Spectrum::fit_sound(by.view(), uneven)?;
     let rows = spectrum.rotated(x.view(), &[SHRINKAGE])?.remove(0);
     Ok(matrix::l2_normalize(rows))

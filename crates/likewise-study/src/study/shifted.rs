@@ -47,11 +47,14 @@ impl Ground<'_> {
         let reading = self.recipe.start.reading();
         let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
         let (mean, scale) = even(rows.view());
-        scale.iter().any(|&s| s != 1.0).then_some(Shifted {
-            reading,
-            mean,
-            scale,
-        })
+        scale
+            .iter()
+            .any(|&s| (s - 1.0).abs() > f64::EPSILON)
+            .then_some(Shifted {
+                reading,
+                mean,
+                scale,
+            })
     }
 }
 
