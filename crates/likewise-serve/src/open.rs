@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
 use likewise::{ErrorKind, Graph, Label, Monitor, Similarity};
@@ -268,13 +268,9 @@ impl Earlier {
 }
 
 impl One {
-    /// The items before anything was learned; read once, and by one request at a time.
+    /// The items before anything was learned; the first who asks reads them, others wait for that.
     pub(crate) fn before(&self, means: &Means) -> Answered<Arc<Before>> {
-        let mut before = match self.before.try_lock() {
-            Ok(before) => before,
-            Err(TryLockError::Poisoned(e)) => e.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(Problem::busy()),
-        };
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = &*before {
             return Ok(before.clone());
         }

@@ -36,7 +36,7 @@ pub use apit::Apit;
 pub use apllr::Apllr;
 pub use dca::Dca;
 pub use dml_eig::DmlEig;
-pub use even::{even, even_or, is_uneven};
+pub use even::{even, even_or, is_uneven, uneven};
 pub use gmml::Gmml;
 pub use isdml::Isdml;
 pub use itml::Itml;

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use likewise::linear::even;
 use likewise::linear::whitening::Spectrum;
+use likewise::linear::{even, uneven};
 use likewise::{Collection, Labels, matrix};
 use likewise_study::study::{Answer, Delivered, Found, Row};
 use ndarray::{Array2, ArrayView2};
@@ -27,18 +27,14 @@ fn centred(features: ArrayView2<f32>) -> Array2<f32> {
 
 /// The features less their mean, with scaled columns; none where the columns are of one unit.
 fn scaled(features: ArrayView2<f32>) -> Option<Array2<f32>> {
-    let (mean, scale) = even(features);
-    let uneven = scale.iter().any(|s| (s - 1.0).abs() > f64::EPSILON);
-    let rows = || (features.to_owned() - &mean.mapv(|m| m as f32)) * &scale.mapv(|s| s as f32);
-    uneven.then(rows)
+    let (mean, scale) = uneven(features)?;
+    Some((features.to_owned() - &mean.mapv(|m| m as f32)) * &scale.mapv(|s| s as f32))
 }
 
 /// The whitened features of the study: shrinkage 10, by standard deviations where columns have
 /// different units.
 fn whitened(features: ArrayView2<f32>) -> Result<Array2<f32>, Failed> {
-    let (_, scale) = even(features);
-    let uneven = scale.iter().any(|s| (s - 1.0).abs() > f64::EPSILON);
-    let (spectrum, _) = Spectrum::fit_sound(features, uneven)?;
+    let (spectrum, _) = Spectrum::fit_sound(features, uneven(features).is_some())?;
     Ok(spectrum.rotated(features, &[10.0])?.remove(0))
 }
 

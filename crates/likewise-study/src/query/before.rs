@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use likewise::index::{Hit, nearest};
-use likewise::linear::even;
+use likewise::linear::uneven;
 use likewise::linear::whitening::Spectrum;
 use likewise::{Collection, ErrorKind, Monitor, matrix};
 use likewise_io::items::ItemRow;
@@ -15,10 +15,9 @@ use super::{SAME, features, needed};
 use crate::environment::Environment;
 use crate::run_folder::RunFolder;
 use crate::source::{ReadAs, Source};
+use crate::study::PLAIN_SHRINKAGE;
 use crate::{Result, failed};
 
-/// Shrinkage of the whitening, that of the baseline which no label chooses.
-const SHRINKAGE: f64 = 10.0;
 /// Items whose embedding is compared with that of the run, to see that the data are still the same.
 const LOOKED_AT: usize = 16;
 
@@ -74,11 +73,12 @@ impl Before {
         let x = collection.view(Some(&view))?.matrix.view();
         found.check(x, run, &model, at)?;
         let x = matrix::select_rows(x, &found.of_data);
-        let x = config.recipe.start.reading().rows(x);
+        // As the baseline reads them: of the recipe it has the power alone.
+        let powered = matrix::powered(x.clone(), config.recipe.start.power);
         let fitted: Vec<usize> = (0..x.nrows())
             .filter(|&row| items[found.items[row]].split == Some(likewise::Part::Train))
             .collect();
-        let whitened = whitened(&x, &fitted)?;
+        let whitened = whitened(&powered, &fitted)?;
         Ok(Self {
             raw: matrix::l2_normalize(x),
             whitened,
@@ -124,10 +124,8 @@ fn whitened(x: &Array2<f32>, fitted: &[usize]) -> Result<Array2<f32>> {
         part = matrix::select_rows(x.view(), fitted);
         &part
     };
-    let (_, scale) = even(by.view());
-    let uneven = scale.iter().any(|&s| (s - 1.0).abs() > f64::EPSILON);
-    let (spectrum, _) = Spectrum::fit_sound(by.view(), uneven)?;
-    let rows = spectrum.rotated(x.view(), &[SHRINKAGE])?.remove(0);
+    let (spectrum, _) = Spectrum::fit_sound(by.view(), uneven(by.view()).is_some())?;
+    let rows = spectrum.rotated(x.view(), &[PLAIN_SHRINKAGE])?.remove(0);
     Ok(matrix::l2_normalize(rows))
 }
 

@@ -29,7 +29,7 @@ const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
 /// evidence for another. Of infinity, 30, 10, 5, 3, 2 and 1 on 21 sets of tables, pixels and
 /// descriptors it gained most in R@1 over the features as they are (2.0 points in the mean) and
 /// 2.8 in MAP@R; milder ones gain less in R@1, stronger ones lose MAP@R.
-const PLAIN_SHRINKAGE: f64 = 10.0;
+pub(crate) const PLAIN_SHRINKAGE: f64 = 10.0;
 
 /// What the trainings of one draw share.
 pub(super) struct Setup<'a> {

@@ -412,6 +412,15 @@ fn columns_of_different_units_have_a_start_of_their_own() {
         }
         let found = study(&x);
         let value = |row: Row| found.results.baselines[&row].r_precision.unwrap();
+        if seed == 0 {
+            // A recipe that brings rows to length 1 first does not move it.
+            let of_unit_rows = Recipe::mild_probabilities().fitting(300);
+            assert!(of_unit_rows.start.unit);
+            let collection = collection(x.clone(), Some(labels.clone()));
+            let other = run(&collection, &of_unit_rows, &folds()).unwrap();
+            let other = other.results.baselines[&Row::Scaled].r_precision.unwrap();
+            assert!((other - value(Row::Scaled)).abs() < 1e-12, "{other}");
+        }
         let best = starts.into_iter().reduce(|best, next| {
             if value(next) > value(best) {
                 next

@@ -20,6 +20,19 @@ pub fn even(x: ArrayView2<f32>) -> (Array1<f64>, Array1<f64>) {
     scaled(x, is_uneven)
 }
 
+/// As [`even`], where columns are [uneven](is_uneven); nothing elsewhere.
+///
+/// ```
+/// use likewise::linear::uneven;
+/// assert!(uneven(ndarray::array![[900.0, 1.0, 0.0], [1100.0, 0.0, 1.0_f32]].view()).is_some());
+/// assert!(uneven(ndarray::array![[1.0, 1.0, 0.0], [0.0, 0.0, 1.0_f32]].view()).is_none());
+/// ```
+pub fn uneven(x: ArrayView2<f32>) -> Option<(Array1<f64>, Array1<f64>)> {
+    let (mean, scale) = even(x);
+    let scales = scale.iter().any(|&s| (s - 1.0).abs() > f64::EPSILON);
+    scales.then_some((mean, scale))
+}
+
 /// As [`even`], unless it is said whether columns are scaled.
 pub fn even_or(x: ArrayView2<f32>, said: Option<bool>) -> (Array1<f64>, Array1<f64>) {
     scaled(x, |variances| said.unwrap_or_else(|| is_uneven(variances)))
