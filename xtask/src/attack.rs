@@ -16,6 +16,7 @@ mod place;
 mod process;
 mod readers;
 mod run_folder;
+mod served;
 mod settings;
 mod text;
 mod weights;
@@ -146,6 +147,8 @@ fn kinds(place: &Place) -> Result<Vec<Box<dyn Kind>>> {
         Box::new(evaluation::kind()?),
         Box::new(run_folder::kind(place)?),
         Box::new(run_folder::index(place)?),
+        Box::new(served::requests(place)?),
+        Box::new(served::folder(place)?),
         Box::new(numbers::Numbers),
     ])
 }

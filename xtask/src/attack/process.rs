@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kind::Attack;
+use super::served;
 use crate::data::Result;
 
 /// What an execution may use.
@@ -105,6 +106,9 @@ pub(super) fn run(
 ) -> Result<(Option<ExitStatus>, String)> {
     // Beside the folder: what the program finds in it is part of the input.
     let said = folder.with_extension("said");
+    let told = folder.with_extension("told");
+    // A server works until it is told to end, and is asked before.
+    let serves = arguments.first().is_some_and(|verb| verb == "serve");
     let mut command = Command::new("sh");
     // The shell sets the limit and becomes the program.
     let script = r#"ulimit -c 0; ulimit -v "$1"; shift; exec "$@""#;
@@ -117,15 +121,26 @@ pub(super) fn run(
         .env("LIKEWISE_CACHE", folder.join(".cache"))
         .env_remove("RUST_BACKTRACE")
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(if serves {
+            File::create(&told)?.into()
+        } else {
+            Stdio::null()
+        })
         .stderr(File::create(&said)?);
     let mut child = command.spawn()?;
+    let answers = if serves {
+        let answers = served::ask(&mut child, &told, &folder.join("requests"), limits.time);
+        std::fs::remove_file(&told)?;
+        answers.inspect_err(|_| drop(child.kill()))?
+    } else {
+        true
+    };
     let began = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if began.elapsed() > limits.time {
+        if !answers || began.elapsed() > limits.time {
             child.kill()?;
             child.wait()?;
             break None;

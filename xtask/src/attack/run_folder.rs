@@ -13,6 +13,14 @@ const INDEX: &str = "run/index/hnsw.usearch";
 const CARD: &str = "run/index/index.json";
 
 fn made(place: &Place, recipe: &str) -> Result<Files> {
+    let mut files = whole(place, recipe)?;
+    // What reads them is attacked elsewhere, and large files make slow attacks.
+    files.retain(|name, _| !name.contains("report.html"));
+    Ok(files)
+}
+
+/// A run with its report.
+pub(super) fn whole(place: &Place, recipe: &str) -> Result<Files> {
     let files = data::files([("x.csv", data::table(',')), ("r.toml", recipe.into())]);
     let fit = format!(
         "fit x.csv --recipe {} --labels-per-class 5 --draws 1 --epochs 1 -q --threads 1 -o run",
@@ -23,8 +31,7 @@ fn made(place: &Place, recipe: &str) -> Result<Files> {
         }
     );
     let mut files = place.made(files, &[&fit, "index run --kind hnsw -q"])?;
-    // Nothing reads them, and large files make slow attacks.
-    files.retain(|name, _| !name.contains("report.html") && !name.contains("events/"));
+    files.retain(|name, _| !name.contains("events/"));
     Ok(files)
 }
 
@@ -82,7 +89,7 @@ pub(super) fn index(place: &Place) -> Result<Mutated> {
 }
 
 /// Takes the marks of the files out of the record, which would show that they were changed.
-fn unmark(files: &mut Files) {
+pub(super) fn unmark(files: &mut Files) {
     if let Some(record) = files.get_mut("run/run.json")
         && let Ok(mut json) = serde_json::from_slice::<serde_json::Value>(record)
         && let Some(fields) = json.as_object_mut()
