@@ -102,13 +102,13 @@ fn serve(files: Files) -> Case {
 
 fn asked(requests: &[(&str, &str)]) -> Files {
     let file = |(i, (line, body)): (usize, &(&str, &str))| {
-        let mut text = format!("{line} HTTP/1.1\r\nHost: {HERE}\r\nConnection: close\r\n");
-        if !body.is_empty() {
-            let length = body.len();
-            text += &format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
-        }
+        let head = format!("{line} HTTP/1.1\r\nHost: {HERE}\r\nConnection: close\r\n");
+        let of_body = match body.len() {
+            0 => String::new(),
+            n => format!("Content-Type: application/json\r\nContent-Length: {n}\r\n"),
+        };
         let name = format!("requests/{i:02}.http");
-        (name, format!("{text}\r\n{body}").into_bytes())
+        (name, format!("{head}{of_body}\r\n{body}").into_bytes())
     };
     requests.iter().enumerate().map(file).collect()
 }
