@@ -9,6 +9,7 @@ use likewise::{
     Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
 };
 use likewise_study::fit::{Asked as Choices, Job, limit_neighbors};
+use likewise_study::report::Map;
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, TupleKind};
@@ -360,6 +361,7 @@ impl Fitted {
                 tried: self.tried.clone(),
                 trained: None,
                 pretrained: None,
+                map: Map::default(),
                 command: vec!["likewise.Study".into()],
                 seconds: BTreeMap::new(),
             };

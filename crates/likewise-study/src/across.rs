@@ -191,6 +191,7 @@ impl Job {
             data: &name,
             date: &today(),
             command: &self.command.join(" "),
+            ..About::default()
         };
         let photos = self.photos.as_ref().map(Thumbnails::Photos);
         let mut views = collection.views().iter();

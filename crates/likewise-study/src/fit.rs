@@ -23,7 +23,7 @@ use crate::gate::Gate;
 use crate::graph::DataShape;
 use crate::live::journal;
 use crate::recipe::{Learner, Recipe, most_neighbors};
-use crate::report::{self, About, Rows, Thumbnails};
+use crate::report::{self, About, Map, Rows, Thumbnails};
 use crate::run_folder::{
     Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable,
     write_index,
@@ -64,6 +64,8 @@ pub struct Job {
     pub trained: Option<Trained>,
     /// Weights that it starts from.
     pub pretrained: Option<Weights>,
+    /// How the map of the report places its items.
+    pub map: Map,
     /// What was asked for, as it stands in the record and the report.
     pub command: Vec<String>,
     /// Seconds that the steps before took, by name; those of the fit join them.
@@ -203,6 +205,7 @@ impl Job {
                 data: &name,
                 date: &today(),
                 command: &self.command.join(" "),
+                map: self.map,
             },
             second,
         )?;

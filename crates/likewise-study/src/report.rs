@@ -15,6 +15,7 @@ mod fitted;
 mod gallery;
 mod ground;
 mod map;
+mod place;
 mod sure;
 mod table;
 mod thumbnail;
@@ -31,6 +32,7 @@ use crate::study::{Results, Row, SplitKind, Study};
 use crate::{Error, Result};
 pub use across::{Shown, across};
 use ground::{Ground, percent};
+pub use place::Map;
 use thumbnail::Pictures;
 pub use thumbnail::{Rows, Thumbnails};
 
@@ -47,6 +49,8 @@ pub struct About<'a> {
     pub date: &'a str,
     /// The command that made it; may be empty.
     pub command: &'a str,
+    /// How the map places its items.
+    pub map: Map,
 }
 
 impl About<'_> {
@@ -194,7 +198,7 @@ fn page(
                     (section("fitted", "What was fitted on", &fitted::facts(results, ground.collection)))
                     (section("training", "Training", &training::curves(results)?))
                     (section("pseudo-labels", "Pseudo-labels", &calibration::histogram(&results.calibration)?))
-                    (section("map", "Map", &map::maps(ground)?))
+                    (section("map", "Map", &map::maps(ground, about.map)?))
                     @if !ground.believed.is_empty() {
                         (section("beliefs", "Beliefs", &sure::ends(ground, pictures)?))
                     }
@@ -434,6 +438,7 @@ mod tests {
             data: "x.npz",
             date: "2026-01-31",
             command,
+            map: Map::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use likewise_study::fit::Asked;
+use likewise_study::report::Map;
 use likewise_study::study::SplitKind;
 
 use super::data::Data;
@@ -20,6 +21,24 @@ pub(crate) enum SplitName {
     Given,
     /// No test part: all labels are fitted, and rounds that keep some back measure.
     Folds,
+}
+
+/// How the map of a report places its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapName {
+    /// Along the two directions that vary most: distances are true, what lies in others is not seen.
+    Pca,
+    /// By neighbourhoods: groups are seen, distances between them mean nothing. Some seconds more.
+    Tsne,
+}
+
+impl From<MapName> for Map {
+    fn from(name: MapName) -> Self {
+        match name {
+            MapName::Pca => Self::Directions,
+            MapName::Tsne => Self::Neighborhoods,
+        }
+    }
 }
 
 /// `likewise fit`
@@ -80,6 +99,9 @@ pub(crate) struct Fit {
     /// -o names another folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) add_labels: Vec<PathBuf>,
+    /// How the map in the report places items. Default: pca.
+    #[arg(long, value_enum)]
+    pub(crate) map: Option<MapName>,
     /// Go on with an interrupted fit in the same folder.
     #[arg(long)]
     pub(crate) resume: bool,

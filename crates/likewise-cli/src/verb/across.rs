@@ -148,6 +148,7 @@ fn check_flags(args: &Fit, recipe: &Recipe) -> Result<(), Failure> {
         ("--pairs", args.pairs.is_some()),
         ("--triplets", !args.triplets.is_empty()),
         ("--add-labels", !args.add_labels.is_empty()),
+        ("--map", args.map.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(

@@ -7,7 +7,7 @@ use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
 use likewise_study::fit::Job;
 use likewise_study::plain;
-use likewise_study::report::{Rows, Thumbnails};
+use likewise_study::report::{Map, Rows, Thumbnails};
 use likewise_study::run_folder::{Rights, RunFolder, Work, begun};
 use likewise_study::study::{Protocol, Results, SplitKind};
 use serde::Serialize;
@@ -71,6 +71,7 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         read_as: format!("view {}", view.name),
         trained: None,
         pretrained: None,
+        map: Map::default(),
         command: at.command(),
         seconds: BTreeMap::new(),
     };

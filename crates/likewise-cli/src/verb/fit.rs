@@ -18,7 +18,7 @@ use likewise_study::given::Given;
 use likewise_study::graph::DataShape;
 use likewise_study::labels;
 use likewise_study::plain;
-use likewise_study::report::Thumbnails;
+use likewise_study::report::{Map, Thumbnails};
 use likewise_study::run_folder::{Encoded, IndexCard, Rights, Work, check_output, is_same};
 use likewise_study::source::{Labeled, Source, Trained, with_view};
 use likewise_study::study::{Choice, Protocol, Results, TupleKind};
@@ -148,6 +148,7 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
         tried,
         trained,
         pretrained,
+        map: args.map.map(Map::from).unwrap_or_default(),
         command: again.map_or_else(|| at.command(), |again| again.command.clone()),
         seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
     };

@@ -141,6 +141,7 @@ fn refused(args: &Fit) -> Option<&'static str> {
         ("--draws", args.draws.is_some()),
         ("--epochs", args.epochs.is_some()),
         ("-k", args.k.is_some()),
+        ("--map", args.map.is_some()),
         ("a flag of tables", args.data.table != Table::default()),
     ];
     let flag = given.into_iter().find(|(_, given)| *given);

@@ -111,6 +111,7 @@ pub(crate) fn fit_as(
         before: None,
         tried: vec![],
         trained: None,
+        map: likewise_study::report::Map::default(),
         pretrained: None,
         command: vec!["likewise".into(), "fit".into()],
         seconds: BTreeMap::new(),

@@ -1,14 +1,13 @@
-//! Two maps of the tested items: raw features and embedding, seen along the two directions
-//! in which each varies most.
+//! Two maps of the tested items: raw features and embedding.
 
-use likewise::linear::whitening::Spectrum;
 use likewise::{Labels, matrix, seed};
 use maud::{Markup, html};
-use ndarray::{Array2, ArrayView2};
+use ndarray::ArrayView2;
 use rand::seq::SliceRandom;
 
 use super::chart::{self, Point, SIGNS};
-use super::ground::{Ground, percent};
+use super::ground::Ground;
+use super::place::Map;
 use crate::Result;
 
 /// Most items on a map.
@@ -17,7 +16,7 @@ const MOST: usize = 3000;
 const LEGEND: usize = SIGNS;
 
 /// Both maps and their legend.
-pub(super) fn maps(ground: &Ground) -> Result<Markup> {
+pub(super) fn maps(ground: &Ground, how: Map) -> Result<Markup> {
     let mut items = ground.tested.clone();
     if items.is_empty() {
         return Ok(html! { p { "No tested item has a known class: there is nothing to show." } });
@@ -25,6 +24,10 @@ pub(super) fn maps(ground: &Ground) -> Result<Markup> {
     // The order is drawn too, so that no class lies on top of the others.
     items.shuffle(&mut seed::stream(ground.results.seed, "report map"));
     items.truncate(MOST);
+    let (raw, learned) = rayon::join(
+        || map("Raw features", ground.features, &items, ground, how),
+        || map("Embedding", ground.embeddings(), &items, ground, how),
+    );
     Ok(html! {
         p {
             (items.len()) @if ground.believed.is_empty() { " tested items" } @else { " items" }
@@ -40,22 +43,36 @@ pub(super) fn maps(ground: &Ground) -> Result<Markup> {
                 that spread to them, paler where that is less sure; labeled items have a ring. The \
                 embedding has learned from both. "
             }
-            "Rest the pointer on a point to see what it is. Classes that lie apart here are apart; classes that \
-            overlap may still be apart in the directions that a map leaves out."
+            "Rest the pointer on a point to see what it is. "
+            @match how {
+                Map::Directions => {
+                    "Classes that lie apart here are apart; classes that overlap may still be apart \
+                    in the directions that a map leaves out."
+                }
+                Map::Neighborhoods => {
+                    "Items that are near here are near; how far groups lie from each other, how large \
+                    and how dense they are, means nothing."
+                }
+            }
         }
         div.charts {
-            (map("Raw features", ground.features, &items, ground)?)
-            (map("Embedding", ground.embeddings(), &items, ground)?)
+            (raw?)
+            (learned?)
         }
         (legend(&items, ground.labels))
     })
 }
 
-fn map(title: &str, rows: ArrayView2<f32>, items: &[usize], ground: &Ground) -> Result<Markup> {
-    let (plane, share) = plane(matrix::select_rows(rows, items))?;
+fn map(
+    title: &str,
+    rows: ArrayView2<f32>,
+    items: &[usize],
+    ground: &Ground,
+    how: Map,
+) -> Result<Markup> {
+    let placed = how.place(matrix::select_rows(rows, items))?;
     let class = |item: usize| ground.labels[item].class().map_or(0, |c| c as usize);
-    let points: Vec<Point> = plane
-        .into_iter()
+    let points: Vec<Point> = (placed.points.into_iter())
         .zip(items)
         .map(|(at, &item)| Point {
             at,
@@ -68,28 +85,10 @@ fn map(title: &str, rows: ArrayView2<f32>, items: &[usize], ground: &Ground) -> 
     let svg = chart::map(&format!("{title}: map of the items"), &points);
     Ok(html! {
         figure.panel {
-            figcaption { b { (title) } " " (percent(share)) " of the variance" }
+            figcaption { b { (title) } " " (placed.said) }
             (svg)
         }
     })
-}
-
-/// Unit rows along their first two principal directions, and the share of the variance
-/// that these hold.
-fn plane(rows: Array2<f32>) -> Result<(Vec<[f32; 2]>, f64)> {
-    let rows = matrix::l2_normalize(rows);
-    let spectrum = Spectrum::fit(rows.view())?;
-    let rank = rows.ncols().min(2);
-    // Infinite shrinkage only centres and turns.
-    let flat = spectrum
-        .truncated(f64::INFINITY, rank)?
-        .transform(rows.view())?;
-    let points = flat.rows().into_iter();
-    let points = points.map(|row| [row[0], row.get(1).copied().unwrap_or(0.0)]);
-    let total = spectrum.variances.sum();
-    let shown: f64 = spectrum.variances.iter().take(rank).sum();
-    let share = if total > 0.0 { shown / total } else { 1.0 };
-    Ok((points.collect(), share))
 }
 
 fn legend(items: &[usize], labels: &Labels) -> Markup {
@@ -113,31 +112,5 @@ fn legend(items: &[usize], labels: &Labels) -> Markup {
                 (SIGNS) " classes."
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_plane_shows_what_varies() {
-        // On the unit circle, the second column varies and the third is almost constant.
-        let rows = ndarray::array![[1.0, 1.0, 0.01], [1.0, -1.0, 0.01], [1.0, 0.5, 0.0]];
-        let (points, share) = plane(rows).unwrap();
-        assert!(share > 0.99);
-        let spread = |axis: usize| {
-            let values = points.iter().map(|p| p[axis]);
-            values.clone().fold(f32::MIN, f32::max) - values.fold(f32::MAX, f32::min)
-        };
-        assert!(spread(0) > 3.0 * spread(1));
-    }
-
-    #[test]
-    fn one_column_and_equal_rows() {
-        let (points, share) = plane(ndarray::array![[1.0], [-2.0]]).unwrap();
-        assert_eq!((points[0][1], share), (0.0, 1.0));
-        let (points, share) = plane(Array2::zeros((3, 2))).unwrap();
-        assert_eq!((points, share), (vec![[0.0, 0.0]; 3], 1.0));
     }
 }
