@@ -61,7 +61,8 @@ impl Recipe {
             "contextual",
         ];
         let mut names: Vec<String> = methods.map(String::from).to_vec();
-        let losses = Loss::all().into_iter().map(|loss| loss.name().to_owned());
+        let losses = Loss::all().into_iter().filter(Loss::stands_alone);
+        let losses = losses.map(|loss| loss.name().to_owned());
         names.extend(losses.filter(|name| name != "contextual"));
         let closed = Closed::NAMES.iter().map(|name| String::from(*name));
         let own = closed.filter(|name| !names.contains(name));
@@ -102,7 +103,12 @@ impl Recipe {
             _ => {
                 let rule = || there_are(name, &Self::names());
                 let unknown = |_| Error::parameter("recipe", name, &rule());
-                Self::supervised(Loss::named(name).map_err(unknown)?)
+                let loss = Loss::named(name).map_err(unknown)?;
+                if !loss.stands_alone() {
+                    let rule = "stands beside another loss, in a list of a recipe's file: [[learner.loss]]";
+                    return Err(Error::parameter("recipe", name, rule));
+                }
+                Self::supervised(loss)
             }
         }))
     }
@@ -424,7 +430,7 @@ impl Recipe {
             name: loss.name().into(),
             pseudo_labels: PseudoLabels::None,
             learner: gradient(GradientConfig {
-                loss,
+                loss: loss.into(),
                 sampler,
                 ..GradientConfig::default()
             }),
@@ -461,7 +467,8 @@ impl Recipe {
                 loss: Loss::Angular(Angular {
                     normalize: false,
                     ..Angular::default()
-                }),
+                })
+                .into(),
                 train: TrainConfig {
                     batch: 100,
                     steps: 0,

@@ -248,7 +248,7 @@ fn a_file_changes_what_it_says_and_nothing_else() {
     assert_eq!((&own.train, &recipe.rounds), (&before.train, &base.rounds));
     let propagation = recipe.pseudo_labels.propagation().unwrap();
     assert_eq!(
-        (own.loss.name(), propagation.spread.name()),
+        (own.loss.title().as_str(), propagation.spread.name()),
         ("triplet", "lgc")
     );
     let encoder = "learner.model = { kind = 'network', \

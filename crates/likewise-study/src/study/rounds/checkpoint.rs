@@ -213,7 +213,7 @@ mod tests {
     use likewise::linear::whitening::Spectrum;
     use likewise::matrix::Reading;
     use likewise_nn::Device;
-    use likewise_nn::loss::{ConfidenceProxy, Loss};
+    use likewise_nn::loss::{ConfidenceProxy, Loss, Losses};
     use likewise_nn::net::{HeadConfig, Residual};
     use likewise_nn::sample::Sampler;
     use likewise_nn::train::{Gradient, Optimizer, Schedule, TrainConfig, Tuning};
@@ -227,12 +227,14 @@ mod tests {
     #[derive(Clone)]
     struct Choices {
         head: HeadConfig,
+        loss: Losses,
         train: TrainConfig,
     }
 
     fn plain() -> Choices {
         Choices {
             head: HeadConfig::default(),
+            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()).into(),
             train: TrainConfig {
                 batch: 16,
                 ..TrainConfig::default()
@@ -276,7 +278,7 @@ mod tests {
             tuning: Tuning::default(),
             map: likewise::linear::Stiefel::new(),
             epochs: 10,
-            loss: &Loss::ConfidenceProxy(ConfidenceProxy::default()),
+            loss: &choices.loss,
             sampler: &Sampler::Plain,
             miner: None,
             train: &choices.train,
