@@ -96,6 +96,7 @@ topics! {
     "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
+    "losses", "several losses with their weights", "likewise-nn/src/loss/weighted.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "words", "bag of visual words", "likewise-image/src/words.rs";

@@ -8,9 +8,9 @@ use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
 use likewise::{Collection, Monitor, View};
 use likewise_io::{Form, ReadOptions};
-use likewise_nn::loss::Loss;
+use likewise_nn::loss::{Loss, Losses};
 use likewise_nn::lpf::Lpf;
-use likewise_nn::mine::Mine;
+use likewise_nn::mine::{Mine, Semihard};
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::TrainConfig;
 use likewise_study::Recipe;
@@ -213,6 +213,74 @@ fn every_two_of_source_loss_and_head_go_together() {
             };
             check(&run(&collection, &recipe), &name);
         }
+    }
+}
+
+/// Losses of triplets, of pairs and of classes, and what stands beside them.
+const SEVERAL: &str = "[[learner.loss]]
+name = 'multi-similarity'
+[[learner.loss]]
+name = 'angular'
+weight = 0.5
+[[learner.loss]]
+name = 'proxy-anchor'
+weight = 0.2
+[[learner.loss]]
+name = 'soft-triple'
+centers = 2
+[[learner.loss]]
+name = 'center'
+weight = 0.01
+[[learner.loss]]
+name = 'similarity-regularizer'
+weight = 0.1
+";
+
+/// A list of losses with every source, with a miner and with a memory: heads take turns.
+#[test]
+fn a_list_of_losses_goes_with_every_source() {
+    let collection = digits();
+    let losses: Losses = Recipe::from_toml(SEVERAL)
+        .unwrap()
+        .learner
+        .gradient()
+        .unwrap()
+        .loss
+        .clone();
+    assert_eq!(losses.iter().count(), 6);
+    let beside = [
+        (None, 0),
+        (Some(Mine::Semihard(Semihard::default())), 0),
+        (None, 100),
+    ];
+    for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
+        let head = heads()[i % 3].clone();
+        // Affinities bring triplets of their own, in place of what would be mined.
+        let (miner, memory) = match pseudo_labels {
+            PseudoLabels::Affinity(_) => (None, 0),
+            _ => beside[i % 3].clone(),
+        };
+        let name = format!("{source} x several losses x {head:?}");
+        if !is_wanted(&name) {
+            continue;
+        }
+        let recipe = Recipe {
+            name: name.clone(),
+            pseudo_labels,
+            learner: learner(GradientConfig {
+                model: head,
+                loss: losses.clone(),
+                miner,
+                train: TrainConfig {
+                    memory,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            }),
+            ..base()
+        };
+        recipe.validate().unwrap();
+        check(&run(&collection, &recipe), &name);
     }
 }
 
