@@ -9,6 +9,7 @@ mod learner;
 mod limits;
 mod outside;
 mod preset;
+mod printed;
 mod pseudo_labels;
 mod rounds;
 mod start;
@@ -207,7 +208,12 @@ impl Recipe {
         let proxies = gradient.loss.has_proxies();
         if !proxies {
             let why = "the loss has no proxies";
-            idle.push(("learner.train.proxy_factor", why));
+            let of_proxies = [
+                "learner.train.proxy_factor",
+                "learner.train.proxy_start",
+                "learner.train.proxy_decay",
+            ];
+            idle.extend(of_proxies.map(|path| (path, why)));
         }
         if gradient.loss.compares() && self.pseudo_labels.makes_triplets() {
             if !proxies {

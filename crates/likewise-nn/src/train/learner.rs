@@ -101,20 +101,25 @@ impl Gradient<'_> {
     ///
     /// Dimensions beyond the start's get a little noise: zeros on both sides of a product would
     /// stay zeros for ever.
+    ///
+    /// All of this only where no [draw](super::ProxyStart) is asked for.
     fn proxies(&self, each: usize, evidence: &Evidence, seed: u64) -> Array2<f32> {
         let (targets, classes) = (evidence.targets, evidence.classes());
         let rank = evidence.rows.ncols();
         let mut rng = seed::stream(seed, "proxies");
+        let columns = match self.head.residual {
+            Residual::Orthogonal { dim } => dim.min(self.unit_dim(rank)),
+            Residual::Linear | Residual::Mlp { .. } => self.unit_dim(rank),
+        };
+        if let Some(start) = self.train.proxy_start {
+            return start.draw(classes * each, columns, &mut rng);
+        }
         let mut noise = |rows: usize, columns: usize| {
             let noise = Array2::from_shape_fn((rows, columns), |_| rng.random::<f32>() - 0.5);
             matrix::l2_normalize(noise)
         };
         let mapped = matches!(self.head.residual, Residual::Orthogonal { .. });
         if mapped || self.encoder.is_some() && !self.begins_whitened() {
-            let columns = match self.head.residual {
-                Residual::Orthogonal { dim } => dim.min(self.unit_dim(rank)),
-                Residual::Linear | Residual::Mlp { .. } => self.unit_dim(rank),
-            };
             return noise(classes * each, columns);
         }
         let mut means = Array2::<f32>::zeros((classes, rank));

@@ -94,7 +94,10 @@ impl State {
             map,
             proxies: Proxies::new(proxies, device),
             body_optimizer: how.train.optimizer.init(how.train.weight_decay),
-            proxy_optimizer: how.train.optimizer.init(0.0),
+            proxy_optimizer: how
+                .train
+                .optimizer
+                .init(how.train.proxy_decay.unwrap_or(0.0)),
             average,
             device: device.clone(),
         })

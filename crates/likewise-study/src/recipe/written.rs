@@ -6,7 +6,7 @@ use likewise::graph::Symmetrize;
 use likewise::propagate::Method;
 use likewise_nn::net::EmbeddingConfig;
 
-use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
+use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe, printed};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
@@ -122,6 +122,7 @@ impl Recipe {
             .get("pseudo_labels")
             .and_then(|labels| labels.get("graph")?.get("symmetrize"))
             .is_some();
+        let says = fields.clone();
         merge(&mut whole, fields, "")?;
         // Settings of another kind are told by their path, before those that are wrong.
         let mut recipe: Self = match whole.clone().try_into() {
@@ -141,7 +142,7 @@ impl Recipe {
             let mutual = propagation.graph.clone().symmetrize(Symmetrize::Mutual);
             propagation.graph = mutual;
         }
-        recipe.keep_head(self);
+        recipe.keep_head(self, &says);
         Ok(recipe)
     }
 }
@@ -150,7 +151,9 @@ impl Recipe {
     /// What a head makes of the whole embedding goes behind the network that takes its place: a
     /// method that learns the map, or embeds in 64 dimensions, would be half of itself without.
     /// Not behind one that begins as its whitening, which keeps a share of that in its place.
-    fn keep_head(&mut self, before: &Self) {
+    ///
+    /// What else a paper prints of its network stands where the recipe `says` nothing of it.
+    fn keep_head(&mut self, before: &Self, says: &toml::Table) {
         let head = before.learner.gradient().map(|gradient| &gradient.model);
         let (Some(head), Some(gradient)) = (head, self.learner.gradient_mut()) else {
             return;
@@ -161,6 +164,26 @@ impl Recipe {
         match *head {
             ModelConfig::Orthogonal(map) if !network.is_whitened() => {
                 network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+            }
+            ModelConfig::Linear(Linear { keep: 0.0, width })
+                if let Some(of_paper) = printed::of_network(&before.name) =>
+            {
+                let silent = |path: &str| !holds(says, &format!("learner.model.{path}"));
+                if silent("encoder.head") && network.map.is_none() {
+                    network.encoder.head = EmbeddingConfig::Linear {
+                        dim: width,
+                        layer_norm: of_paper.layer_norm,
+                    };
+                }
+                if silent("encoder.pool") {
+                    network.encoder.pool = of_paper.pool;
+                }
+                if silent("tuning.augment") {
+                    network.tuning.augment = true;
+                }
+                if silent("tuning.warm_up") {
+                    network.tuning.warm_up = of_paper.warm_up;
+                }
             }
             ModelConfig::Linear(Linear { keep: 0.0, width })
                 if network.encoder.head == EmbeddingConfig::None && network.map.is_none() =>

@@ -35,9 +35,7 @@ fn measure(
         .unwrap();
     let gradients = value.backward();
     let read = |t: &Tensor<2>, like: &Array2<f64>| match t.grad(&gradients) {
-        Some(t) => {
-            Array2::from_shape_vec(like.dim(), t.try_into_vec_as::<f64>().unwrap()).unwrap()
-        }
+        Some(t) => Array2::from_shape_vec(like.dim(), t.try_into_vec_as::<f64>().unwrap()).unwrap(),
         None => Array2::zeros(like.dim()),
     };
     let of_proxies = of_classes.iter().zip(proxies);
@@ -49,7 +47,10 @@ fn measure(
 #[track_caller]
 fn close(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
     assert_eq!(a.dim(), b.dim());
-    let far = a.iter().zip(b).map(|(a, b)| (a - b).abs() / (1.0 + b.abs()));
+    let far = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs() / (1.0 + b.abs()));
     assert!(far.fold(0.0, f64::max) < tolerance, "{a} {b}");
 }
 
@@ -183,7 +184,12 @@ fn losses_of_classes_and_of_rows_do_not_look_at_a_memory() {
     let mut batch = case.batch(DType::F64);
     let options = (&Device::flex().autodiff(), DType::F64);
     // Anchors of the batch with all items: the relation to those of the memory by their classes.
-    let classes: Vec<u32> = case.classes.iter().copied().chain([0, 1, 2, 0, 1]).collect();
+    let classes: Vec<u32> = case
+        .classes
+        .iter()
+        .copied()
+        .chain([0, 1, 2, 0, 1])
+        .collect();
     let all = Pairs::from_classes(&classes, &[1.0; 11], options).unwrap();
     batch.pairs = Pairs {
         positive: all.positive.slice(0..6),
@@ -218,9 +224,19 @@ fn what_a_list_lacks_is_said() {
     let device = Device::flex().autodiff();
     let x = Tensor::<2>::ones([6, 4], (&device, DType::F64));
     let batch = case.batch(DType::F64);
-    let said = losses.forward(x.clone(), (&batch, None), vec![]).unwrap_err();
-    assert!(said.to_string().contains("proxy-anchor needs proxies"), "{said}");
+    let said = losses
+        .forward(x.clone(), (&batch, None), vec![])
+        .unwrap_err();
+    assert!(
+        said.to_string().contains("proxy-anchor needs proxies"),
+        "{said}"
+    );
     let pairs_alone = Batch::from(batch.pairs);
-    let said = losses.forward(x.clone(), (&pairs_alone, None), vec![x]).unwrap_err();
-    assert!(said.to_string().contains("proxy-anchor needs class labels"), "{said}");
+    let said = losses
+        .forward(x.clone(), (&pairs_alone, None), vec![x])
+        .unwrap_err();
+    assert!(
+        said.to_string().contains("proxy-anchor needs class labels"),
+        "{said}"
+    );
 }

@@ -430,11 +430,7 @@ mod tests {
             memory: 40,
             ..plain().train
         };
-        let mapped_by_several = Choices {
-            loss,
-            head,
-            train,
-        };
+        let mapped_by_several = Choices { loss, head, train };
         let all = [averaged, mapped, several, mapped_by_several];
         for (number, choices) in all.iter().enumerate() {
             let path = folder.path().join(format!("{number}.safetensors"));
