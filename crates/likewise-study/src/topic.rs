@@ -223,7 +223,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 15] = [
+const RECIPES: [(&str, &str, &str); 18] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -265,6 +265,21 @@ const RECIPES: [(&str, &str, &str); 15] = [
         "mixed-lp-paper",
         "the recipe as its paper prints it",
         "paper",
+    ),
+    (
+        "proxy-anchor-paper",
+        "the recipe of Proxy-Anchor as its paper prints it",
+        "proxy_anchor_paper",
+    ),
+    (
+        "proxy-nca-plus-plus-paper",
+        "the recipe of ProxyNCA++ as its paper prints it",
+        "proxy_nca_plus_plus_paper",
+    ),
+    (
+        "soft-triple-paper",
+        "the recipe of SoftTriple as its paper prints it",
+        "soft_triple_paper",
     ),
     (
         "mixed-rca",

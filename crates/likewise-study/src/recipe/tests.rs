@@ -1,3 +1,4 @@
+use likewise_nn::loss::Loss;
 use likewise_nn::lpf::{CenterRule, Check};
 use likewise_nn::net::EmbeddingConfig;
 
