@@ -58,7 +58,9 @@ impl Recipe {
     /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
     /// the table says another `graph.symmetrize`. A network in the place of a head that is all of
     /// the embedding has that head behind it, unless it begins as the whitening of its features
-    /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`.
+    /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`. Behind the
+    /// recipes of papers on losses (`proxy-anchor-paper` ...) a network also pools, warms up and sees its
+    /// images as printed, unless the table says otherwise.
     ///
     /// Fails on unknown and wrong fields, and on those that are changed without any effect.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
