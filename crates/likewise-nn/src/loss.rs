@@ -17,8 +17,9 @@
 //! | [`SoftTriple`] | classes | classes of several modes |
 //! | [`ConfidenceProxy`] | classes | pseudo-labels of mixed quality |
 //! | [`Center`] | classes | beside another loss |
+//! | [`SimilarityRegularizer`] | rows | beside another loss, and only there |
 //!
-//! [`Loss`] is any of them as one value. In all of them a weight is a multiplicity: an item,
+//! [`Loss`] is any of them as one value, [`Losses`] several with their weights. In all of them a weight is a multiplicity: an item,
 //! a pair or a triplet of weight 0 changes neither value nor gradient against leaving it out.
 
 mod angular;
@@ -47,9 +48,11 @@ mod reduce;
 #[cfg(test)]
 pub(crate) mod reference;
 mod roadmap;
+mod similarity_regularizer;
 mod smooth_ap;
 mod soft_triple;
 mod triplet;
+mod weighted;
 mod whole;
 
 use likewise::Triplets;
@@ -75,14 +78,16 @@ pub use proxy_anchor::ProxyAnchor;
 pub use proxy_nca::ProxyNca;
 pub use proxy_nca_plus_plus::ProxyNcaPlusPlus;
 pub use roadmap::Roadmap;
+pub use similarity_regularizer::SimilarityRegularizer;
 pub use smooth_ap::SmoothAp;
 pub use soft_triple::SoftTriple;
 pub use triplet::Triplet;
+pub use weighted::{Losses, Weighted};
 pub use whole::{MOST_ITEMS, WholeSet};
 
 use crate::{Error, Result};
 #[cfg(feature = "networks")]
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 
 /// What a loss can learn from in a batch.
 #[cfg(feature = "networks")]
@@ -114,6 +119,7 @@ macro_rules! losses {
         pairs: $($pair_name:literal $Pair:ident $pair_file:literal, $pair_what:literal;)*
         triplets: $($triplet_name:literal $Triplet:ident $triplet_file:literal, $triplet_what:literal;)*
         classes: $($class_name:literal $Class:ident $class_file:literal, $class_what:literal;)*
+        rows: $($row_name:literal $Row:ident $row_file:literal, $row_what:literal;)*
     ) => {
         /// A loss with its parameters.
         ///
@@ -131,22 +137,24 @@ macro_rules! losses {
             $(#[doc = $pair_what] #[serde(rename = $pair_name)] $Pair($Pair),)*
             $(#[doc = $triplet_what] #[serde(rename = $triplet_name)] $Triplet($Triplet),)*
             $(#[doc = $class_what] #[serde(rename = $class_name)] $Class($Class),)*
+            $(#[doc = $row_what] #[serde(rename = $row_name)] $Row($Row),)*
         }
 
         impl Loss {
             /// Names of all losses.
             pub const NAMES: &'static [&'static str] =
-                &[$($pair_name,)* $($triplet_name,)* $($class_name,)*];
+                &[$($pair_name,)* $($triplet_name,)* $($class_name,)* $($row_name,)*];
 
             /// What each loss is, in the order of [`NAMES`](Self::NAMES).
             pub const ABOUT: &'static [&'static str] =
-                &[$($pair_what,)* $($triplet_what,)* $($class_what,)*];
+                &[$($pair_what,)* $($triplet_what,)* $($class_what,)* $($row_what,)*];
 
             /// The source of each loss, whose doc comment explains it.
             pub const SOURCES: &'static [&'static str] = &[
                 $(include_str!($pair_file),)*
                 $(include_str!($triplet_file),)*
                 $(include_str!($class_file),)*
+                $(include_str!($row_file),)*
             ];
 
             /// All losses with their default parameters.
@@ -155,6 +163,7 @@ macro_rules! losses {
                     $(Self::$Pair($Pair::default()),)*
                     $(Self::$Triplet($Triplet::default()),)*
                     $(Self::$Class($Class::default()),)*
+                    $(Self::$Row($Row::default()),)*
                 ]
             }
 
@@ -164,15 +173,25 @@ macro_rules! losses {
                     $(Self::$Pair(_) => $pair_name,)*
                     $(Self::$Triplet(_) => $triplet_name,)*
                     $(Self::$Class(_) => $class_name,)*
+                    $(Self::$Row(_) => $row_name,)*
                 }
             }
 
             /// Whether it is a loss of classes, which compares items with proxies.
-            const fn has_proxies(&self) -> bool {
+            pub const fn has_proxies(&self) -> bool {
                 match self {
-                    $(Self::$Pair(_) => false,)*
-                    $(Self::$Triplet(_) => false,)*
                     $(Self::$Class(_) => true,)*
+                    _ => false,
+                }
+            }
+
+            /// Whether it compares items with each other, in pairs or triplets: what miners, a
+            /// memory and explicit triplets are for.
+            pub const fn compares(&self) -> bool {
+                match self {
+                    $(Self::$Pair(_) => true,)*
+                    $(Self::$Triplet(_) => true,)*
+                    _ => false,
                 }
             }
 
@@ -182,6 +201,7 @@ macro_rules! losses {
                     $(Self::$Pair(loss) => loss.validate(),)*
                     $(Self::$Triplet(loss) => loss.validate(),)*
                     $(Self::$Class(loss) => loss.validate(),)*
+                    $(Self::$Row(loss) => loss.validate(),)*
                 }
             }
 
@@ -220,6 +240,10 @@ macro_rules! losses {
                         let (proxies, classes) = self.targets(&embeddings, batch, proxies)?;
                         Ok(loss.forward(embeddings, proxies, classes))
                     })*
+                    $(Self::$Row(loss) => {
+                        let weights = rows_of(&embeddings, batch)?;
+                        Ok(loss.forward(embeddings, weights))
+                    })*
                 }
             }
         }
@@ -246,6 +270,8 @@ losses! {
         "soft-triple" SoftTriple "loss/soft_triple.rs", "Several centres a class.";
         "confidence-proxy" ConfidenceProxy "loss/confidence_proxy.rs", "Proxies and pseudo-labels weighted by confidence.";
         "center" Center "loss/center.rs", "Distance to the centre of the class.";
+    rows:
+        "similarity-regularizer" SimilarityRegularizer "loss/similarity_regularizer.rs", "Holds the mean cosine, beside another loss.";
 }
 
 impl Loss {
@@ -260,6 +286,11 @@ impl Loss {
                 let rule = format!("no such loss; there are: {}", names.join(", "));
                 Error::parameter("loss", name, &rule)
             })
+    }
+
+    /// Whether it learns anything by itself: what looks at rows alone stands beside another loss.
+    pub const fn stands_alone(&self) -> bool {
+        self.compares() || self.has_proxies()
     }
 
     /// Proxies that a class needs; 0 for losses without proxies.
@@ -303,11 +334,38 @@ impl Loss {
 /// The pairs of a batch: those of its triplets if it has any.
 #[cfg(feature = "networks")]
 fn pairs_of(embeddings: &Tensor<2>, batch: &Batch) -> Result<Pairs> {
-    let n = embeddings.dims()[0];
     if let Some(triplets) = &batch.triplets {
         let options = (&embeddings.device(), embeddings.dtype());
-        return Pairs::from_triplets(n, triplets, options);
+        return Pairs::from_triplets(embeddings.dims()[0], triplets, options);
     }
+    check_pairs(embeddings, batch)?;
+    Ok(batch.pairs.clone())
+}
+
+/// Weights of the first rows of a batch, those that a memory does not add: of items in explicit
+/// triplets, the sum of the weights of these.
+#[cfg(feature = "networks")]
+fn rows_of(embeddings: &Tensor<2>, batch: &Batch) -> Result<Tensor<1>> {
+    let Some(triplets) = &batch.triplets else {
+        check_pairs(embeddings, batch)?;
+        return Ok(batch.pairs.anchors.clone());
+    };
+    let n = embeddings.dims()[0];
+    triplets.check(n)?;
+    let mut weights = vec![0.0_f32; n];
+    for (a, p, q, weight) in triplets.iter() {
+        for item in [a, p, q] {
+            weights[item as usize] += weight;
+        }
+    }
+    let options = (&embeddings.device(), embeddings.dtype());
+    Ok(Tensor::from_data(TensorData::new(weights, [n]), options))
+}
+
+/// Fails where the pairs are not of these rows.
+#[cfg(feature = "networks")]
+fn check_pairs(embeddings: &Tensor<2>, batch: &Batch) -> Result<()> {
+    let n = embeddings.dims()[0];
     let [anchors, items] = batch.pairs.dims();
     if items != n || anchors == 0 || anchors > n {
         return Err(Error::data(format!(
@@ -315,5 +373,5 @@ fn pairs_of(embeddings: &Tensor<2>, batch: &Batch) -> Result<Pairs> {
              many items as embeddings, and 1 to {n} anchors"
         )));
     }
-    Ok(batch.pairs.clone())
+    Ok(())
 }

@@ -14,6 +14,7 @@ mod learner;
 mod map;
 #[cfg(feature = "networks")]
 mod memory;
+mod proxy_start;
 #[cfg(feature = "networks")]
 mod state;
 #[cfg(feature = "networks")]
@@ -23,3 +24,4 @@ pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;
 #[cfg(feature = "networks")]
 pub use memory::Memory;
+pub use proxy_start::ProxyStart;

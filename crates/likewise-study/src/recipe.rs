@@ -9,6 +9,7 @@ mod learner;
 mod limits;
 mod outside;
 mod preset;
+mod printed;
 mod pseudo_labels;
 mod rounds;
 mod start;
@@ -204,24 +205,31 @@ impl Recipe {
             }
             return idle;
         };
-        if gradient.loss.proxies_per_class() > 0 {
-            return idle;
+        let proxies = gradient.loss.has_proxies();
+        if !proxies {
+            let why = "the loss has no proxies";
+            let of_proxies = [
+                "learner.train.proxy_factor",
+                "learner.train.proxy_start",
+                "learner.train.proxy_decay",
+            ];
+            idle.extend(of_proxies.map(|path| (path, why)));
         }
-        let why = "the loss has no proxies";
-        idle.push(("learner.train.proxy_factor", why));
-        if self.pseudo_labels.makes_triplets() {
-            let why =
-                "the loss compares the triplets of the pseudo-labels, which have no confidence";
-            idle.push(("pseudo_labels.confidence", why));
-            idle.push(("pseudo_labels.confidence_power", why));
-            idle.push(("pseudo_labels.reliable", why));
+        if gradient.loss.compares() && self.pseudo_labels.makes_triplets() {
+            if !proxies {
+                let why =
+                    "the loss compares the triplets of the pseudo-labels, which have no confidence";
+                idle.push(("pseudo_labels.confidence", why));
+                idle.push(("pseudo_labels.confidence_power", why));
+                idle.push(("pseudo_labels.reliable", why));
+            }
             // The pretraining of a network draws its batches by it.
             if self.learner.network().is_none() {
                 let why = "batches hold the triplets of the pseudo-labels";
                 idle.push(("learner.sampler", why));
             }
         }
-        if matches!(gradient.model, ModelConfig::Orthogonal(_)) {
+        if !proxies && matches!(gradient.model, ModelConfig::Orthogonal(_)) {
             let why = "an orthonormal map goes by steps of its own, learner.model.fit";
             let steps = [
                 "learner.train.optimizer",
@@ -384,7 +392,7 @@ impl Recipe {
         let Some(gradient) = self.learner.gradient() else {
             return Ok(());
         };
-        if gradient.loss.proxies_per_class() > 0 || !self.pseudo_labels.makes_triplets() {
+        if !gradient.loss.compares() || !self.pseudo_labels.makes_triplets() {
             return Ok(());
         }
         let rule = format!(
@@ -407,11 +415,12 @@ impl Recipe {
             return Ok(());
         };
         let (name, takes) = match &self.learner {
-            Learner::Gradient(gradient) => {
-                (gradient.loss.name(), gradient.loss.proxies_per_class() == 0)
+            Learner::Gradient(gradient) => (gradient.loss.title(), gradient.loss.compares()),
+            Learner::Closed(learner) => {
+                let takes = learner.needs().contains(&Need::Ranked);
+                (learner.name().to_owned(), takes)
             }
-            Learner::Closed(learner) => (learner.name(), learner.needs().contains(&Need::Ranked)),
-            Learner::Cross(learner) => (learner.name(), false),
+            Learner::Cross(learner) => (learner.name().to_owned(), false),
         };
         if takes || voting.triplets.is_none() {
             return Ok(());

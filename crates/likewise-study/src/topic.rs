@@ -96,6 +96,7 @@ topics! {
     "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
+    "losses", "several losses with their weights", "likewise-nn/src/loss/weighted.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "words", "bag of visual words", "likewise-image/src/words.rs";
@@ -222,7 +223,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 15] = [
+const RECIPES: [(&str, &str, &str); 18] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -264,6 +265,21 @@ const RECIPES: [(&str, &str, &str); 15] = [
         "mixed-lp-paper",
         "the recipe as its paper prints it",
         "paper",
+    ),
+    (
+        "proxy-anchor-paper",
+        "the recipe of Proxy-Anchor as its paper prints it",
+        "proxy_anchor_paper",
+    ),
+    (
+        "proxy-nca-plus-plus-paper",
+        "the recipe of ProxyNCA++ as its paper prints it",
+        "proxy_nca_plus_plus_paper",
+    ),
+    (
+        "soft-triple-paper",
+        "the recipe of SoftTriple as its paper prints it",
+        "soft_triple_paper",
     ),
     (
         "mixed-rca",

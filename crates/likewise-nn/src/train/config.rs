@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::proxy_start::ProxyStart;
 use crate::{Error, Result};
 #[cfg(feature = "networks")]
 use burn::optim::{
-    AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig, momentum::MomentumConfig,
+    AdamConfig, AdamWConfig, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig,
+    momentum::MomentumConfig,
 };
 
 /// What turns gradients into steps.
@@ -16,6 +18,13 @@ pub enum Optimizer {
     AdamW {
         /// What is added to the root of a step's divisor, above 0. Large values (authors of
         /// losses with proxies print .01 and 1) make it more like plain descent.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+    },
+    /// Adam with weight decay as a part of the gradient, as it was first published: decay is then
+    /// divided by the size of the gradients too.
+    Adam {
+        /// As of `adamw`.
         #[serde(default = "epsilon")]
         epsilon: f64,
     },
@@ -43,6 +52,13 @@ impl Optimizer {
             Self::AdamW { epsilon } => {
                 let config = AdamWConfig::new().with_epsilon(epsilon as f32);
                 config.with_weight_decay(decay as f32).init()
+            }
+            Self::Adam { epsilon } => {
+                let mut config = AdamConfig::new().with_epsilon(epsilon as f32);
+                if decay > 0.0 {
+                    config = config.with_weight_decay(Some(WeightDecayConfig::new(decay as f32)));
+                }
+                config.init()
             }
             Self::Sgd { momentum } => {
                 let mut config = SgdConfig::new();
@@ -115,7 +131,15 @@ pub struct TrainConfig {
     pub schedule: Schedule,
     /// Step size of the proxies, as a multiple of `learning_rate`.
     pub proxy_factor: f64,
-    /// Decoupled weight decay of head and encoder; it pulls a residual to zero.
+    /// Where proxies begin; absent: at the means of their classes where these are at hand, else in
+    /// random directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_start: Option<ProxyStart>,
+    /// Weight decay of the proxies, in the way of the optimizer; absent: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_decay: Option<f64>,
+    /// Weight decay of head and encoder, decoupled but for `adam` and `sgd`; it pulls a residual to
+    /// zero.
     pub weight_decay: f64,
     /// Largest length of the gradient of all parameters together; 0: no limit.
     pub clip: f64,
@@ -138,6 +162,8 @@ impl Default for TrainConfig {
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
             proxy_factor: 10.0,
+            proxy_start: None,
+            proxy_decay: None,
             weight_decay: 1e-4,
             clip: 0.0,
             accumulate: 1,
@@ -204,14 +230,18 @@ impl TrainConfig {
         ] {
             check(field, value, value > 0.0, "must be above 0")?;
         }
-        for (field, value) in [("weight_decay", self.weight_decay), ("clip", self.clip)] {
+        for (field, value) in [
+            ("weight_decay", self.weight_decay),
+            ("proxy_decay", self.proxy_decay.unwrap_or(0.0)),
+            ("clip", self.clip),
+        ] {
             check(field, value, value >= 0.0, "must be 0 or above")?;
         }
         let share = "must be at least 0 and below 1";
         let inside = |value: f64| (0.0..1.0).contains(&value);
         check("average", self.average, inside(self.average), share)?;
         match self.optimizer {
-            Optimizer::AdamW { epsilon } => {
+            Optimizer::AdamW { epsilon } | Optimizer::Adam { epsilon } => {
                 check(
                     "optimizer.epsilon",
                     epsilon,
@@ -222,6 +252,9 @@ impl TrainConfig {
             Optimizer::Sgd { momentum } => {
                 check("optimizer.momentum", momentum, inside(momentum), share)?;
             }
+        }
+        if let Some(start) = self.proxy_start {
+            start.validate()?;
         }
         if let Schedule::Step { every, factor } = self.schedule {
             let rule = "must be at least 1";
@@ -278,9 +311,16 @@ mod tests {
             r#"{"schedule": {"name": "step", "every": 0, "factor": 0.5}}"#,
             "schedule.every",
         );
+        for name in ["adamw", "adam"] {
+            named(
+                &format!(r#"{{"optimizer": {{"name": "{name}", "epsilon": 0}}}}"#),
+                "optimizer.epsilon",
+            );
+        }
+        named(r#"{"proxy_decay": -1}"#, "proxy_decay");
         named(
-            r#"{"optimizer": {"name": "adamw", "epsilon": 0}}"#,
-            "optimizer.epsilon",
+            r#"{"proxy_start": {"name": "normal", "scale": 0}}"#,
+            "proxy_start.scale",
         );
         assert!(TrainConfig::default().validate().is_ok());
         let broken = Tuning {

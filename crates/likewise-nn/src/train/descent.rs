@@ -26,7 +26,7 @@ impl Learn for Gradient<'_> {
     fn first(&self, evidence: &Evidence, seed: u64) -> Result<First<Model>> {
         // Beside itself it would be the same, twice as long.
         let begun = || -> Result<Model> {
-            let state = State::new(self, evidence, None, seed)?;
+            let state = State::new(self, evidence, &[], seed)?;
             Ok(state.model(self, evidence)?.without_start())
         };
         Ok(if self.begins_whitened() {
@@ -44,7 +44,7 @@ impl Learn for Gradient<'_> {
         seed: u64,
     ) -> Result<Box<dyn Learning<Model = Model> + 'a>> {
         let proxies = self.first_proxies(evidence, seed);
-        let state = State::new(self, evidence, proxies, seed)?;
+        let state = State::new(self, evidence, &proxies, seed)?;
         Ok(Box::new(Descent {
             how: *self,
             state,
@@ -92,7 +92,7 @@ impl Descent<'_> {
         let (how, train) = (self.how, self.how.train);
         let targets: &Targets = evidence.targets;
         let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
-        let tuples = how.loss.proxies_per_class() == 0;
+        let tuples = how.loss.compares();
         let draw = Draw {
             sampler: how.sampler,
             tuples,
@@ -114,21 +114,24 @@ impl Descent<'_> {
             let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
             let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
-            if let (Some(miner), None) = (how.miner, &batch.triplets) {
-                let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
-                batch = miner.mine(&state.mapped(rows.clone()), batch, seed)?;
-            }
-            let before = state.fit_map(&how, &rows, &batch)?;
+            let mined = match (how.miner, &batch.triplets) {
+                (Some(miner), None) => {
+                    let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
+                    let at = state.mapped(rows.clone());
+                    Some(miner.mine(&at, batch.clone(), seed)?)
+                }
+                _ => None,
+            };
+            let before = state.fit_map(&how, &rows, (&batch, mined.as_ref()))?;
             let mut embedded = state.mapped(rows);
             if remembers && batch.triplets.is_none() {
                 let (class, weight) = step.classes(targets);
                 let newest = embedded.clone();
-                let pairs;
-                (embedded, pairs) = memory.extend(embedded, &class, &weight)?;
+                (embedded, batch.pairs) = memory.extend(embedded, &class, &weight)?;
                 memory.push(newest, &class, &weight)?;
-                batch = pairs.into();
             }
-            let loss = how.loss.forward(embedded, &batch, state.proxy_rows())?;
+            let told = (&batch, mined.as_ref());
+            let loss = how.loss.forward(embedded, told, state.proxy_rows())?;
             let value = before.unwrap_or_else(|| value_of(&loss));
             check(value, train.learning_rate, epoch, step.items[0])?;
             sum += value;

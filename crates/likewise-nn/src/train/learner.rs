@@ -8,7 +8,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 
 use super::config::{TrainConfig, Tuning};
-use crate::loss::Loss;
+use crate::loss::Losses;
 use crate::mine::Mine;
 use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
 use crate::sample::Sampler;
@@ -27,8 +27,8 @@ pub struct Gradient<'a> {
     pub tuning: Tuning,
     /// How an orthonormal map is fitted at each step.
     pub map: Stiefel,
-    /// The loss.
-    pub loss: &'a Loss,
+    /// The loss, or several with their weights.
+    pub loss: &'a Losses,
     /// How batches are drawn.
     pub sampler: &'a Sampler,
     /// Which pairs or triplets of a batch the loss looks at; none: all.
@@ -89,31 +89,38 @@ impl Gradient<'_> {
         }
     }
 
+    /// Proxies of each loss that has some, as if it stood alone.
+    pub(super) fn first_proxies(&self, evidence: &Evidence, seed: u64) -> Vec<Array2<f32>> {
+        let of = self.loss.proxies_per_class().into_iter();
+        of.map(|each| self.proxies(each, evidence, seed)).collect()
+    }
+
     /// Proxies start as the weighted mean of their class; a class without items starts in a
     /// random direction, since a proxy of length 0 has no gradient. Further proxies of a class,
     /// and those behind an encoder or a map, which move all rows at once, start at random.
     ///
     /// Dimensions beyond the start's get a little noise: zeros on both sides of a product would
     /// stay zeros for ever.
-    pub(super) fn first_proxies(&self, evidence: &Evidence, seed: u64) -> Option<Array2<f32>> {
-        let each = self.loss.proxies_per_class();
-        if each == 0 {
-            return None;
-        }
+    ///
+    /// All of this only where no [draw](super::ProxyStart) is asked for.
+    fn proxies(&self, each: usize, evidence: &Evidence, seed: u64) -> Array2<f32> {
         let (targets, classes) = (evidence.targets, evidence.classes());
         let rank = evidence.rows.ncols();
         let mut rng = seed::stream(seed, "proxies");
+        let columns = match self.head.residual {
+            Residual::Orthogonal { dim } => dim.min(self.unit_dim(rank)),
+            Residual::Linear | Residual::Mlp { .. } => self.unit_dim(rank),
+        };
+        if let Some(start) = self.train.proxy_start {
+            return start.draw(classes * each, columns, &mut rng);
+        }
         let mut noise = |rows: usize, columns: usize| {
             let noise = Array2::from_shape_fn((rows, columns), |_| rng.random::<f32>() - 0.5);
             matrix::l2_normalize(noise)
         };
         let mapped = matches!(self.head.residual, Residual::Orthogonal { .. });
         if mapped || self.encoder.is_some() && !self.begins_whitened() {
-            let columns = match self.head.residual {
-                Residual::Orthogonal { dim } => dim.min(self.unit_dim(rank)),
-                Residual::Linear | Residual::Mlp { .. } => self.unit_dim(rank),
-            };
-            return Some(noise(classes * each, columns));
+            return noise(classes * each, columns);
         }
         let mut means = Array2::<f32>::zeros((classes, rank));
         for (i, row) in evidence.rows.rows().into_iter().enumerate() {
@@ -135,11 +142,11 @@ impl Gradient<'_> {
         let around = noise(classes, room) * 0.3;
         let means = matrix::l2_normalize(ndarray::concatenate![Axis(1), means, around]);
         if each == 1 {
-            return Some(means);
+            return means;
         }
         let of: Vec<usize> = (0..classes * each).map(|p| p / each).collect();
         let spread = noise(of.len(), means.ncols()) * 0.3;
         let around = means.select(Axis(0), &of) + spread;
-        Some(matrix::l2_normalize(around))
+        matrix::l2_normalize(around)
     }
 }

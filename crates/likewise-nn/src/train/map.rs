@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use likewise::linear::{Objective, Stiefel};
 use ndarray::Array2;
 
-use crate::loss::{Batch, Loss};
+use crate::loss::{Batch, Losses};
 use crate::net::{matrix_tensor, to_matrix, value_of};
 use crate::{Error, Result};
 
@@ -19,9 +19,10 @@ pub(super) struct Map {
 /// The loss of a batch by the map alone.
 struct OfMap<'a> {
     rows: Tensor<2>,
-    loss: &'a Loss,
-    batch: &'a Batch,
-    proxies: Option<Tensor<2>>,
+    loss: &'a Losses,
+    /// The batch, and what a miner chose of it.
+    batch: (&'a Batch, Option<&'a Batch>),
+    proxies: Vec<Tensor<2>>,
     device: Device,
 }
 
@@ -39,15 +40,15 @@ impl Map {
         &mut self,
         solver: &Stiefel,
         rows: Tensor<2>,
-        (loss, batch): (&Loss, &Batch),
-        proxies: Option<Tensor<2>>,
+        (loss, batch): (&Losses, (&Batch, Option<&Batch>)),
+        proxies: Vec<Tensor<2>>,
         device: &Device,
     ) -> Result<f64> {
         let mut objective = OfMap {
             rows: rows.detach(),
             loss,
             batch,
-            proxies: proxies.map(Tensor::detach),
+            proxies: proxies.into_iter().map(Tensor::detach).collect(),
             device: device.clone(),
         };
         let before = objective.cost(&self.l)?;

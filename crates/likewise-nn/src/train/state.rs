@@ -1,6 +1,6 @@
 //! The moving parts of a training.
 
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bytes, Device, Tensor};
 use likewise::arrays::{Arrays, Values};
@@ -17,12 +17,32 @@ use crate::model::Model;
 use crate::net::{Deep, Head, Residual, Start, Weights, matrix_tensor, parameter, to_matrix};
 use crate::{Error, ErrorKind, Result};
 
-/// Identity of the proxies, for their optimizer.
+/// Identity of the first proxies, for their optimizer; others count on from it.
 const PROXIES: u64 = 1;
 
+/// The proxies of each loss that has some.
 #[derive(Module, Debug)]
 struct Proxies {
-    rows: Param<Tensor<2>>,
+    rows: Vec<Param<Tensor<2>>>,
+}
+
+impl Proxies {
+    fn new(rows: &[Array2<f32>], device: &Device) -> Option<Self> {
+        let parameters = (PROXIES..)
+            .zip(rows)
+            .map(|(id, rows)| parameter(id, matrix_tensor(rows, device)));
+        (!rows.is_empty()).then(|| Self {
+            rows: parameters.collect(),
+        })
+    }
+}
+
+/// Under which name the proxies of a loss are saved, by its place among those that have some.
+fn saved_as(place: usize) -> String {
+    match place {
+        0 => "proxies".into(),
+        _ => format!("proxies-{}", place + 1),
+    }
 }
 
 /// Everything that a step changes.
@@ -43,7 +63,7 @@ impl State {
     pub(super) fn new(
         how: &Gradient,
         evidence: &Evidence,
-        proxies: Option<Array2<f32>>,
+        proxies: &[Array2<f32>],
         seed: u64,
     ) -> Result<Self> {
         let device = &how.device.clone().autodiff();
@@ -72,22 +92,21 @@ impl State {
             start,
             body,
             map,
-            proxies: proxies.map(|rows| Self::proxies(&rows, device)),
+            proxies: Proxies::new(proxies, device),
             body_optimizer: how.train.optimizer.init(how.train.weight_decay),
-            proxy_optimizer: how.train.optimizer.init(0.0),
+            proxy_optimizer: how
+                .train
+                .optimizer
+                .init(how.train.proxy_decay.unwrap_or(0.0)),
             average,
             device: device.clone(),
         })
     }
 
-    fn proxies(rows: &Array2<f32>, device: &Device) -> Proxies {
-        Proxies {
-            rows: parameter(PROXIES, matrix_tensor(rows, device)),
-        }
-    }
-
-    pub(super) fn proxy_rows(&self) -> Option<Tensor<2>> {
-        self.proxies.as_ref().map(|proxies| proxies.rows.val())
+    /// Proxies of each loss that has some.
+    pub(super) fn proxy_rows(&self) -> Vec<Tensor<2>> {
+        let all = self.proxies.iter().flat_map(|proxies| &proxies.rows);
+        all.map(Param::val).collect()
     }
 
     /// Unit rows before the map.
@@ -103,7 +122,7 @@ impl State {
         &mut self,
         how: &Gradient,
         rows: &Tensor<2>,
-        batch: &Batch,
+        batch: (&Batch, Option<&Batch>),
     ) -> Result<Option<f64>> {
         let proxies = self.proxy_rows();
         let Some(map) = &mut self.map else {
@@ -171,7 +190,7 @@ impl State {
             self.body = Some(body);
         }
         if let Some(proxies) = self.proxies.take() {
-            let ids = [proxies.rows.id];
+            let ids: Vec<ParamId> = proxies.rows.iter().map(|rows| rows.id).collect();
             let part = gradient::take(&proxies, &mut of_proxies, &ids, shrink);
             let rate = rate * train.proxy_factor;
             self.proxies = Some(self.proxy_optimizer.step(rate, proxies, part));
@@ -214,8 +233,8 @@ impl State {
         if let (Some(body), Some(_)) = (&self.body, &self.average) {
             arrays.put_all("network/", body.weights()?.to_arrays());
         }
-        if let Some(proxies) = self.proxy_rows() {
-            arrays.put_matrix32("proxies", &to_matrix(proxies));
+        for (place, proxies) in self.proxy_rows().into_iter().enumerate() {
+            arrays.put_matrix32(&saved_as(place), &to_matrix(proxies));
         }
         if let Some(map) = &self.map {
             arrays.put_matrix("map", &map.l);
@@ -254,10 +273,11 @@ impl State {
             Some(body) => Some(body.load(network, &self.device)?),
             None => None,
         };
-        let proxies = match &self.proxies {
-            None => None,
-            Some(_) => Some(Self::proxies(&saved.matrix32("proxies")?, &self.device)),
-        };
+        let proxies = (0..self.proxy_rows().len()).map(|place| saved.matrix32(&saved_as(place)));
+        let proxies = Proxies::new(
+            &proxies.collect::<likewise::Result<Vec<_>>>()?,
+            &self.device,
+        );
         let optimizer = |name: &str, fresh: &ModuleOptimizer| {
             let bytes = Bytes::from_bytes_vec(saved.bytes(name)?.to_vec());
             let read = fresh.clone().from_bytes(bytes);

@@ -2,6 +2,7 @@
 
 mod contract;
 mod naive;
+mod weighted;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use likewise::seed;

@@ -3,7 +3,7 @@
 use likewise::learn::{Closed, Fit as _};
 use likewise::linear::Stiefel;
 use likewise_nn::cross;
-use likewise_nn::loss::{ConfidenceProxy, Loss, NormalizedSoftmax};
+use likewise_nn::loss::{ConfidenceProxy, Loss, Losses, NormalizedSoftmax};
 use likewise_nn::mine::Mine;
 use likewise_nn::net::{self, EmbeddingConfig, EncoderConfig};
 use likewise_nn::sample::Sampler;
@@ -34,12 +34,12 @@ const GRADIENT: &str = "gradient";
 pub struct GradientConfig {
     /// What gradients move.
     pub model: ModelConfig,
-    /// The loss.
-    pub loss: Loss,
+    /// The loss, or a list of several with their weights (`[[learner.loss]]`).
+    pub loss: Losses,
     /// How batches are drawn.
     pub sampler: Sampler,
-    /// Which pairs or triplets of a batch the loss looks at; absent: all. Not for the losses
-    /// of classes.
+    /// Which pairs or triplets of a batch the losses of these look at; absent: all. Those of
+    /// classes look at the whole batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miner: Option<Mine>,
     /// Batches, steps and step sizes.
@@ -50,7 +50,7 @@ impl Default for GradientConfig {
     fn default() -> Self {
         Self {
             model: ModelConfig::default(),
-            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()),
+            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()).into(),
             sampler: Sampler::default(),
             miner: None,
             train: TrainConfig::default(),
@@ -297,23 +297,24 @@ impl GradientConfig {
         self.loss.validate()?;
         self.sampler.validate()?;
         self.train.validate().map_err(|e| e.under("train."))?;
-        let proxies = self.loss.proxies_per_class() > 0;
+        // Beside losses of classes, both are for the losses of pairs and triplets in the list.
+        let compares = self.loss.compares();
         if let Some(miner) = &self.miner {
             miner.validate()?;
-            if proxies {
+            if !compares {
                 let rule = format!(
                     "the loss {} compares with proxies, not in pairs",
-                    self.loss.name()
+                    self.loss.title()
                 );
                 return Err(Error::parameter("miner", miner.name(), &rule));
             }
         }
         let memory = self.train.memory;
-        if memory > 0 && (proxies || self.miner.is_some()) {
-            let rule = if proxies {
+        if memory > 0 && (!compares || self.miner.is_some()) {
+            let rule = if !compares {
                 format!(
                     "must be 0 for the loss {}, which has proxies",
-                    self.loss.name()
+                    self.loss.title()
                 )
             } else {
                 "must be 0 beside a miner, which looks at the batch alone".into()
@@ -370,7 +371,7 @@ impl NetworkConfig {
             learning_rate: first.learning_rate,
             ..TrainConfig::default()
         };
-        first.loss.validate()?;
+        Losses::from(first.loss.clone()).validate()?;
         steps.validate().map_err(|e| e.under("pretraining."))
     }
 }

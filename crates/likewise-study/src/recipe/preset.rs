@@ -9,7 +9,7 @@ use likewise::propagate::{Dssml, Method, Mixed};
 use likewise_nn::cross;
 use likewise_nn::loss::{Angular, Loss};
 use likewise_nn::sample::Sampler;
-use likewise_nn::train::{Optimizer, TrainConfig};
+use likewise_nn::train::{Optimizer, ProxyStart, Schedule, TrainConfig};
 
 use super::{
     Affinity, Confidence, GradientConfig, Keep, Learner, Linear, ModelConfig, On, Orthogonal,
@@ -20,6 +20,18 @@ use crate::{Error, Result};
 
 /// Items of a class in a batch, for the losses that compare items with each other.
 const PER_CLASS: usize = 4;
+
+/// What the paper of a loss prints.
+struct Printed {
+    name: &'static str,
+    loss: &'static str,
+    /// Dimensions of its embeddings.
+    dim: usize,
+    epochs: usize,
+    keep: Keep,
+    train: TrainConfig,
+    sampler: Sampler,
+}
 
 impl Default for Recipe {
     fn default() -> Self {
@@ -53,6 +65,9 @@ impl Recipe {
             "scaled-label-probabilities",
             "mixed-lda",
             "mixed-lp-paper",
+            "proxy-anchor-paper",
+            "proxy-nca-plus-plus-paper",
+            "soft-triple-paper",
             "mixed-rca",
             "label-rca",
             "dssml",
@@ -61,7 +76,8 @@ impl Recipe {
             "contextual",
         ];
         let mut names: Vec<String> = methods.map(String::from).to_vec();
-        let losses = Loss::all().into_iter().map(|loss| loss.name().to_owned());
+        let losses = Loss::all().into_iter().filter(Loss::stands_alone);
+        let losses = losses.map(|loss| loss.name().to_owned());
         names.extend(losses.filter(|name| name != "contextual"));
         let closed = Closed::NAMES.iter().map(|name| String::from(*name));
         let own = closed.filter(|name| !names.contains(name));
@@ -86,6 +102,9 @@ impl Recipe {
             "scaled-probabilities" => Self::scaled_probabilities(),
             "scaled-label-probabilities" => Self::scaled_label_probabilities(),
             "mixed-lp-paper" => Self::paper(),
+            "proxy-anchor-paper" => Self::proxy_anchor_paper(),
+            "proxy-nca-plus-plus-paper" => Self::proxy_nca_plus_plus_paper(),
+            "soft-triple-paper" => Self::soft_triple_paper(),
             "mixed-lda" => Self::mixed_lda(),
             "mixed-rca" => Self::mixed_rca(),
             "dssml" => Self::dssml(),
@@ -102,7 +121,12 @@ impl Recipe {
             _ => {
                 let rule = || there_are(name, &Self::names());
                 let unknown = |_| Error::parameter("recipe", name, &rule());
-                Self::supervised(Loss::named(name).map_err(unknown)?)
+                let loss = Loss::named(name).map_err(unknown)?;
+                if !loss.stands_alone() {
+                    let rule = "stands beside another loss, in a list of a recipe's file: [[learner.loss]]";
+                    return Err(Error::parameter("recipe", name, rule));
+                }
+                Self::supervised(loss)
             }
         }))
     }
@@ -424,11 +448,157 @@ impl Recipe {
             name: loss.name().into(),
             pseudo_labels: PseudoLabels::None,
             learner: gradient(GradientConfig {
-                loss,
+                loss: loss.into(),
                 sampler,
                 ..GradientConfig::default()
             }),
             ..Self::default()
+        }
+    }
+
+    /// The printed settings of Kim et al. (CVPR 2020) for CUB-200: Proxy-Anchor with scale 32 and margin
+    /// .1, proxies that begin as normal numbers of variance 2 / C, `AdamW` at 1e-4 with decay 1e-4, proxies
+    /// at a hundred times that, steps halved every 10 epochs (20 for Cars-196), random batches of 180,
+    /// embeddings of 512 dimensions, and of 60 epochs the one of the highest validation.
+    ///
+    /// Here on features, with a linear head in the place of the network's last layer. Where a
+    /// [network](super::NetworkConfig) is given it has that layer behind it, pools by the sum of mean and
+    /// maximum, keeps its norms' statistics, moves and mirrors its images, and stands still for one epoch, in
+    /// which the layer and the proxies move alone (`tuning.warm_up`; printed for BN-Inception, 5 for
+    /// `ResNet-50`), unless the recipe says otherwise.
+    ///
+    /// **Use it** to compare with that paper. **Not** for results: `proxy-anchor` has the loss with
+    /// proxies that begin as class means, and steps for few labels.
+    ///
+    /// **Source.** The paper and its authors' code, where 60 epochs and the decay of proxies come from.
+    /// **Where we differ.** Their cuts of images are wider; they choose the epoch on the test set.
+    pub fn proxy_anchor_paper() -> Self {
+        Self::of_paper(Printed {
+            name: "proxy-anchor-paper",
+            loss: "proxy-anchor",
+            dim: 512,
+            epochs: 60,
+            keep: Keep::Best,
+            train: TrainConfig {
+                batch: 180,
+                learning_rate: 1e-4,
+                schedule: Schedule::Step {
+                    every: 10,
+                    factor: 0.5,
+                },
+                proxy_factor: 100.0,
+                proxy_start: Some(ProxyStart::KaimingNormal),
+                proxy_decay: Some(1e-4),
+                ..TrainConfig::default()
+            },
+            sampler: Sampler::Plain,
+        })
+    }
+
+    /// The printed settings of Teh et al. (ECCV 2020) for CUB-200: `ProxyNCA++` at temperature 1/9, proxies
+    /// that begin as an eighth of normal numbers, Adam with epsilon 1 at 4e-3 without decay, proxies at 400,
+    /// batches of 8 classes by 4 items, embeddings of 2048 dimensions, and the last of 40 epochs.
+    ///
+    /// Here on features, with a linear head in the place of the network's last layer. Where a
+    /// [network](super::NetworkConfig) is given it has that layer behind it, pools by the maximum,
+    /// normalises what is pooled (a layer norm without scale or shift), and moves and mirrors its images,
+    /// unless the recipe says otherwise.
+    ///
+    /// **Use it** to compare with that paper. **Not** for results, nor on features of few columns: its steps
+    /// are made for epsilon 1 and gradients of a network.
+    ///
+    /// **Source.** The paper and its authors' code. **Where we differ.** They lower steps where a run on half
+    /// of the classes stood still (patience 4) and repeat the epochs of these steps on all of them; which
+    /// these were is not printed, so steps stay as they are: `learner.train.schedule` repeats known ones.
+    pub fn proxy_nca_plus_plus_paper() -> Self {
+        Self::of_paper(Printed {
+            name: "proxy-nca-plus-plus-paper",
+            loss: "proxy-nca-plus-plus",
+            dim: 2048,
+            epochs: 40,
+            keep: Keep::Last,
+            train: TrainConfig {
+                batch: 32,
+                optimizer: Optimizer::Adam { epsilon: 1.0 },
+                learning_rate: 4e-3,
+                weight_decay: 0.0,
+                proxy_factor: 1e5,
+                proxy_start: Some(ProxyStart::Normal { scale: 0.125 }),
+                ..TrainConfig::default()
+            },
+            sampler: Sampler::PerClass {
+                per_class: PER_CLASS,
+            },
+        })
+    }
+
+    /// The printed settings of Qian et al. (ICCV 2019) for CUB-200: `SoftTriple` with ten centres a class,
+    /// scale 20, gamma .1, margin .01 and tau .2, centres that begin as uniform numbers up to
+    /// 1 / sqrt(10 C), Adam with epsilon .01 at 1e-4 and decay 1e-4, centres at 1e-2, steps cut to a tenth
+    /// every 20 epochs, random batches of 32, embeddings of 64 dimensions, and the last of 50 epochs.
+    ///
+    /// Here on features, with a linear head in the place of the network's last layer. Where a
+    /// [network](super::NetworkConfig) is given it has that layer behind it, keeps its norms' statistics, and
+    /// moves and mirrors its images, unless the recipe says otherwise.
+    ///
+    /// **Use it** to compare with that paper. **Not** for results, nor with few items a class: ten centres are
+    /// then mostly unseen.
+    ///
+    /// **Source.** The paper and its authors' code. **Where we differ.** Their cuts of images are wider.
+    pub fn soft_triple_paper() -> Self {
+        Self::of_paper(Printed {
+            name: "soft-triple-paper",
+            loss: "soft-triple",
+            dim: 64,
+            epochs: 50,
+            keep: Keep::Last,
+            train: TrainConfig {
+                batch: 32,
+                optimizer: Optimizer::Adam { epsilon: 0.01 },
+                learning_rate: 1e-4,
+                schedule: Schedule::Step {
+                    every: 20,
+                    factor: 0.1,
+                },
+                proxy_factor: 100.0,
+                proxy_start: Some(ProxyStart::KaimingUniform),
+                proxy_decay: Some(1e-4),
+                ..TrainConfig::default()
+            },
+            sampler: Sampler::Plain,
+        })
+    }
+
+    /// A loss on the labels alone with what its paper prints: an epoch is one pass.
+    fn of_paper(printed: Printed) -> Self {
+        let loss = Loss::all().into_iter().find(|l| l.name() == printed.loss);
+        let loss = loss.map_or_else(|| GradientConfig::default().loss, Into::into);
+        Self {
+            name: printed.name.into(),
+            start: StartConfig {
+                rank: printed.dim,
+                ..StartConfig::default()
+            },
+            pseudo_labels: PseudoLabels::None,
+            learner: gradient(GradientConfig {
+                model: ModelConfig::Linear(Linear {
+                    keep: 0.0,
+                    width: printed.dim,
+                }),
+                loss,
+                sampler: printed.sampler,
+                train: TrainConfig {
+                    steps: 0,
+                    labeled_passes: 1,
+                    ..printed.train
+                },
+                ..GradientConfig::default()
+            }),
+            rounds: RoundsConfig {
+                epochs: printed.epochs,
+                keep: printed.keep,
+                ..RoundsConfig::default()
+            },
         }
     }
 
@@ -461,7 +631,8 @@ impl Recipe {
                 loss: Loss::Angular(Angular {
                     normalize: false,
                     ..Angular::default()
-                }),
+                })
+                .into(),
                 train: TrainConfig {
                     batch: 100,
                     steps: 0,

@@ -1,3 +1,4 @@
+use likewise_nn::loss::Loss;
 use likewise_nn::lpf::{CenterRule, Check};
 use likewise_nn::net::EmbeddingConfig;
 
@@ -248,7 +249,7 @@ fn a_file_changes_what_it_says_and_nothing_else() {
     assert_eq!((&own.train, &recipe.rounds), (&before.train, &base.rounds));
     let propagation = recipe.pseudo_labels.propagation().unwrap();
     assert_eq!(
-        (own.loss.name(), propagation.spread.name()),
+        (own.loss.title().as_str(), propagation.spread.name()),
         ("triplet", "lgc")
     );
     let encoder = "learner.model = { kind = 'network', \
@@ -263,6 +264,178 @@ fn a_file_changes_what_it_says_and_nothing_else() {
     let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
     assert!(said(few).contains("learner.sampler.per_class = 1"));
     assert!(said("learner = { kind = 'nosuch' }").contains("gradient, apit, apllr, cfs"));
+}
+
+#[test]
+fn one_loss_is_a_table_and_several_are_a_list() {
+    let list = "[[learner.loss]]\nname = 'proxy-anchor'\nscale = 16.0\n\
+                [[learner.loss]]\nname = 'triplet'\n\
+                [[learner.loss]]\nname = 'similarity-regularizer'\nweight = 0.1\n";
+    let recipe = Recipe::from_toml(list).unwrap();
+    let title = "proxy-anchor + triplet + 0.1 similarity-regularizer";
+    assert_eq!(gradient(&recipe).loss.title(), title);
+    // Written down, it reads as the same.
+    let written = toml::to_string(&recipe).unwrap();
+    assert_eq!(Recipe::from_toml(&written).unwrap(), recipe, "{written}");
+    let json = serde_json::to_string(&recipe).unwrap();
+    assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+    // A list of one is that one, and is written as ever.
+    let one = |text: &str| Recipe::from_toml(text).unwrap();
+    let table = one("[learner.loss]\nname = 'proxy-anchor'\nscale = 16.0");
+    let of_one = one("[[learner.loss]]\nname = 'proxy-anchor'\nscale = 16.0\nweight = 1");
+    assert_eq!(of_one, table);
+    let json = serde_json::to_value(&of_one).unwrap();
+    let expected = serde_json::json!({"name": "proxy-anchor", "scale": 16.0, "margin": 0.1});
+    assert_eq!(json["learner"]["loss"], expected);
+    // A list takes the place of a table, and a table of a list.
+    let over = recipe.with("learner.loss = { name = 'center' }".parse().unwrap());
+    assert_eq!(
+        gradient(&over.unwrap()).loss,
+        Loss::named("center").unwrap().into()
+    );
+    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    let term = |fields: &str| format!("[[learner.loss]]\n{fields}\n");
+    for (text, expected) in [
+        (
+            "learner.loss = []".to_owned(),
+            "learner.loss = []: must name",
+        ),
+        (
+            term("name = 'triplet'").repeat(2),
+            "stands in the list already",
+        ),
+        (
+            term("name = 'triplet'\nweight = 0"),
+            "learner.loss.weight = 0: must be above 0",
+        ),
+        (term("name = 'triplet'\nweight = nan"), "loss.weight"),
+        (term("name = 'triplet'\nmarginn = 1"), "marginn"),
+        (term("name = 'center'\nwidth = 1"), "width"),
+        (
+            "learner.loss = { name = 'similarity-regularizer' }".into(),
+            "learner.loss = similarity-regularizer: learns nothing alone",
+        ),
+        (
+            "base = 'similarity-regularizer'".into(),
+            "stands beside another loss",
+        ),
+        (
+            term("name = 'center'") + "[learner.miner]\nname = 'hard'",
+            "learner.miner = hard: the loss center compares with proxies",
+        ),
+        (
+            term("name = 'center'") + "[learner.train]\nmemory = 9",
+            "learner.train.memory = 9: must be 0 for the loss center",
+        ),
+        (
+            format!("{list}[learner]\nminer = {{ name = 'hard' }}\ntrain = {{ memory = 9 }}"),
+            "learner.train.memory = 9: must be 0 beside a miner",
+        ),
+        (
+            format!("base = 'affinity-triplet'\n{list}[learner.miner]\nname = 'hard'"),
+            "learner.miner = hard: has no effect beside the triplets",
+        ),
+    ] {
+        let said = said(&text);
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+    // Beside one of pairs, miner and memory have what they are for.
+    for more in [
+        "[learner.miner]\nname = 'hard'",
+        "[learner.train]\nmemory = 9",
+    ] {
+        assert!(Recipe::from_toml(&format!("{list}{more}")).is_ok());
+    }
+}
+
+/// Settings as their papers print them, on features and behind a network.
+#[test]
+fn recipes_of_papers_on_losses_are_as_printed() {
+    use likewise_nn::net::Pool;
+    use likewise_nn::train::{Optimizer, ProxyStart, Schedule};
+
+    let step = |every, factor| Schedule::Step { every, factor };
+    let adam = |epsilon| Optimizer::Adam { epsilon };
+    for (name, batch, optimizer, rates, schedule, decays, start, epochs) in [
+        (
+            "proxy-anchor-paper",
+            180,
+            Optimizer::AdamW { epsilon: 1e-8 },
+            [1e-4, 1e-2],
+            step(10, 0.5),
+            [1e-4, 1e-4],
+            ProxyStart::KaimingNormal,
+            60,
+        ),
+        (
+            "proxy-nca-plus-plus-paper",
+            32,
+            adam(1.0),
+            [4e-3, 4e2],
+            Schedule::Constant,
+            [0.0, 0.0],
+            ProxyStart::Normal { scale: 0.125 },
+            40,
+        ),
+        (
+            "soft-triple-paper",
+            32,
+            adam(0.01),
+            [1e-4, 1e-2],
+            step(20, 0.1),
+            [1e-4, 1e-4],
+            ProxyStart::KaimingUniform,
+            50,
+        ),
+    ] {
+        let recipe = Recipe::named(name).unwrap();
+        let train = &gradient(&recipe).train;
+        assert_eq!((train.batch, train.optimizer), (batch, optimizer), "{name}");
+        assert_eq!((train.schedule, recipe.rounds.epochs), (schedule, epochs));
+        let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{name}: {a} {b}");
+        close(train.learning_rate, rates[0]);
+        close(train.learning_rate * train.proxy_factor, rates[1]);
+        close(train.weight_decay, decays[0]);
+        close(train.proxy_decay.unwrap_or(0.0), decays[1]);
+        assert_eq!(train.proxy_start, Some(start));
+    }
+    let network = |name: &str, more: &str| {
+        let text = format!(
+            "base = '{name}'\nlearner.model = {{ kind = 'network',              encoder = {{ name = 'bn-inception'{more} }} }}"
+        );
+        let recipe = Recipe::from_toml(&text).unwrap();
+        recipe.learner.network().unwrap().clone()
+    };
+    for (name, pool, dim, layer_norm, warm_up) in [
+        ("proxy-anchor-paper", Pool::Both, 512, false, 1),
+        ("proxy-nca-plus-plus-paper", Pool::Max, 2048, true, 0),
+        ("soft-triple-paper", Pool::Average, 64, false, 0),
+    ] {
+        let NetworkConfig {
+            encoder, tuning, ..
+        } = network(name, "");
+        assert_eq!(encoder.head, EmbeddingConfig::Linear { dim, layer_norm });
+        assert_eq!((encoder.pool, encoder.frozen_norm), (pool, true), "{name}");
+        assert_eq!((tuning.warm_up, tuning.augment), (warm_up, true), "{name}");
+    }
+    let own = network(
+        "proxy-anchor-paper",
+        ", pool = 'max', head = { kind = 'none' }",
+    );
+    assert_eq!(
+        (own.encoder.pool, own.encoder.head),
+        (Pool::Max, EmbeddingConfig::None)
+    );
+    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    for field in [
+        "proxy_start = { name = 'kaiming-normal' }",
+        "proxy_decay = 0.1",
+    ] {
+        let text = format!("base = 'triplet'\nlearner.train.{field}");
+        assert!(said(&text).contains("has no effect: the loss has no proxies"));
+    }
+    let wrong = "learner.train.proxy_start = { name = 'kaiming-normal', scale = 2 }";
+    assert!(said(wrong).contains("scale"), "{}", said(wrong));
 }
 
 #[test]

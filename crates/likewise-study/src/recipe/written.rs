@@ -6,7 +6,7 @@ use likewise::graph::Symmetrize;
 use likewise::propagate::Method;
 use likewise_nn::net::EmbeddingConfig;
 
-use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe};
+use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe, printed};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
@@ -58,7 +58,9 @@ impl Recipe {
     /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
     /// the table says another `graph.symmetrize`. A network in the place of a head that is all of
     /// the embedding has that head behind it, unless it begins as the whitening of its features
-    /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`.
+    /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`. Behind the
+    /// recipes of papers on losses (`proxy-anchor-paper` ...) a network also pools, warms up and sees its
+    /// images as printed, unless the table says otherwise.
     ///
     /// Fails on unknown and wrong fields, and on those that are changed without any effect.
     pub fn with(&self, fields: toml::Table) -> Result<Self> {
@@ -122,6 +124,7 @@ impl Recipe {
             .get("pseudo_labels")
             .and_then(|labels| labels.get("graph")?.get("symmetrize"))
             .is_some();
+        let says = fields.clone();
         merge(&mut whole, fields, "")?;
         // Settings of another kind are told by their path, before those that are wrong.
         let mut recipe: Self = match whole.clone().try_into() {
@@ -141,7 +144,7 @@ impl Recipe {
             let mutual = propagation.graph.clone().symmetrize(Symmetrize::Mutual);
             propagation.graph = mutual;
         }
-        recipe.keep_head(self);
+        recipe.keep_head(self, &says);
         Ok(recipe)
     }
 }
@@ -150,7 +153,9 @@ impl Recipe {
     /// What a head makes of the whole embedding goes behind the network that takes its place: a
     /// method that learns the map, or embeds in 64 dimensions, would be half of itself without.
     /// Not behind one that begins as its whitening, which keeps a share of that in its place.
-    fn keep_head(&mut self, before: &Self) {
+    ///
+    /// What else a paper prints of its network stands where the recipe `says` nothing of it.
+    fn keep_head(&mut self, before: &Self, says: &toml::Table) {
         let head = before.learner.gradient().map(|gradient| &gradient.model);
         let (Some(head), Some(gradient)) = (head, self.learner.gradient_mut()) else {
             return;
@@ -161,6 +166,26 @@ impl Recipe {
         match *head {
             ModelConfig::Orthogonal(map) if !network.is_whitened() => {
                 network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+            }
+            ModelConfig::Linear(Linear { keep: 0.0, width })
+                if let Some(of_paper) = printed::of_network(&before.name) =>
+            {
+                let silent = |path: &str| !holds(says, &format!("learner.model.{path}"));
+                if silent("encoder.head") && network.map.is_none() {
+                    network.encoder.head = EmbeddingConfig::Linear {
+                        dim: width,
+                        layer_norm: of_paper.layer_norm,
+                    };
+                }
+                if silent("encoder.pool") {
+                    network.encoder.pool = of_paper.pool;
+                }
+                if silent("tuning.augment") {
+                    network.tuning.augment = true;
+                }
+                if silent("tuning.warm_up") {
+                    network.tuning.warm_up = of_paper.warm_up;
+                }
             }
             ModelConfig::Linear(Linear { keep: 0.0, width })
                 if network.encoder.head == EmbeddingConfig::None && network.map.is_none() =>

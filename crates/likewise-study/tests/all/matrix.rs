@@ -8,9 +8,9 @@ use likewise::learn::Closed;
 use likewise::propagate::{Ability, Method};
 use likewise::{Collection, Monitor, View};
 use likewise_io::{Form, ReadOptions};
-use likewise_nn::loss::Loss;
+use likewise_nn::loss::{Loss, Losses};
 use likewise_nn::lpf::Lpf;
-use likewise_nn::mine::Mine;
+use likewise_nn::mine::{Mine, Semihard};
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::TrainConfig;
 use likewise_study::Recipe;
@@ -193,7 +193,8 @@ fn heads() -> [ModelConfig; 3] {
 fn every_two_of_source_loss_and_head_go_together() {
     let collection = digits();
     for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
-        for (j, loss) in Loss::all().into_iter().enumerate() {
+        let losses = Loss::all().into_iter().filter(Loss::stands_alone);
+        for (j, loss) in losses.enumerate() {
             let heads = heads();
             let head = heads[(i + j) % heads.len()].clone();
             let name = format!("{source} x {} x {head:?}", loss.name());
@@ -205,13 +206,81 @@ fn every_two_of_source_loss_and_head_go_together() {
                 pseudo_labels: pseudo_labels.clone(),
                 learner: learner(GradientConfig {
                     model: head,
-                    loss,
+                    loss: loss.into(),
                     ..GradientConfig::default()
                 }),
                 ..base()
             };
             check(&run(&collection, &recipe), &name);
         }
+    }
+}
+
+/// Losses of triplets, of pairs and of classes, and what stands beside them.
+const SEVERAL: &str = "[[learner.loss]]
+name = 'multi-similarity'
+[[learner.loss]]
+name = 'angular'
+weight = 0.5
+[[learner.loss]]
+name = 'proxy-anchor'
+weight = 0.2
+[[learner.loss]]
+name = 'soft-triple'
+centers = 2
+[[learner.loss]]
+name = 'center'
+weight = 0.01
+[[learner.loss]]
+name = 'similarity-regularizer'
+weight = 0.1
+";
+
+/// A list of losses with every source, with a miner and with a memory: heads take turns.
+#[test]
+fn a_list_of_losses_goes_with_every_source() {
+    let collection = digits();
+    let losses: Losses = Recipe::from_toml(SEVERAL)
+        .unwrap()
+        .learner
+        .gradient()
+        .unwrap()
+        .loss
+        .clone();
+    assert_eq!(losses.iter().count(), 6);
+    let beside = [
+        (None, 0),
+        (Some(Mine::Semihard(Semihard::default())), 0),
+        (None, 100),
+    ];
+    for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
+        let head = heads()[i % 3].clone();
+        // Affinities bring triplets of their own, in place of what would be mined.
+        let (miner, memory) = match pseudo_labels {
+            PseudoLabels::Affinity(_) => (None, 0),
+            _ => beside[i % 3].clone(),
+        };
+        let name = format!("{source} x several losses x {head:?}");
+        if !is_wanted(&name) {
+            continue;
+        }
+        let recipe = Recipe {
+            name: name.clone(),
+            pseudo_labels,
+            learner: learner(GradientConfig {
+                model: head,
+                loss: losses.clone(),
+                miner,
+                train: TrainConfig {
+                    memory,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            }),
+            ..base()
+        };
+        recipe.validate().unwrap();
+        check(&run(&collection, &recipe), &name);
     }
 }
 
@@ -366,7 +435,7 @@ fn triplets_of_votes_go_with_whatever_learns_from_triplets() {
             name: name_of_all.clone(),
             pseudo_labels: votes(Some(triplets)).into(),
             learner: learner(GradientConfig {
-                loss: Loss::named(name).unwrap(),
+                loss: Loss::named(name).unwrap().into(),
                 ..GradientConfig::default()
             }),
             ..base()
@@ -409,7 +478,7 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
             learner: learner(GradientConfig {
                 miner: Some(miner),
                 sampler: per_class,
-                loss: loss.clone(),
+                loss: loss.clone().into(),
                 ..GradientConfig::default()
             }),
             ..base()
@@ -433,7 +502,7 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
             name,
             learner: learner(GradientConfig {
                 sampler,
-                loss: loss.clone(),
+                loss: loss.clone().into(),
                 train: TrainConfig {
                     memory: 100,
                     ..TrainConfig::default()

@@ -403,7 +403,7 @@ mod tests {
         };
         let gradient = recipe.learner.gradient().unwrap();
         assert_eq!((recipe.rounds.epochs, gradient.train.batch), (4, 9));
-        assert_eq!(gradient.loss.name(), "triplet");
+        assert_eq!(gradient.loss.title(), "triplet");
         assert_eq!(recipe.name, "T");
         let wanted = |draws| {
             let cells = e.wanted(&e.data[0], draws);

@@ -213,7 +213,7 @@ mod tests {
     use likewise::linear::whitening::Spectrum;
     use likewise::matrix::Reading;
     use likewise_nn::Device;
-    use likewise_nn::loss::{ConfidenceProxy, Loss};
+    use likewise_nn::loss::{ConfidenceProxy, Loss, Losses, Weighted};
     use likewise_nn::net::{HeadConfig, Residual};
     use likewise_nn::sample::Sampler;
     use likewise_nn::train::{Gradient, Optimizer, Schedule, TrainConfig, Tuning};
@@ -227,12 +227,14 @@ mod tests {
     #[derive(Clone)]
     struct Choices {
         head: HeadConfig,
+        loss: Losses,
         train: TrainConfig,
     }
 
     fn plain() -> Choices {
         Choices {
             head: HeadConfig::default(),
+            loss: Loss::ConfidenceProxy(ConfidenceProxy::default()).into(),
             train: TrainConfig {
                 batch: 16,
                 ..TrainConfig::default()
@@ -276,7 +278,7 @@ mod tests {
             tuning: Tuning::default(),
             map: likewise::linear::Stiefel::new(),
             epochs: 10,
-            loss: &Loss::ConfidenceProxy(ConfidenceProxy::default()),
+            loss: &choices.loss,
             sampler: &Sampler::Plain,
             miner: None,
             train: &choices.train,
@@ -408,7 +410,29 @@ mod tests {
             ..HeadConfig::default()
         };
         let mapped = Choices { head, ..plain() };
-        for (number, choices) in [averaged, mapped].iter().enumerate() {
+        // Two losses with proxies of their own, one of them with several a class.
+        let terms = [
+            ("proxy-anchor", 1.0),
+            ("multi-similarity", 0.5),
+            ("soft-triple", 2.0),
+            ("similarity-regularizer", 0.1),
+        ];
+        let terms = terms.map(|(name, weight)| Weighted {
+            loss: Loss::named(name).unwrap(),
+            weight,
+        });
+        let loss = Losses::new(terms.to_vec()).unwrap();
+        let several = Choices {
+            loss: loss.clone(),
+            ..plain()
+        };
+        let train = TrainConfig {
+            memory: 40,
+            ..plain().train
+        };
+        let mapped_by_several = Choices { loss, head, train };
+        let all = [averaged, mapped, several, mapped_by_several];
+        for (number, choices) in all.iter().enumerate() {
             let path = folder.path().join(format!("{number}.safetensors"));
             let whole = run_with(choices, usize::MAX, None).unwrap();
             assert!(run_with(choices, 4, Some(eager(path.clone(), "this"))).is_err());
