@@ -17,6 +17,8 @@
 //! | [`SoftTriple`] | classes | classes of several modes |
 //! | [`ConfidenceProxy`] | classes | pseudo-labels of mixed quality |
 //! | [`Center`] | classes | beside another loss |
+//! | [`Dec`] | classes | clusters, which teach themselves |
+//! | [`Nce`] | classes | every item its own class |
 //!
 //! [`Loss`] is any of them as one value. In all of them a weight is a multiplicity: an item,
 //! a pair or a triplet of weight 0 changes neither value nor gradient against leaving it out.
@@ -31,10 +33,12 @@ mod contextual;
 mod contrastive;
 #[cfg(feature = "networks")]
 mod cosine;
+mod dec;
 mod fast_ap;
 #[cfg(feature = "networks")]
 mod listed;
 mod multi_similarity;
+mod nce;
 mod normalized_softmax;
 mod nt_xent;
 #[cfg(feature = "networks")]
@@ -65,8 +69,12 @@ pub use contextual::{Contextual, Total};
 pub use contrastive::{Contrastive, Measure};
 #[cfg(feature = "networks")]
 pub(crate) use cosine::cosines;
+pub use dec::Dec;
+#[cfg(feature = "networks")]
+pub(crate) use dec::Linked;
 pub use fast_ap::FastAp;
 pub use multi_similarity::MultiSimilarity;
+pub use nce::Nce;
 pub use normalized_softmax::NormalizedSoftmax;
 pub use nt_xent::NtXent;
 #[cfg(feature = "networks")]
@@ -246,6 +254,8 @@ losses! {
         "soft-triple" SoftTriple "loss/soft_triple.rs", "Several centres a class.";
         "confidence-proxy" ConfidenceProxy "loss/confidence_proxy.rs", "Proxies and pseudo-labels weighted by confidence.";
         "center" Center "loss/center.rs", "Distance to the centre of the class.";
+        "dec" Dec "loss/dec.rs", "Clusters that sharpen themselves, and links between items.";
+        "nce" Nce "loss/nce.rs", "A softmax over a memory of all items.";
 }
 
 impl Loss {
@@ -268,6 +278,11 @@ impl Loss {
             Self::SoftTriple(loss) => loss.centers,
             loss => usize::from(loss.has_proxies()),
         }
+    }
+
+    /// Whether it looks at pairs of labeled items beside the classes.
+    pub fn links_labels(&self) -> bool {
+        matches!(self, Self::Dec(dec) if dec.lambda > 0.0)
     }
 
     /// Proxies and classes, once they are known to fit.

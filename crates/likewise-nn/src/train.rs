@@ -15,9 +15,13 @@ mod map;
 #[cfg(feature = "networks")]
 mod memory;
 #[cfg(feature = "networks")]
+mod remembered;
+#[cfg(feature = "networks")]
 mod state;
 #[cfg(feature = "networks")]
 mod steps;
+#[cfg(feature = "networks")]
+mod target;
 
 pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;

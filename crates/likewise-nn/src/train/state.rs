@@ -36,6 +36,8 @@ pub(super) struct State {
     average: Option<Weights>,
     /// What the model keeps of the network as it begins.
     start: Option<Start>,
+    /// What an estimate of a softmax divides by, once it is known.
+    pub(super) constant: Option<f64>,
     device: Device,
 }
 
@@ -76,6 +78,7 @@ impl State {
             body_optimizer: how.train.optimizer.init(how.train.weight_decay),
             proxy_optimizer: how.train.optimizer.init(0.0),
             average,
+            constant: None,
             device: device.clone(),
         })
     }
@@ -84,6 +87,17 @@ impl State {
         Proxies {
             rows: parameter(PROXIES, matrix_tensor(rows, device)),
         }
+    }
+
+    /// Begins with other proxies anew, and forgets how the old ones moved.
+    pub(super) fn renew(&mut self, how: &Gradient, proxies: Option<Array2<f32>>) {
+        self.proxies = proxies.map(|rows| Self::proxies(&rows, &self.device));
+        self.proxy_optimizer = how.train.optimizer.init(0.0);
+    }
+
+    /// Puts other rows in the place of the proxies, which no gradient moves.
+    pub(super) fn remembered(&mut self, rows: &Array2<f32>) {
+        self.proxies = Some(Self::proxies(rows, &self.device));
     }
 
     pub(super) fn proxy_rows(&self) -> Option<Tensor<2>> {
@@ -222,6 +236,9 @@ impl State {
             let step: Vec<f64> = map.step.into_iter().collect();
             arrays.put("map-step", &[step.len()], Values::F64(step));
         }
+        if let Some(constant) = self.constant {
+            arrays.put("constant", &[1], Values::F64(vec![constant]));
+        }
         for (name, optimizer) in [
             ("net-optimizer", &self.body_optimizer),
             ("proxy-optimizer", &self.proxy_optimizer),
@@ -265,6 +282,10 @@ impl State {
         };
         let net_optimizer = optimizer("net-optimizer", &self.body_optimizer)?;
         let proxy_optimizer = optimizer("proxy-optimizer", &self.proxy_optimizer)?;
+        self.constant = saved
+            .vector64("constant")
+            .ok()
+            .and_then(|v| v.first().copied());
         self.body_optimizer = net_optimizer;
         self.proxy_optimizer = proxy_optimizer;
         (self.body, self.map, self.proxies, self.average) = (body, map, proxies, average);
