@@ -17,6 +17,8 @@
 //! | [`SoftTriple`] | classes | classes of several modes |
 //! | [`ConfidenceProxy`] | classes | pseudo-labels of mixed quality |
 //! | [`Center`] | classes | beside another loss |
+//! | [`Dec`] | classes | clusters, which teach themselves |
+//! | [`Nce`] | classes | every item its own class |
 //! | [`SimilarityRegularizer`] | rows | beside another loss, and only there |
 //!
 //! [`Loss`] is any of them as one value, [`Losses`] several with their weights. In all of them a weight is a multiplicity: an item,
@@ -32,10 +34,12 @@ mod contextual;
 mod contrastive;
 #[cfg(feature = "networks")]
 mod cosine;
+mod dec;
 mod fast_ap;
 #[cfg(feature = "networks")]
 mod listed;
 mod multi_similarity;
+mod nce;
 mod normalized_softmax;
 mod nt_xent;
 #[cfg(feature = "networks")]
@@ -68,8 +72,12 @@ pub use contextual::{Contextual, Total};
 pub use contrastive::{Contrastive, Measure};
 #[cfg(feature = "networks")]
 pub(crate) use cosine::cosines;
+pub use dec::Dec;
+#[cfg(feature = "networks")]
+pub(crate) use dec::Linked;
 pub use fast_ap::FastAp;
 pub use multi_similarity::MultiSimilarity;
+pub use nce::Nce;
 pub use normalized_softmax::NormalizedSoftmax;
 pub use nt_xent::NtXent;
 #[cfg(feature = "networks")]
@@ -270,6 +278,8 @@ losses! {
         "soft-triple" SoftTriple "loss/soft_triple.rs", "Several centres a class.";
         "confidence-proxy" ConfidenceProxy "loss/confidence_proxy.rs", "Proxies and pseudo-labels weighted by confidence.";
         "center" Center "loss/center.rs", "Distance to the centre of the class.";
+        "dec" Dec "loss/dec.rs", "Clusters that sharpen themselves, and links between items.";
+        "nce" Nce "loss/nce.rs", "A softmax over a memory of all items.";
     rows:
         "similarity-regularizer" SimilarityRegularizer "loss/similarity_regularizer.rs", "Holds the mean cosine, beside another loss.";
 }

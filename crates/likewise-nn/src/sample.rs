@@ -5,12 +5,14 @@
 //! | `plain` | every item once an epoch | proxy losses |
 //! | `per-class` | `m` items of each class in a batch, or all there are | pair losses, average precision, contextual |
 //! | `labeled` | a share of known labels in each batch | few labels among many pseudo-labels |
+//! | `uniform` | as many items of each class in a pass, some twice where it has few | classes of uneven size, clusters |
 //! | `hierarchical` | batches within a few super-classes, `m` of each class | many classes that form groups |
 
 use std::collections::BTreeMap;
 
 use likewise::seed::Rng;
-use rand::seq::SliceRandom;
+use rand::RngExt;
+use rand::seq::{SliceRandom, index};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -47,6 +49,12 @@ pub enum Sampler {
         /// Share of labeled items in a batch, above 0 and below 1.
         share: f64,
     },
+    /// As many items of each class in a pass as of every other, in random order, again and again: of a
+    /// class with fewer some come twice, of one with more some stay out until the next pass. A pass
+    /// draws as many items as there are: Caron et al., "Deep clustering", ECCV 2018, and their code.
+    ///
+    /// For the losses of classes: an item that stands twice in a batch says nothing as its own positive.
+    Uniform,
     /// As `per-class`, the classes of a batch from `groups` random super-classes.
     ///
     /// The super-class is the part of a class name before its first `/`.
@@ -119,7 +127,7 @@ impl Sampler {
             ))
         };
         match *self {
-            Self::Plain => Ok(()),
+            Self::Plain | Self::Uniform => Ok(()),
             Self::PerClass { per_class } => at_least("sampler.per_class", per_class, 2),
             Self::Labeled { share } if share > 0.0 && share < 1.0 => Ok(()),
             Self::Labeled { share } => Err(Error::parameter(
@@ -154,6 +162,16 @@ impl Sampler {
                 let (mut order, mut batches) = (drawn, Vec::with_capacity(steps));
                 while batches.len() < steps {
                     order.shuffle(rng);
+                    let room = steps - batches.len();
+                    batches.extend(order.chunks(batch).take(room).map(<[usize]>::to_vec));
+                }
+                batches
+            }
+            Self::Uniform => {
+                let (members, all) = (items.by_class(), drawn.len());
+                let mut batches = Vec::with_capacity(steps);
+                while batches.len() < steps {
+                    let order = evenly(&members, all, rng);
                     let room = steps - batches.len();
                     batches.extend(order.chunks(batch).take(room).map(<[usize]>::to_vec));
                 }
@@ -212,6 +230,25 @@ impl Sampler {
             }
         }
     }
+}
+
+/// `all` items in random order, as many of each class. Of a class with no more than it is to give,
+/// each is drawn anew; of others no item comes twice.
+fn evenly(members: &BTreeMap<u32, Vec<usize>>, all: usize, rng: &mut Rng) -> Vec<usize> {
+    let each = all / members.len().max(1) + 1;
+    let mut order = Vec::with_capacity(each * members.len());
+    for members in members.values() {
+        if members.len() > each {
+            let chosen = index::sample(rng, members.len(), each);
+            order.extend(chosen.iter().map(|place| members[place]));
+        } else {
+            let draws = (0..each).map(|_| members[rng.random_range(0..members.len())]);
+            order.extend(draws);
+        }
+    }
+    order.shuffle(rng);
+    order.truncate(all);
+    order
 }
 
 fn some_of_each(
@@ -305,6 +342,7 @@ mod tests {
             let distinct = items.by_class().len();
             for sampler in [
                 Sampler::Plain,
+                Sampler::Uniform,
                 Sampler::PerClass { per_class },
                 Sampler::Labeled { share: 0.25 },
                 Sampler::Hierarchical { per_class, groups: 1 },
@@ -317,7 +355,7 @@ mod tests {
                 for drawn in &batches {
                     prop_assert!(drawn.iter().all(|&i| weight[i] > 0.0) && !drawn.is_empty());
                     match sampler {
-                        Sampler::Plain => prop_assert!(drawn.len() <= batch),
+                        Sampler::Plain | Sampler::Uniform => prop_assert!(drawn.len() <= batch),
                         Sampler::Labeled { .. } => {
                             prop_assert_eq!(drawn.len(), batch);
                             let known = drawn.iter().filter(|&&i| labeled[i]).count();
@@ -359,8 +397,36 @@ mod tests {
                     all.sort_unstable();
                     prop_assert_eq!(all, present.clone());
                 }
+                if sampler == Sampler::Uniform && steps == 0 {
+                    let all = batches.concat();
+                    prop_assert_eq!(all.len(), present.len());
+                    let each = present.len() / distinct + 1;
+                    for (class, members) in items.by_class() {
+                        let own = all.iter().filter(|&&i| classes[i] == class).count();
+                        // What is cut off at the end is less than one item a class in the mean.
+                        prop_assert!(own <= each);
+                        let some = all.iter().filter(|i| members.contains(i)).collect::<std::collections::BTreeSet<_>>();
+                        prop_assert!(members.len() <= each || some.len() == own);
+                    }
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_small_class_comes_as_often_as_a_large_one() {
+        let class: Vec<u32> = (0..100).map(|i| u32::from(i >= 95)).collect();
+        let items = Items {
+            class: &class,
+            weight: &[1.0; 100],
+            labeled: &[false; 100],
+            group: &[],
+            augmented: false,
+        };
+        let all = Sampler::Uniform.epoch(&items, 10, 0, &mut rng()).concat();
+        let small = all.iter().filter(|&&i| i >= 95).count();
+        assert_eq!(all.len(), 100);
+        assert!((49..=51).contains(&small), "{small}");
     }
 
     #[test]

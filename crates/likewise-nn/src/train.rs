@@ -16,9 +16,13 @@ mod map;
 mod memory;
 mod proxy_start;
 #[cfg(feature = "networks")]
+mod remembered;
+#[cfg(feature = "networks")]
 mod state;
 #[cfg(feature = "networks")]
 mod steps;
+#[cfg(feature = "networks")]
+mod target;
 
 pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;

@@ -25,10 +25,11 @@ pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
 pub use self::outside::{Refusing, Unlike};
-pub(crate) use self::pseudo_labels::most_neighbors;
 pub use self::pseudo_labels::{
-    Affinity, Confidence, On, Oracle, Prediction, Propagation, PseudoLabels, Voting,
+    Affinity, Clusters, Confidence, InClusters, On, Oracle, Prediction, Propagation, PseudoLabels,
+    Voting,
 };
+pub(crate) use self::pseudo_labels::{TURNS, most_neighbors};
 pub use self::rounds::{Keep, RoundsConfig};
 pub use self::start::StartConfig;
 use crate::{Error, Result, usage};
@@ -97,6 +98,15 @@ impl Recipe {
         }
     }
 
+    /// Whether it learns where no item has a label.
+    pub fn needs_no_label(&self) -> bool {
+        match (&self.learner, &self.pseudo_labels) {
+            (Learner::Cross(_), _) => false,
+            (Learner::Closed(learner), PseudoLabels::None) => learner.needs().is_empty(),
+            (_, source) => source.needs_no_label(),
+        }
+    }
+
     /// Sets the neighbours of an item. Fails where the recipe asks for none.
     pub fn set_neighbors(&mut self, k: usize) -> Result<()> {
         match &mut self.pseudo_labels {
@@ -106,6 +116,9 @@ impl Recipe {
             PseudoLabels::Affinity(affinity) => affinity.k = k,
             PseudoLabels::None
             | PseudoLabels::Lpf(_)
+            | PseudoLabels::Clusters(_)
+            | PseudoLabels::Instances
+            | PseudoLabels::Rotations
             | PseudoLabels::Oracle(_)
             | PseudoLabels::Votes(_) => {
                 let kind = self.pseudo_labels.kind();
@@ -168,6 +181,16 @@ impl Recipe {
             let why = "with rounds.keep = \"last\" no epoch is chosen";
             idle.push(("rounds.folds", why));
         }
+        if let PseudoLabels::Clusters(clusters) = &self.pseudo_labels {
+            if clusters.on == On::Start {
+                let why = "the start is clustered once";
+                idle.push(("pseudo_labels.every", why));
+            }
+            if clusters.clusters.is_some() {
+                let why = "the number of clusters is given";
+                idle.push(("pseudo_labels.per_class", why));
+            }
+        }
         match self.pseudo_labels.propagation().map(|p| &p.spread) {
             Some(Method::Manifold(_)) => {
                 let why =
@@ -205,6 +228,10 @@ impl Recipe {
             }
             return idle;
         };
+        if gradient.loss.nce().is_some() {
+            let why = "no gradient moves the memory of the loss: learner.loss.momentum does";
+            idle.push(("learner.train.proxy_factor", why));
+        }
         let proxies = gradient.loss.has_proxies();
         if !proxies {
             let why = "the loss has no proxies";
@@ -345,6 +372,18 @@ impl Recipe {
         let kind = self.pseudo_labels.kind();
         match &self.pseudo_labels {
             PseudoLabels::None => Ok(()),
+            PseudoLabels::Clusters(clusters) if clusters.labels == InClusters::Judge => {
+                let rule = format!(
+                    "must be \"name\" beside {name}, which learns the classes of the labels"
+                );
+                Err(Error::parameter("pseudo_labels.labels", "judge", &rule))
+            }
+            PseudoLabels::Instances | PseudoLabels::Rotations => {
+                let rule = format!(
+                    "gives no class of the labels, and {name} learns these; take another source"
+                );
+                Err(Error::parameter("pseudo_labels.kind", kind, &rule))
+            }
             _ if learner.need() == cross::Need::Pairs => {
                 let rule = format!("has no effect: {name} looks at no label; leave it out");
                 Err(Error::parameter("pseudo_labels.kind", kind, &rule))
@@ -389,6 +428,7 @@ impl Recipe {
             return Err(Error::parameter("pseudo_labels.on", "\"model\"", rule));
         }
         self.validate_triplets_of_votes()?;
+        self.validate_own_classes()?;
         let Some(gradient) = self.learner.gradient() else {
             return Ok(());
         };
@@ -407,6 +447,65 @@ impl Recipe {
             0 => Ok(()),
             rows => Err(Error::parameter("learner.train.memory", rows, rule)),
         }
+    }
+
+    /// What items as classes and turns as classes ask of the learner, and a loss that looks at the whole
+    /// set.
+    fn validate_own_classes(&self) -> Result<()> {
+        let kind = self.pseudo_labels.kind();
+        let network = self.learner.network();
+        match &self.pseudo_labels {
+            PseudoLabels::Rotations => {
+                let Some(encoder) = network.map(|network| &network.encoder) else {
+                    let rule = "turns images, and needs a network that is trained on them \
+                                (learner.model.kind = \"network\"); features have no turns";
+                    return Err(Error::parameter("pseudo_labels.kind", kind, rule));
+                };
+                let input = encoder.input();
+                if input.height != input.width {
+                    let rule = format!(
+                        "turns square images, but {} reads {} x {} pixels",
+                        encoder.name(),
+                        input.height,
+                        input.width
+                    );
+                    return Err(Error::parameter("pseudo_labels.kind", kind, &rule));
+                }
+            }
+            PseudoLabels::Instances => {
+                let rule = match &self.learner {
+                    Learner::Closed(learner) => Some(format!(
+                        "gives {} nothing to learn: no two items are alike",
+                        learner.name()
+                    )),
+                    Learner::Gradient(gradient) if !gradient.loss.has_proxies() => {
+                        let augments = network.is_some_and(|network| network.tuning.augment);
+                        (!augments).then(|| {
+                            format!(
+                                "gives {} no two items that are alike: it needs images that are augmented \
+                                 (learner.model.tuning.augment), or a loss of classes",
+                                gradient.loss.title()
+                            )
+                        })
+                    }
+                    _ => None,
+                };
+                if let Some(rule) = rule {
+                    return Err(Error::parameter("pseudo_labels.kind", kind, &rule));
+                }
+            }
+            _ => {}
+        }
+        let Some(gradient) = self.learner.gradient() else {
+            return Ok(());
+        };
+        let mapped = gradient.map().is_some() && network.is_none();
+        if gradient.loss.links_labels() && mapped {
+            let rule = "links are learned by gradients, and an orthonormal map alone goes by steps of \
+                        its own; take another learner.model.kind, or leave it out";
+            return Err(Error::parameter("learner.loss.lambda", "above 0", rule));
+        }
+        Ok(())
     }
 
     /// Triplets that were asked for must be learned from.

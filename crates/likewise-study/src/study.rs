@@ -4,6 +4,7 @@ mod auto;
 mod believe;
 mod bench;
 mod choose;
+mod cluster;
 mod cross;
 mod draw;
 mod draw_log;
@@ -28,6 +29,7 @@ mod sizes;
 mod train;
 mod tried;
 mod tuples;
+mod turned;
 mod verdict;
 mod vote;
 

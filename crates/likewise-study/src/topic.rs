@@ -223,7 +223,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 18] = [
+const RECIPES: [(&str, &str, &str); 24] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -302,6 +302,28 @@ const RECIPES: [(&str, &str, &str); 18] = [
         "the recipe of votes, triplets and many kernels",
         "multi_kernel",
     ),
+    (
+        "deep-cluster",
+        "the recipe of clusters that are learned and found anew",
+        "deep_cluster",
+    ),
+    (
+        "dec",
+        "the recipe of clusters that sharpen themselves",
+        "dec",
+    ),
+    (
+        "sdec",
+        "the recipe of clusters that sharpen themselves, with links of labels",
+        "sdec",
+    ),
+    ("nce", "the recipe of a memory of every item", "nce"),
+    (
+        "exemplar",
+        "the recipe of every item as a class",
+        "exemplar",
+    ),
+    ("rotnet", "the recipe of turned images", "rotnet"),
 ];
 
 /// Where the file of a recipe is explained.

@@ -43,6 +43,9 @@ pub struct Targets {
     pub passes: usize,
     /// Losses of pairs and triplets take these in place of classes.
     pub triplets: Option<Triplets>,
+    /// The round from which on these are the classes, where a source makes others from time to time:
+    /// what was learned of each class, such as its proxy, begins anew in it. 0: they never change.
+    pub since: usize,
 }
 
 /// The coordinates that learning starts from; no label was needed to find them.

@@ -29,6 +29,7 @@ pub mod rca;
 pub mod seraph;
 pub mod spd;
 pub mod stiefel;
+pub mod synthetic;
 pub mod whitening;
 
 pub use affine::Affine;
@@ -51,6 +52,7 @@ pub use pca::Pca;
 pub use rca::Rca;
 pub use seraph::Seraph;
 pub use stiefel::{Geometry, Minimum, Objective, Stiefel};
+pub use synthetic::Synthetic;
 
 use crate::{Error, Result};
 

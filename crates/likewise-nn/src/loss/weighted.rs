@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Loss;
 use super::check::above_zero;
+use super::{Dec, Loss, Nce};
 use crate::{Error, Result};
 #[cfg(feature = "networks")]
 use {super::Batch, burn::tensor::Tensor};
@@ -37,7 +37,8 @@ use {super::Batch, burn::tensor::Tensor};
 /// | a memory | see its rows as well | see the batch: its rows do not move, and would hold proxies back | sees the batch |
 /// | explicit triplets | see these | see the classes of their items, where known | counts an item as often as they name it |
 ///
-/// Every loss of classes has proxies of its own, which begin as if it stood alone.
+/// Every loss of classes has proxies of its own, which begin as if it stood alone. [`Dec`] and [`Nce`] look
+/// at the whole set, and stand in no list.
 ///
 /// **When to use it.** Where one loss lacks what another has: [`Center`](super::Center) beside
 /// one that separates classes, [`SimilarityRegularizer`](super::SimilarityRegularizer) beside any.
@@ -120,6 +121,27 @@ impl Losses {
         self.iter().any(|term| term.loss.has_proxies())
     }
 
+    /// The one that looks at clusters of the whole set, if it is that.
+    pub fn dec(&self) -> Option<&Dec> {
+        match self.single() {
+            Some(Loss::Dec(dec)) => Some(dec),
+            _ => None,
+        }
+    }
+
+    /// The one that remembers all items, if it is that.
+    pub fn nce(&self) -> Option<&Nce> {
+        match self.single() {
+            Some(Loss::Nce(nce)) => Some(nce),
+            _ => None,
+        }
+    }
+
+    /// Whether it looks at pairs of labeled items beside the classes.
+    pub fn links_labels(&self) -> bool {
+        self.dec().is_some_and(|dec| dec.lambda > 0.0)
+    }
+
     /// Whether one of them compares items with each other, in pairs or triplets.
     pub fn compares(&self) -> bool {
         self.iter().any(|term| term.loss.compares())
@@ -146,6 +168,12 @@ impl Losses {
             }
             above_zero("loss.weight", term.weight)?;
             term.loss.validate()?;
+        }
+        // Their targets and their memory are those of the whole set, which nothing else is told of.
+        let whole = |term: &&Weighted| matches!(term.loss, Loss::Dec(_) | Loss::Nce(_));
+        if let Some(term) = self.iter().find(whole).filter(|_| self.single().is_none()) {
+            let rule = "looks at the whole set, and stands alone with weight 1";
+            return Err(Error::parameter("loss", term.loss.name(), rule));
         }
         if !self.iter().any(|term| term.loss.stands_alone()) {
             let rule = "learns nothing alone; write [[learner.loss]] for it and for the loss that it stands \
@@ -320,6 +348,14 @@ mod tests {
             (r#"[{"weight": 1}]"#, "name"),
             ("[3]", "loss: 3 in a list"),
             (r#"[{"name": "triplet", "margin": -1}]"#, "loss.margin = -1"),
+            (
+                r#"[{"name": "dec"}, {"name": "center"}]"#,
+                "loss = dec: looks at the whole set",
+            ),
+            (
+                r#"[{"name": "nce", "weight": 2}]"#,
+                "loss = nce: looks at the whole set",
+            ),
             (
                 r#"{"name": "similarity-regularizer"}"#,
                 "loss = similarity-regularizer: learns nothing alone",

@@ -7,8 +7,10 @@ use likewise::seed;
 
 use super::learner::Gradient;
 use super::memory::Memory;
+use super::remembered;
 use super::state::{Gathered, State};
 use super::steps::{self, Draw};
+use super::target::Whole;
 use crate::model::Model;
 use crate::net::value_of;
 use crate::{Error, ErrorKind, Result};
@@ -91,6 +93,11 @@ impl Descent<'_> {
     ) -> Result<Option<f64>> {
         let (how, train) = (self.how, self.how.train);
         let targets: &Targets = evidence.targets;
+        if epoch > 1 && targets.since == epoch {
+            // Another stream each time: proxies of the same random directions would not be new.
+            let seed = self.seed.wrapping_add(epoch as u64);
+            self.state.renew(&how, &how.first_proxies(evidence, seed));
+        }
         let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
         let tuples = how.loss.compares();
         let draw = Draw {
@@ -103,6 +110,7 @@ impl Descent<'_> {
             augment: how.augments(),
         };
         let steps = steps::of(targets, &draw, &mut rng);
+        let whole = Whole::of(&how, &self.state, evidence, monitor)?;
         let mut gathered = Gathered::new();
         // Empty at the start of each epoch, so that a resumed training repeats an undisturbed one.
         let mut memory = Memory::new(train.memory);
@@ -114,6 +122,9 @@ impl Descent<'_> {
             let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
             let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
+            if let Some(whole) = &whole {
+                whole.tell(step, &mut batch, &rows.device())?;
+            }
             let mined = match (how.miner, &batch.triplets) {
                 (Some(miner), None) => {
                     let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
@@ -130,8 +141,13 @@ impl Descent<'_> {
                 (embedded, batch.pairs) = memory.extend(embedded, &class, &weight)?;
                 memory.push(newest, &class, &weight)?;
             }
+            let (class, weight) = step.classes(targets);
             let told = (&batch, mined.as_ref());
-            let loss = how.loss.forward(embedded, told, state.proxy_rows())?;
+            let mut loss =
+                remembered::loss(how.loss, state, embedded.clone(), told, &class, &mut rng)?;
+            if let Some(term) = whole.as_ref().and_then(|w| w.linked(&embedded, step)) {
+                loss = loss + term;
+            }
             let value = before.unwrap_or_else(|| value_of(&loss));
             check(value, train.learning_rate, epoch, step.items[0])?;
             sum += value;
@@ -145,6 +161,7 @@ impl Descent<'_> {
                     state.step(&how, epoch, &mut gathered)?;
                 }
             }
+            remembered::remember(how.loss, state, embedded, (&class, &weight));
         }
         Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
     }

@@ -56,6 +56,8 @@ pub(super) struct State {
     average: Option<Weights>,
     /// What the model keeps of the network as it begins.
     start: Option<Start>,
+    /// What an estimate of a softmax divides by, once it is known.
+    pub(super) constant: Option<f64>,
     device: Device,
 }
 
@@ -94,13 +96,27 @@ impl State {
             map,
             proxies: Proxies::new(proxies, device),
             body_optimizer: how.train.optimizer.init(how.train.weight_decay),
-            proxy_optimizer: how
-                .train
-                .optimizer
-                .init(how.train.proxy_decay.unwrap_or(0.0)),
+            proxy_optimizer: Self::of_proxies(how),
             average,
+            constant: None,
             device: device.clone(),
         })
+    }
+
+    /// Begins with other proxies anew, and forgets how the old ones moved.
+    pub(super) fn renew(&mut self, how: &Gradient, proxies: &[Array2<f32>]) {
+        self.proxies = Proxies::new(proxies, &self.device);
+        self.proxy_optimizer = Self::of_proxies(how);
+    }
+
+    fn of_proxies(how: &Gradient) -> ModuleOptimizer {
+        let decay = how.train.proxy_decay.unwrap_or(0.0);
+        how.train.optimizer.init(decay)
+    }
+
+    /// Puts other rows in the place of the proxies, which no gradient moves.
+    pub(super) fn remembered(&mut self, rows: Array2<f32>) {
+        self.proxies = Proxies::new(&[rows], &self.device);
     }
 
     /// Proxies of each loss that has some.
@@ -241,6 +257,9 @@ impl State {
             let step: Vec<f64> = map.step.into_iter().collect();
             arrays.put("map-step", &[step.len()], Values::F64(step));
         }
+        if let Some(constant) = self.constant {
+            arrays.put("constant", &[1], Values::F64(vec![constant]));
+        }
         for (name, optimizer) in [
             ("net-optimizer", &self.body_optimizer),
             ("proxy-optimizer", &self.proxy_optimizer),
@@ -285,6 +304,10 @@ impl State {
         };
         let net_optimizer = optimizer("net-optimizer", &self.body_optimizer)?;
         let proxy_optimizer = optimizer("proxy-optimizer", &self.proxy_optimizer)?;
+        self.constant = saved
+            .vector64("constant")
+            .ok()
+            .and_then(|v| v.first().copied());
         self.body_optimizer = net_optimizer;
         self.proxy_optimizer = proxy_optimizer;
         (self.body, self.map, self.proxies, self.average) = (body, map, proxies, average);

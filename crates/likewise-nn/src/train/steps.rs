@@ -136,6 +136,7 @@ mod tests {
             labeled: vec![false; 10],
             passes: 1,
             triplets: Some(triplets.clone()),
+            since: 0,
         };
         let mut rng = likewise::seed::stream(1, "test");
         let draw = Draw {

@@ -71,7 +71,7 @@ impl GradientConfig {
                 ("sampler.per_class", per_class, BATCH),
                 ("sampler.groups", groups, BATCH),
             ]),
-            Sampler::Plain | Sampler::Labeled { .. } => {}
+            Sampler::Plain | Sampler::Uniform | Sampler::Labeled { .. } => {}
         }
         for (field, value, most) in sizes {
             at_most(field, value, most)?;

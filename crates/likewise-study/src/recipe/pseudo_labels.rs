@@ -26,6 +26,14 @@ pub enum PseudoLabels {
     Votes(Box<Voting>),
     /// From networks and class means that agree: of the items that they are sure of.
     Lpf(Box<Prediction>),
+    /// From clusters of the items, which no label is needed for.
+    Clusters(Clusters),
+    /// Every item is a class of its own. For a loss that looks at images that are augmented: all that
+    /// an item is alike with is itself.
+    Instances,
+    /// Every image is turned by 0, 90, 180 and 270 degrees, and the turn is its class. For a network on
+    /// images alone.
+    Rotations,
     /// From the hidden labels: what perfect pseudo-labels would give. A bound, not a result.
     Oracle(Oracle),
 }
@@ -199,6 +207,85 @@ pub struct Prediction {
     pub labeled_epochs: usize,
 }
 
+/// Pseudo-labels from clusters: k-means of the items, once or again and again.
+///
+/// Rows are whitened within their first directions and brought to length 1 before; k-means starts
+/// anew each time, and leaves no cluster empty. Classes of a new clustering have nothing to do with
+/// those of the one before, so that proxies begin anew with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Clusters {
+    /// What is clustered.
+    pub on: On,
+    /// Number of clusters, at most the number of items; absent: `per_class` for each class that has a
+    /// label or, where fewer than two have one, the square root of the number of items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<usize>,
+    /// Clusters for each class that has a label, where their number is not given.
+    pub per_class: usize,
+    /// Epochs before the next clustering.
+    pub every: usize,
+    /// Directions of largest variance that are whitened; all that vary, where these are fewer.
+    pub dim: usize,
+    /// Most iterations of k-means.
+    pub iterations: usize,
+    /// What known labels do.
+    pub labels: InClusters,
+}
+
+/// What known labels do beside clusters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InClusters {
+    /// They judge: which epoch is kept, and how good it is. Nothing is learned from them.
+    #[default]
+    Judge,
+    /// They name: a cluster is of the class that most of the labeled items in it are of (of several, the
+    /// first), and labeled items keep their own. A cluster without a label stays a class of its own.
+    Name,
+}
+
+impl Default for Clusters {
+    fn default() -> Self {
+        Self {
+            on: On::Embedding,
+            clusters: None,
+            per_class: 3,
+            every: 1,
+            dim: 256,
+            iterations: 20,
+            labels: InClusters::Judge,
+        }
+    }
+}
+
+impl Clusters {
+    /// Clusters of so many items, of which some are labeled with this number of classes.
+    pub(crate) fn count(&self, items: usize, classes: usize) -> usize {
+        let usual = if classes < 2 {
+            items.isqrt()
+        } else {
+            self.per_class * classes
+        };
+        self.clusters.unwrap_or(usual.clamp(1, items.max(1)))
+    }
+
+    fn validate(&self) -> Result<()> {
+        for (field, value) in [
+            ("pseudo_labels.clusters", self.clusters.unwrap_or(2)),
+            ("pseudo_labels.per_class", self.per_class),
+            ("pseudo_labels.every", self.every),
+            ("pseudo_labels.dim", self.dim),
+            ("pseudo_labels.iterations", self.iterations),
+        ] {
+            if value == 0 {
+                return Err(Error::parameter(field, 0, "must be at least 1"));
+            }
+        }
+        at_most("pseudo_labels.every", self.every, ROUNDS)
+    }
+}
+
 impl Default for Voting {
     fn default() -> Self {
         Self {
@@ -238,6 +325,9 @@ impl From<Lpf> for PseudoLabels {
     }
 }
 
+/// Turns of an image, by 0, 90, 180 and 270 degrees.
+pub(crate) const TURNS: usize = 4;
+
 /// Pseudo-labels that are the truth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -255,6 +345,9 @@ impl PseudoLabels {
             Self::Affinity(_) => "affinity",
             Self::Votes(_) => "votes",
             Self::Lpf(_) => "lpf",
+            Self::Clusters(_) => "clusters",
+            Self::Instances => "instances",
+            Self::Rotations => "rotations",
             Self::Oracle(_) => "oracle",
         }
     }
@@ -280,7 +373,63 @@ impl PseudoLabels {
         match self {
             Self::Affinity(_) => true,
             Self::Votes(voting) => voting.triplets.is_some(),
-            Self::None | Self::Propagation(_) | Self::Lpf(_) | Self::Oracle(_) => false,
+            Self::None
+            | Self::Propagation(_)
+            | Self::Lpf(_)
+            | Self::Clusters(_)
+            | Self::Instances
+            | Self::Rotations
+            | Self::Oracle(_) => false,
+        }
+    }
+
+    /// Whether it gives classes where no item has a label.
+    pub(crate) fn needs_no_label(&self) -> bool {
+        match self {
+            Self::Clusters(_) | Self::Instances | Self::Rotations => true,
+            Self::None
+            | Self::Propagation(_)
+            | Self::Affinity(_)
+            | Self::Votes(_)
+            | Self::Lpf(_)
+            | Self::Oracle(_) => false,
+        }
+    }
+
+    /// Classes that it makes itself of so many items, where these are not those of the labels: those of
+    /// the labels first, if it keeps them, of which there are `classes`.
+    pub(crate) fn own_classes(&self, items: usize, classes: usize) -> Option<usize> {
+        match self {
+            Self::Clusters(how) => {
+                let clusters = how.count(items, classes);
+                Some(match how.labels {
+                    InClusters::Judge => clusters,
+                    InClusters::Name => classes + clusters,
+                })
+            }
+            Self::Instances => Some(items),
+            Self::Rotations => Some(TURNS),
+            Self::None
+            | Self::Propagation(_)
+            | Self::Affinity(_)
+            | Self::Votes(_)
+            | Self::Lpf(_)
+            | Self::Oracle(_) => None,
+        }
+    }
+
+    /// Epochs of each partition of what is learned, where there are such.
+    pub(crate) fn every(&self) -> Option<usize> {
+        match self {
+            Self::Affinity(affinity) => Some(affinity.every),
+            Self::Clusters(clusters) => Some(clusters.every),
+            Self::None
+            | Self::Propagation(_)
+            | Self::Votes(_)
+            | Self::Lpf(_)
+            | Self::Instances
+            | Self::Rotations
+            | Self::Oracle(_) => None,
         }
     }
 
@@ -290,14 +439,15 @@ impl PseudoLabels {
             Self::Propagation(propagation) => Some(propagation.on),
             Self::Affinity(affinity) => Some(affinity.on),
             Self::Votes(voting) => Some(voting.on),
-            Self::None | Self::Lpf(_) | Self::Oracle(_) => None,
+            Self::Clusters(clusters) => Some(clusters.on),
+            Self::None | Self::Lpf(_) | Self::Instances | Self::Rotations | Self::Oracle(_) => None,
         }
     }
 
     /// Epochs on the known labels alone before pseudo-labels join.
     pub fn labeled_epochs(&self) -> usize {
         match self {
-            Self::None => 0,
+            Self::None | Self::Clusters(_) | Self::Instances | Self::Rotations => 0,
             Self::Propagation(propagation) => propagation.labeled_epochs,
             Self::Affinity(affinity) => affinity.labeled_epochs,
             Self::Votes(voting) => voting.labeled_epochs,
@@ -309,9 +459,10 @@ impl PseudoLabels {
     /// Whether all epochs learn from the same pseudo-labels.
     pub(crate) fn stands_still(&self) -> bool {
         match self {
-            Self::None | Self::Lpf(_) | Self::Oracle(_) => true,
+            Self::None | Self::Lpf(_) | Self::Instances | Self::Rotations | Self::Oracle(_) => true,
             Self::Propagation(propagation) => propagation.on == On::Start,
             Self::Votes(voting) => voting.on == On::Start,
+            Self::Clusters(clusters) => clusters.on == On::Start,
             // Each partition holds other items.
             Self::Affinity(_) => false,
         }
@@ -319,10 +470,10 @@ impl PseudoLabels {
 
     /// The first epoch that learns from the same pseudo-labels as epoch `epoch`.
     pub(crate) fn since(&self, epoch: usize) -> usize {
-        match self {
-            Self::Affinity(Affinity { every, .. }) => (epoch - 1) / every * every + 1,
+        match self.every() {
             _ if self.stands_still() => 1,
-            _ => epoch,
+            Some(every) => (epoch - 1) / every * every + 1,
+            None => epoch,
         }
     }
 
@@ -357,7 +508,8 @@ impl PseudoLabels {
                 checked.map_err(|e| e.under("pseudo_labels."))?;
                 (prediction.confidence_power, None)
             }
-            Self::None | Self::Oracle(_) => return Ok(()),
+            Self::Clusters(clusters) => return clusters.validate(),
+            Self::None | Self::Instances | Self::Rotations | Self::Oracle(_) => return Ok(()),
         };
         if let (0.0, Some(confidence @ Confidence::Plain)) = (power, confidence) {
             let rule = "has no effect with a confidence_power of 0; leave it out";

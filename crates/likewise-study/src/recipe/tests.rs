@@ -191,6 +191,92 @@ fn predicted_labels_in_one_word_and_with_their_settings() {
 }
 
 #[test]
+fn clusters_in_one_word_and_with_their_settings() {
+    let short = Recipe::from_toml("base = 'rca'\npseudo_labels = 'clusters'").unwrap();
+    assert_eq!(
+        short.pseudo_labels,
+        PseudoLabels::Clusters(Clusters::default())
+    );
+    assert!(short.needs_no_label() && short.clone().set_neighbors(3).is_err());
+    let written = toml::to_string(&short).unwrap();
+    assert_eq!(Recipe::from_toml(&written).unwrap(), short, "{written}");
+    let with = |base: &str, fields: &str| {
+        let text = format!("base = '{base}'\npseudo_labels = {{ kind = 'clusters', {fields} }}");
+        Recipe::from_toml(&text)
+    };
+    let all = "clusters = 9, on = 'embedding', every = 3, dim = 8, iterations = 5, labels = 'name'";
+    let recipe = with("triplet", all).unwrap();
+    assert_eq!(recipe.pseudo_labels.since(7), 7);
+    assert_eq!(recipe.pseudo_labels.since(6), 4);
+    assert_eq!(recipe.pseudo_labels.own_classes(100, 10), Some(19));
+    for (base, fields, field) in [
+        ("triplet", "clusters = 0", "pseudo_labels.clusters = 0"),
+        ("triplet", "per_class = 0", "pseudo_labels.per_class = 0"),
+        ("triplet", "every = 0", "pseudo_labels.every = 0"),
+        ("triplet", "dim = 0", "pseudo_labels.dim = 0"),
+        ("triplet", "iterations = 0", "pseudo_labels.iterations = 0"),
+        ("triplet", "labels = 'learn'", "learn"),
+        ("triplet", "on = 'model'", "pseudo_labels.on"),
+        ("triplet", "on = 'start', every = 2", "pseudo_labels.every"),
+        (
+            "triplet",
+            "clusters = 9, per_class = 2",
+            "pseudo_labels.per_class",
+        ),
+        ("gsph", "on = 'start'", "pseudo_labels.labels = judge"),
+        ("gsph", "labels = 'name'", "on = \"start\""),
+        ("triplet", "k = 3", "pseudo_labels.k: unknown field"),
+    ] {
+        let said = with(base, fields).unwrap_err().to_string();
+        assert!(said.contains(field), "{fields}: {said}");
+    }
+    with("gsph", "on = 'start', labels = 'name'").unwrap();
+}
+
+#[test]
+fn items_and_turns_as_classes_ask_for_a_learner_that_can() {
+    let with = |base: &str, word: &str, more: &str| {
+        let text = format!("base = '{base}'\npseudo_labels = '{word}'\n{more}");
+        Recipe::from_toml(&text).map(|recipe| recipe.pseudo_labels.kind())
+    };
+    let network = "learner.model = { kind = 'network', encoder = { name = 'mnist' } }";
+    let augmented = "learner.model = { kind = 'network', encoder = { name = 'mnist' }, \
+                     tuning = { augment = true } }";
+    for (base, word, more) in [
+        ("proxy-anchor", "instances", ""),
+        ("nce", "clusters", ""),
+        ("dec", "instances", ""),
+        ("nt-xent", "instances", augmented),
+        ("nt-xent", "rotations", network),
+        ("rotnet", "rotations", ""),
+    ] {
+        assert_eq!(with(base, word, more).unwrap(), word);
+    }
+    for (base, word, more, part) in [
+        ("triplet", "instances", "", "no two items that are alike"),
+        (
+            "nt-xent",
+            "instances",
+            network,
+            "no two items that are alike",
+        ),
+        ("rca", "instances", "", "nothing to learn"),
+        ("rca", "rotations", "", "features have no turns"),
+        ("proxy-anchor", "rotations", "", "features have no turns"),
+        ("gsph", "instances", "", "take another source"),
+    ] {
+        let said = with(base, word, more).unwrap_err().to_string();
+        assert!(
+            said.starts_with("pseudo_labels.kind") && said.contains(part),
+            "{base}, {word}: {said}"
+        );
+    }
+    let text = "base = 'nce'\npseudo_labels = { kind = 'instances', k = 3 }";
+    let said = Recipe::from_toml(text).unwrap_err().to_string();
+    assert!(said.contains("unknown field"), "{said}");
+}
+
+#[test]
 fn pseudo_labels_of_one_word_are_a_propagation() {
     let short = Recipe::from_toml("base = 'itml'\npseudo_labels = 'lgc'").unwrap();
     let long =

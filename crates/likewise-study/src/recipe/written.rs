@@ -334,9 +334,9 @@ fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Pseudo-labels of one word: votes, `lpf`, or the propagation of this name, with their defaults.
+/// Pseudo-labels of one word: votes, `lpf`, what needs no label, or the propagation of this name, with their defaults.
 fn by_method(word: String) -> toml::Value {
-    if word == "votes" || word == "lpf" {
+    if ["votes", "lpf", "clusters", "instances", "rotations"].contains(&word.as_str()) {
         return toml::Table::from_iter([("kind".to_owned(), word.into())]).into();
     }
     if Method::named(&word).is_err() {

@@ -18,6 +18,7 @@ use super::ground::Ground;
 use super::refuse::refuse;
 use super::rounds::Models;
 use super::setup::Setup;
+use super::turned::turned;
 use crate::recipe::{
     Affinity, Confidence, On, Prediction, Propagation, PseudoLabels, Recipe, Voting,
 };
@@ -164,6 +165,8 @@ impl Ground<'_> {
         match pseudo_labels {
             PseudoLabels::None => Ok(labeled(known)),
             PseudoLabels::Oracle(_) => Ok(oracle(&self.labels.select(&self.train), known)),
+            PseudoLabels::Instances => Ok(own((0..known.len() as u32).collect(), known)),
+            PseudoLabels::Rotations => Ok(turned(known)),
             PseudoLabels::Propagation(how) => {
                 let Some(model) = learned(models.last()) else {
                     let rows = setup.rows.view();
@@ -194,6 +197,11 @@ impl Ground<'_> {
             PseudoLabels::Lpf(how) => {
                 let predicted = self.predict(how, setup, known, monitor)?;
                 Ok(of_selection(&predicted, known, how))
+            }
+            PseudoLabels::Clusters(how) => {
+                let since = pseudo_labels.since(epoch);
+                let model = learned(models.at(since - 1));
+                self.cluster(how, setup, known, since, model.as_ref(), monitor)
             }
         }
     }
@@ -270,6 +278,17 @@ pub(super) fn labeled(known: &Labels) -> Targets {
         labeled,
         passes: 0,
         triplets: None,
+        since: 0,
+    }
+}
+
+/// Classes that a source makes itself of all items, which count alike.
+pub(super) fn own(class: Vec<u32>, known: &Labels) -> Targets {
+    Targets {
+        class,
+        weight: vec![1.0; known.len()],
+        passes: 1,
+        ..labeled(known)
     }
 }
 
@@ -296,6 +315,7 @@ pub(super) fn oracle(truth: &Labels, known: &Labels) -> Targets {
             .collect(),
         passes: 1,
         triplets: None,
+        since: 0,
     }
 }
 
@@ -401,6 +421,7 @@ fn weighted(
         labeled,
         passes: 1,
         triplets: None,
+        since: 0,
     }
 }
 

@@ -56,9 +56,11 @@ impl<'p> Plan<'p> {
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
             let setup = ground.setup(whiten, START.into(), drawn.seed, &[])?;
-            rows.not_measured = Some(nothing_to_learn(&drawn.known));
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
-            if let Some(model) = ground.learn_unmeasured(&setup, &drawn.known, monitor)? {
+            let learned = ground.learn_unmeasured(&setup, &drawn.known, monitor)?;
+            let without_labels = learned.is_some() && self.tuples.is_none();
+            rows.not_measured = Some(nothing_to_measure(&drawn.known, without_labels));
+            if let Some(model) = learned {
                 let beliefs = no_beliefs(&drawn.known);
                 (ground.kept_as(model, beliefs, &drawn)?, vec![])
             } else {
@@ -344,11 +346,19 @@ fn distinct(values: &Values) -> usize {
     items.len()
 }
 
-fn nothing_to_learn(known: &Labels) -> String {
-    match known.n_known() {
+/// Why nothing is measured; and, where the recipe has learned `without_labels`, what that leaves open.
+fn nothing_to_measure(known: &Labels, without_labels: bool) -> String {
+    let why = match known.n_known() {
         0 => "no item is labeled with a class".into(),
         n => format!("{n} labels of one class only; what is alike shows against a second one"),
+    };
+    if without_labels {
+        return format!(
+            "{why}; what the recipe has learned without labels is delivered, and nothing here tells \
+             whether it is better than the features"
+        );
     }
+    why
 }
 
 pub(super) fn no_beliefs(known: &Labels) -> Beliefs {

@@ -8,7 +8,7 @@ use likewise_nn::train::Gradient;
 use likewise_nn::{Device, Model};
 
 use super::rounds::{Rounds, Wanted};
-use crate::recipe::{GradientConfig, Learner, On, PseudoLabels, Recipe};
+use crate::recipe::{GradientConfig, Learner, On, Recipe};
 use crate::{Error, Result};
 
 impl Recipe {
@@ -31,10 +31,7 @@ impl Recipe {
             collapse: rounds.collapse,
             warm_up,
             wanted,
-            every: match &self.pseudo_labels {
-                PseudoLabels::Affinity(affinity) => Some(affinity.every),
-                _ => None,
-            },
+            every: self.pseudo_labels.every(),
             seed,
             device,
         }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use likewise::learn::{Evidence, Fit as _, Targets};
-use likewise::{Embedding, Labels, Monitor};
+use likewise::tuple::FromLabels;
+use likewise::{Embedding, Labels, Monitor, Pairs};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 use likewise_nn::sample::groups;
 use likewise_nn::train::TrainConfig;
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use super::believe::{Source, labeled};
 use super::embed::no_images;
@@ -17,10 +18,15 @@ use super::ground::Ground;
 use super::learner::Refits;
 use super::rounds::{Checkpoint, Models, Score, Traces, Trained, Validation, Wanted, run};
 use super::setup::Setup;
+use super::turned::Turned;
 use crate::recipe::{
     GradientConfig, Learner, ModelConfig, NetworkConfig, On, PseudoLabels, Recipe, RoundsConfig,
+    TURNS,
 };
 use crate::{Error, Result};
+
+/// Most links of a labeled item to others of its class, and to others.
+const LINKS: usize = 100;
 
 /// One training of a draw.
 pub(super) struct Training<'a> {
@@ -43,9 +49,17 @@ impl Ground<'_> {
         let name = format!("{}-{}-{}", setup.name, source.name(), training.name);
         // The trainings of folds choose an epoch, and nobody reads their logs.
         let logs = training.judge.is_none();
-        let groups = groups(known.classes());
+        let of_labels = groups(known.classes());
+        let own = recipe
+            .pseudo_labels
+            .own_classes(self.train.len(), known.n_classes());
+        let groups = match own.filter(|_| source == Source::Beliefs) {
+            Some(classes) => own_groups(&of_labels, classes),
+            None => of_labels.clone(),
+        };
         let labels_alone = labeled(known);
         let given = self.given(source, known, training.judge)?;
+        let links = self.links(source, known, setup.seed, monitor)?;
         let rotated = OnceLock::new();
         let evidence = Evidence {
             features: self.plan.features,
@@ -57,9 +71,28 @@ impl Ground<'_> {
             rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
-            pairs: given.pairs(),
+            pairs: given.pairs().or(links.as_ref()),
             graph: setup.graph,
             before: self.before(training).map(|model| (model, given.learned())),
+        };
+        // What learns from the labels first does so from the items as they are.
+        let of_items = evidence;
+        let turns = self.turns(source)?;
+        let (turned_items, turned_rows);
+        let evidence = match &turns {
+            None => evidence,
+            Some(images) => {
+                turned_items = Turned::items(&self.train);
+                turned_rows = each(&setup.rows);
+                Evidence {
+                    images: Some(images),
+                    items: &turned_items,
+                    rows: turned_rows.view(),
+                    targets: &training.first,
+                    graph: None,
+                    ..evidence
+                }
+            }
         };
         let pretraining = recipe
             .learner
@@ -97,7 +130,13 @@ impl Ground<'_> {
             }
             Learner::Gradient(gradient) => {
                 let taught = match pretraining {
-                    Some(_) => Some(self.pretrain(evidence, setup, &name, logs, monitor)?),
+                    Some(_) => {
+                        let evidence = Evidence {
+                            groups: &of_labels,
+                            ..of_items
+                        };
+                        Some(self.pretrain(evidence, setup, &name, logs, monitor)?)
+                    }
                     None => None,
                 };
                 let weights = taught.as_ref().or(self.plan.pretrained.as_ref());
@@ -106,6 +145,34 @@ impl Ground<'_> {
                 run(&rounds, &learner, evidence, targets, score, traces, monitor)
             }
         }
+    }
+
+    /// Pairs of labeled items, alike and unlike, where the loss links them.
+    fn links(
+        &self,
+        source: Source,
+        known: &Labels,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<Option<Pairs>> {
+        let gradient = self.recipe.learner.gradient();
+        let links = gradient.is_some_and(|gradient| gradient.loss.links_labels());
+        if !links || source == Source::Labels {
+            return Ok(None);
+        }
+        let pairs = FromLabels::new().per_item(LINKS).seed(seed);
+        Ok(Some(pairs.pairs(known, monitor)?))
+    }
+
+    /// The images in four turns, where a source learns these.
+    fn turns(&self, source: Source) -> Result<Option<Turned<'_>>> {
+        if self.recipe.pseudo_labels != PseudoLabels::Rotations || source == Source::Labels {
+            return Ok(None);
+        }
+        let encoder = self.recipe.encoder().ok_or_else(no_images)?;
+        let images = self.images.as_deref().ok_or_else(no_images)?;
+        let input = encoder.input();
+        Ok(Some(Turned::new(images, input.channels, input.height)))
     }
 
     /// How good a model is, or the start itself; `None` where nobody judges.
@@ -189,6 +256,21 @@ impl Ground<'_> {
         let what = (self.recipe, plan.protocol, &plan.data_digest, name);
         serde_json::to_string(&what).unwrap_or_default()
     }
+}
+
+/// Every row as often as it has turns.
+fn each(rows: &Array2<f32>) -> Array2<f32> {
+    let of: Vec<usize> = (0..rows.nrows()).flat_map(|row| [row; TURNS]).collect();
+    rows.select(Axis(0), &of)
+}
+
+/// Super-classes of so many classes that a source makes: the first ones are of labels, the others each
+/// their own.
+fn own_groups(of_labels: &[u32], classes: usize) -> Vec<u32> {
+    let mut groups: Vec<u32> = of_labels.iter().copied().take(classes).collect();
+    let next = groups.iter().max().map_or(0, |last| last + 1);
+    groups.extend((next..).take(classes - groups.len()));
+    groups
 }
 
 impl Recipe {

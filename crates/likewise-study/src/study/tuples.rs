@@ -5,7 +5,7 @@ use likewise::model::Model as Closed;
 use likewise::tuple::Tuples;
 use likewise::{Labels, Monitor, Pairs, Triplets};
 
-use super::believe::{Source, labeled};
+use super::believe::Source;
 use super::ground::Ground;
 use super::plan::Plan;
 use super::protocol::SplitKind;
@@ -82,7 +82,11 @@ impl Recipe {
     fn check_learned(&self, kind: TupleKind) -> Result<()> {
         if !matches!(
             self.pseudo_labels,
-            PseudoLabels::Propagation(_) | PseudoLabels::Lpf(_)
+            PseudoLabels::Propagation(_)
+                | PseudoLabels::Lpf(_)
+                | PseudoLabels::Clusters(_)
+                | PseudoLabels::Instances
+                | PseudoLabels::Rotations
         ) {
             return Ok(());
         }
@@ -91,8 +95,8 @@ impl Recipe {
             TupleKind::Triplets => ("triplets", "triplet or oasis"),
         };
         Err(usage(format!(
-            "the recipe {} learns from classes that labels spread to, and given {given} would stand in \
-             their place; choose a recipe that spreads none, such as {instead}",
+            "the recipe {} learns from classes that labels spread to, or that it makes itself, and given {given} \
+             would stand in their place; choose a recipe that has none of these, such as {instead}",
             self.name
         )))
     }
@@ -283,21 +287,23 @@ impl Ground<'_> {
         Ok(given)
     }
 
-    /// What tuples teach where there are not labels enough to measure it; `None` without tuples.
+    /// What a recipe learns where there are not labels enough to measure it: from tuples, or without any
+    /// label. `None` where it needs labels, and there are no tuples in their place.
     ///
-    /// Fails where the recipe needs labels as well.
+    /// Fails on tuples where the recipe needs labels as well.
     pub(super) fn learn_unmeasured(
         &self,
         setup: &Setup,
         known: &Labels,
         monitor: &Monitor,
     ) -> Result<Option<Model>> {
-        if self.plan.tuples.is_none() {
+        let needs_none = self.recipe.needs_no_label();
+        if self.plan.tuples.is_none() && !needs_none {
             return Ok(None);
         }
         let alone = matches!(self.recipe.learner, Learner::Closed(_))
             && matches!(self.recipe.pseudo_labels, PseudoLabels::None);
-        if !alone {
+        if !alone && !needs_none {
             return Err(Error::data(
                 "the recipe needs labels of two classes beside the tuples; label some items, or \
                  choose the recipe label-rca, which learns from tuples alone",
@@ -308,7 +314,7 @@ impl Ground<'_> {
             name: "final",
             source: Source::Beliefs,
             known,
-            first: labeled(known),
+            first: self.targets(setup, Source::Beliefs, known, None, monitor)?,
             judge: None,
             wanted: Wanted::Last,
         };

@@ -203,6 +203,37 @@ fn without_labels_the_start_is_delivered_with_items_to_label_first() {
 }
 
 #[test]
+fn what_needs_no_label_is_fitted_without_any_and_said_to_be_unmeasured() {
+    let (x, _) = clouds(200, 4, 0.5, 2);
+    let only = Labels::from_integers((0..200).map(|i| if i < 3 { 7 } else { -1 }));
+    for name in ["synthetic", "pca"] {
+        let recipe = Recipe::named(name).unwrap();
+        assert!(recipe.needs_no_label());
+        for (labels, why) in [
+            (None, "no item is labeled"),
+            (Some(only.clone()), "one class only"),
+        ] {
+            let study = run(&collection(x.clone(), labels), &recipe, &folds()).unwrap();
+            let answers = &study.results.answers;
+            let said = answers.not_measured.as_ref().unwrap();
+            assert!(
+                said.contains(why) && said.contains("without labels"),
+                "{said}"
+            );
+            assert_eq!(answers.delivered, Delivered::Learned, "{name}");
+            assert!(matches!(answers.next, Next::LabelItems { .. }));
+            assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+            assert_ne!(study.embeddings.ncols(), 0);
+            let start = run(&collection(x.clone(), None), &quick(), &folds()).unwrap();
+            assert_ne!(study.embeddings, start.embeddings, "{name}");
+        }
+    }
+    for name in ["mixed-lp", "label-rca", "triplet", "gsph"] {
+        assert!(!Recipe::named(name).unwrap().needs_no_label(), "{name}");
+    }
+}
+
+#[test]
 fn classes_of_three_that_are_told_apart_perfectly_are_no_zero() {
     let (x, labels) = clouds(120, 40, 0.01, 3);
     let study = run(&collection(x, Some(labels)), &quick(), &Protocol::default()).unwrap();

@@ -8,3 +8,4 @@ mod few_labels;
 mod fine_tune;
 mod matrix;
 mod rca;
+mod unlabeled;

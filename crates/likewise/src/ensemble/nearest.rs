@@ -74,6 +74,7 @@ impl Nearest {
             labeled,
             passes: 0,
             triplets: None,
+            since: 0,
         };
         let items: Vec<usize> = (0..n).collect();
         let start = Start::as_given(lesson.rows.ncols());

@@ -336,6 +336,7 @@ mod tests {
                     labeled: vec![true; 30],
                     passes: 1,
                     triplets: None,
+                    since: 0,
                 },
                 x,
                 rotated: OnceLock::new(),

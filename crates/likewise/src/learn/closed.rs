@@ -7,7 +7,7 @@ use crate::code::Hds;
 use crate::kernel::{ExplicitOmksLearner, OmksLearner};
 use crate::linear::{
     Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Lda, Lmnn, Logistic, Lrml, Mmc, Nca, Oasis, Pca,
-    Rca, Seraph,
+    Rca, Seraph, Synthetic,
 };
 use crate::model::Model;
 use crate::rank::Emr;
@@ -128,6 +128,8 @@ learners! {
         "Relevant component analysis: whitens what varies within classes.", Rca::paper();
     "seraph" Seraph "../linear/seraph.rs",
         "SERAPH: pairs by probability, and certainty on the pairs that nobody labeled.", Seraph::paper();
+    "synthetic" Synthetic "../linear/synthetic.rs",
+        "SUML: comparisons that it makes up itself, from any three items; no labels.", Synthetic::paper();
 }
 
 impl Fit for Closed {

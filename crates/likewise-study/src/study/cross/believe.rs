@@ -12,6 +12,7 @@ use super::plan::CrossPlan;
 use crate::Result;
 use crate::recipe::{Prediction, PseudoLabels, Voting};
 use crate::study::believe::{self, spread};
+use crate::study::cluster::{clustered, of_clusters};
 
 /// What the recipe takes the items to fit on for, where `known` are the labels that it sees.
 pub(super) fn believed(
@@ -24,7 +25,10 @@ pub(super) fn believed(
     // A class without a label has nothing to spread.
     let (labels, kept) = known.compact();
     let targets = match &plan.recipe.pseudo_labels {
-        PseudoLabels::None => return Ok(Believed::known(known)),
+        // Items and turns as classes are refused across views.
+        PseudoLabels::None | PseudoLabels::Instances | PseudoLabels::Rotations => {
+            return Ok(Believed::known(known));
+        }
         PseudoLabels::Oracle(_) => return Ok(Believed::known(&ground.fitted_labels())),
         PseudoLabels::Propagation(how) => {
             let rows = ground.joined()?;
@@ -44,9 +48,15 @@ pub(super) fn believed(
         }
         PseudoLabels::Votes(how) => voted(ground, &labels, how, seed, monitor)?,
         PseudoLabels::Lpf(how) => predicted(plan, ground, &labels, how, seed, monitor)?,
+        PseudoLabels::Clusters(how) => {
+            let rows = ground.joined()?;
+            let found = clustered(how, rows.view(), &labels, (seed, 1), monitor)?;
+            of_clusters(&found, &labels, how.labels)
+        }
     };
     let class = targets.class.iter().zip(&targets.weight);
-    let class = class.map(|(&c, &w)| (w > 0.0).then(|| kept[c as usize]));
+    // A cluster without a label is of no class that is known.
+    let class = class.map(|(&c, &w)| kept.get(c as usize).copied().filter(|_| w > 0.0));
     Ok(Believed::of(class.collect(), targets.weight.clone()))
 }
 

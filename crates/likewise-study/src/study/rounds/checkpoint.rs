@@ -271,6 +271,7 @@ mod tests {
             labeled: vec![true; 60],
             passes: 1,
             triplets: None,
+            since: 0,
         };
         let gradient = Gradient {
             head: &choices.head,
