@@ -6,7 +6,7 @@ use super::place::Place;
 use crate::data::Result;
 
 /// Recipes as `explain` prints them, one of each part that a recipe may have.
-const RECIPES: [&str; 11] = [
+const RECIPES: [&str; 14] = [
     "mixed-lp",
     "mixed-lp-paper",
     "mixed-rca",
@@ -18,6 +18,9 @@ const RECIPES: [&str; 11] = [
     "proxy-anchor",
     "multi-similarity",
     "roadmap",
+    "deep-cluster",
+    "sdec",
+    "nce",
 ];
 
 /// A small head, so that a fit takes no time; what the seeds of a run are made with, too.

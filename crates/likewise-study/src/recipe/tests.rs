@@ -225,7 +225,7 @@ fn clusters_in_one_word_and_with_their_settings() {
         ),
         ("gsph", "on = 'start'", "pseudo_labels.labels = judge"),
         ("gsph", "labels = 'name'", "on = \"start\""),
-        ("triplet", "k = 3", "pseudo_labels.k: unknown field"),
+        ("triplet", "k = 3", "unknown field `k`"),
     ] {
         let said = with(base, fields).unwrap_err().to_string();
         assert!(said.contains(field), "{fields}: {said}");

