@@ -16,6 +16,10 @@ use crate::{Error, Result};
 /// Shrinkage of the whitening: next to none, but above rounding.
 const WHITE: f64 = 1e-6;
 
+/// Items for each direction that is whitened: as many directions as items would leave all of these
+/// equally far from each other.
+const EACH: usize = 10;
+
 impl Ground<'_> {
     /// What is learned from epoch `since` on: clusters of the rows that `model` makes, or of the start.
     pub(super) fn cluster(
@@ -59,8 +63,8 @@ pub(super) fn clustered(
         return Err(Error::parameter("pseudo_labels.clusters", clusters, &rule));
     }
     let (spectrum, _) = Spectrum::fit_sound(rows, false)?;
-    // As many directions as vary are fewer than rows.
-    let map = spectrum.truncated(WHITE, how.dim.min(columns))?;
+    let dim = how.dim.min(columns).min((n / EACH).max(1));
+    let map = spectrum.truncated(WHITE, dim)?;
     let whitened: Array2<f32> = matrix::l2_normalize(map.transform(rows)?);
     let mut rng = seed::stream(seed, &format!("clusters {since}"));
     let clustering = KMeans::new(clusters)
@@ -168,6 +172,21 @@ mod tests {
             said.to_string()
                 .contains("pseudo_labels.clusters = 61: must be at most")
         );
+    }
+
+    #[test]
+    fn more_columns_than_items_leave_the_clouds_apart() {
+        let x = Array2::from_shape_fn((60, 90), |(i, j)| {
+            f32::from(u8::from(i % 3 == j % 3)) + ((i * 131 + j * 71) % 101) as f32 / 50.0
+        });
+        let how = Clusters {
+            clusters: Some(3),
+            ..Clusters::default()
+        };
+        let known = Labels::unknown(60);
+        let silent = Monitor::silent();
+        let found = clustered(&how, x.view(), &known, (1, 1), &silent).unwrap();
+        assert!((3..60).all(|i| found.cluster[i] == found.cluster[i % 3]));
     }
 
     #[test]
