@@ -175,21 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn more_columns_than_items_leave_the_clouds_apart() {
-        let x = Array2::from_shape_fn((60, 90), |(i, j)| {
-            f32::from(u8::from(i % 3 == j % 3)) + ((i * 131 + j * 71) % 101) as f32 / 50.0
-        });
-        let how = Clusters {
-            clusters: Some(3),
-            ..Clusters::default()
-        };
-        let known = Labels::unknown(60);
-        let silent = Monitor::silent();
-        let found = clustered(&how, x.view(), &known, (1, 1), &silent).unwrap();
-        assert!((3..60).all(|i| found.cluster[i] == found.cluster[i % 3]));
-    }
-
-    #[test]
     fn labels_judge_or_name() {
         // Clusters 0: two of a, one of b; 1: no label; 2: one of b; 3: one of each.
         let known = Labels::parse(["a", "a", "b", "", "", "b", "", "a", "b", ""]);
