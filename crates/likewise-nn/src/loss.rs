@@ -46,6 +46,7 @@ mod proxy_nca_plus_plus;
 mod reduce;
 #[cfg(test)]
 pub(crate) mod reference;
+mod relation;
 mod roadmap;
 mod smooth_ap;
 mod soft_triple;
@@ -74,6 +75,7 @@ pub use pairs::Pairs;
 pub use proxy_anchor::ProxyAnchor;
 pub use proxy_nca::ProxyNca;
 pub use proxy_nca_plus_plus::ProxyNcaPlusPlus;
+pub use relation::Relation;
 pub use roadmap::Roadmap;
 pub use smooth_ap::SmoothAp;
 pub use soft_triple::SoftTriple;
@@ -268,6 +270,12 @@ impl Loss {
             Self::SoftTriple(loss) => loss.centers,
             loss => usize::from(loss.has_proxies()),
         }
+    }
+
+    /// Whether it learns from items with several labels each: those that look at pairs or triplets, which
+    /// go by what items share, and of those with proxies [`ProxyAnchor`].
+    pub fn takes_several_labels(&self) -> bool {
+        self.proxies_per_class() == 0 || matches!(self, Self::ProxyAnchor(_))
     }
 
     /// Proxies and classes, once they are known to fit.

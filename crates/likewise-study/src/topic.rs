@@ -51,6 +51,7 @@ topics! {
     "hamming", "nearest binary codes", "likewise/src/neighbor/hamming.rs";
     "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
     "affinity", "propagated affinities of pairs", "likewise/src/propagate/affinity.rs";
+    "by-tag", "several labels an item, each spread by itself", "likewise/src/propagate/by_tag.rs";
     "diffusion", "diffusion on a graph", "likewise/src/propagate/parts/diffusion.rs";
     "votes", "pseudo-labels by votes of many classifiers", "likewise/src/ensemble/votes.rs";
     "pruning", "which classifiers vote best together", "likewise/src/ensemble/pruning.rs";
@@ -97,6 +98,8 @@ topics! {
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
+    "tags", "several labels an item", "likewise/src/tags.rs";
+    "relation", "how alike items with several labels are", "likewise-nn/src/loss/relation.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "words", "bag of visual words", "likewise-image/src/words.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";

@@ -93,10 +93,12 @@ impl Descent<'_> {
         let targets: &Targets = evidence.targets;
         let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
         let tuples = how.loss.proxies_per_class() == 0;
+        let tags = how.tags(evidence);
         let draw = Draw {
             sampler: how.sampler,
             tuples,
             groups: evidence.groups,
+            tags,
             batch: train.batch,
             steps: train.steps,
             labeled_passes: train.labeled_passes,
@@ -113,7 +115,7 @@ impl Descent<'_> {
             monitor.check()?;
             let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
-            let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
+            let mut batch = step.batch(targets, evidence.classes(), tags, &rows.device())?;
             if let (Some(miner), None) = (how.miner, &batch.triplets) {
                 let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
                 batch = miner.mine(&state.mapped(rows.clone()), batch, seed)?;
@@ -124,7 +126,11 @@ impl Descent<'_> {
                 let (class, weight) = step.classes(targets);
                 let newest = embedded.clone();
                 let pairs;
-                (embedded, pairs) = memory.extend(embedded, &class, &weight)?;
+                let grade = |a: u32, b: u32| match tags {
+                    Some((tags, relation)) => relation.grade(tags, a as usize, b as usize),
+                    None => f32::from(u8::from(a == b)),
+                };
+                (embedded, pairs) = memory.extend_by(embedded, &class, &weight, grade)?;
                 memory.push(newest, &class, &weight)?;
                 batch = pairs.into();
             }

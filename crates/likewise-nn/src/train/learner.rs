@@ -1,5 +1,6 @@
 //! The learner by gradients: its choices, and what it begins with.
 
+use likewise::Tags;
 use likewise::learn::Evidence;
 use likewise::linear::Stiefel;
 use likewise::matrix;
@@ -8,7 +9,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 
 use super::config::{TrainConfig, Tuning};
-use crate::loss::Loss;
+use crate::loss::{Loss, Relation};
 use crate::mine::Mine;
 use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
 use crate::sample::Sampler;
@@ -60,6 +61,14 @@ impl Gradient<'_> {
         self.tuning.augment && self.encoder.is_some()
     }
 
+    /// The tags of each class and by what they are alike, where items have several labels and are not taken
+    /// for items of one class, their set.
+    pub(super) fn tags<'e>(&self, evidence: &Evidence<'e>) -> Option<(&'e Tags, Relation)> {
+        let relation = self.train.relation;
+        let tags = evidence.tags.filter(|_| relation != Relation::Same);
+        tags.map(|tags| (tags, relation))
+    }
+
     /// Columns of the unit rows before an orthonormal map, for a start of `rank`.
     pub(super) fn unit_dim(&self, rank: usize) -> usize {
         match self.encoder {
@@ -100,7 +109,9 @@ impl Gradient<'_> {
         if each == 0 {
             return None;
         }
-        let (targets, classes) = (evidence.targets, evidence.classes());
+        let targets = evidence.targets;
+        let tags = self.tags(evidence).map(|(tags, _)| tags);
+        let classes = tags.map_or(evidence.classes(), Tags::n_tags);
         let rank = evidence.rows.ncols();
         let mut rng = seed::stream(seed, "proxies");
         let mut noise = |rows: usize, columns: usize| {
@@ -118,8 +129,12 @@ impl Gradient<'_> {
         let mut means = Array2::<f32>::zeros((classes, rank));
         for (i, row) in evidence.rows.rows().into_iter().enumerate() {
             if targets.weight[i] > 0.0 {
-                let mut mean = means.row_mut(targets.class[i] as usize);
-                mean.scaled_add(targets.weight[i], &row);
+                let class = targets.class[i];
+                let of_tags = tags.and_then(|tags| tags.of(class as usize));
+                for &own in of_tags.unwrap_or(&[class]) {
+                    let mut mean = means.row_mut(own as usize);
+                    mean.scaled_add(targets.weight[i], &row);
+                }
             }
         }
         for mut mean in means.rows_mut() {

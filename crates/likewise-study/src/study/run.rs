@@ -17,6 +17,7 @@ use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::results::{Meters, Results, Rows};
 use super::row::Row;
+use super::several::counted;
 use super::verdict::Delivered;
 use crate::recipe::PseudoLabels;
 use crate::{Error, Result};
@@ -76,7 +77,7 @@ impl<'p> Plan<'p> {
         let leaks = self.leaks(Some(labels), &parts, monitor)?;
         if let Some(asked) = self.protocol.labels_per_class {
             let fitted = labels.select(&ground.train);
-            let most = fitted.by_class().iter().map(Vec::len).max().unwrap_or(0);
+            let most = counted(&fitted).1.into_iter().max().unwrap_or(0);
             if most > asked {
                 draws = self.protocol.draws;
             } else {

@@ -57,6 +57,7 @@ impl Ground<'_> {
             rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
+            tags: known.tags(),
             pairs: given.pairs(),
             graph: setup.graph,
             before: self.before(training).map(|model| (model, given.learned())),

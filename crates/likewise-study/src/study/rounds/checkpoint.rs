@@ -294,6 +294,7 @@ mod tests {
             rotated: &std::sync::OnceLock::new(),
             targets: &targets,
             groups: &[0, 1, 2],
+            tags: None,
             pairs: None,
             graph: None,
             before: None,
