@@ -22,7 +22,6 @@ pub enum Relation {
 
 impl Relation {
     /// Whether it is what is taken where nothing is said.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }

@@ -78,7 +78,6 @@ impl<'p> Plan<'p> {
     /// The labels and the part of every item, all checked.
     pub(super) fn divide(&self) -> Result<(&Labels, Vec<Part>)> {
         self.recipe.validate()?;
-        self.check_several()?;
         let labels = self.collection.labels.as_ref().ok_or_else(|| {
             let message = "the data hold no labels; this split needs some";
             Error::data(message).hint(Hint::GiveLabels)

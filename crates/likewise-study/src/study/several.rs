@@ -13,12 +13,12 @@ const INSTEAD: &str = "take a loss of pairs (contextual, contrastive, multi-simi
                        proxy-anchor by its name, or give one label an item";
 
 impl Plan<'_> {
-    /// Fails where items have several labels each and something of the plan goes by one, and where the
-    /// plan says how to take several, and there are none.
-    pub(super) fn check_several(&self) -> Result<()> {
+    /// Fails where items have several labels each and the recipe or the split goes by one, and where the
+    /// recipe says how to take several, and there are none.
+    pub(super) fn check_several(&self, recipe: &Recipe) -> Result<()> {
         let labels = self.collection.labels.as_ref();
         match labels.filter(|labels| labels.tags().is_some()) {
-            None => self.recipe.check_one_label(),
+            None => recipe.check_one_label(),
             Some(_) if self.protocol.split == SplitKind::ZeroShot => Err(usage(
                 "split zero-shot divides the classes, and items with several labels each have no classes \
                  apart; take split item or given",
@@ -27,7 +27,7 @@ impl Plan<'_> {
                 "split folds measures by the classes of items, and these have several labels each; take \
                  split item, which sets items aside for a test",
             )),
-            Some(_) => self.recipe.check_several_labels(),
+            Some(_) => recipe.check_several_labels(),
         }
     }
 }
