@@ -77,6 +77,8 @@ pub use pairs::Pairs;
 pub use proxy_anchor::ProxyAnchor;
 pub use proxy_nca::ProxyNca;
 pub use proxy_nca_plus_plus::ProxyNcaPlusPlus;
+#[cfg(feature = "networks")]
+pub(crate) use reduce::softplus;
 pub use roadmap::Roadmap;
 pub use similarity_regularizer::SimilarityRegularizer;
 pub use smooth_ap::SmoothAp;

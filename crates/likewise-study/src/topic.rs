@@ -96,6 +96,8 @@ topics! {
     "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
+    "metric", "a metric behind the embedding, in the place of a loss", "likewise-nn/src/train/metric.rs";
+    "behind", "what metric learners minimise, as terms of pairs", "likewise/src/linear/behind.rs";
     "losses", "several losses with their weights", "likewise-nn/src/loss/weighted.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
@@ -223,7 +225,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 18] = [
+const RECIPES: [(&str, &str, &str); 23] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -281,6 +283,15 @@ const RECIPES: [(&str, &str, &str); 18] = [
         "the recipe of SoftTriple as its paper prints it",
         "soft_triple_paper",
     ),
+    ("deep-lrml", "the recipe of lrml behind a network", "deep"),
+    (
+        "deep-seraph",
+        "the recipe of seraph behind a network",
+        "deep",
+    ),
+    ("deep-isdml", "the recipe of isdml behind a network", "deep"),
+    ("deep-apllr", "the recipe of apllr behind a network", "deep"),
+    ("deep-apit", "the recipe of apit behind a network", "deep"),
     (
         "mixed-rca",
         "the recipe for classes without labels",

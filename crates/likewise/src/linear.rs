@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod apit;
 pub mod apllr;
+pub mod behind;
 #[cfg(test)]
 pub(crate) mod check_values;
 mod classed;
@@ -29,11 +30,13 @@ pub mod rca;
 pub mod seraph;
 pub mod spd;
 pub mod stiefel;
+mod terms;
 pub mod whitening;
 
 pub use affine::Affine;
 pub use apit::Apit;
 pub use apllr::Apllr;
+pub use behind::Behind;
 pub use dca::Dca;
 pub use dml_eig::DmlEig;
 pub use even::{even, even_or, is_uneven, uneven};
@@ -51,6 +54,7 @@ pub use pca::Pca;
 pub use rca::Rca;
 pub use seraph::Seraph;
 pub use stiefel::{Geometry, Minimum, Objective, Stiefel};
+pub use terms::{Linked, PairTerms, directions};
 
 use crate::{Error, Result};
 

@@ -8,6 +8,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 
 use super::config::{TrainConfig, Tuning};
+use super::metric::MetricConfig;
 use crate::loss::Losses;
 use crate::mine::Mine;
 use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
@@ -29,6 +30,8 @@ pub struct Gradient<'a> {
     pub map: Stiefel,
     /// The loss, or several with their weights.
     pub loss: &'a Losses,
+    /// The metric whose terms of pairs stand in the place of the loss; none: the loss counts.
+    pub metric: Option<&'a MetricConfig>,
     /// How batches are drawn.
     pub sampler: &'a Sampler,
     /// Which pairs or triplets of a batch the loss looks at; none: all.
@@ -91,6 +94,9 @@ impl Gradient<'_> {
 
     /// Proxies of each loss that has some, as if it stood alone.
     pub(super) fn first_proxies(&self, evidence: &Evidence, seed: u64) -> Vec<Array2<f32>> {
+        if self.metric.is_some() {
+            return Vec::new();
+        }
         let of = self.loss.proxies_per_class().into_iter();
         of.map(|each| self.proxies(each, evidence, seed)).collect()
     }

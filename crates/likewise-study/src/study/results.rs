@@ -347,7 +347,8 @@ fn labels_only(recipe: &Recipe) -> Option<&'static str> {
         Learner::Closed(learner) => Some(learner.name()),
         Learner::Cross(learner) => Some(learner.name()),
         Learner::Gradient(gradient) => {
-            let usual = matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
+            let usual = gradient.metric.is_none()
+                && matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
             (usual && recipe.encoder().is_none()).then_some("confidence-proxy")
         }
     }

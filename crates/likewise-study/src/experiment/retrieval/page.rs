@@ -243,7 +243,7 @@ fn in_words(recipe: &Recipe) -> String {
             };
             format!(
                 "pseudo-labels {labels}, loss {}, {model}, {epochs} epochs of batches of {}",
-                gradient.loss.title(),
+                gradient.title(),
                 gradient.train.batch
             )
         }
