@@ -23,7 +23,8 @@ use crate::{Error, Result};
 ///
 /// **When to use it.** To compare with: `deep-lrml` and the other recipes of this kind. **When not.**
 /// To get the most of the labels: the terms of pairs know nothing of the rest of a class, and
-/// neighbours of the embedding are drawn nearer whether they are right or wrong.
+/// neighbours of the embedding are drawn nearer whether they are right or wrong. Nor behind a head that is
+/// wider than its start (`width`): columns of zeros are what a metric stretches most.
 ///
 /// **Cost.** That of the learner on `partition` rows, for each fit; O(batch^2 d) a step.
 ///

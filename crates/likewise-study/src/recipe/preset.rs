@@ -597,8 +597,10 @@ impl Recipe {
             name: format!("deep-{}", learner.name()),
             pseudo_labels: PseudoLabels::None,
             learner: gradient(GradientConfig {
+                // A metric would stretch columns of zeros most.
                 model: ModelConfig::Mlp(Mlp {
                     keep: 0.0,
+                    width: 1,
                     ..Mlp::default()
                 }),
                 metric: Some(learner.into()),

@@ -29,7 +29,7 @@
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::nearest::{edges, nearest};
+use super::nearest::nearest;
 use super::terms::{Linked, PairTerms};
 use super::{Apit, Apllr, Isdml, Lrml, Seraph};
 use crate::propagate::Affinity;
@@ -158,6 +158,7 @@ mod tests {
     use crate::Label;
     use crate::linear::check_values::{iris, iris_pairs};
     use crate::linear::directions;
+    use crate::linear::nearest::edges;
 
     /// The irises, with the first four of each class labeled, and the pairs of these.
     fn check() -> (ndarray::Array2<f32>, Pairs, Labels) {
