@@ -25,6 +25,7 @@ mod reproduce;
 mod search;
 #[cfg(feature = "serve")]
 mod serve;
+mod several;
 mod suspects;
 mod table;
 

@@ -1,9 +1,11 @@
 //! The pieces of a collection as a reader finds them, put together and checked.
 
-use likewise::{Collection, Label, Labels, Monitor, Part, View};
+use likewise::tags::BETWEEN;
+use likewise::{Collection, Label, Labels, Monitor, Part, Tags, View};
 use ndarray::{Array2, ArrayView2};
 
 use crate::layout::Layout;
+use crate::options::TableOptions;
 use crate::{Error, Result};
 
 /// The ids in a first column without a name, or `None` if they are only numbers of rows,
@@ -26,6 +28,39 @@ pub(crate) fn parse_labels(words: &[String], monitor: &Monitor) -> Labels {
         monitor.warn(remark);
     }
     Labels::parse(words)
+}
+
+/// Labels from words as they are `asked` for: one label each, or several.
+pub(crate) fn labels_as(
+    words: &[String],
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<Labels> {
+    match asked.label_separator {
+        None => Ok(parse_labels(words, monitor)),
+        Some(_) => several(words.iter().map(|word| vec![word.as_str()]), asked, monitor),
+    }
+}
+
+/// Labels from the cells of each item, of which every one may hold several.
+pub(crate) fn several<'a>(
+    items: impl Iterator<Item = Vec<&'a str>>,
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<Labels> {
+    let between = asked.label_separator.unwrap_or(BETWEEN);
+    let items: Vec<Vec<&str>> = items
+        .map(|cells| {
+            cells
+                .into_iter()
+                .flat_map(|cell| cell.split(between))
+                .collect()
+        })
+        .collect();
+    for remark in Labels::remarks(items.iter().flatten()) {
+        monitor.warn(remark);
+    }
+    Ok(Labels::of_tags(&Tags::read(items)?)?)
 }
 
 /// What a file holds, from its headers where possible.
@@ -198,12 +233,19 @@ impl Parts {
 pub(crate) fn name_labels(
     words: &[String],
     classes: Option<Vec<String>>,
+    asked: &TableOptions,
     monitor: &Monitor,
 ) -> Result<Labels> {
-    let plain = parse_labels(words, monitor);
+    let plain = labels_as(words, asked, monitor)?;
     let Some(classes) = classes else {
         return Ok(plain);
     };
+    if plain.tags().is_some() {
+        return Err(Error::value(
+            "an array of class names goes with one label an item; write several labels of an item as \
+             words, or as a matrix with a column a class, of 1 where an item has it",
+        ));
+    }
     let numbers = |names: &[String]| names.iter().all(|c| c.parse::<i64>().is_ok());
     let known = |name: &String| classes.contains(name);
     if !numbers(plain.classes()) || (numbers(&classes) && plain.classes().iter().all(known)) {
@@ -248,7 +290,13 @@ mod tests {
     #[test]
     fn class_names_are_indices_unless_they_are_the_labels_themselves() {
         let named = |labels: &[&str], classes: &[&str]| {
-            name_labels(&words(labels), Some(words(classes)), &Monitor::silent())
+            let (labels, classes) = (words(labels), Some(words(classes)));
+            name_labels(
+                &labels,
+                classes,
+                &TableOptions::default(),
+                &Monitor::silent(),
+            )
         };
         let labels = named(&["1", "0", "-1", "-2"], &["b", "a", "unused"]).unwrap();
         assert_eq!(labels.classes(), ["b", "a", "unused"]);

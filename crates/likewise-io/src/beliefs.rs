@@ -209,6 +209,12 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Saved> {
 
 fn from(input: Input) -> Result<Saved> {
     let mut npz = Archive::open(input, Budget::new(None))?;
+    if npz.has("labels") && !npz.has("pseudo_label") {
+        return Err(Error::value(
+            "these are beliefs in several tags an item, and here one class an item is needed; spread single \
+             labels",
+        ));
+    }
     let &[n, c] = npz.shape("scores")? else {
         return Err(Error::format("scores must be a matrix, items x classes"));
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use likewise::{Labels, Monitor};
 
-use crate::assemble::parse_labels;
+use crate::assemble::{labels_as, parse_labels, several};
 use crate::form::Form;
 use crate::input::Input;
 use crate::options::{ReadOptions, TableOptions};
@@ -70,7 +70,7 @@ const LEAST: usize = 5;
 /// Warns where every item has a class of its own, as where ids are taken for labels.
 pub(crate) fn remark_on_ids(labels: &Labels, monitor: &Monitor) {
     let n = labels.len();
-    if n >= LEAST && labels.n_known() == n && labels.n_classes() == n {
+    if n >= LEAST && labels.n_known() == n && labels.n_classes() == n && labels.tags().is_none() {
         monitor.warn(format!(
             "every one of the {n} items has a label of its own, so no two are of one class: these \
              look like ids, not labels; give labels that items share"
@@ -92,7 +92,7 @@ fn labels(
     monitor: &Monitor,
 ) -> Result<Labels> {
     if !form.is_table() {
-        let labels = plain_labels(form, input, monitor)?;
+        let labels = plain_labels(form, input, asked, monitor)?;
         check_len(labels.len(), ids.len())?;
         return Ok(labels);
     }
@@ -105,7 +105,7 @@ fn labels(
     });
     let Some(mut named) = named else {
         check_len(words.len(), ids.len())?;
-        return Ok(parse_labels(&words, monitor));
+        return labels_as(&words, asked, monitor);
     };
     if let Some(whole) = without_fraction(&named, ids) {
         monitor.remark(format!(
@@ -118,7 +118,14 @@ fn labels(
         Some(line) => format!("line {line}"),
         None => format!("row {row}"),
     };
-    Ok(parse_labels(&matched(&named, words, ids, place)?, monitor))
+    if asked.label_separator.is_none() {
+        return Ok(parse_labels(&matched(&named, words, ids, place)?, monitor));
+    }
+    let mut cells = vec![Vec::new(); ids.len()];
+    for (item, word) in places(&named, ids, place)?.into_iter().zip(&words) {
+        cells[item].push(word.as_str());
+    }
+    several(cells.into_iter(), asked, monitor)
 }
 
 /// Words by id of a table of any form. Fails on what is no table.
@@ -184,10 +191,18 @@ pub fn read_texts(
 }
 
 /// The labels of a form that can hold them without a table of ids.
-fn plain_labels(form: Form, input: Input, monitor: &Monitor) -> Result<Labels> {
+fn plain_labels(
+    form: Form,
+    input: Input,
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<Labels> {
     match form {
-        Form::Npy => Ok(parse_labels(&npy::read_words(input)?, monitor)),
-        Form::Npz => npz::read_labels(input, monitor),
+        Form::Npy => labels_as(&npy::read_words(input)?, asked, monitor),
+        Form::Npz => npz::read_labels(input, asked, monitor),
+        Form::Idx | Form::IdxGz if asked.label_separator.is_some() => Err(Error::parameter(
+            "`multi_label`: an idx file holds one label an item",
+        )),
         Form::Idx => idx::read_labels(input, false),
         Form::IdxGz => idx::read_labels(input, true),
         _ => Err(Error::parameter(
@@ -231,10 +246,28 @@ fn matched(
     ids: &[String],
     place: impl Fn(usize) -> String,
 ) -> Result<Vec<String>> {
-    let items: HashMap<&str, usize> = ids.iter().map(String::as_str).zip(0..).collect();
     let mut out = vec![String::new(); ids.len()];
     let mut taken: Vec<Option<usize>> = vec![None; ids.len()];
-    for (row, (id, word)) in named.iter().zip(words).enumerate() {
+    let items = places(named, ids, &place)?;
+    for (row, (item, word)) in items.into_iter().zip(words).enumerate() {
+        if let Some(first) = taken[item].replace(row) {
+            return Err(Error::value(format!(
+                "{}: id \"{}\" was already labeled in {}; keep one of them",
+                place(row),
+                named[row],
+                place(first)
+            )));
+        }
+        out[item] = word;
+    }
+    Ok(out)
+}
+
+/// The item that each of these ids names.
+fn places(named: &[String], ids: &[String], place: impl Fn(usize) -> String) -> Result<Vec<usize>> {
+    let items: HashMap<&str, usize> = ids.iter().map(String::as_str).zip(0..).collect();
+    let mut found = Vec::with_capacity(named.len());
+    for (row, id) in named.iter().enumerate() {
         let Some(&item) = items.get(id.as_str()) else {
             let own = if are_row_numbers(ids) && id.parse::<u64>().is_err() {
                 format!(
@@ -250,16 +283,9 @@ fn matched(
                 place(row)
             )));
         };
-        if let Some(first) = taken[item].replace(row) {
-            return Err(Error::value(format!(
-                "{}: id \"{id}\" was already labeled in {}; keep one of them",
-                place(row),
-                place(first)
-            )));
-        }
-        out[item] = word;
+        found.push(item);
     }
-    Ok(out)
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -338,6 +364,89 @@ mod tests {
         assert!(e.contains("line 3: no item has the id \"101.0\""), "{e}");
         let e = message("id,label\n100.0,x\n1.5,y\n", &["100", "1.5"]);
         assert!(e.contains("line 2: no item has the id \"100.0\""), "{e}");
+    }
+
+    fn several(text: &str, ids: &[&str], between: char) -> Result<Labels> {
+        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+        let asked = TableOptions {
+            label_separator: Some(between),
+            ..TableOptions::default()
+        };
+        let input = Input::memory(text.as_bytes());
+        labels(Form::Csv, input, &ids, &asked, &Monitor::silent())
+    }
+
+    #[test]
+    fn several_labels_stand_in_one_cell_or_in_several_lines() {
+        let ids = ["a", "b", "c", "d", "e"];
+        let text = "id,label\na,x|y\nb,y\nb, x |\nc,-2\nd,\n";
+        let labels = several(text, &ids, '|').unwrap();
+        assert_eq!(labels.classes(), ["x|y"]);
+        let tags = labels.item_tags().unwrap();
+        assert_eq!(tags.names(), ["x", "y"]);
+        let of: Vec<_> = (0..5).map(|item| tags.of(item)).collect();
+        let both = Some(&[0, 1][..]);
+        assert_eq!(of, [both, both, Some(&[][..]), None, None]);
+        // Without being asked, a name is a name, and an id stands once.
+        let single = read("id,label\na,x|y\nb,y\n", &ids).unwrap();
+        assert_eq!(single.classes(), ["x|y", "y"]);
+        assert!(single.tags().is_none());
+        assert!(message(text, &ids).contains("line 4: id \"b\" was already labeled in line 3"));
+        let other = several("id,label\na,x;y\n", &ids, ';').unwrap();
+        assert_eq!(other.tags().unwrap().names(), ["x", "y"]);
+        let inside = several("id,label\na,x|y;z\n", &ids, ';').unwrap_err();
+        assert!(inside.to_string().contains("named \"x|y\""), "{inside}");
+        // In the order of the items.
+        let plain = several("label\nx|y\ny\n", &["a", "b"], '|').unwrap();
+        assert_eq!(plain.n_classes(), 2);
+        let e = several("id,label\na,x|outside\n", &ids, '|').unwrap_err();
+        assert!(e.to_string().contains("none of the tags"), "{e}");
+        let e = several("id,label\nz,x\n", &ids, '|').unwrap_err();
+        assert!(
+            e.to_string().contains("line 2: no item has the id \"z\""),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn a_matrix_of_zeros_and_ones_is_several_labels_an_item() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tags.npz");
+        let ids = ["a", "b", "c"].map(str::to_owned);
+        let write = |values: &[i64], names: Option<&[&str]>| {
+            let mut npz = npz::Writer::new(std::fs::File::create(&path).unwrap());
+            let shape = [3, values.len() / 3];
+            let own = values.iter().copied();
+            npz.numbers("labels", "<i8", &shape, own, i64::to_le_bytes)
+                .unwrap();
+            if let Some(names) = names {
+                let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+                npz.texts("classes", &names).unwrap();
+            }
+            npz.finish().unwrap();
+        };
+        let read = |between| {
+            let asked = TableOptions {
+                label_separator: between,
+                ..TableOptions::default()
+            };
+            read_labels_as(&path, &ids, &asked, &Monitor::silent())
+        };
+        write(&[1, 1, 0, 0, -1, -1], Some(&["red", "short"]));
+        let tags = read(Some('|')).unwrap().item_tags().unwrap();
+        assert_eq!(tags.names(), ["red", "short"]);
+        let expected = [Some(&[0, 1][..]), Some(&[][..]), None];
+        assert_eq!(
+            (0..3).map(|item| tags.of(item)).collect::<Vec<_>>(),
+            expected
+        );
+        assert!(read(None).unwrap_err().to_string().contains("argmax"));
+        write(&[1, 0, 0, 2, 1, 1], None);
+        let e = read(Some('|')).unwrap_err().to_string();
+        assert!(
+            e.contains("tags.npz: array labels: row 1 of the tags has 2"),
+            "{e}"
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod graph;
 pub mod items;
 pub mod memory;
 pub mod negatives;
+pub mod tags;
 pub mod tuples;
 pub mod votes;
 

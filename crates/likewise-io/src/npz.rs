@@ -4,7 +4,8 @@ mod broken;
 
 use std::io::{Read, Seek, Write};
 
-use likewise::Monitor;
+use likewise::{Monitor, Tags};
+use ndarray::Array2;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
@@ -13,7 +14,7 @@ use crate::budget::Budget;
 use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
 use crate::number::{Progress, Target, append, reserve};
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, TableOptions};
 use crate::plan::{Array, Plan};
 use crate::role::Role;
 use crate::{Error, Result};
@@ -253,9 +254,22 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
 }
 
 /// The labels in an archive, with their class names.
-pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::Labels> {
+///
+/// Where items may have several, a matrix of 1 and 0 with a column a class is one of labels, too; a row of
+/// -1 is unlabeled.
+pub(crate) fn read_labels(
+    input: Input,
+    asked: &TableOptions,
+    monitor: &Monitor,
+) -> Result<likewise::Labels> {
     let mut archive = Archive::open(input, Budget::new(None))?;
     let arrays = archive.arrays();
+    if asked.label_separator.is_some() {
+        let is = |a: &&Array| Role::of(&a.name) == Role::Label && a.shape.len() == 2;
+        if let Some(array) = arrays.iter().find(is) {
+            return indicators(&mut archive, array, &arrays);
+        }
+    }
     let find = |role| {
         let is = |a: &&Array| Role::of(&a.name) == role;
         let Some(found) = arrays.iter().find(is) else {
@@ -279,7 +293,23 @@ pub(crate) fn read_labels(input: Input, monitor: &Monitor) -> Result<likewise::L
     let classes = find(Role::Classes)?
         .map(|array| archive.words_at(array, progress))
         .transpose()?;
-    name_labels(&written, classes, monitor)
+    name_labels(&written, classes, asked, monitor)
+}
+
+/// Labels from a matrix of 0 and 1, by the names of its columns or their numbers.
+fn indicators(archive: &mut Archive, array: &Array, arrays: &[Array]) -> Result<likewise::Labels> {
+    let within = |e: Error| e.within(format!("array {}", array.name));
+    let shape = (array.shape[0], array.shape[1]);
+    let values = archive.numbers(&array.name)?;
+    let rows = Array2::from_shape_vec(shape, values).map_err(|e| Error::format(e.to_string()));
+    let rows = rows.map_err(within)?;
+    let names = arrays.iter().find(|a| Role::of(&a.name) == Role::Classes);
+    let names = match names {
+        Some(names) => archive.words(&names.name)?,
+        None => (0..shape.1).map(|tag| tag.to_string()).collect(),
+    };
+    let tags = Tags::from_indicators(names, rows.view()).map_err(|e| within(e.into()))?;
+    Ok(likewise::Labels::of_tags(&tags)?)
 }
 
 /// A list of whole numbers in an archive.

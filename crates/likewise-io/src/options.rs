@@ -63,6 +63,10 @@ pub struct TableOptions {
     /// The column of labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_column: Option<String>,
+    /// What stands between the labels of an item in one cell, where items may have several; a table may
+    /// then name an id again, too. `None`: a cell is one label, whatever stands in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_separator: Option<char>,
     /// What is done where a number is missing. If given, words in a column of numbers count as
     /// missing, too.
     #[serde(skip_serializing_if = "Option::is_none")]

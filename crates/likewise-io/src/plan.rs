@@ -344,7 +344,7 @@ impl Plan {
                 }
             }
             let classes = self.classes.map(&mut words).transpose()?;
-            parts.labels = Some(name_labels(&written, classes, monitor)?);
+            parts.labels = Some(name_labels(&written, classes, &options.table, monitor)?);
         }
         if let Some(array) = self.ids {
             parts.ids = Some(words(array)?);

@@ -49,6 +49,7 @@ fn divided(form: Option<Form>, options: &ReadOptions) -> (ReadOptions, TableOpti
     let mut beside = TableOptions::default();
     if options.labels.is_some() {
         beside.label_column = own.table.label_column.take();
+        beside.label_separator = own.table.label_separator.take();
         if !form.is_some_and(Form::is_table) {
             beside.id_column = own.table.id_column.take();
         }

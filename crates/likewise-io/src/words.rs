@@ -2,7 +2,7 @@
 
 use likewise::Monitor;
 
-use crate::assemble::{Parts, parse_labels, unnamed_ids};
+use crate::assemble::{Parts, labels_as, unnamed_ids};
 use crate::budget::WORD;
 use crate::number::push;
 use crate::options::ReadOptions;
@@ -64,7 +64,7 @@ impl Words {
             };
         }
         if roles.contains(&Role::Label) && options.labels.is_none() {
-            parts.labels = Some(parse_labels(&self.labels, monitor));
+            parts.labels = Some(labels_as(&self.labels, &options.table, monitor)?);
         }
         if roles.contains(&Role::Split) {
             parts.set_split(&self.split)?;

@@ -51,6 +51,7 @@ mod proxy_nca_plus_plus;
 mod reduce;
 #[cfg(test)]
 pub(crate) mod reference;
+mod relation;
 mod roadmap;
 mod similarity_regularizer;
 mod smooth_ap;
@@ -85,6 +86,9 @@ pub use pairs::Pairs;
 pub use proxy_anchor::ProxyAnchor;
 pub use proxy_nca::ProxyNca;
 pub use proxy_nca_plus_plus::ProxyNcaPlusPlus;
+#[cfg(feature = "networks")]
+pub(crate) use reduce::softplus;
+pub use relation::Relation;
 pub use roadmap::Roadmap;
 pub use similarity_regularizer::SimilarityRegularizer;
 pub use smooth_ap::SmoothAp;
@@ -309,6 +313,12 @@ impl Loss {
             Self::SoftTriple(loss) => loss.centers,
             loss => usize::from(loss.has_proxies()),
         }
+    }
+
+    /// Whether it learns from items with several labels each: those that look at pairs or triplets, which
+    /// go by what items share, and of those with proxies [`ProxyAnchor`].
+    pub fn takes_several_labels(&self) -> bool {
+        self.proxies_per_class() == 0 || matches!(self, Self::ProxyAnchor(_))
     }
 
     /// Proxies and classes, once they are known to fit.

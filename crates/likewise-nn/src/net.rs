@@ -43,9 +43,9 @@ pub use embedding::EmbeddingConfig;
 #[cfg(feature = "networks")]
 pub use encoder::Encoder;
 pub use encoder::{EncoderConfig, Group, Input};
-pub use head::{Head, HeadConfig, Residual};
 #[cfg(feature = "networks")]
-pub(crate) use head::{ResidualNet, parameter};
+pub(crate) use head::{DIRECTIONS, ResidualNet, parameter};
+pub use head::{Head, HeadConfig, Residual};
 #[cfg(feature = "onnx")]
 pub use onnx::OnnxEncoder;
 pub use pooling::Pool;

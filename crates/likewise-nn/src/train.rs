@@ -3,6 +3,8 @@
 #[cfg(not(feature = "networks"))]
 mod absent;
 #[cfg(feature = "networks")]
+mod behind;
+#[cfg(feature = "networks")]
 mod body;
 mod config;
 #[cfg(feature = "networks")]
@@ -14,6 +16,7 @@ mod learner;
 mod map;
 #[cfg(feature = "networks")]
 mod memory;
+mod metric;
 mod proxy_start;
 #[cfg(feature = "networks")]
 mod remembered;
@@ -23,9 +26,12 @@ mod state;
 mod steps;
 #[cfg(feature = "networks")]
 mod target;
+#[cfg(feature = "networks")]
+mod terms;
 
 pub use config::{Optimizer, Schedule, TrainConfig, Tuning};
 pub use learner::Gradient;
 #[cfg(feature = "networks")]
 pub use memory::Memory;
+pub use metric::MetricConfig;
 pub use proxy_start::ProxyStart;

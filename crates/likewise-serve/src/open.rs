@@ -125,6 +125,7 @@ impl Open {
     fn one(path: &Path, run: &RunFolder, number: u32, means: &Means) -> Result<Self> {
         run.check()?;
         let (config, record) = (run.config()?, run.record()?);
+        record.check_single_labels("serve")?;
         let items = Items::new(run.items()?);
         let engine = Engine::read(run, items.rows().len())?;
         let graph = live::graph(

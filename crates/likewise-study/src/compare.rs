@@ -65,6 +65,9 @@ impl Runs {
     pub fn open(runs: [&RunFolder; 2], at: &Environment) -> Result<Self> {
         estimate(runs, at)?.check(at.max_memory)?;
         let [a, b] = runs;
+        for run in runs {
+            run.record()?.check_single_labels("compare")?;
+        }
         let (first, second) = (a.config()?, b.config()?);
         alike(&first, &second)?;
         for (which, config) in [("first", &first), ("second", &second)] {

@@ -316,12 +316,14 @@ impl Asked {
             let classes = labels.n_classes();
             classes > 1 && 2 * known >= labels.len() && known >= PLENTY * classes
         });
+        // Their classes are too many to be measured in turn.
+        let several = labels.is_some_and(|labels| labels.tags().is_some());
         let mut refit = false;
         let split = match self.split {
             Some(split) => split,
             None if tests(collection) => SplitKind::Given,
             None if labels_per_class.is_some() => SplitKind::Item,
-            None if plenty && collection.split.is_none() => {
+            None if several || plenty && collection.split.is_none() => {
                 refit = true;
                 SplitKind::Item
             }

@@ -32,15 +32,17 @@ impl FromStr for Gate {
         let (metric, least) = text.split_once('=').ok_or(rule)?;
         let metric = metric.trim();
         let known = match metric.split_once('@') {
-            Some(("recall" | "precision", k)) => k.parse::<std::num::NonZeroUsize>().is_ok(),
+            Some(("recall" | "precision" | "ndcg", k)) => {
+                k.parse::<std::num::NonZeroUsize>().is_ok()
+            }
             Some(("loss", name)) => !name.is_empty(),
             Some(_) => false,
             None => METRICS.contains(&metric) || metric == ACROSS,
         };
         if !known {
             return Err(format!(
-                "there is no metric \"{metric}\"; there are recall@K, precision@K, {}, and {ACROSS} \
-                 across views",
+                "there is no metric \"{metric}\"; there are recall@K, precision@K, {}, ndcg@K of \
+                 several labels an item, and {ACROSS} across views",
                 METRICS.join(", ")
             ));
         }
@@ -163,6 +165,7 @@ impl Gate {
         let value = match self.metric.split_once('@') {
             Some(("recall", k)) => at(&summary.recall, k),
             Some(("precision", k)) => at(&summary.precision, k),
+            Some(("ndcg", k)) => at(&summary.ndcg, k),
             Some(("loss", name)) => losses.get(name).copied(),
             Some(_) => None,
             None => match self.metric.as_str() {
@@ -176,6 +179,7 @@ impl Gate {
         value.ok_or_else(|| {
             let mut there: Vec<String> = (summary.recall.keys().map(|k| format!("recall@{k}")))
                 .chain(summary.precision.keys().map(|k| format!("precision@{k}")))
+                .chain(summary.ndcg.keys().map(|k| format!("ndcg@{k}")))
                 .collect();
             let others = [
                 summary.map,

@@ -232,9 +232,17 @@ impl Recipe {
             let why = "no gradient moves the memory of the loss: learner.loss.momentum does";
             idle.push(("learner.train.proxy_factor", why));
         }
-        let proxies = gradient.loss.has_proxies();
+        if gradient.metric.is_some() {
+            let why = "the terms of learner.metric stand in its place";
+            idle.push(("learner.loss", why));
+        }
+        let proxies = gradient.has_proxies();
         if !proxies {
-            let why = "the loss has no proxies";
+            let why = if gradient.metric.is_some() {
+                "a metric has no proxies"
+            } else {
+                "the loss has no proxies"
+            };
             let of_proxies = [
                 "learner.train.proxy_factor",
                 "learner.train.proxy_start",
@@ -242,7 +250,7 @@ impl Recipe {
             ];
             idle.extend(of_proxies.map(|path| (path, why)));
         }
-        if gradient.loss.compares() && self.pseudo_labels.makes_triplets() {
+        if gradient.compares() && self.pseudo_labels.makes_triplets() {
             if !proxies {
                 let why =
                     "the loss compares the triplets of the pseudo-labels, which have no confidence";
@@ -432,7 +440,7 @@ impl Recipe {
         let Some(gradient) = self.learner.gradient() else {
             return Ok(());
         };
-        if !gradient.loss.compares() || !self.pseudo_labels.makes_triplets() {
+        if !gradient.compares() || !self.pseudo_labels.makes_triplets() {
             return Ok(());
         }
         let rule = format!(
@@ -514,7 +522,7 @@ impl Recipe {
             return Ok(());
         };
         let (name, takes) = match &self.learner {
-            Learner::Gradient(gradient) => (gradient.loss.title(), gradient.loss.compares()),
+            Learner::Gradient(gradient) => (gradient.title(), gradient.compares()),
             Learner::Closed(learner) => {
                 let takes = learner.needs().contains(&Need::Ranked);
                 (learner.name().to_owned(), takes)

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use likewise::error::Hint;
 use likewise::eval::split;
-use likewise::{Label, Labels, Part};
+use likewise::{Label, Labels, Part, Tags};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::environment::Environment;
@@ -91,6 +91,18 @@ impl Sides {
                 ));
             }
         }
+        if queries.labels.tags().is_some() || gallery.labels.tags().is_some() {
+            let words = tag_words(&queries.labels)
+                .into_iter()
+                .chain(tag_words(&gallery.labels));
+            return Ok(Self {
+                labels: Labels::of_tags(&Tags::read(words)?)?,
+                embeddings: concatenate![Axis(0), queries.rows, gallery.rows],
+                queries: (0..n).collect(),
+                gallery: (n..n + m).collect(),
+                same_as,
+            });
+        }
         let names = |labels: &Labels| -> Vec<String> {
             let name = |label: &Label| match label {
                 Label::Known(c) => labels.classes()[*c as usize].clone(),
@@ -114,6 +126,19 @@ impl Sides {
     pub fn unused(&self) -> usize {
         unused(&self.labels, &self.queries, &self.gallery)
     }
+}
+
+/// The names of the tags of each item, as they are read again.
+fn tag_words(labels: &Labels) -> Vec<Vec<String>> {
+    let own = |label: &Label| match (label, labels.tags()) {
+        (Label::Known(class), Some(tags)) => {
+            let own = tags.of(*class as usize).unwrap_or_default().iter();
+            own.map(|&tag| tags.names()[tag as usize].clone()).collect()
+        }
+        (Label::Outside, _) => vec!["-2".to_owned()],
+        _ => vec![],
+    };
+    labels.items().iter().map(own).collect()
 }
 
 fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
@@ -205,6 +230,30 @@ mod tests {
             ids: ids.map(|ids| ids.iter().map(|&id| id.to_owned()).collect()),
             rows,
         }
+    }
+
+    #[test]
+    fn both_sides_have_their_tags() {
+        let of = |words: [&[&str]; 2]| {
+            let tags = Tags::read(words.map(<[&str]>::to_vec)).unwrap();
+            Side {
+                labels: Labels::of_tags(&tags).unwrap(),
+                ..side(None, Array2::eye(2))
+            }
+        };
+        let monitor = &likewise::Monitor::silent();
+        let at = Environment {
+            monitor,
+            stages: &crate::stages::Stages::default(),
+            device: &likewise_nn::Device::flex(),
+            max_memory: None,
+        };
+        let sides =
+            Sides::of_both(of([&["b", "a"], &[]]), of([&["outside"], &["b"]]), &at).unwrap();
+        let tags = sides.labels.item_tags().unwrap();
+        let of: Vec<_> = (0..4).map(|item| tags.of(item)).collect();
+        assert_eq!(of, [Some(&[0, 1][..]), None, Some(&[][..]), Some(&[1][..])]);
+        assert_eq!(sides.unused(), 1);
     }
 
     #[test]

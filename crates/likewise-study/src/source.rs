@@ -161,6 +161,13 @@ impl Source {
         }
     }
 
+    /// The same data, whose items may have several labels, with this sign between those of a cell.
+    #[must_use]
+    pub fn with_several_labels(mut self, between: Option<char>) -> Self {
+        self.read.table.label_separator = between;
+        self
+    }
+
     /// The same table, where these columns are texts of their own: they are no features. Where
     /// there are `others`, columns that are not named stay what they are.
     #[must_use]
@@ -258,6 +265,15 @@ impl Source {
 
     /// The items with several views as one, where that is what is used.
     fn side_by_side(&self, collection: Collection) -> Result<Collection> {
+        let labels = collection.labels.as_ref();
+        if self.read.table.label_separator.is_some()
+            && labels.is_some_and(|labels| labels.tags().is_none())
+        {
+            return Err(usage(
+                "multi_label: the labels are the names of folders, one an item; give several by \
+                 `labels FILE`",
+            ));
+        }
         match self.several(|name| collection.view(Some(name)).is_ok()) {
             Some(name) => {
                 let names: Vec<&str> = name.split('+').collect();

@@ -24,6 +24,7 @@ mod rounds;
 mod row;
 mod run;
 mod setup;
+mod several;
 mod shifted;
 mod sizes;
 mod train;

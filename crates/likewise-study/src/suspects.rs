@@ -56,6 +56,7 @@ pub struct Suspect {
 ///
 /// Fails for a run without enough labels, where it is damaged, and when cancelled.
 pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<ItemRow>)> {
+    run.record()?.check_single_labels("suspects")?;
     estimate(run, at)?.check(at.max_memory)?;
     let (items, embeddings) = run_graph::read(run)?;
     let known = labels::of(&items)?;

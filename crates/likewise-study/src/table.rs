@@ -30,6 +30,12 @@ pub fn of(rows: &[(&str, &Summary)]) -> String {
     let mut header = vec![String::new()];
     header.extend(ks.iter().map(|k| format!("R@{k}")));
     header.extend(others.iter().map(|(title, ..)| (*title).to_owned()));
+    // Of several labels an item: at the largest k, which tells most of the order.
+    let graded = rows
+        .iter()
+        .filter_map(|(_, s)| s.ndcg.keys().last().copied())
+        .max();
+    header.extend(graded.map(|k| format!("nDCG@{k}")));
     let mut lines = vec![header];
     for (name, summary) in rows {
         let mut cells = vec![(*name).to_owned()];
@@ -39,6 +45,10 @@ pub fn of(rows: &[(&str, &Summary)]) -> String {
         }
         for (_, key, of) in &others {
             cells.push(cell(of(summary), summary.ci.get(*key)));
+        }
+        if let Some(k) = graded {
+            let value = summary.ndcg.get(&k).copied();
+            cells.push(cell(value, summary.ci.get(&format!("ndcg@{k}"))));
         }
         lines.push(cells);
     }

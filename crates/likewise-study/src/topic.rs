@@ -51,6 +51,7 @@ topics! {
     "hamming", "nearest binary codes", "likewise/src/neighbor/hamming.rs";
     "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
     "affinity", "propagated affinities of pairs", "likewise/src/propagate/affinity.rs";
+    "by-tag", "several labels an item, each spread by itself", "likewise/src/propagate/by_tag.rs";
     "diffusion", "diffusion on a graph", "likewise/src/propagate/parts/diffusion.rs";
     "votes", "pseudo-labels by votes of many classifiers", "likewise/src/ensemble/votes.rs";
     "pruning", "which classifiers vote best together", "likewise/src/ensemble/pruning.rs";
@@ -96,8 +97,12 @@ topics! {
     "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
     "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
     "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
+    "metric", "a metric behind the embedding, in the place of a loss", "likewise-nn/src/train/metric.rs";
+    "behind", "what metric learners minimise, as terms of pairs", "likewise/src/linear/behind.rs";
     "losses", "several losses with their weights", "likewise-nn/src/loss/weighted.rs";
     "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
+    "tags", "several labels an item", "likewise/src/tags.rs";
+    "relation", "how alike items with several labels are", "likewise-nn/src/loss/relation.rs";
     "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
     "words", "bag of visual words", "likewise-image/src/words.rs";
     "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
@@ -223,7 +228,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 24] = [
+const RECIPES: [(&str, &str, &str); 29] = [
     ("mixed-lp", "the recipe of fit", "mixed_lp"),
     (
         "mixed-lp-centred",
@@ -281,6 +286,15 @@ const RECIPES: [(&str, &str, &str); 24] = [
         "the recipe of SoftTriple as its paper prints it",
         "soft_triple_paper",
     ),
+    ("deep-lrml", "the recipe of lrml behind a network", "deep"),
+    (
+        "deep-seraph",
+        "the recipe of seraph behind a network",
+        "deep",
+    ),
+    ("deep-isdml", "the recipe of isdml behind a network", "deep"),
+    ("deep-apllr", "the recipe of apllr behind a network", "deep"),
+    ("deep-apit", "the recipe of apit behind a network", "deep"),
     (
         "mixed-rca",
         "the recipe for classes without labels",

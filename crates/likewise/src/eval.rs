@@ -27,5 +27,6 @@ pub mod nmi;
 pub mod proportion;
 mod rank_counter;
 pub mod ranking;
+mod relevant;
 pub mod split;
 pub mod summary;

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, seed};
+use crate::word::Word;
+use crate::{Error, Result, Tags, seed};
+
+mod sets;
 
 /// Whether a class of this name may have been meant as something else.
 fn doubtful(name: &str) -> bool {
@@ -34,57 +37,8 @@ impl Label {
     }
 }
 
-/// What tables are filled with where a value is missing: by R, pandas, spreadsheets and
-/// databases. Other capitals make other words: `na` and `none` are names of classes.
-const MISSING: [&str; 10] = [
-    "NA", "<NA>", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None",
-];
-
 /// Classes by their name, but some people write them for the lack of one.
 const DOUBTFUL: [&str; 5] = ["none", "other", "unknown", "na", "unlabelled"];
-
-/// What a written label means. The one place that decides it.
-enum Word<'a> {
-    Class(&'a str),
-    Unknown,
-    /// Unknown too, but perhaps a class of an unlucky name: worth a remark.
-    Missing,
-    Outside,
-}
-
-impl<'a> Word<'a> {
-    fn of(word: &'a str) -> Self {
-        let word = whole(word.trim());
-        if MISSING.contains(&word) {
-            return Word::Missing;
-        }
-        match word {
-            "" | "-1" => Word::Unknown,
-            "-2" => Word::Outside,
-            _ if word.eq_ignore_ascii_case("unlabeled") => Word::Unknown,
-            _ if word.eq_ignore_ascii_case("outside") => Word::Outside,
-            _ => Word::Class(word),
-        }
-    }
-}
-
-/// A whole number without its fraction of zeros, as programs write whole numbers in a column
-/// that also has gaps; any other word, and numbers such as 01.0, as they are.
-fn whole(word: &str) -> &str {
-    let Some((number, zeros)) = word.split_once('.') else {
-        return word;
-    };
-    let digits = number.strip_prefix('-').unwrap_or(number);
-    let plain = !digits.is_empty()
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && (digits == "0" || !digits.starts_with('0'))
-        && number != "-0";
-    if plain && !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') {
-        number
-    } else {
-        word
-    }
-}
 
 /// One [`Label`] per item and the names of the classes.
 ///
@@ -100,6 +54,9 @@ fn whole(word: &str) -> &str {
 pub struct Labels {
     classes: Vec<String>,
     items: Vec<Label>,
+    /// The tags of each class, where classes are sets of tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tags: Option<Tags>,
 }
 
 impl Labels {
@@ -115,7 +72,11 @@ impl Labels {
                 )));
             }
         }
-        Ok(Self { classes, items })
+        Ok(Self {
+            classes,
+            items,
+            tags: None,
+        })
     }
 
     /// Labels from their written form.
@@ -243,6 +204,7 @@ impl Labels {
         Self {
             classes: names.into_iter().map(|(name, _)| name).collect(),
             items,
+            tags: None,
         }
     }
 
@@ -256,6 +218,37 @@ impl Labels {
         Self {
             classes: Vec::new(),
             items: vec![Label::Unknown; n],
+            tags: None,
+        }
+    }
+
+    /// The tags of each class, where classes are sets of tags: see [`of_tags`](Self::of_tags).
+    pub fn tags(&self) -> Option<&Tags> {
+        self.tags.as_ref()
+    }
+
+    /// The same with the tags of each class.
+    pub(crate) fn with_tags(self, tags: Tags) -> Self {
+        Self {
+            tags: Some(tags),
+            ..self
+        }
+    }
+
+    /// The same labels, each set of tags as a class of its own, that shares nothing with others.
+    #[must_use]
+    pub fn without_tags(self) -> Self {
+        Self { tags: None, ..self }
+    }
+
+    /// Fails where items have several labels each, of which `what` knows nothing.
+    pub fn check_single(&self, what: &str) -> Result<()> {
+        match self.tags {
+            None => Ok(()),
+            Some(_) => Err(Error::data(format!(
+                "{what} goes by one class an item, and these items have several labels each; give each \
+                 item the one that matters, or leave out that there are several"
+            ))),
         }
     }
 
@@ -305,6 +298,7 @@ impl Labels {
         Self {
             classes: self.classes.clone(),
             items: rows.iter().map(|&row| self.items[row]).collect(),
+            tags: self.tags.clone(),
         }
     }
 
@@ -319,6 +313,7 @@ impl Labels {
                     other => other,
                 })
                 .collect(),
+            tags: self.tags.clone(),
         }
     }
 
@@ -349,6 +344,10 @@ impl Labels {
                     other => *other,
                 })
                 .collect(),
+            tags: self.tags.as_ref().map(|tags| {
+                let kept: Vec<usize> = kept.iter().map(|&class| class as usize).collect();
+                tags.select(&kept)
+            }),
         };
         (labels, kept)
     }
@@ -367,7 +366,8 @@ impl Labels {
         })
     }
 
-    /// Draws `per_class` known items of each class and hides the other labels.
+    /// Draws `per_class` known items of each class and hides the other labels. Where classes are sets
+    /// of tags, so many of each tag at least: of a tag that comes with rarer ones there may be more.
     ///
     /// A class with fewer known items keeps all of them. The draw depends on `seed`
     /// and on the order of the items, on nothing else.
@@ -375,10 +375,27 @@ impl Labels {
         self.draw_by(seed, |_| per_class)
     }
 
-    /// Draws as many of each class as `many` says for the number that is known.
+    /// Draws as many of each class as `many` says for the number that is known; of each tag at least as
+    /// many, where classes are sets of tags, the rarest tag first.
     fn draw_by(&self, seed: u64, many: impl Fn(usize) -> usize) -> Self {
         let mut rng = seed::stream(seed, "label draw");
         let mut keep = vec![false; self.items.len()];
+        if let Some(tags) = self.item_tags() {
+            let by_tag = tags.by_tag();
+            let mut order: Vec<usize> = (0..by_tag.len()).collect();
+            order.sort_by_key(|&tag| by_tag[tag].len());
+            for tag in order {
+                let mut members = by_tag[tag].clone();
+                members.shuffle(&mut rng);
+                let kept = members.iter().filter(|&&item| keep[item]).count();
+                let more = many(members.len()).saturating_sub(kept);
+                members.retain(|&item| !keep[item]);
+                for &item in members.iter().take(more) {
+                    keep[item] = true;
+                }
+            }
+            return self.masked(|item| keep[item]);
+        }
         for mut members in self.by_class() {
             members.shuffle(&mut rng);
             for &item in members.iter().take(many(members.len())) {
@@ -443,7 +460,8 @@ fn several_in_one(classes: &BTreeMap<String, usize>) -> Option<String> {
     let count = count + several.map(|(_, count)| count).sum::<usize>();
     Some(format!(
         "{count} {} several classes in one, as \"{first}\" does; an item has one class here, so that \
-         each such combination is a class of its own: give each item the class that matters",
+         each such combination is a class of its own: give each item the class that matters, or read \
+         them as several with `multi_label`",
         if count == 1 {
             "label names"
         } else {
@@ -470,7 +488,12 @@ mod tests {
         let words = ["none", "other", "unknown", "Other", "na", "cat"];
         let labels = Labels::parse(words);
         assert_eq!((labels.n_classes(), labels.n_known()), (6, 6));
-        let missing = Labels::parse(MISSING.into_iter().chain(["", " ", "-1", "Unlabeled"]));
+        let missing =
+            Labels::parse(
+                crate::word::MISSING
+                    .into_iter()
+                    .chain(["", " ", "-1", "Unlabeled"]),
+            );
         assert_eq!(missing, Labels::unknown(14));
         assert_eq!(
             Labels::parse(["-2", "Outside"]).items(),
@@ -531,6 +554,28 @@ mod tests {
         assert_eq!(drawn, labels.draw(5, 1));
         assert_ne!(drawn, labels.draw(5, 2));
         assert_eq!(labels.draw(1000, 1), labels);
+    }
+
+    #[test]
+    fn a_draw_of_tags_keeps_so_many_of_each() {
+        let words = |i: usize| match i % 6 {
+            0 => vec!["rare", "common"],
+            5 => vec!["outside"],
+            _ => vec!["common"],
+        };
+        let tags = Tags::read((0..60).map(words)).unwrap();
+        let labels = Labels::of_tags(&tags).unwrap();
+        let drawn = labels.draw(4, 1);
+        let kept = drawn.item_tags().unwrap().by_tag();
+        assert_eq!(kept.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4]);
+        assert_eq!(drawn, labels.draw(4, 1));
+        assert_eq!(labels.draw(1000, 1), labels);
+        // What is left is of the same sets.
+        let (compact, _) = labels.masked(|item| item % 6 != 0).compact();
+        assert_eq!(compact.classes(), ["common"]);
+        assert_eq!(compact.tags().unwrap().of(0), Some(&[0][..]));
+        assert!(labels.check_single("this").is_err());
+        assert!(labels.without_tags().check_single("this").is_ok());
     }
 
     #[test]

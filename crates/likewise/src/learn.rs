@@ -24,7 +24,7 @@ use crate::linear::Affine;
 use crate::matrix::{Reading, l2_normalize, select_rows};
 use crate::model::{Bilinear, Form, LearnedMetric, Model};
 use crate::tuple::draw::Classes;
-use crate::{Columns, Error, Graph, Monitor, Pairs, Result, Triplets};
+use crate::{Columns, Error, Graph, Monitor, Pairs, Result, Tags, Triplets};
 
 /// About as many pairs are drawn from classes.
 const PAIRS: usize = 20_000;
@@ -171,6 +171,9 @@ pub struct Evidence<'a> {
     pub targets: &'a Targets,
     /// Super-class of each class; as many as there are classes.
     pub groups: &'a [u32],
+    /// The tags of each class, where items have several labels and a class is a set of them. A learner
+    /// that does not know of these sees sets that share nothing.
+    pub tags: Option<&'a Tags>,
     /// Pairs of fitted items that were given: alike, or unlike.
     pub pairs: Option<&'a Pairs>,
     /// Which items are alike.

@@ -34,8 +34,10 @@ pub mod seed;
 pub mod select;
 pub mod similarity;
 pub mod solve;
+pub mod tags;
 pub mod text;
 pub mod tuple;
+mod word;
 
 pub use beliefs::{Beliefs, Convergence};
 pub use collection::{Collection, Columns, Part, View};
@@ -44,6 +46,7 @@ pub use event::{Event, Monitor};
 pub use graph::Graph;
 pub use label::{Label, Labels};
 pub use similarity::{Embedding, Similarity};
+pub use tags::Tags;
 pub use tuple::{Pairs, Triplets};
 
 /// The examples of the pages for users, compiled and run with the other documentation tests.

@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod apit;
 pub mod apllr;
+pub mod behind;
 #[cfg(test)]
 pub(crate) mod check_values;
 mod classed;
@@ -30,11 +31,13 @@ pub mod seraph;
 pub mod spd;
 pub mod stiefel;
 pub mod synthetic;
+mod terms;
 pub mod whitening;
 
 pub use affine::Affine;
 pub use apit::Apit;
 pub use apllr::Apllr;
+pub use behind::Behind;
 pub use dca::Dca;
 pub use dml_eig::DmlEig;
 pub use even::{even, even_or, is_uneven, uneven};
@@ -53,6 +56,7 @@ pub use rca::Rca;
 pub use seraph::Seraph;
 pub use stiefel::{Geometry, Minimum, Objective, Stiefel};
 pub use synthetic::Synthetic;
+pub use terms::{Linked, PairTerms, directions};
 
 use crate::{Error, Result};
 

@@ -41,6 +41,7 @@
 //!   confidence is 0: it is known to belong to none of the classes.
 
 pub mod affinity;
+pub mod by_tag;
 pub mod control;
 pub mod dssml;
 mod given;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::data::Images;
+use super::several::Several;
 use super::table::Table;
 
 /// `likewise eval`
@@ -60,6 +61,8 @@ pub(crate) struct Eval {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) several: Several,
     #[command(flatten)]
     pub(crate) table: Table,
     #[command(flatten)]

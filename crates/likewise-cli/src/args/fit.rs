@@ -9,6 +9,7 @@ use likewise_study::report::Map;
 use likewise_study::study::SplitKind;
 
 use super::data::Data;
+use super::several::Several;
 
 /// How items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,7 +48,7 @@ impl From<MapName> for Map {
 pub(crate) struct Fit {
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; across views gsph, mixed+gsph, cca ...; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
-    /// Default: auto; with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
+    /// Default: auto; with --multi-label contextual, with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
@@ -116,6 +117,8 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
+    pub(crate) several: Several,
+    #[command(flatten)]
     pub(crate) data: Data,
 }
 
@@ -124,10 +127,11 @@ impl Fit {
     pub(crate) fn read_as(&self, view: &str, of_tuples: &str) -> String {
         let images = &self.data.images;
         format!(
-            "view {view}; side {:?}; squeeze {}{of_tuples}{}",
+            "view {view}; side {:?}; squeeze {}{of_tuples}{}{}",
             images.side,
             images.squeeze,
-            self.data.table.record()
+            self.data.table.record(),
+            self.several.record()
         )
     }
 

@@ -9,6 +9,7 @@ use likewise::propagate::Method;
 
 use super::data::Data;
 use super::graph::GraphFlags;
+use super::several::Several;
 
 /// The propagation methods of the library, with what each is.
 fn methods() -> PossibleValuesParser {
@@ -112,6 +113,8 @@ pub(crate) struct Propagate {
     /// Only print the estimated time and memory.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) several: Several,
     #[command(flatten)]
     pub(crate) data: Data,
 }

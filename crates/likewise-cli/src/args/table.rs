@@ -44,7 +44,7 @@ pub(crate) enum MissingName {
     Drop,
 }
 
-fn separator(text: &str) -> Result<char, String> {
+pub(super) fn separator(text: &str) -> Result<char, String> {
     let mut letters = text.chars();
     match (text, letters.next(), letters.next()) {
         ("tab" | "\\t", ..) => Ok('\t'),
@@ -73,6 +73,7 @@ impl Table {
                 MissingName::Median => Missing::Median,
                 MissingName::Drop => Missing::Drop,
             }),
+            label_separator: None,
             sep: self.sep,
             decimal: self.decimal,
             text: self.text,

@@ -36,7 +36,11 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     let losses = WholeSet::named(&args.loss)?;
     let ks: Vec<usize> = args.at.iter().map(|k| k.get()).collect();
     for gate in &args.gate {
-        gate.measured(&ks, !args.no_nmi, &args.loss)?;
+        gate.measured(
+            &ks,
+            !args.no_nmi && args.several.separator().is_none(),
+            &args.loss,
+        )?;
     }
     let estimate = before_reading(args, at)?;
     if args.dry_run {
@@ -45,6 +49,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     estimate.check(at.env.max_memory)?;
     let sides = read(args, at)?;
     after_reading(&sides, args).check(at.env.max_memory)?;
+    let several = sides.labels.tags().is_some();
     let loss = measure(&losses, &sides.embeddings, &sides.labels)?;
     let metric = match args.metric {
         MetricName::Cosine => Metric::Cosine,
@@ -59,7 +64,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     }
     let measured = Run {
         ranking: ranking::evaluate(&protocol, &ks, at.env.monitor)?,
-        nmi: if args.no_nmi {
+        nmi: if args.no_nmi || several {
             None
         } else {
             Some(nmi::evaluate(&protocol, at.common.seed, at.env.monitor)?)
@@ -188,7 +193,10 @@ fn measure(
         })
         .unzip();
     let rows = embeddings.select(Axis(0), &items);
-    Ok(losses.measure(rows.view(), &classes)?)
+    match labels.select(&items).item_tags() {
+        Some(tags) => Ok(losses.measure_tags(rows.view(), &tags)?),
+        None => Ok(losses.measure(rows.view(), &classes)?),
+    }
 }
 
 fn gates(args: &Eval, summary: &Summary, losses: &Losses) -> Result<(), Failure> {
@@ -232,6 +240,7 @@ fn listed(ks: &[usize]) -> String {
 fn keep_at(summary: &mut Summary, asked: &[usize]) {
     summary.recall.retain(|k, _| asked.contains(k));
     summary.precision.retain(|k, _| asked.contains(k));
+    summary.ndcg.retain(|k, _| asked.contains(k));
     let is_asked = |k: &str| k.parse().is_ok_and(|k| asked.contains(&k));
     let of_metric = |name: &String| name.split_once('@').is_none_or(|(_, k)| is_asked(k));
     summary.ci.retain(|name, _| of_metric(name));
@@ -246,6 +255,7 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         ("--loss", !args.loss.is_empty()),
         ("--metric", args.metric != MetricName::Cosine),
         ("--no-nmi", args.no_nmi),
+        ("--multi-label", args.several.separator().is_some()),
         ("--dry-run", args.dry_run),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
@@ -319,7 +329,7 @@ fn source(
         &args.images,
         at.common.seed,
     )?;
-    Ok(Source::open(path, read)?)
+    Ok(Source::open(path, read)?.with_several_labels(args.several.separator()))
 }
 
 fn before_reading(args: &Eval, at: &Context) -> Result<Estimate, Failure> {

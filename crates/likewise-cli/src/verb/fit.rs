@@ -64,11 +64,24 @@ struct Made {
 
 /// Makes a run; none where all that was asked for has been printed.
 fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>, Failure> {
+    if args.several.separator().is_some() && !args.add_labels.is_empty() {
+        return Err(Failure::usage(
+            "--add-labels goes by one label an item; with --multi-label give all labels in one file: \
+             --labels FILE",
+        ));
+    }
     if let Some(recipe) = across(args, again.is_some(), at)? {
+        if args.several.separator().is_some() {
+            return Err(Failure::usage(
+                "--multi-label: the recipes across views go by one label an item; give each item the one \
+                 that matters, or take another recipe, such as contextual",
+            ));
+        }
         return super::across::fit(args, recipe, at).map(|()| None);
     }
     check_gates(args)?;
     let source = args.data.source(seed(again, at))?;
+    let source = source.with_several_labels(args.several.separator());
     let shape = DataShape::of(&source, &at.env)?;
     let asked = args.asked(at.common.seed);
     asked.check_gates(&args.gate)?;

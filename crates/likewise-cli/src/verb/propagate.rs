@@ -2,6 +2,7 @@
 
 mod choice;
 mod sizes;
+mod tags;
 
 use std::path::Path;
 use std::time::Instant;
@@ -58,7 +59,12 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let mut method = choice::method(args)?;
     args.flags.check()?;
     check_files(args, &method)?;
+    let several = args.several.separator();
+    if several.is_some() {
+        tags::check(args)?;
+    }
     let data = args.data.source(at.common.seed)?;
+    let data = data.with_several_labels(several);
     let shape = DataShape::of(&data, &at.env)?;
     method.check_nodes(shape.items as usize)?;
     if args.dry_run {
@@ -92,6 +98,11 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
         excluded: &excluded,
         ..Given::new(&nodes.graph, &visible)
     };
+    if several.is_some() {
+        let items = (truth, nodes.collection.ids());
+        let answered = tags::run(args, &method, &given, items, nodes.search, at)?;
+        return answered.print(start.elapsed().as_secs_f64(), at);
+    }
     let diagnosis = if args.diagnose || args.calibrate {
         Some(diagnose(args, &nodes.collection, &method, &given, at)?)
     } else {

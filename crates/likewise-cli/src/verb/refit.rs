@@ -78,6 +78,12 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
             "{shown}: this run was not made by `likewise fit`, so there are no data to fit again"
         )));
     };
+    if own.several.separator().is_some() {
+        return Err(Failure::usage(format!(
+            "{shown}: its items have several labels each, and {with} goes by one; fit its data anew with \
+             all labels in one file: likewise fit DATA --labels FILE --multi-label"
+        )));
+    }
     if !own.data.path().exists() {
         return Err(Failure::failed(format!(
             "{}: the data of the run {shown} are not here; work in the folder in which it was \

@@ -21,6 +21,7 @@ mod run_folder;
 #[cfg(feature = "serve")]
 mod serve;
 mod settings;
+mod several;
 #[cfg(not(feature = "networks"))]
 mod slim;
 mod tables;

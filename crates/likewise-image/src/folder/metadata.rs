@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use likewise::{Label, Labels, Monitor};
+use likewise::tags::BETWEEN;
+use likewise::{Label, Labels, Monitor, Tags};
 use likewise_io::TableOptions;
 
 use crate::Result;
@@ -47,6 +48,7 @@ pub(super) fn labels(
         let asked = TableOptions {
             id_column: asked.id_column.clone().or(Some("file_name".to_owned())),
             label_column: asked.label_column.clone(),
+            label_separator: asked.label_separator,
             ..TableOptions::default()
         };
         let read = likewise_io::read_labels_as(root.join(table), &own, &asked, monitor);
@@ -76,6 +78,15 @@ pub(super) fn labels(
     }
     if !found {
         return Ok(None);
+    }
+    if asked.label_separator.is_some() {
+        // A class is a set, and named by its tags.
+        let tags = words.iter().zip(outside).map(|(word, outside)| match word {
+            _ if outside => vec!["outside"],
+            Some(word) => word.split(BETWEEN).collect(),
+            None => vec![],
+        });
+        return Ok(Some(Labels::of_tags(&Tags::read(tags)?)?));
     }
     let named = Labels::named(words.iter().map(|word| word.as_deref().unwrap_or("")));
     let items = named.items().iter().zip(outside).map(

@@ -5,7 +5,7 @@ use likewise::Monitor;
 use super::cells::Columns;
 use super::column::Leaf;
 use super::{BLOCK, Table, no_vectors};
-use crate::assemble::{Parts, Shape, parse_labels, unnamed_ids};
+use crate::assemble::{Parts, Shape, labels_as, unnamed_ids};
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::layout::Layout;
@@ -218,7 +218,8 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
     }
     if options.labels.is_none() {
         let words = table.role_words(Role::Label, &mut budget)?;
-        parts.labels = words.map(|words| parse_labels(&words, monitor));
+        let labels = words.map(|words| labels_as(&words, &options.table, monitor));
+        parts.labels = labels.transpose()?;
     }
     if let Some(words) = table.role_words(Role::Split, &mut budget)? {
         parts.set_split(&words)?;

@@ -1,6 +1,7 @@
 //! Classes of a batch: the targets of proxy losses.
 
 use burn::tensor::{Tensor, TensorCreationOptions, TensorData};
+use likewise::Tags;
 use ndarray::ArrayView2;
 
 use super::pairs::check_weight;
@@ -17,7 +18,8 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Classes {
-    /// Share of each class in each item, `[n, C]`: rows of one 1, or soft ones that sum to 1.
+    /// Share of each class in each item, `[n, C]`: rows of one 1, soft ones that sum to 1, or a 1 for each
+    /// of several labels.
     pub own: Tensor<2>,
     /// Weight of each item, `[n]`, at least 0; 0 is the same as absence.
     pub weights: Tensor<1>,
@@ -42,6 +44,33 @@ impl Classes {
                 )));
             }
             shares[item * classes + class as usize] = 1.0;
+        }
+        Self::from_shares(shares, [own.len(), classes], weights, options)
+    }
+
+    /// Targets of items with several labels each: a 1 at each of an item's tags. `own` are rows of `tags`,
+    /// whose number is that of the classes.
+    ///
+    /// For [`ProxyAnchor`](super::ProxyAnchor); the other losses of classes take one a row. Fails if an
+    /// item is none of `tags`, and on weights as in [`new`](Self::new).
+    pub fn several(
+        own: &[u32],
+        tags: &Tags,
+        weights: &[f32],
+        options: impl Into<TensorCreationOptions>,
+    ) -> Result<Self> {
+        let classes = tags.n_tags();
+        let mut shares = vec![0.0; own.len() * classes];
+        for (item, &row) in own.iter().enumerate() {
+            if row as usize >= tags.len() {
+                return Err(Error::data(format!(
+                    "item {item} has set of tags {row} of {}; sets count from 0",
+                    tags.len()
+                )));
+            }
+            for &tag in tags.of(row as usize).unwrap_or_default() {
+                shares[item * classes + tag as usize] = 1.0;
+            }
         }
         Self::from_shares(shares, [own.len(), classes], weights, options)
     }
@@ -124,6 +153,9 @@ mod tests {
         assert!(said(Classes::new(&[0, 5], 3, &[1.0; 2], &device)).contains("item 1 has class 5"));
         assert!(said(Classes::new(&[0], 3, &[1.0; 2], &device)).contains("1 items but 2"));
         assert!(said(Classes::new(&[0], 3, &[-1.0], &device)).contains("weight -1"));
+        let tags = Tags::read([["a"]]).unwrap();
+        let none = Classes::several(&[1], &tags, &[1.0], &device);
+        assert!(said(none).contains("item 0 has set of tags 1 of 1"));
         let shares = array![[0.5, 0.5], [0.5, 0.1]];
         let soft = |weights: &[f32]| Classes::soft(shares.view(), weights, &device);
         assert!(said(soft(&[1.0, 1.0])).contains("item 1 sum to 0.6"));

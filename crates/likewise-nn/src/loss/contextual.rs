@@ -43,6 +43,10 @@ pub enum Total {
 /// given the slope alpha in `-D_ij`. Beside it stand a cosine [`Contrastive`] loss and a
 /// regulariser `(mean s - s0)^2` over all entries of s, which holds the mean similarity.
 ///
+/// Of items with several labels each, `y_ij` is whether they share one, or a grade of 0 to 1 by how many
+/// ([`Relation`](super::Relation)): a grade g counts as g of a positive and 1 - g of a negative pair, which is
+/// `(g - W_ij)^2` but for a constant.
+///
 /// **When to use it.** With class labels of doubtful quality: an error of one label is
 /// outvoted by the neighbours. Batches of k items a class, k = 4.
 ///
@@ -255,7 +259,9 @@ mod tests {
     use burn::tensor::{DType, Device, TensorData};
 
     use super::*;
+    use crate::loss::Relation;
     use crate::loss::reference::near;
+    use likewise::Tags;
 
     const ANGLES: [f64; 8] = [0.0, 10.0, 25.0, 70.0, 60.0, 90.0, 100.0, 130.0];
 
@@ -461,6 +467,10 @@ mod tests {
         }
 
         fn loss(&self, s: &[f64]) -> f64 {
+            self.loss_by(s, |i, j| f64::from(u8::from((i < 4) == (j < 4))))
+        }
+
+        fn loss_by(&self, s: &[f64], grade: impl Fn(usize, usize) -> f64) -> f64 {
             let moved = |base: &[f64]| -> Vec<f64> {
                 let entries = base.iter().zip(s.iter().zip(&self.start));
                 entries.map(|(b, (s, s0))| b + 20.0 * (s - s0)).collect()
@@ -491,13 +501,39 @@ mod tests {
             let mut loss = 0.0;
             for i in 0..8 {
                 for j in (0..8).filter(|&j| j != i) {
-                    let same = f64::from(u8::from((i < 4) == (j < 4)));
                     let w = 0.5 * (w2[i * 8 + j] + w2[j * 8 + i]);
-                    loss += (same - w).powi(2) / 64.0;
+                    loss += (grade(i, j) - w).powi(2) / 64.0;
                 }
             }
             loss
         }
+    }
+
+    #[test]
+    fn a_grade_is_what_the_likeness_must_be() {
+        let device = Device::flex();
+        let words: [&[&str]; 8] = [
+            &["a"],
+            &["a", "b"],
+            &["b"],
+            &["a", "c"],
+            &["c"],
+            &["c", "d"],
+            &["d"],
+            &["a", "d"],
+        ];
+        let tags = Tags::read(words.map(<[&str]>::to_vec)).unwrap();
+        let options = (&device, DType::F64);
+        let pairs = Pairs::from_tags(&tags, &[1.0; 8], Relation::Jaccard, options).unwrap();
+        let loss = Contextual::alone().forward(points(&device), &pairs);
+        let start = values(cosines(points(&device), 8));
+        let grade = |i: usize, j: usize| tags.jaccard(i, j);
+        let others = (0..64).filter(|e| e % 9 != 0).map(|e| grade(e / 8, e % 8));
+        let constant: f64 = others.map(|g| g * (1.0 - g) / 64.0).sum();
+        let expected = Linear::at(&start).loss_by(&start, grade) + constant;
+        let value = loss.try_into_scalar::<f64>().unwrap();
+        // Grades are kept in single precision.
+        assert!((value - expected).abs() < 1e-7, "{value} {expected}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::{Error, Result};
 use {
     super::classes::Classes,
     super::normalized_softmax::cross_entropy,
+    super::reduce::weighted_mean,
     crate::net::tensor::l2_normalize,
     burn::tensor::Tensor,
     ndarray::{Array2, ArrayView1},
@@ -17,7 +18,7 @@ use {
 ///
 /// ```text
 /// L   = - mean_i log softmax_c(m_c.v_i / T) at c = y_i,        v_i of length 1
-/// m_c <- (mu m_c + (1 - mu) v_i) at length 1                   for c = y_i, after each step
+/// m_c <- (mu m_c + (1 - mu) v) at length 1                     after each step, v: mean of those with y_i = c
 /// ```
 ///
 /// The memory `m` takes the place of proxies: no gradient moves it. With more than `full` classes the
@@ -38,7 +39,8 @@ use {
 ///
 /// **Source.** Wu, Xiong, Yu and Lin, CVPR 2018, and their code: T = .07, mu = .5, K = 4096. Where we differ:
 /// the full softmax up to `full` classes; the noise is drawn once for all items of a batch; and on features
-/// the memory begins as their rows rather than at random.
+/// the memory begins as their rows rather than at random. Classes of several items take in their mean, as
+/// there are none with theirs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Nce {
@@ -92,16 +94,18 @@ impl Nce {
     }
 
     /// The loss against noise: `own` `[n, d]` are the rows of the memory of the items themselves, `noise`
-    /// `[K, d]` those that were drawn of all `count`, and `constant` is Z, if it is known.
+    /// `[K, d]` those that were drawn of all `count`, and `constant` is Z, if it is known. Of `classes` the weights count.
     ///
     /// Gives Z beside it.
     pub fn estimate(
         &self,
         embeddings: Tensor<2>,
+        classes: &Classes,
         [own, noise]: [Tensor<2>; 2],
         count: usize,
         constant: Option<f64>,
     ) -> (Tensor<1>, f64) {
+        let (_, weights) = classes.like(&embeddings);
         let v = l2_normalize(embeddings);
         let exp = |products: Tensor<2>| products.div_scalar(self.temperature).exp();
         let positive = exp((v.clone() * own).sum_dim(1));
@@ -117,8 +121,8 @@ impl Nce {
         let (positive, negative) = (share(positive), share(negative));
         let right = (positive.clone() / positive.add_scalar(even + LEAST)).log();
         let wrong = (negative.add_scalar(even + LEAST).recip() * even).log();
-        let sum = right.sum() + wrong.sum();
-        (sum.neg().div_scalar(n as f64), constant)
+        let terms = (right + wrong.sum_dim(1)).neg();
+        (weighted_mean(terms, weights), constant)
     }
 
     /// Moves the row of a class towards a row of length 1.
@@ -190,11 +194,11 @@ mod tests {
             }
             loss / 6.0
         };
-        let (loss, found) = nce.estimate(batch(), rows(), 50, None);
+        let (loss, found) = nce.estimate(batch(), &classes(), rows(), 50, None);
         // It is read as a single.
         assert!((found / z - 1.0).abs() < 1e-7, "{found} {z}");
         near(loss, formula(found));
-        let (loss, same) = nce.estimate(batch(), rows(), 50, Some(3.0));
+        let (loss, same) = nce.estimate(batch(), &classes(), rows(), 50, Some(3.0));
         near(loss, formula(3.0));
         assert!((same - 3.0).abs() < 1e-12);
     }
@@ -213,7 +217,8 @@ mod tests {
             let x = if lead { x.require_grad() } else { x };
             let own = tensor([P[0], P[0], P[1], P[1], P[2], P[2]]);
             let rows = [Tensor::from_inner(own), Tensor::from_inner(proxies())];
-            let (loss, _) = nce.estimate(x.clone(), rows, 20, Some(30.0));
+            let told = Classes::new(&Y, 3, &[1.0; 6], (&device, DType::F64)).unwrap();
+            let (loss, _) = nce.estimate(x.clone(), &told, rows, 20, Some(30.0));
             (x, loss)
         };
         let flat: Vec<f64> = X.concat();

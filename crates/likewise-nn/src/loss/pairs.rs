@@ -1,9 +1,10 @@
 //! Pairs of a batch: which should be near and which apart.
 
 use burn::tensor::{Tensor, TensorCreationOptions, TensorData};
-use likewise::Triplets;
+use likewise::{Tags, Triplets};
 use ndarray::ArrayView2;
 
+use super::relation::Relation;
 use crate::{Error, Result};
 
 /// Weighted positive and negative pairs of a batch of `n` items.
@@ -74,6 +75,36 @@ impl Pairs {
             }
         }
         Self::from_grades(n, weights, options, |i, j| relation[[i, j]])
+    }
+
+    /// Pairs of items with several labels each: a grade by what they share, as of
+    /// [`from_relation`](Self::from_relation). Items of no tag are unlike all others; what is not known of an
+    /// item is unknown of its pairs.
+    ///
+    /// Fails if the lists differ in length, and on weights as in [`from_classes`](Self::from_classes).
+    ///
+    /// ```
+    /// use likewise::Tags;
+    /// use likewise_nn::{Device, loss::{Pairs, Relation}};
+    /// let tags = Tags::read([vec!["a", "b"], vec!["b", "c"], vec!["d"]])?;
+    /// let pairs = Pairs::from_tags(&tags, &[1.0; 3], Relation::Jaccard, &Device::flex())?;
+    /// let row = pairs.positive.to_data_as::<f32>();
+    /// assert!((row.as_slice::<f32>().unwrap()[1] - 1.0 / 3.0).abs() < 1e-6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_tags(
+        tags: &Tags,
+        weights: &[f32],
+        relation: Relation,
+        options: impl Into<TensorCreationOptions>,
+    ) -> Result<Self> {
+        same_length("sets of tags", tags.len(), weights)?;
+        Self::from_grades(tags.len(), weights, options, |i, j| {
+            match (tags.of(i), tags.of(j)) {
+                (Some(_), Some(_)) => relation.grade(tags, i, j),
+                _ => f32::NAN,
+            }
+        })
     }
 
     /// Pairs of lists: `(anchor, other, weight)`, among `n` items. A pair counts in the order
@@ -270,6 +301,38 @@ mod tests {
         let pairs = Pairs::from_relation(relation.view(), &[1.0, 1.0], &device).unwrap();
         assert_eq!(values(&pairs.positive), [0.0, 0.25, 0.0, 0.0]);
         assert_eq!(values(&pairs.negative), [0.0, 0.75, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn tags_make_graded_pairs_and_one_tag_each_makes_classes() {
+        let device = Device::flex();
+        let of = |words: &[&[&str]], relation| {
+            let tags = Tags::read(words.iter().map(|own| own.to_vec())).unwrap();
+            let weights = vec![1.0; words.len()];
+            Pairs::from_tags(&tags, &weights, relation, &device).unwrap()
+        };
+        let words: [&[&str]; 4] = [&["a", "b"], &["b"], &["outside"], &[]];
+        let shared = of(&words, Relation::Shared);
+        assert_eq!(values(&shared.positive)[..4], [0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(values(&shared.negative)[..4], [0.0, 0.0, 1.0, 0.0]);
+        let graded = of(&words, Relation::Jaccard);
+        assert_eq!(values(&graded.positive)[..4], [0.0, 0.5, 0.0, 0.0]);
+        assert_eq!(values(&graded.negative)[..4], [0.0, 0.5, 1.0, 0.0]);
+        let classes = Pairs::from_classes(&[0, 0, 1], &[1.0; 3], &device).unwrap();
+        let words: [&[&str]; 3] = [&["x"], &["x"], &["y"]];
+        for relation in [Relation::Shared, Relation::Jaccard, Relation::Same] {
+            let tags = of(&words, relation);
+            assert_eq!(values(&tags.positive), values(&classes.positive));
+            assert_eq!(values(&tags.negative), values(&classes.negative));
+        }
+        let tags = Tags::read([vec!["a"]]).unwrap();
+        let short = Pairs::from_tags(&tags, &[], Relation::Shared, &device);
+        assert!(
+            short
+                .unwrap_err()
+                .to_string()
+                .contains("1 sets of tags but 0 weights")
+        );
     }
 
     #[test]

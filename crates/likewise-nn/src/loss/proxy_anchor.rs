@@ -18,7 +18,8 @@ use {
 ///   + 1/C sum_c log(1 + sum_{y_i != c} exp(a (cos_ic + d)))
 /// ```
 ///
-/// P+ are the proxies with an item in the batch.
+/// P+ are the proxies with an item in the batch. Of items with several labels, the classes of an item
+/// are all of its labels: `y_i = c` reads "c is among them", and the loss stays as it is printed.
 ///
 /// **When to use it.** The usual first choice with class labels: fast to converge, no miner,
 /// items of a batch weigh against each other as in pair losses.
@@ -82,11 +83,35 @@ impl ProxyAnchor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::reference::{batch, classes, near, proxies};
+    use crate::loss::Classes;
+    use crate::loss::reference::{batch, classes, near, proxies, tensor};
+    use likewise::Tags;
 
     #[test]
     fn the_worked_value_is_met() {
         let loss = ProxyAnchor::default();
         near(loss.forward(batch(), proxies(), &classes()), 18.882_562_16);
+    }
+
+    /// Two items on two axes, proxies on three; the first item has two labels. Cosines are 0 and 1.
+    #[test]
+    fn all_labels_of_an_item_pull() {
+        let loss = ProxyAnchor {
+            scale: 2.0,
+            margin: 0.1,
+        };
+        let tags = Tags::read([vec!["a", "b"], vec!["b"]]).unwrap();
+        let items = tensor([[1.0, 0.0], [0.0, 1.0]]);
+        let proxies = tensor([[1.0, 0.0], [0.0, 1.0]]);
+        let options = (&items.device(), items.dtype());
+        let own = Classes::several(&[0, 1], &tags, &[1.0, 1.0], options).unwrap();
+        let pull = |cosines: &[f64]| {
+            let sum: f64 = cosines.iter().map(|cos| (-2.0 * (cos - 0.1)).exp()).sum();
+            (1.0 + sum).ln()
+        };
+        // Proxy a: item 0 pulls, item 1 is pushed. Proxy b: both pull.
+        let push = (1.0 + (2.0_f64 * (0.0 + 0.1)).exp()).ln();
+        let expected = (pull(&[1.0]) + pull(&[0.0, 1.0])) / 2.0 + push / 2.0;
+        near(loss.forward(items, proxies, &own), expected);
     }
 }

@@ -142,6 +142,12 @@ impl Losses {
         self.dec().is_some_and(|dec| dec.lambda > 0.0)
     }
 
+    /// The first that learns from one class an item alone, if there is one.
+    pub fn of_one_class(&self) -> Option<&Loss> {
+        let mut all = self.iter().map(|term| &term.loss);
+        all.find(|loss| !loss.takes_several_labels())
+    }
+
     /// Whether one of them compares items with each other, in pairs or triplets.
     pub fn compares(&self) -> bool {
         self.iter().any(|term| term.loss.compares())

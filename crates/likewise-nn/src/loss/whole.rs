@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use likewise::Tags;
 use ndarray::ArrayView2;
 
 use super::{Contextual, Loss};
 use crate::{Error, ErrorKind, Result, networks};
 #[cfg(feature = "networks")]
 use {
-    super::{Batch, Pairs},
+    super::{Batch, Pairs, Relation},
     burn::tensor::{DType, Device, Tensor, TensorData},
 };
 
@@ -79,18 +80,41 @@ impl WholeSet {
         embeddings: ArrayView2<f32>,
         classes: &[u32],
     ) -> Result<BTreeMap<&'static str, f64>> {
+        check(embeddings)?;
+        let weights = vec![1.0; embeddings.nrows()];
+        let pairs = Pairs::from_classes(classes, &weights, (&Device::flex(), DType::F64))?;
+        self.of_pairs(embeddings, pairs)
+    }
+
+    /// As [`measure`](Self::measure), of items that are alike where they share a tag.
+    ///
+    /// Fails as well unless every item has its tags.
+    #[cfg(feature = "networks")]
+    pub fn measure_tags(
+        &self,
+        embeddings: ArrayView2<f32>,
+        tags: &Tags,
+    ) -> Result<BTreeMap<&'static str, f64>> {
+        check(embeddings)?;
+        let weights = vec![1.0; embeddings.nrows()];
+        let pairs = Pairs::from_tags(
+            tags,
+            &weights,
+            Relation::Shared,
+            (&Device::flex(), DType::F64),
+        )?;
+        self.of_pairs(embeddings, pairs)
+    }
+
+    #[cfg(feature = "networks")]
+    fn of_pairs(
+        &self,
+        embeddings: ArrayView2<f32>,
+        pairs: Pairs,
+    ) -> Result<BTreeMap<&'static str, f64>> {
         let (n, d) = embeddings.dim();
-        if n > MOST_ITEMS {
-            return Err(Error::new(
-                ErrorKind::Memory,
-                format!(
-                    "losses of {n} items compare all with all; the most is {MOST_ITEMS}: take a \
-                     sample"
-                ),
-            ));
-        }
         let options = (&Device::flex(), DType::F64);
-        let batch = Batch::from(Pairs::from_classes(classes, &vec![1.0; n], options)?);
+        let batch = Batch::from(pairs);
         let values: Vec<f64> = embeddings.iter().map(|&v| f64::from(v)).collect();
         let rows = Tensor::<2>::from_data(TensorData::new(values, [n, d]), options);
         let measure = |loss: &Loss| {
@@ -107,6 +131,30 @@ impl WholeSet {
     pub fn measure(&self, _: ArrayView2<f32>, _: &[u32]) -> Result<BTreeMap<&'static str, f64>> {
         Ok(BTreeMap::new())
     }
+
+    /// Nothing: no loss has a name here.
+    #[cfg(not(feature = "networks"))]
+    pub fn measure_tags(
+        &self,
+        _: ArrayView2<f32>,
+        _: &Tags,
+    ) -> Result<BTreeMap<&'static str, f64>> {
+        Ok(BTreeMap::new())
+    }
+}
+
+#[cfg(feature = "networks")]
+fn check(embeddings: ArrayView2<f32>) -> Result<()> {
+    let n = embeddings.nrows();
+    if n > MOST_ITEMS {
+        return Err(Error::new(
+            ErrorKind::Memory,
+            format!(
+                "losses of {n} items compare all with all; the most is {MOST_ITEMS}: take a sample"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

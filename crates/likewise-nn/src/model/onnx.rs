@@ -200,6 +200,12 @@ fn learned_half(head: &Head, writer: &mut Writer, start: String) -> String {
     let filled = writer.matrix("filled", &filled);
     let start = writer.both("MatMul", start, filled);
     let row = writer.both("Add", start, moved);
+    let row = writer.unit(row);
+    let Some(map) = residual("map") else {
+        return row;
+    };
+    let map = writer.values("map", map.shape(), map.iter().copied());
+    let row = writer.both("MatMul", row, map);
     writer.unit(row)
 }
 

@@ -59,6 +59,9 @@ fn columns() -> usize {
 /// z = [ sqrt(keep) s , sqrt(1 - keep) h ]
 /// ```
 ///
+/// Where it has learned behind a [metric](crate::train::MetricConfig), `normalise(h L)` stands in the
+/// place of `h`, with the directions `L` of that metric.
+///
 /// The cosine of two embeddings is `keep cos(s, s') + (1 - keep) cos(h, h')`: what the
 /// features already knew about near neighbours stays in the embedding however wrong the
 /// pseudo-labels were.
@@ -125,6 +128,9 @@ impl HeadConfig {
 const OUTPUT: u64 = 1;
 const INPUT: u64 = 2;
 const INPUT_BIAS: u64 = 3;
+
+/// Name of the directions of a metric behind the head.
+pub(crate) const DIRECTIONS: &str = "map";
 
 /// A trained parameter of this identity.
 #[cfg(feature = "networks")]
@@ -263,7 +269,10 @@ impl Head {
     /// Dimensions of an embedding row that this head gives.
     pub fn output_dim(&self) -> usize {
         let rank = self.start.matrix.ncols();
-        let learned = self.config.learned_dim(rank);
+        let learned = match self.residual.get(DIRECTIONS) {
+            Some(map) => map.ncols(),
+            None => self.config.learned_dim(rank),
+        };
         if self.config.keep > 0.0 {
             rank + learned
         } else {
@@ -308,8 +317,17 @@ impl Head {
         ndarray::concatenate![Axis(1), kept, learned]
     }
 
-    /// The learned half `h` of the embedding alone, from unit rows of the start.
+    /// The learned half of the embedding alone, from unit rows of the start.
     pub fn learned(&self, start: Array2<f32>) -> Array2<f32> {
+        let rows = self.before_directions(start);
+        match self.residual.get(DIRECTIONS) {
+            Some(map) => likewise::matrix::l2_normalize(rows.dot(map)),
+            None => rows,
+        }
+    }
+
+    /// `h`.
+    fn before_directions(&self, start: Array2<f32>) -> Array2<f32> {
         let residual = &self.residual;
         let scale = (start.ncols() as f32).sqrt();
         let mut inner = &start * scale;

@@ -7,7 +7,7 @@ use likewise::linear::Affine;
 use likewise::matrix::Reading;
 use ndarray::Array2;
 
-use super::head::{Head, HeadConfig};
+use super::head::{DIRECTIONS, Head, HeadConfig};
 use crate::{Error, Result};
 
 /// Part of the name of every trained matrix.
@@ -51,6 +51,8 @@ impl Head {
             }
             _ => false,
         };
+        let fits =
+            fits && dim(DIRECTIONS).is_none_or(|map| map.0 == config.learned_dim(r) && map.1 > 0);
         if !fits {
             return Err(Error::data("the trained matrices do not fit each other"));
         }

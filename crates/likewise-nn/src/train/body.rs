@@ -52,6 +52,14 @@ impl Body {
         Ok(Some(Self::Residual(net)))
     }
 
+    /// The same function for evaluation only.
+    pub(super) fn still(&self) -> Self {
+        match self {
+            Self::Residual(net) => Self::Residual(net.clone()),
+            Self::Encoder(encoder) => Self::Encoder(encoder.inference()),
+        }
+    }
+
     /// Unit rows of a batch of inputs.
     pub(super) fn forward(&self, inputs: Array2<f32>, device: &Device) -> Result<Tensor<2>> {
         Ok(match self {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::proxy_start::ProxyStart;
+use crate::loss::Relation;
 use crate::{Error, Result};
 #[cfg(feature = "networks")]
 use burn::optim::{
@@ -150,6 +151,9 @@ pub struct TrainConfig {
     pub average: f64,
     /// Rows of past batches that pair losses see as further positives and negatives.
     pub memory: usize,
+    /// By what items are alike that have several labels each; nothing else goes by it.
+    #[serde(skip_serializing_if = "Relation::is_usual")]
+    pub relation: Relation,
 }
 
 impl Default for TrainConfig {
@@ -169,6 +173,7 @@ impl Default for TrainConfig {
             accumulate: 1,
             average: 0.0,
             memory: 0,
+            relation: Relation::default(),
         }
     }
 }

@@ -5,14 +5,16 @@ use likewise::arrays::Arrays;
 use likewise::learn::{Evidence, First, Learn, Learning, Need, Round, Targets};
 use likewise::seed;
 
+use super::behind::{Fitted, Part};
 use super::learner::Gradient;
 use super::memory::Memory;
+use super::metric::MetricConfig;
 use super::remembered;
 use super::state::{Gathered, State};
 use super::steps::{self, Draw};
 use super::target::Whole;
 use crate::model::Model;
-use crate::net::value_of;
+use crate::net::{matrix_tensor, value_of};
 use crate::{Error, ErrorKind, Result};
 
 impl Learn for Gradient<'_> {
@@ -28,8 +30,13 @@ impl Learn for Gradient<'_> {
     fn first(&self, evidence: &Evidence, seed: u64) -> Result<First<Model>> {
         // Beside itself it would be the same, twice as long.
         let begun = || -> Result<Model> {
-            let state = State::new(self, evidence, &[], seed)?;
-            Ok(state.model(self, evidence)?.without_start())
+            // Nor has it a metric yet.
+            let plain = Gradient {
+                metric: None,
+                ..*self
+            };
+            let state = State::new(&plain, evidence, &[], seed)?;
+            Ok(state.model(&plain, evidence)?.without_start())
         };
         Ok(if self.begins_whitened() {
             First::LikeStart(begun()?)
@@ -66,7 +73,10 @@ impl Learning for Descent<'_> {
     type Model = Model;
 
     fn round(&mut self, round: usize, evidence: &Evidence, monitor: &Monitor) -> Result<Round> {
-        let loss = self.learn(round, evidence, monitor)?;
+        let loss = match self.how.metric {
+            Some(metric) => self.learn_behind(metric, round, evidence, monitor)?,
+            None => self.learn(round, evidence, monitor)?,
+        };
         Ok(Round { loss })
     }
 
@@ -100,10 +110,12 @@ impl Descent<'_> {
         }
         let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
         let tuples = how.loss.compares();
+        let tags = how.tags(evidence);
         let draw = Draw {
             sampler: how.sampler,
             tuples,
             groups: evidence.groups,
+            tags,
             batch: train.batch,
             steps: train.steps,
             labeled_passes: train.labeled_passes,
@@ -121,7 +133,7 @@ impl Descent<'_> {
             monitor.check()?;
             let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
-            let mut batch = step.batch(targets, evidence.classes(), &rows.device())?;
+            let mut batch = step.batch(targets, evidence.classes(), tags, &rows.device())?;
             if let Some(whole) = &whole {
                 whole.tell(step, &mut batch, &rows.device())?;
             }
@@ -138,7 +150,11 @@ impl Descent<'_> {
             if remembers && batch.triplets.is_none() {
                 let (class, weight) = step.classes(targets);
                 let newest = embedded.clone();
-                (embedded, batch.pairs) = memory.extend(embedded, &class, &weight)?;
+                let grade = |a: u32, b: u32| match tags {
+                    Some((tags, relation)) => relation.grade(tags, a as usize, b as usize),
+                    None => f32::from(u8::from(a == b)),
+                };
+                (embedded, batch.pairs) = memory.extend_by(embedded, &class, &weight, grade)?;
                 memory.push(newest, &class, &weight)?;
             }
             let (class, weight) = step.classes(targets);
@@ -162,6 +178,54 @@ impl Descent<'_> {
                 }
             }
             remembered::remember(how.loss, state, embedded, (&class, &weight));
+        }
+        Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
+    }
+}
+
+impl Descent<'_> {
+    /// One epoch behind a metric, which is fitted before it where its turn has come.
+    fn learn_behind(
+        &mut self,
+        config: &MetricConfig,
+        epoch: usize,
+        evidence: &Evidence,
+        monitor: &Monitor,
+    ) -> Result<Option<f64>> {
+        let (how, train) = (self.how, self.how.train);
+        let turn = epoch.saturating_sub(1) / config.every * config.every + 1;
+        let state = &mut self.state;
+        if turn == epoch {
+            let part = Part::draw(config, (epoch, self.seed), evidence.targets);
+            let rows = state.embedded(&how, evidence, &part.items, monitor)?;
+            let fitted = Fitted::of(config, (part, &rows), self.seed, evidence, monitor)?;
+            state.metric = Some(fitted);
+        }
+        let Some(fitted) = state.metric.clone() else {
+            return Ok(None);
+        };
+        let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
+        let steps = fitted.steps(&how, evidence, &mut rng);
+        let behind = fitted.directions(usize::MAX)?.mapv(|v| v as f32);
+        let behind = matrix_tensor(&behind, state.device());
+        let mut gathered = Gathered::new();
+        let mut sum = 0.0;
+        for (number, step) in steps.iter().enumerate() {
+            monitor.check()?;
+            let vary = how.augments().then_some(&mut rng);
+            let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
+            let loss = step.objective(config, rows.matmul(behind.clone()), evidence.targets);
+            let value = value_of(&loss);
+            check(value, train.learning_rate, epoch, step.items[0])?;
+            sum += value;
+            monitor.values(&[
+                ("step/loss", value),
+                ("step/learning_rate", train.rate(epoch, how.epochs)),
+            ]);
+            gathered.add(state, &loss.div_scalar(train.accumulate as f64));
+            if (number + 1) % train.accumulate == 0 || number + 1 == steps.len() {
+                state.step(&how, epoch, &mut gathered)?;
+            }
         }
         Ok((!steps.is_empty()).then(|| sum / steps.len() as f64))
     }

@@ -1,5 +1,6 @@
 //! The learner by gradients: its choices, and what it begins with.
 
+use likewise::Tags;
 use likewise::learn::Evidence;
 use likewise::linear::Stiefel;
 use likewise::matrix;
@@ -8,7 +9,8 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 
 use super::config::{TrainConfig, Tuning};
-use crate::loss::Losses;
+use super::metric::MetricConfig;
+use crate::loss::{Losses, Relation};
 use crate::mine::Mine;
 use crate::net::{EmbeddingConfig, EncoderConfig, HeadConfig, Residual, Weights, no_images};
 use crate::sample::Sampler;
@@ -29,6 +31,8 @@ pub struct Gradient<'a> {
     pub map: Stiefel,
     /// The loss, or several with their weights.
     pub loss: &'a Losses,
+    /// The metric whose terms of pairs stand in the place of the loss; none: the loss counts.
+    pub metric: Option<&'a MetricConfig>,
     /// How batches are drawn.
     pub sampler: &'a Sampler,
     /// Which pairs or triplets of a batch the loss looks at; none: all.
@@ -58,6 +62,14 @@ impl Gradient<'_> {
     /// Whether images are moved and mirrored.
     pub(super) fn augments(&self) -> bool {
         self.tuning.augment && self.encoder.is_some()
+    }
+
+    /// The tags of each class and by what they are alike, where items have several labels and are not taken
+    /// for items of one class, their set.
+    pub(super) fn tags<'e>(&self, evidence: &Evidence<'e>) -> Option<(&'e Tags, Relation)> {
+        let relation = self.train.relation;
+        let tags = evidence.tags.filter(|_| relation != Relation::Same);
+        tags.map(|tags| (tags, relation))
     }
 
     /// Columns of the unit rows before an orthonormal map, for a start of `rank`.
@@ -91,6 +103,9 @@ impl Gradient<'_> {
 
     /// Proxies of each loss that has some, as if it stood alone.
     pub(super) fn first_proxies(&self, evidence: &Evidence, seed: u64) -> Vec<Array2<f32>> {
+        if self.metric.is_some() {
+            return Vec::new();
+        }
         let of = self.loss.proxies_per_class().into_iter();
         of.map(|each| self.proxies(each, evidence, seed)).collect()
     }
@@ -104,7 +119,9 @@ impl Gradient<'_> {
     ///
     /// All of this only where no [draw](super::ProxyStart) is asked for.
     fn proxies(&self, each: usize, evidence: &Evidence, seed: u64) -> Array2<f32> {
-        let (targets, classes) = (evidence.targets, evidence.classes());
+        let targets = evidence.targets;
+        let tags = self.tags(evidence).map(|(tags, _)| tags);
+        let classes = tags.map_or(evidence.classes(), Tags::n_tags);
         let rank = evidence.rows.ncols();
         let mut rng = seed::stream(seed, "proxies");
         let columns = match self.head.residual {
@@ -125,8 +142,12 @@ impl Gradient<'_> {
         let mut means = Array2::<f32>::zeros((classes, rank));
         for (i, row) in evidence.rows.rows().into_iter().enumerate() {
             if targets.weight[i] > 0.0 {
-                let mut mean = means.row_mut(targets.class[i] as usize);
-                mean.scaled_add(targets.weight[i], &row);
+                let class = targets.class[i];
+                let of_tags = tags.and_then(|tags| tags.of(class as usize));
+                for &own in of_tags.unwrap_or(&[class]) {
+                    let mut mean = means.row_mut(own as usize);
+                    mean.scaled_add(targets.weight[i], &row);
+                }
             }
         }
         for mut mean in means.rows_mut() {

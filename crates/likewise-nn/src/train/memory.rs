@@ -97,12 +97,24 @@ impl Memory {
         classes: &[u32],
         weights: &[f32],
     ) -> Result<(Tensor<2>, Pairs)> {
+        let same = |a: u32, b: u32| f32::from(u8::from(a == b));
+        self.extend_by(embeddings, classes, weights, same)
+    }
+
+    /// As [`extend`](Self::extend), by how much two classes are alike, 0 to 1.
+    pub(crate) fn extend_by(
+        &self,
+        embeddings: Tensor<2>,
+        classes: &[u32],
+        weights: &[f32],
+        grade: impl Fn(u32, u32) -> f32,
+    ) -> Result<(Tensor<2>, Pairs)> {
         self.check(&embeddings, classes, weights)?;
         let options = (&embeddings.device(), embeddings.dtype());
         let all_classes = [classes, &self.classes].concat();
         let all_weights = [weights, &self.weights].concat();
         let pairs = Pairs::from_grades(classes.len(), &all_weights, options, |i, j| {
-            f32::from(u8::from(all_classes[i] == all_classes[j]))
+            grade(all_classes[i], all_classes[j])
         })?;
         let rows = match &self.rows {
             Some(rows) => Tensor::cat(vec![embeddings, rows.clone()], 0),

@@ -1,8 +1,10 @@
 //! The loss against a memory of all classes, which steps move and gradients do not.
 
+use std::collections::BTreeMap;
+
 use burn::tensor::{Int, Tensor, TensorData};
 use likewise::seed::Rng;
-use ndarray::Axis;
+use ndarray::{Array1, Axis};
 use rand::RngExt;
 
 use super::state::State;
@@ -29,9 +31,11 @@ pub(super) fn loss(
     };
     let memory = memory.detach();
     let [count, _] = memory.dims();
-    if count <= nce.full {
+    let (batch, _) = told;
+    let estimated = batch.classes.as_ref().filter(|_| count > nce.full);
+    let Some(counted) = estimated else {
         return of.forward(embedded, told, vec![memory]);
-    }
+    };
     let rows = |places: Vec<i64>| {
         let length = places.len();
         let places = TensorData::new(places, [length]);
@@ -41,12 +45,12 @@ pub(super) fn loss(
     let own = rows(classes.iter().map(|&class| i64::from(class)).collect());
     let drawn = (0..nce.noise).map(|_| rng.random_range(0..count) as i64);
     let noise = rows(drawn.collect());
-    let (loss, constant) = nce.estimate(embedded, [own, noise], count, state.constant);
+    let (loss, constant) = nce.estimate(embedded, counted, [own, noise], count, state.constant);
     state.constant = Some(constant);
     Ok(loss)
 }
 
-/// Takes the embeddings of a batch into the memory, item by item, where the loss has one.
+/// Takes the embeddings of a batch into the memory, where the loss has one: of each class their mean.
 pub(super) fn remember(
     of: &Losses,
     state: &mut State,
@@ -58,9 +62,19 @@ pub(super) fn remember(
     };
     let mut memory = to_matrix(memory);
     let rows = to_matrix(l2_normalize(embedded.detach()));
+    let mut means: BTreeMap<u32, Array1<f32>> = BTreeMap::new();
     for ((row, &class), &weight) in rows.axis_iter(Axis(0)).zip(classes).zip(weights) {
         if weight > 0.0 {
-            nce.remember(&mut memory, class as usize, row);
+            let zeros = || Array1::zeros(row.len());
+            let sum = means.entry(class).or_insert_with(zeros);
+            sum.scaled_add(weight, &row);
+        }
+    }
+    for (class, mut mean) in means {
+        let length = mean.dot(&mean).sqrt();
+        if length > 0.0 {
+            mean /= length;
+            nce.remember(&mut memory, class as usize, mean.view());
         }
     }
     state.remembered(memory);

@@ -3,18 +3,22 @@
 use burn::module::{Module, Param, ParamId};
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bytes, Device, Tensor};
+use likewise::Monitor;
 use likewise::arrays::{Arrays, Values};
 use likewise::learn::Evidence;
 use likewise::linear::stiefel;
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
+use super::behind::Fitted;
 use super::body::Body;
 use super::gradient;
 use super::learner::Gradient;
 use super::map::Map;
 use crate::loss::Batch;
 use crate::model::Model;
-use crate::net::{Deep, Head, Residual, Start, Weights, matrix_tensor, parameter, to_matrix};
+use crate::net::{
+    DIRECTIONS, Deep, Head, Residual, Start, Weights, matrix_tensor, parameter, to_matrix,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// Identity of the first proxies, for their optimizer; others count on from it.
@@ -49,6 +53,8 @@ fn saved_as(place: usize) -> String {
 pub(super) struct State {
     body: Option<Body>,
     map: Option<Map>,
+    /// The metric behind the rows, where there is one.
+    pub(super) metric: Option<Fitted>,
     proxies: Option<Proxies>,
     body_optimizer: ModuleOptimizer,
     proxy_optimizer: ModuleOptimizer,
@@ -78,6 +84,8 @@ impl State {
             }
             Residual::Linear | Residual::Mlp { .. } => None,
         };
+        let columns = how.unit_dim(evidence.rows.ncols());
+        let metric = how.metric.map(|_| Fitted::new(columns));
         let average = match &body {
             Some(body) if how.train.average > 0.0 => Some(body.weights()?),
             _ => None,
@@ -94,6 +102,7 @@ impl State {
             start,
             body,
             map,
+            metric,
             proxies: Proxies::new(proxies, device),
             body_optimizer: how.train.optimizer.init(how.train.weight_decay),
             proxy_optimizer: Self::of_proxies(how),
@@ -123,6 +132,33 @@ impl State {
     pub(super) fn proxy_rows(&self) -> Vec<Tensor<2>> {
         let all = self.proxies.iter().flat_map(|proxies| &proxies.rows);
         all.map(Param::val).collect()
+    }
+
+    /// Where the tensors live.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Unit rows of some fitted items as they are now, before a map or a metric.
+    pub(super) fn embedded(
+        &self,
+        how: &Gradient,
+        evidence: &Evidence,
+        items: &[usize],
+        monitor: &Monitor,
+    ) -> Result<Array2<f32>> {
+        let none = || Error::new(ErrorKind::Internal, "nothing stands before the metric");
+        let body = self.body.as_ref().map(Body::still).ok_or_else(none)?;
+        let mut out = Array2::zeros((items.len(), how.unit_dim(evidence.rows.ncols())));
+        let blocks = items.chunks(how.train.batch.max(1));
+        for (mut out, items) in
+            (out.axis_chunks_iter_mut(Axis(0), how.train.batch.max(1))).zip(blocks)
+        {
+            monitor.check()?;
+            let rows = body.forward(how.inputs(evidence, items, None)?, &self.device)?;
+            out.assign(&to_matrix(rows));
+        }
+        Ok(out)
     }
 
     /// Unit rows before the map.
@@ -221,7 +257,10 @@ impl State {
             (None, Some(body)) => body.weights()?,
             (None, None) => Weights::default(),
         };
-        let map = self.map.as_ref().map(Map::single);
+        let map = match (&self.metric, how.metric) {
+            (Some(fitted), Some(config)) => Some(fitted.directions(config.dim)?.mapv(|v| v as f32)),
+            _ => self.map.as_ref().map(Map::single),
+        };
         if let Some(config) = how.encoder {
             return Ok(Model::Network(Deep {
                 config: config.clone(),
@@ -232,7 +271,11 @@ impl State {
         }
         let mut residual = weights.matrices();
         if let Some(map) = map {
-            residual.insert("output.weight".into(), map);
+            let name = match self.metric {
+                Some(_) => DIRECTIONS,
+                None => "output.weight",
+            };
+            residual.insert(name.into(), map);
         }
         Ok(Model::Head(Head {
             config: *how.head,
@@ -260,6 +303,9 @@ impl State {
         if let Some(constant) = self.constant {
             arrays.put("constant", &[1], Values::F64(vec![constant]));
         }
+        if let Some(fitted) = &self.metric {
+            fitted.save(&mut arrays);
+        }
         for (name, optimizer) in [
             ("net-optimizer", &self.body_optimizer),
             ("proxy-optimizer", &self.proxy_optimizer),
@@ -279,6 +325,10 @@ impl State {
                 l: saved.matrix64("map")?,
                 step: saved.vector64("map-step")?.first().copied(),
             }),
+        };
+        let metric = match &self.metric {
+            None => None,
+            Some(fitted) => Some(fitted.resumed(saved)?),
         };
         let average = match &self.average {
             None => None,
@@ -311,6 +361,7 @@ impl State {
         self.body_optimizer = net_optimizer;
         self.proxy_optimizer = proxy_optimizer;
         (self.body, self.map, self.proxies, self.average) = (body, map, proxies, average);
+        self.metric = metric;
         Ok(())
     }
 }

@@ -1,14 +1,16 @@
 //! The batches of an epoch.
 
+use std::collections::HashSet;
+
 use burn::tensor::Device;
-use likewise::Triplets;
 use likewise::learn::Targets;
 use likewise::seed::Rng;
+use likewise::{Tags, Triplets};
 use rand::seq::SliceRandom;
 
 use crate::Result;
-use crate::loss::{Batch, Classes, Pairs};
-use crate::sample::{Items, Sampler};
+use crate::loss::{Batch, Classes, Pairs, Relation};
+use crate::sample::{Items, Sampler, groups};
 
 /// How the steps of an epoch are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +20,8 @@ pub(super) struct Draw<'a> {
     pub(super) tuples: bool,
     /// Super-class of each class.
     pub(super) groups: &'a [u32],
+    /// The tags of each class, and by what they are alike, where items have several labels.
+    pub(super) tags: Option<(&'a Tags, Relation)>,
     pub(super) batch: usize,
     /// Most steps; 0: no limit.
     pub(super) steps: usize,
@@ -64,12 +68,47 @@ pub(super) fn of(targets: &Targets, draw: &Draw, rng: &mut Rng) -> Vec<Step> {
         passes => passes,
     };
     let steps = limit(passes * drawn.div_ceil(batch));
-    let batches = draw.sampler.epoch(&items, batch, steps, rng);
+    let batches = match (draw.tags, draw.sampler) {
+        (Some((tags, _)), Sampler::PerClass { .. } | Sampler::Hierarchical { .. }) => {
+            by_tag(tags, &items, draw, steps, rng)
+        }
+        _ => draw.sampler.epoch(&items, batch, steps, rng),
+    };
     let step = |items| Step {
         items,
         triplets: None,
     };
     batches.into_iter().map(step).collect()
+}
+
+/// Batches of so many items of each of some tags: every tag of an item is an entry of its own, and an item
+/// that comes by several comes once (twice where it would look different). So every batch holds items
+/// that share a tag, however rare their sets are.
+fn by_tag(tags: &Tags, items: &Items, draw: &Draw, steps: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
+    let (mut item, mut tag) = (Vec::new(), Vec::new());
+    for (i, &class) in items.class.iter().enumerate() {
+        if items.weight[i] > 0.0 {
+            for &own in tags.of(class as usize).unwrap_or_default() {
+                item.push(i);
+                tag.push(own);
+            }
+        }
+    }
+    let groups = groups(tags.names());
+    let entries = Items {
+        class: &tag,
+        weight: &item.iter().map(|&i| items.weight[i]).collect::<Vec<_>>(),
+        labeled: &item.iter().map(|&i| items.labeled[i]).collect::<Vec<_>>(),
+        group: &groups,
+        augmented: items.augmented,
+    };
+    let batches = draw.sampler.epoch(&entries, draw.batch, steps, rng);
+    let once = |batch: Vec<usize>| {
+        let mut seen = HashSet::new();
+        let own = batch.into_iter().map(|entry| item[entry]);
+        own.filter(|&i| seen.insert(i) || items.augmented).collect()
+    };
+    batches.into_iter().map(once).collect()
 }
 
 impl Step {
@@ -86,9 +125,18 @@ impl Step {
         &self,
         targets: &Targets,
         classes: usize,
+        tags: Option<(&Tags, Relation)>,
         device: &Device,
     ) -> Result<Batch> {
         let (own, weights) = self.classes(targets);
+        if let Some((tags, relation)) = tags {
+            let grade = |i: usize, j: usize| relation.grade(tags, own[i] as usize, own[j] as usize);
+            return Ok(Batch {
+                pairs: Pairs::from_grades(own.len(), &weights, device, grade)?,
+                classes: Some(Classes::several(&own, tags, &weights, device)?),
+                triplets: self.triplets.clone(),
+            });
+        }
         Ok(Batch {
             pairs: Pairs::from_classes(&own, &weights, device)?,
             classes: Some(Classes::new(&own, classes, &weights, device)?),
@@ -125,6 +173,57 @@ mod tests {
     use super::*;
 
     #[test]
+    fn batches_of_tags_hold_items_that_share_one() {
+        // Every item has a set of its own: by sets no batch would hold two that are alike.
+        let words = |i: usize| vec![format!("first/{}", i % 4), format!("second/{}", i / 4)];
+        let tags = Tags::read((0..16).map(words)).unwrap();
+        let targets = Targets {
+            class: (0..16).collect(),
+            weight: (0..16).map(|i| f32::from(u8::from(i != 5))).collect(),
+            labeled: vec![true; 16],
+            passes: 3,
+            triplets: None,
+            since: 0,
+        };
+        let sampler = Sampler::PerClass { per_class: 3 };
+        let draw = Draw {
+            sampler: &sampler,
+            tuples: true,
+            groups: &[],
+            tags: Some((&tags, Relation::Shared)),
+            batch: 6,
+            steps: 0,
+            labeled_passes: 10,
+            augment: false,
+        };
+        let mut rng = likewise::seed::stream(1, "test");
+        let steps = of(&targets, &draw, &mut rng);
+        assert_eq!(steps.len(), 9);
+        for Step { items, .. } in &steps {
+            assert!((5..=6).contains(&items.len()), "{items:?}");
+            assert!(!items.contains(&5));
+            let alike = |a: usize, b: usize| tags.shared(a, b) > 0;
+            for &a in items {
+                assert!(items.iter().any(|&b| b != a && alike(a, b)), "{items:?}");
+            }
+            let mut once = items.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), items.len());
+        }
+        let step = Step {
+            items: vec![0, 1, 4, 6],
+            triplets: None,
+        };
+        let device = Device::flex();
+        let batch = step.batch(&targets, 16, draw.tags, &device).unwrap();
+        let positive = batch.pairs.positive.try_into_vec_as::<f32>().unwrap();
+        assert_eq!(positive[..4], [0.0, 1.0, 1.0, 0.0]);
+        let own = batch.classes.unwrap().own.try_into_vec_as::<f32>().unwrap();
+        assert_eq!(own[..8], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
     fn triplets_become_places_in_their_batch() {
         let mut triplets = Triplets::default();
         for (a, p, n) in [(9, 4, 7), (4, 9, 2), (7, 2, 4)] {
@@ -143,6 +242,7 @@ mod tests {
             sampler: &Sampler::Plain,
             tuples: true,
             groups: &[],
+            tags: None,
             batch: 2,
             steps: 0,
             labeled_passes: 10,

@@ -27,6 +27,7 @@ impl Shown {
     /// Fails where the run is damaged.
     pub(super) fn of(run: &RunFolder, items: &[ItemRow]) -> Result<Self> {
         let (protocol, record) = (run.config()?.protocol, run.record()?);
+        record.check_single_labels("advise")?;
         let all = labels::of(items)?;
         let hides = protocol.labels_per_class.is_some();
         let seen = if hides {

@@ -15,6 +15,7 @@ use std::time::Instant;
 use likewise::Collection;
 use likewise::eval::bootstrap::{Bootstrap, Estimate};
 use likewise::eval::summary::{Run, Summary};
+use likewise::tags::BETWEEN;
 use likewise_nn::net::{EncoderConfig, Weights};
 use serde::Deserialize;
 
@@ -279,6 +280,7 @@ impl Loaded {
             ..ReadAs::default()
         };
         let source = Source::open(&source::folder(&sources.file)?, read)?;
+        let source = source.with_several_labels(data.multi_label.then_some(BETWEEN));
         let (mut collection, trained, weights) = if source.is_images() {
             // What is not trained by anyone still says how large images are.
             let trained = experiment.network(data)?;

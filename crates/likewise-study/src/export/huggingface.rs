@@ -294,6 +294,10 @@ fn of_head(head: &Head) -> String {
              h[:, :{rank}] += s\nh = unit(h)\n"
         ),
     };
+    let behind = match head.residual.get("map") {
+        Some(_) => "h = unit(h @ m[\"residual.map\"])\n",
+        None => "",
+    };
     let keep = head.config.keep;
     let rows = if keep == 0.0 {
         "z = h".to_owned()
@@ -304,5 +308,5 @@ fn of_head(head: &Head) -> String {
             (1.0 - keep).sqrt()
         )
     };
-    [start, inner, rows].concat()
+    [&start, &inner, behind, &rows].concat()
 }

@@ -7,7 +7,7 @@ use likewise_nn::loss::{ConfidenceProxy, Loss, Losses, NormalizedSoftmax};
 use likewise_nn::mine::Mine;
 use likewise_nn::net::{self, EmbeddingConfig, EncoderConfig};
 use likewise_nn::sample::Sampler;
-use likewise_nn::train::{Optimizer, TrainConfig, Tuning};
+use likewise_nn::train::{MetricConfig, Optimizer, TrainConfig, Tuning};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Error, Result};
@@ -36,6 +36,9 @@ pub struct GradientConfig {
     pub model: ModelConfig,
     /// The loss, or a list of several with their weights (`[[learner.loss]]`).
     pub loss: Losses,
+    /// A metric behind the embedding, whose terms of pairs stand in the place of the loss; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MetricConfig>,
     /// How batches are drawn.
     pub sampler: Sampler,
     /// Which pairs or triplets of a batch the losses of these look at; absent: all. Those of
@@ -51,6 +54,7 @@ impl Default for GradientConfig {
         Self {
             model: ModelConfig::default(),
             loss: Loss::ConfidenceProxy(ConfidenceProxy::default()).into(),
+            metric: None,
             sampler: Sampler::default(),
             miner: None,
             train: TrainConfig::default(),
@@ -278,6 +282,24 @@ impl GradientConfig {
         }
     }
 
+    /// What it minimises, in one line.
+    pub(crate) fn title(&self) -> String {
+        match &self.metric {
+            Some(metric) => format!("of {} behind the embedding", metric.learner.name()),
+            None => self.loss.title(),
+        }
+    }
+
+    /// Whether what it minimises has proxies.
+    pub(crate) fn has_proxies(&self) -> bool {
+        self.metric.is_none() && self.loss.has_proxies()
+    }
+
+    /// Whether what it minimises takes explicit pairs or triplets.
+    pub(crate) fn compares(&self) -> bool {
+        self.metric.is_none() && self.loss.compares()
+    }
+
     /// The orthonormal map, if there is one.
     pub(crate) fn map(&self) -> Option<&Orthogonal> {
         match &self.model {
@@ -297,6 +319,9 @@ impl GradientConfig {
         self.loss.validate()?;
         self.sampler.validate()?;
         self.train.validate().map_err(|e| e.under("train."))?;
+        if let Some(metric) = &self.metric {
+            return self.check_behind(metric);
+        }
         // Beside losses of classes, both are for the losses of pairs and triplets in the list.
         let compares = self.loss.compares();
         if let Some(miner) = &self.miner {
@@ -322,6 +347,27 @@ impl GradientConfig {
             return Err(Error::parameter("train.memory", memory, &rule));
         }
         Ok(())
+    }
+}
+
+impl GradientConfig {
+    /// Fails on what does not go with a metric behind the embedding.
+    fn check_behind(&self, metric: &MetricConfig) -> Result<()> {
+        metric.validate().map_err(|e| e.under("metric."))?;
+        let name = metric.learner.name();
+        if self.map().is_some() {
+            let rule =
+                "stands behind the embedding, where an orthonormal map is; take another model";
+            return Err(Error::parameter("metric.kind", name, rule));
+        }
+        let rule = format!("has no effect beside the metric of {name}; leave it out");
+        if let Some(miner) = &self.miner {
+            return Err(Error::parameter("miner", miner.name(), &rule));
+        }
+        match self.train.memory {
+            0 => Ok(()),
+            rows => Err(Error::parameter("train.memory", rows, &rule)),
+        }
     }
 }
 

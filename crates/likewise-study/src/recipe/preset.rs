@@ -4,7 +4,7 @@ use likewise::ensemble::FromVotes;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::kernel::OmksLearner;
 use likewise::learn::Closed;
-use likewise::linear::{Lda, Logistic, Rca};
+use likewise::linear::{Behind, Lda, Logistic, Rca};
 use likewise::propagate::{Dssml, Method, Mixed};
 use likewise_nn::cross;
 use likewise_nn::loss::{Angular, Dec, Loss, Nce, NormalizedSoftmax};
@@ -12,7 +12,7 @@ use likewise_nn::sample::Sampler;
 use likewise_nn::train::{Optimizer, ProxyStart, Schedule, TrainConfig};
 
 use super::{
-    Affinity, Clusters, Confidence, GradientConfig, Keep, Learner, Linear, ModelConfig, On,
+    Affinity, Clusters, Confidence, GradientConfig, Keep, Learner, Linear, Mlp, ModelConfig, On,
     Orthogonal, Propagation, PseudoLabels, Recipe, RoundsConfig, StartConfig, Voting,
 };
 use crate::near::there_are;
@@ -68,6 +68,11 @@ impl Recipe {
             "proxy-anchor-paper",
             "proxy-nca-plus-plus-paper",
             "soft-triple-paper",
+            "deep-lrml",
+            "deep-seraph",
+            "deep-isdml",
+            "deep-apllr",
+            "deep-apit",
             "mixed-rca",
             "label-rca",
             "dssml",
@@ -125,6 +130,9 @@ impl Recipe {
             "rotnet" => Self::rotnet(),
             "start" => Self::start(),
             "label-probabilities" => Self::label_probabilities(),
+            _ if let Some(learner) = name.strip_prefix("deep-").and_then(Behind::named) => {
+                Self::deep(learner)
+            }
             _ if let Some(learner) = Closed::published(name) => Self::published(learner),
             _ if let Some(learner) = Closed::named(name) => Self::closed(learner),
             _ if let Some(learner) = cross::Learner::named(name) => Self::across(learner),
@@ -580,6 +588,56 @@ impl Recipe {
             },
             sampler: Sampler::Plain,
         })
+    }
+
+    /// A semi-supervised metric learner behind a head or network that learns with it, as Dutta, Harandi and
+    /// Sekhar (AAAI 2021) compare their method with: `deep-lrml`, `deep-seraph`, `deep-isdml`, `deep-apllr`
+    /// and `deep-apit`.
+    ///
+    /// Every ten epochs the learner makes a metric of the embeddings of all labeled items and of 9000 others;
+    /// in between, the embedding goes down the learner's own terms of pairs, in batches of half labeled
+    /// items and half others with their neighbours, by SGD with momentum .9 at 1e-4. The embedding lies along
+    /// the 64 largest directions of the metric, and of 50 epochs the best is kept.
+    ///
+    /// **Use it** to compare with that paper, with a [network](super::NetworkConfig) for what it reports.
+    /// **Not** for results: on features, the learner alone (`lrml` ...) takes seconds.
+    ///
+    /// **Source.** The paper's Algorithm 1; partitions, epochs and learning rate are those of its own method.
+    /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:
+    /// `likewise explain behind`. Embeddings are compared by cosines.
+    pub fn deep(learner: Behind) -> Self {
+        Self {
+            name: format!("deep-{}", learner.name()),
+            pseudo_labels: PseudoLabels::None,
+            learner: gradient(GradientConfig {
+                // A metric would stretch columns of zeros most.
+                model: ModelConfig::Mlp(Mlp {
+                    keep: 0.0,
+                    width: 1,
+                    ..Mlp::default()
+                }),
+                metric: Some(learner.into()),
+                sampler: Sampler::PerClass {
+                    per_class: PER_CLASS,
+                },
+                train: TrainConfig {
+                    batch: 100,
+                    steps: 0,
+                    labeled_passes: 1,
+                    optimizer: Optimizer::Sgd { momentum: 0.9 },
+                    learning_rate: 1e-4,
+                    weight_decay: 0.0,
+                    ..TrainConfig::default()
+                },
+                ..GradientConfig::default()
+            }),
+            rounds: RoundsConfig {
+                epochs: 50,
+                keep: Keep::Best,
+                ..RoundsConfig::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// A loss on the labels alone with what its paper prints: an epoch is one pass.

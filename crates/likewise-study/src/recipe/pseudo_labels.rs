@@ -225,7 +225,8 @@ pub struct Clusters {
     pub per_class: usize,
     /// Epochs before the next clustering.
     pub every: usize,
-    /// Directions of largest variance that are whitened; all that vary, where these are fewer.
+    /// Directions of largest variance that are whitened, at most one for ten items; all that vary, where
+    /// these are fewer.
     pub dim: usize,
     /// Most iterations of k-means.
     pub iterations: usize,

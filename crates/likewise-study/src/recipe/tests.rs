@@ -434,6 +434,48 @@ fn one_loss_is_a_table_and_several_are_a_list() {
     }
 }
 
+#[test]
+fn a_metric_stands_in_the_place_of_a_loss() {
+    let recipe = Recipe::named("deep-lrml").unwrap();
+    assert_eq!(gradient(&recipe).title(), "of lrml behind the embedding");
+    let own = "base = 'deep-lrml'\nlearner.metric = { every = 3, k = 5 }";
+    let own = Recipe::from_toml(own).unwrap();
+    let metric = gradient(&own).metric.unwrap();
+    assert_eq!((metric.every, metric.partition, metric.dim), (3, 9000, 64));
+    let beside = "base = 'mixed-lp'\nlearner.metric = { kind = 'seraph', entropy = 2.0 }";
+    assert!(Recipe::from_toml(beside).is_ok());
+    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    for (text, expected) in [
+        ("loss = { name = 'triplet' }", "learner.loss: has no effect"),
+        (
+            "train.proxy_factor = 2.0",
+            "learner.train.proxy_factor: has no effect",
+        ),
+        (
+            "train.memory = 9",
+            "learner.train.memory = 9: has no effect beside the metric",
+        ),
+        (
+            "miner = { name = 'hard' }",
+            "learner.miner = hard: has no effect beside the metric",
+        ),
+        (
+            "metric = { every = 0 }",
+            "learner.metric.every = 0: must be at least 1",
+        ),
+        ("metric = { k = 0 }", "learner.metric.lrml.k = 0"),
+        ("metric = { kk = 3 }", "kk"),
+        ("metric = { kind = 'rca' }", "rca"),
+        (
+            "model = { kind = 'orthogonal' }",
+            "learner.metric.kind = lrml: stands behind",
+        ),
+    ] {
+        let said = said(&format!("base = 'deep-lrml'\nlearner.{text}"));
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+}
+
 /// Settings as their papers print them, on features and behind a network.
 #[test]
 fn recipes_of_papers_on_losses_are_as_printed() {

@@ -25,8 +25,16 @@ pub(super) struct Ground<'a> {
 }
 
 impl Ground<'_> {
+    /// Whether two items are of one class, or share a tag.
     pub(super) fn same_class(&self, a: usize, b: usize) -> bool {
-        self.labels[a].class().is_some() && self.labels[a] == self.labels[b]
+        match (
+            self.labels[a].class(),
+            self.labels[b].class(),
+            self.labels.tags(),
+        ) {
+            (Some(a), Some(b), Some(tags)) => tags.shared(a as usize, b as usize) > 0,
+            (a, b, _) => a.is_some() && a == b,
+        }
     }
 
     /// Embeddings as they were measured, before the model learned from the test part too.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::parts::Parts;
 use crate::recipe::Recipe;
 use crate::study::Protocol;
+use crate::{Result, usage};
 
 /// `config.json` and `run.json`.
 pub(super) const CONFIG: &str = "config.json";
@@ -18,6 +19,22 @@ pub(super) const EMBEDDINGS: &str = "embeddings.npy";
 /// Folder of the words of descriptors of points.
 pub(super) const WORDS: &str = "words";
 pub(super) const CODES: &str = "codes.npy";
+
+/// What `read_as` says where items may have several labels each.
+pub const SEVERAL_LABELS: &str = "; several labels, ";
+
+impl Record {
+    /// Fails where the items of the run may have several labels each, of which `what` knows nothing.
+    pub fn check_single_labels(&self, what: &str) -> Result<()> {
+        if !self.read_as.contains(SEVERAL_LABELS) {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "{what} goes by one label an item, and the items of this run have several each; search it, or fit \
+             the data with the one that matters"
+        )))
+    }
+}
 
 /// What made features of images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

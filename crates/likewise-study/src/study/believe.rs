@@ -327,6 +327,14 @@ pub(super) fn spread(
     known: &Labels,
     monitor: &Monitor,
 ) -> Result<Beliefs> {
+    let single;
+    let known = if known.tags().is_some() {
+        // Sets of tags against each other: an item is believed to have one of those that are known.
+        single = known.clone().without_tags();
+        &single
+    } else {
+        known
+    };
     let method = &how.spread;
     let given = Given::new(graph, known);
     if !method.has(Ability::NeedsNeighbors) {

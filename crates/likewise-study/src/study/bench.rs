@@ -41,6 +41,7 @@ impl<'p> Bench<'p> {
     /// How a recipe does in draw number `draw`, and what happened.
     pub fn run(&mut self, recipe: &'p Recipe, draw: u64, monitor: &Monitor) -> Result<Measured> {
         recipe.validate()?;
+        self.0.plan.check_several(recipe)?;
         self.choose(recipe)?;
         self.0.measure(draw, monitor)
     }

@@ -11,6 +11,7 @@ use super::believe::{Found, Source};
 use super::ground::Ground;
 use super::rounds::{Epoch, Rule, Score, Trained, Validation, Wanted, Why};
 use super::setup::{MOST_COLUMNS, Setup};
+use super::several::groups;
 use super::train::Training;
 use crate::recipe::{Keep, Learner};
 use crate::{Error, ErrorKind, Result};
@@ -187,9 +188,9 @@ pub(super) fn model_at(trained: &Trained, epoch: usize) -> Result<Model> {
 }
 
 /// Divides the known items of each class into folds. A class with a single label stays in
-/// training always; there are no folds if no class has two.
+/// training always; there are no folds if no class has two. Rare sets of tags are divided together.
 fn folds(known: &Labels, folds: usize, seed: u64) -> Vec<Vec<usize>> {
-    let by_class = known.by_class();
+    let by_class = groups(known, folds);
     let most = by_class.iter().map(Vec::len).max().unwrap_or(0);
     let folds = folds.min(most);
     if folds < 2 {

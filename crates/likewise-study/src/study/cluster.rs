@@ -16,6 +16,10 @@ use crate::{Error, Result};
 /// Shrinkage of the whitening: next to none, but above rounding.
 const WHITE: f64 = 1e-6;
 
+/// Items for each direction that is whitened: as many directions as items would leave all of these
+/// equally far from each other.
+const EACH: usize = 10;
+
 impl Ground<'_> {
     /// What is learned from epoch `since` on: clusters of the rows that `model` makes, or of the start.
     pub(super) fn cluster(
@@ -59,8 +63,8 @@ pub(super) fn clustered(
         return Err(Error::parameter("pseudo_labels.clusters", clusters, &rule));
     }
     let (spectrum, _) = Spectrum::fit_sound(rows, false)?;
-    // As many directions as vary are fewer than rows.
-    let map = spectrum.truncated(WHITE, how.dim.min(columns))?;
+    let dim = how.dim.min(columns).min((n / EACH).max(1));
+    let map = spectrum.truncated(WHITE, dim)?;
     let whitened: Array2<f32> = matrix::l2_normalize(map.transform(rows)?);
     let mut rng = seed::stream(seed, &format!("clusters {since}"));
     let clustering = KMeans::new(clusters)

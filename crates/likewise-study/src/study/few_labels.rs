@@ -96,6 +96,7 @@ impl<'p> Plan<'p> {
     /// All items as those that are fitted, with the labels that are shown.
     pub(super) fn all_labels(&'p self, monitor: &Monitor) -> Result<(Drawn, Ground<'p>)> {
         self.recipe.validate()?;
+        self.check_several(self.recipe)?;
         matrix::check_finite(self.features, "features")?;
         let seed = self.protocol.seed;
         let truth = match &self.collection.labels {

@@ -18,6 +18,7 @@ use ndarray::Array2;
 use super::finding::{Finding, findings};
 use super::plan::Plan;
 use super::protocol::SplitKind;
+use super::several::Answers;
 use crate::recipe::{Propagation, Recipe};
 use crate::{Error, Result};
 
@@ -140,11 +141,8 @@ impl<'p> Plan<'p> {
             items.iter().filter_map(row).collect()
         };
         let (queries, gallery) = (rows(&at.queries), rows(&at.gallery));
-        let mut fitted = vec![false; labels.n_classes()];
-        for class in at.train.iter().filter_map(|&i| labels[i].class()) {
-            fitted[class as usize] = true;
-        }
-        let asks = |&i: &usize| labels[i].class().is_some_and(|c| fitted[c as usize]);
+        let fitted = Answers::of(&labels, &at.train);
+        let asks = |&i: &usize| labels[i].class().is_some_and(|c| fitted.most(c, 0) > 0);
         let disjoint = !at.queries.is_empty() && !at.queries.iter().any(asks);
         let mut ground = Ground {
             plan: self,
@@ -214,7 +212,7 @@ impl<'p> Plan<'p> {
         let ask = Ask::of(tested, labels, &ground.queries, &ground.gallery);
         Ok(Run {
             ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
-            nmi: if self.protocol.nmi {
+            nmi: if self.protocol.nmi && labels.tags().is_none() {
                 Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?)
             } else {
                 None
@@ -246,15 +244,12 @@ impl Places {
         let (mut queries, mut gallery) = split::roles(parts);
         // Items known to be none of the classes do not ask, but are wrong answers.
         gallery.retain(|&i| labels[i] != likewise::Label::Unknown);
-        let mut answers = vec![0_usize; labels.n_classes()];
-        for class in gallery.iter().filter_map(|&i| labels[i].class()) {
-            answers[class as usize] += 1;
-        }
+        let answers = Answers::of(labels, &gallery);
         queries.retain(known);
         let asking = queries.len();
         queries.retain(|&i| {
             let own = usize::from(gallery.binary_search(&i).is_ok());
-            (labels[i].class()).is_some_and(|class| answers[class as usize] > own)
+            (labels[i].class()).is_some_and(|class| answers.most(class, own) > 0)
         });
         let mut validation = of(Part::Validation);
         validation.retain(known);

@@ -56,6 +56,7 @@ impl Recipe {
             tuning: network.map(|network| network.tuning).unwrap_or_default(),
             map: gradient.map().map(|map| map.fit).unwrap_or_default(),
             loss: &gradient.loss,
+            metric: gradient.metric.as_ref(),
             sampler: &gradient.sampler,
             miner: gradient.miner.as_ref(),
             train: &gradient.train,

@@ -19,6 +19,7 @@ use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::rounds::Why;
 use super::row::Row;
+use super::several::counted;
 use super::tried::Tried;
 use super::verdict::{self, Answer, Delivered, Fall, Next, Sureness, Verdict};
 use crate::recipe::{Learner, PseudoLabels, Recipe};
@@ -121,11 +122,10 @@ pub(super) fn weakest(by_class: &[(f64, usize)], names: &[String]) -> Option<Str
     names.get(worst.0).cloned()
 }
 
-/// Known labels of each class.
+/// Known labels of each class, or of each tag.
 pub(super) fn label_counts(known: &Labels) -> BTreeMap<String, usize> {
-    let members = known.by_class();
-    let names = known.classes().iter().cloned();
-    names.zip(members.iter().map(Vec::len)).collect()
+    let (names, counts) = counted(known);
+    names.into_iter().zip(counts).collect()
 }
 
 impl Rows {
@@ -347,7 +347,8 @@ fn labels_only(recipe: &Recipe) -> Option<&'static str> {
         Learner::Closed(learner) => Some(learner.name()),
         Learner::Cross(learner) => Some(learner.name()),
         Learner::Gradient(gradient) => {
-            let usual = matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
+            let usual = gradient.metric.is_none()
+                && matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
             (usual && recipe.encoder().is_none()).then_some("confidence-proxy")
         }
     }

@@ -17,6 +17,7 @@ use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::results::{Meters, Results, Rows};
 use super::row::Row;
+use super::several::counted;
 use super::verdict::Delivered;
 use crate::recipe::PseudoLabels;
 use crate::{Error, Result};
@@ -69,6 +70,7 @@ impl<'p> Plan<'p> {
     }
 
     fn run_on_split(&'p self, monitor: &Monitor) -> Result<Study> {
+        self.check_several(self.recipe)?;
         let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
         self.look_at_tuples(&ground, monitor)?;
@@ -76,7 +78,7 @@ impl<'p> Plan<'p> {
         let leaks = self.leaks(Some(labels), &parts, monitor)?;
         if let Some(asked) = self.protocol.labels_per_class {
             let fitted = labels.select(&ground.train);
-            let most = fitted.by_class().iter().map(Vec::len).max().unwrap_or(0);
+            let most = counted(&fitted).1.into_iter().max().unwrap_or(0);
             if most > asked {
                 draws = self.protocol.draws;
             } else {
@@ -124,7 +126,12 @@ impl<'p> Plan<'p> {
             let embedded = ground.embed_tested(&kept, monitor)?;
             collapse(&ground, embedded.rows.view())?
         };
-        let hidden = labels.select(&ground.train).n_known() - kept.labels.values().sum::<usize>();
+        // Not the sum over classes: an item counts for each of several tags.
+        let fitted = logs.first().map_or(0, |log| log.labels);
+        let hidden = labels
+            .select(&ground.train)
+            .n_known()
+            .saturating_sub(fitted);
         let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
         // Rankings number the tested items, of which a refit has others.
         let asked = rows[&Row::Recipe].iter().map(|run| &run.ranking);

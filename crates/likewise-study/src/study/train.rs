@@ -71,6 +71,7 @@ impl Ground<'_> {
             rotated: &rotated,
             targets: &labels_alone,
             groups: &groups,
+            tags: known.tags(),
             pairs: given.pairs().or(links.as_ref()),
             graph: setup.graph,
             before: self.before(training).map(|model| (model, given.learned())),

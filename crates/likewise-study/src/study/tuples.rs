@@ -62,14 +62,14 @@ impl Recipe {
                 )));
             }
         };
-        let loss = gradient.loss.title();
+        let loss = gradient.title();
         if kind == TupleKind::Pairs {
             return Err(usage(format!(
                 "the loss {loss} learns from classes or triplets, not from given pairs; give \
                  triplets, or choose the recipe label-rca"
             )));
         }
-        if gradient.loss.has_proxies() {
+        if !gradient.compares() || gradient.has_proxies() {
             return Err(usage(format!(
                 "the loss {loss} learns from classes, not from given triplets; choose a loss of \
                  pairs or triplets, such as triplet, or the recipe label-rca"

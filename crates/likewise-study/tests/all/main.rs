@@ -1,6 +1,7 @@
 //! Whole fits: every part with every other, on digits and on images.
 
 mod across;
+mod behind;
 mod bench;
 mod device;
 mod digits;

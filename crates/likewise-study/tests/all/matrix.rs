@@ -330,6 +330,7 @@ fn quick(name: &str) -> Closed {
         // Without shrinkage its optimum is of very low rank: half of what right labels give is lost.
         "mmc" => "shrinkage = 0.5",
         "hds" => "bits = 16",
+        "synthetic" => "triplets = 200\ndraws = 5",
         _ => "",
     };
     toml::from_str(&format!("kind = \"{name}\"\n{settings}")).unwrap()
@@ -349,6 +350,8 @@ fn every_source_goes_with_every_learner_in_closed_form() {
             continue;
         }
         let published = learner.name() != "rca" && Closed::published(learner.name()).is_some();
+        // Clusters of which labels say nothing are not the classes: what learns them alone can lose some.
+        let blind = source.ends_with("judge");
         let recipe = Recipe {
             pseudo_labels,
             name: name.clone(),
@@ -364,6 +367,8 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         let least = |whitened: f64| {
             if published {
                 whitened / 4.0
+            } else if blind {
+                whitened * 0.8
             } else {
                 whitened - 0.02
             }

@@ -91,6 +91,7 @@ impl Nearest {
             rotated: &rotated,
             targets: &targets,
             groups: &groups,
+            tags: None,
             pairs: None,
             graph: None,
             before: None,

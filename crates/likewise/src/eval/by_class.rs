@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ranking::{Measure, Ranking};
-use crate::Labels;
+use crate::{Labels, Tags};
 
 /// How the file of a confusion calls items that are known to be none of the classes.
 pub const OUTSIDE: &str = "outside";
@@ -37,6 +37,10 @@ impl ClassResult {
 
 /// The classes that ask, in their order, over one or several rankings of the same items.
 ///
+/// Where classes are sets of tags, a row is of a tag, and a query counts for each of its own: it is right
+/// where its first answer has the tag, whatever else; else `nearest` counts what that answer is. MAP@R is
+/// that of the queries, to which any shared tag is relevant.
+///
 /// Several rankings, such as those of several draws, count every query once each. A query without
 /// anything to find first, in a gallery of itself, is counted and has no answer.
 ///
@@ -60,27 +64,48 @@ pub fn by_class<'a>(
         Some(class) => labels.classes()[class as usize].clone(),
         None => OUTSIDE.to_owned(),
     };
-    let mut sums = vec![(0_usize, 0_usize, 0.0_f64, 0_usize); labels.n_classes()];
-    let mut nearest = vec![BTreeMap::new(); labels.n_classes()];
+    let names = labels.tags().map_or(labels.classes(), Tags::names);
+    // The rows of a class: its tags, or itself.
+    let rows = |class: u32| match labels.tags() {
+        Some(tags) => tags.set(class as usize).to_vec(),
+        None => vec![class],
+    };
+    let has = |item: usize, row: u32| {
+        let class = labels[item].class();
+        class.is_some_and(|class| match labels.tags() {
+            Some(tags) => tags.set(class as usize).binary_search(&row).is_ok(),
+            None => class == row,
+        })
+    };
+    let mut sums = vec![(0_usize, 0_usize, 0.0_f64, 0_usize); names.len()];
+    let mut nearest = vec![BTreeMap::new(); names.len()];
     for ranking in rankings {
         let found = ranking.values(Measure::MapAtR).unwrap_or_default();
         for (place, &query) in ranking.queries.iter().enumerate() {
             let Some(class) = labels[query].class() else {
                 continue;
             };
-            let (queries, right, sum, counted) = &mut sums[class as usize];
-            *queries += 1;
-            if ranking.counts(place, Measure::MapAtR) {
-                *sum += found.get(place).copied().unwrap_or(0.0);
-                *counted += 1;
-            }
-            if let Some(first) = ranking.first[place] {
-                *right += usize::from(labels[first].class() == Some(class));
-                *nearest[class as usize].entry(name(first)).or_insert(0) += 1;
+            for row in rows(class) {
+                let (queries, right, sum, counted) = &mut sums[row as usize];
+                *queries += 1;
+                if ranking.counts(place, Measure::MapAtR) {
+                    *sum += found.get(place).copied().unwrap_or(0.0);
+                    *counted += 1;
+                }
+                if let Some(first) = ranking.first[place] {
+                    let is_right = has(first, row);
+                    *right += usize::from(is_right);
+                    let answer = if is_right {
+                        names[row as usize].clone()
+                    } else {
+                        name(first)
+                    };
+                    *nearest[row as usize].entry(answer).or_insert(0) += 1;
+                }
             }
         }
     }
-    let each = labels.classes().iter().zip(sums).zip(nearest);
+    let each = names.iter().zip(sums).zip(nearest);
     each.filter(|((_, (queries, ..)), _)| *queries > 0)
         .map(
             |((class, (queries, right, sum, counted)), nearest)| ClassResult {
@@ -120,6 +145,28 @@ mod tests {
         assert_eq!((classes[1].queries, classes[1].recall_at_1), (2, 0.0));
         assert_eq!(classes[1].map_at_r, None);
         assert_eq!(classes[1].taken_for(), Some((OUTSIDE, 2)));
+    }
+
+    #[test]
+    fn a_query_counts_for_each_of_its_tags() {
+        let x = array![[1.0, 0.0], [0.95, 0.1], [0.9, 0.3], [0.0, 1.0]];
+        let words: [&[&str]; 4] = [&["a", "b"], &["b"], &["a", "c"], &["outside"]];
+        let tags = crate::Tags::read(words.map(<[&str]>::to_vec)).unwrap();
+        let labels = Labels::of_tags(&tags).unwrap();
+        let items = [0, 1, 2, 3];
+        let protocol = Protocol::within(x.view(), &labels, &items);
+        let ranking = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        let rows = by_class([&ranking], &labels);
+        let row = |name: &str| rows.iter().find(|row| row.class == name).unwrap();
+        // First answers: of item 0 item 1, of 1 item 0, of 2 item 1.
+        assert_eq!(ranking.first[..3], [Some(1), Some(0), Some(1)]);
+        assert_eq!((row("a").queries, row("a").recall_at_1), (2, 0.0));
+        assert_eq!(row("a").taken_for(), Some(("b", 2)));
+        assert_eq!((row("b").queries, row("b").recall_at_1), (2, 1.0));
+        assert_eq!(
+            (row("c").queries, row("c").map_at_r),
+            (1, ranking.values(Measure::MapAtR).map(|v| v[2]))
+        );
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub struct Value {
 /// ```
 pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
     let labels = round.labels;
+    labels.check_single("the estimate from few labels")?;
     let n = round.embedding.rows.nrows();
     if labels.len() != n || round.sizes.len() != labels.n_classes() {
         return Err(Error::data(format!(

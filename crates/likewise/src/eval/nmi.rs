@@ -83,9 +83,12 @@ pub struct Nmi {
 /// Works on the same vectors as the ranking: scaled to unit length for the cosine, as
 /// they are otherwise. Items without a known class are left out.
 ///
-/// Fails if no item of known class is left, or on NaN. Costs one [`KMeans`] fit.
+/// Fails if no item of known class is left, where items have several labels, or on NaN. Costs one [`KMeans`] fit.
 pub fn evaluate(protocol: &Protocol, seed: u64, monitor: &Monitor) -> Result<Nmi> {
     protocol.check()?;
+    protocol
+        .labels
+        .check_single("NMI, which compares one partition with another,")?;
     let mut items = protocol.gallery.to_vec();
     items.retain(|&item| protocol.labels[item].class().is_some());
     items.sort_unstable();

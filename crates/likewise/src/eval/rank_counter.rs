@@ -101,6 +101,12 @@ impl RankCounter {
         &self.ranks
     }
 
+    /// The last [`ranks`](Self::ranks), and the positions of the items that have them.
+    pub(super) fn ranked(&self) -> (&[u32], impl Iterator<Item = u32> + '_) {
+        let positions = self.keys.iter().map(|&key| position(key) as u32);
+        (&self.ranks, positions)
+    }
+
     /// Adds the ranks of some of the relevant items.
     fn place(&mut self, scores: &[f32], group: Range<usize>) {
         let keys = &self.keys[group.clone()];

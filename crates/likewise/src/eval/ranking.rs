@@ -1,4 +1,4 @@
-//! Retrieval metrics: recall, precision, mAP, MAP@R and R-precision.
+//! Retrieval metrics: recall, precision, mAP, MAP@R, R-precision, and nDCG@k of items with several labels.
 //!
 //! Every query ranks the gallery by (similarity descending, item ascending). All the
 //! metrics follow from one thing: the ranks of the query's relevant items, those of its
@@ -19,13 +19,28 @@
 //!   biased; the interval of a share is then about 2 points in a hundred wide at most.
 //!   [`Ranking::drawn_from`] tells; [`Protocol::all_queries`] asks them all.
 //!
+//! # Several labels an item
+//! Where classes are sets of [tags](crate::Labels::of_tags), an item is relevant that shares a tag with
+//! the query, any tag; items of no tag are wrong answers and do not ask. How many tags it shares counts in
+//! nDCG@k alone, which is measured beside the others then:
+//!
+//! ```text
+//! nDCG@k = DCG@k / DCG@k of the best order,   DCG@k = sum_{r <= k} g_r / log2(1 + r)
+//! ```
+//!
+//! `g_r` is the number of tags that the answer at rank r shares with the query, as it is (the other
+//! custom, `2^g - 1`, lets one answer that shares five tags outweigh thirty that share one). The best
+//! order is that of the whole gallery. Costs a sort of the relevant items a query more.
+//!
 //! # Cost
 //! O(queries x gallery x dimensions) time, all cores; one copy of the gallery and at
 //! most a block of 32 MiB a thread (64 bytes an item for galleries above 512 thousand).
 //!
 //! # Source
 //! R@k, P@k: Zhuang & Moulin 2023, eq. 34 and 35 (their sums start at 0 in print; read
-//! as ranks 1 to k). MAP@R, R-precision: Musgrave, Belongie & Lim 2020.
+//! as ranks 1 to k). MAP@R, R-precision: Musgrave, Belongie & Lim 2020. nDCG: Järvelin & Kekäläinen 2002,
+//! with the logarithm of 1 + r that is usual since Burges et al. 2005; ties fall by item, while
+//! scikit-learn's `ndcg_score` takes their mean.
 
 use std::fmt;
 
@@ -35,6 +50,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::rank_counter::RankCounter;
+use super::relevant::{Relation, Relevant};
 use crate::distance::Metric;
 use crate::similarity::{Scorer, Searchable};
 use crate::{Embedding, Error, Label, Labels, Monitor, Result, seed};
@@ -197,6 +213,9 @@ pub enum Measure {
     MapAtR,
     /// R-precision: share of relevant items among the first R answers.
     RPrecision,
+    /// nDCG@k: how much of what the first k answers could share of tags they do share, early ones
+    /// counting more.
+    Ndcg(usize),
 }
 
 impl Measure {
@@ -221,8 +240,26 @@ impl Measure {
             Measure::AveragePrecision => precisions(r) / r as f64,
             Measure::MapAtR => precisions(found(r)) / r as f64,
             Measure::RPrecision => found(r) as f64 / r as f64,
+            // Relevant items that are all alike.
+            Measure::Ndcg(k) => ndcg(k, ranks, &vec![1; r]),
         }
     }
+}
+
+/// nDCG@k of a query whose relevant items have these ranks, ascending, and `gains`.
+fn ndcg(k: usize, ranks: &[u32], gains: &[u32]) -> f64 {
+    let discounted = |rank: u32, gain: u32| f64::from(gain) / f64::from(rank + 1).log2();
+    let early = ranks
+        .iter()
+        .zip(gains)
+        .take_while(|(rank, _)| **rank as usize <= k);
+    let found: f64 = early.map(|(&rank, &gain)| discounted(rank, gain)).sum();
+    let mut best = gains.to_vec();
+    best.sort_unstable_by(|a, b| b.cmp(a));
+    let best: f64 = (best.iter().take(k).zip(1..))
+        .map(|(&gain, rank)| discounted(rank, gain))
+        .sum();
+    found / best
 }
 
 impl fmt::Display for Measure {
@@ -233,6 +270,7 @@ impl fmt::Display for Measure {
             Measure::AveragePrecision => f.write_str("map"),
             Measure::MapAtR => f.write_str("map_at_r"),
             Measure::RPrecision => f.write_str("r_precision"),
+            Measure::Ndcg(k) => write!(f, "ndcg@{k}"),
         }
     }
 }
@@ -258,7 +296,8 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// The measures, in the order recall, precision (by k), mAP, MAP@R, R-precision.
+    /// The measures, in the order recall, precision (by k), mAP, MAP@R, R-precision, and nDCG (by k)
+    /// where items have several labels.
     pub fn measures(&self) -> impl Iterator<Item = Measure> + '_ {
         self.columns.iter().map(|(measure, _)| *measure)
     }
@@ -328,7 +367,8 @@ impl Ranking {
     }
 }
 
-/// Measures R@k and P@k for each of `ks`, mAP, MAP@R and R-precision.
+/// Measures R@k and P@k for each of `ks`, mAP, MAP@R and R-precision; nDCG@k as well where items have
+/// several labels.
 ///
 /// Fails on NaN, on shapes that do not fit, on k = 0, on an item named twice, and if no
 /// query of known class or nothing to search is left. See the [module](self) for rules.
@@ -383,14 +423,12 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         ));
     }
 
-    let mut by_class = vec![Vec::new(); labels.n_classes()];
     let mut place = vec![u32::MAX; labels.len()];
     for (position, &item) in gallery.iter().enumerate() {
         place[item] = position as u32;
-        if let Some(class) = class(item) {
-            by_class[class as usize].push(position as u32);
-        }
     }
+    let relation = Relation::of(labels, &gallery);
+    let graded: &[usize] = labels.tags().map_or(&[], |_| &ks);
     let measures: Vec<Measure> = (ks.iter().map(|&k| Measure::Recall(k)))
         .chain(ks.iter().map(|&k| Measure::Precision(k)))
         .chain([
@@ -398,6 +436,7 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
             Measure::MapAtR,
             Measure::RPrecision,
         ])
+        .chain(graded.iter().map(|&k| Measure::Ndcg(k)))
         .collect();
 
     monitor.start("ranking", queries.len() as u64);
@@ -411,17 +450,26 @@ pub fn evaluate(protocol: &Protocol, ks: &[usize], monitor: &Monitor) -> Result<
         protocol.asking.unwrap_or(protocol.embeddings),
         &queries,
         monitor,
-        RankCounter::default,
-        |counter, q, _, scores| {
+        || (RankCounter::default(), Relevant::default()),
+        |(counter, found), q, _, scores| {
             let item = queries[q];
             let own = place[protocol.same_as.map_or(item, |same_as| same_as[item])];
             if let Some(score) = scores.get_mut(own as usize) {
                 *score = f32::NEG_INFINITY;
             }
             let first = first(scores).map(|place| gallery[place]);
-            let relevant = class(item).map_or(&[][..], |c| &by_class[c as usize]);
-            let ranks = counter.ranks(scores, relevant, own);
-            let values: Box<[f64]> = measures.iter().map(|m| m.of(ranks)).collect();
+            counter.ranks(scores, relation.places(class(item), found), own);
+            let (ranks, places) = counter.ranked();
+            let gains = if graded.is_empty() {
+                Vec::new()
+            } else {
+                found.gains(places)
+            };
+            let value = |measure: &Measure| match *measure {
+                Measure::Ndcg(k) if !ranks.is_empty() => ndcg(k, ranks, &gains),
+                measure => measure.of(ranks),
+            };
+            let values: Box<[f64]> = measures.iter().map(value).collect();
             (ranks.len(), values, first)
         },
     )?;
@@ -810,6 +858,140 @@ mod tests {
         assert_eq!(r.queries, [0, 3]);
         assert_eq!(r.values(Measure::Recall(1)).unwrap(), [0.0, 0.0]);
         assert_eq!(r.values(Measure::Recall(2)).unwrap(), [1.0, 1.0]);
+    }
+
+    /// A query of tags a, b, c and seven others at growing angles, of which one is not known.
+    fn tagged() -> (Array2<f32>, Labels) {
+        let x = angles(&[0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0]);
+        let words: [&[&str]; 8] = [
+            &["a", "b", "c"],
+            &["c", "a", "b"],
+            &["outside"],
+            &[],
+            &["a"],
+            &["b", "c", "d"],
+            &["d"],
+            &["c"],
+        ];
+        let tags = crate::Tags::read(words.map(<[&str]>::to_vec)).unwrap();
+        (x, Labels::of_tags(&tags).unwrap())
+    }
+
+    #[test]
+    fn shared_tags_are_relevant_and_their_number_is_the_gain() {
+        let (x, labels) = tagged();
+        let all: Vec<usize> = (0..8).collect();
+        let protocol = Protocol::new(x.view(), &labels, &[0], &all);
+        let ranking = evaluate(&protocol, &[1, 2, 4, 6], &Monitor::silent()).unwrap();
+        // Ranks 1, 3, 4 and 6 of the six that are known.
+        assert_eq!((ranking.relevant[0], ranking.skipped_gallery), (4, 1));
+        close(ranking.mean(Measure::Recall(1)), 1.0);
+        close(ranking.mean(Measure::Precision(2)), 0.5);
+        let ap = (1.0 + 2.0 / 3.0 + 3.0 / 4.0 + 4.0 / 6.0) / 4.0;
+        close(ranking.mean(Measure::AveragePrecision), ap);
+        let map_at_r = (1.0 + 2.0 / 3.0 + 3.0 / 4.0) / 4.0;
+        close(ranking.mean(Measure::MapAtR), map_at_r);
+        // scikit-learn 1.9.1: ndcg_score([[3, 0, 1, 2, 0, 1]], [[.95, .9, .8, .7, .6, .5]], k=k).
+        for (k, expected) in [
+            (1, 1.0),
+            (2, 0.703_918_089_034_134_8),
+            (4, 0.839_927_361_383_690_8),
+            (6, 0.908_527_209_826_570_1),
+        ] {
+            close(ranking.mean(Measure::Ndcg(k)), expected);
+        }
+        // By hand: gains 3, 0 of the best 3, 2.
+        let by_hand = 3.0 / (3.0 + 2.0 / 3_f64.log2());
+        close(ranking.mean(Measure::Ndcg(2)), by_hand);
+        // The same of gains 0, 1, 0, 2, 3, 1.
+        let ranks = [2, 4, 5, 6];
+        for (k, expected) in [
+            (1, 0.0),
+            (2, 0.148_040_955_482_932_6),
+            (4, 0.287_389_986_506_733_75),
+            (6, 0.579_494_959_830_296_5),
+        ] {
+            assert!((ndcg(k, &ranks, &[1, 2, 3, 1]) - expected).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn who_shares_no_tag_is_lone_and_who_has_none_does_not_ask() {
+        let (x, labels) = tagged();
+        let protocol = Protocol::new(x.view(), &labels, &[2, 3, 6], &[0, 2, 4]);
+        let ranking = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        assert_eq!(
+            (&ranking.queries[..], ranking.skipped_queries),
+            (&[6][..], 2)
+        );
+        assert_eq!((ranking.lone(), ranking.mean(Measure::Ndcg(1))), (1, None));
+        close(ranking.mean(Measure::Recall(1)), 0.0);
+        // Single labels have no grades.
+        let (x, labels) = random(20, 3, 3);
+        let items: Vec<usize> = (0..20).collect();
+        let protocol = Protocol::within(x.view(), &labels, &items);
+        let ranking = evaluate(&protocol, &[1], &Monitor::silent()).unwrap();
+        assert_eq!(ranking.values(Measure::Ndcg(1)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn tags_agree_with_a_naive_ranking(
+            values in prop::collection::vec((-3_i8..4, -3_i8..4), 2..30),
+            sets in prop::collection::vec(prop::collection::vec(0_u32..4, 0..4), 30),
+        ) {
+            let n = values.len();
+            let x = Array2::from_shape_fn((n, 2), |(i, j)| {
+                f32::from(if j == 0 { values[i].0 } else { values[i].1 })
+            });
+            let names: Vec<String> = (0..4).map(|i| format!("t{i}")).collect();
+            let known = sets[..n].iter().cloned().map(Some);
+            let tags = crate::Tags::new(names, known).unwrap();
+            prop_assume!((0..n).any(|i| !tags.set(i).is_empty()));
+            let labels = Labels::of_tags(&tags).unwrap();
+            let items: Vec<usize> = (0..n).collect();
+            let protocol = Protocol::within(x.view(), &labels, &items).metric(Metric::InnerProduct);
+            let ranking = evaluate(&protocol, &[1, 3], &Monitor::silent()).unwrap();
+            for (place, &q) in ranking.queries.iter().enumerate() {
+                let mut order: Vec<usize> = items.iter().copied().filter(|&i| i != q).collect();
+                let score = |i: usize| x.row(q).dot(&x.row(i));
+                order.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
+                let gains: Vec<f64> = order.iter().map(|&i| tags.shared(q, i) as f64).collect();
+                let mut best = gains.clone();
+                best.sort_by(|a, b| b.total_cmp(a));
+                let dcg = |gains: &[f64]| -> f64 {
+                    let each = gains.iter().take(3).enumerate();
+                    each.map(|(r, g)| g / (r as f64 + 2.0).log2()).sum()
+                };
+                let relevant = gains.iter().filter(|&&g| g > 0.0).count();
+                prop_assert_eq!(ranking.relevant[place], relevant);
+                let expected = if relevant == 0 { 0.0 } else { dcg(&gains) / dcg(&best) };
+                let found = ranking.values(Measure::Ndcg(3)).unwrap()[place];
+                prop_assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+                let hits = gains.iter().take(3).filter(|&&g| g > 0.0).count();
+                let found = ranking.values(Measure::Precision(3)).unwrap()[place];
+                prop_assert!((found - hits as f64 / 3.0).abs() < 1e-12);
+            }
+        }
+
+        #[test]
+        fn one_tag_an_item_is_its_class(
+            (x, labels) in (4_usize..40, 1_u32..5).prop_map(|(n, classes)| random(n, 3, classes)),
+        ) {
+            let own = labels.items().iter().map(|label| label.class().map(|class| vec![class]));
+            let tags = crate::Tags::new(labels.classes().to_vec(), own).unwrap();
+            let sets = Labels::of_tags(&tags).unwrap();
+            let items: Vec<usize> = (0..labels.len()).collect();
+            let of = |labels: &Labels| {
+                let protocol = Protocol::within(x.view(), labels, &items);
+                evaluate(&protocol, &[1, 4], &Monitor::silent()).unwrap()
+            };
+            let (single, several) = (of(&labels), of(&sets));
+            for measure in single.measures() {
+                prop_assert_eq!(single.values(measure), several.values(measure));
+            }
+            prop_assert_eq!(&single.first, &several.first);
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use rand::seq::SliceRandom;
 
 use crate::{Collection, Error, ErrorKind, Label, Labels, Part, Result, seed};
 
+/// Fewest items of a set of tags that is divided by itself.
+const FEWEST: usize = 4;
+
 /// Splits the items of each class: shares `train` and `validation`, the rest is test.
 ///
 /// Stratified: within each class, members are shuffled and cut at the rounded shares, so
@@ -19,6 +22,9 @@ use crate::{Collection, Error, ErrorKind, Label, Labels, Part, Result, seed};
 /// training unless `train` is 0, and then never a single one for testing, which would have
 /// nothing to find: of two members both train, of more one goes over to the test. Depends on
 /// `seed` and the order of the items alone.
+///
+/// Where classes are sets of tags, those of fewer than four items are divided together: each alone would
+/// go to training, and the test would be of common sets alone.
 ///
 /// Fails if a share is negative or both together exceed 1, or if no class is known.
 ///
@@ -50,8 +56,15 @@ pub fn by_item(labels: &Labels, train: f64, validation: f64, seed: u64) -> Resul
     let mut parts = vec![Part::Train; labels.len()];
     let mut rng = seed::stream(seed, "item split");
     let outside = (0..labels.len()).filter(|&i| labels[i] == Label::Outside);
+    let mut classes = labels.by_class();
+    if labels.tags().is_some() {
+        let (rare, mut common): (Vec<_>, Vec<_>) =
+            classes.into_iter().partition(|own| own.len() < FEWEST);
+        common.push(rare.concat());
+        classes = common;
+    }
     // Last, so that the draws of the classes do not depend on them.
-    let divided = labels.by_class().into_iter().chain([outside.collect()]);
+    let divided = classes.into_iter().chain([outside.collect()]);
     for mut members in divided.filter(|members| !members.is_empty()) {
         members.shuffle(&mut rng);
         let at = |share: f64| (share * members.len() as f64).round() as usize;
@@ -132,7 +145,7 @@ pub fn by_role(labels: &Labels, percent: [usize; 3], seed: u64) -> Result<Vec<Pa
 /// or 5 classes there is no validation part. The paper does not print the rule of assignment;
 /// share the seed between methods.
 ///
-/// Fails with fewer than 4 classes.
+/// Fails with fewer than 4 classes, and where items have several labels.
 ///
 /// Source: Zhuang & Moulin 2023, section 4 (retrieval protocol).
 ///
@@ -144,6 +157,7 @@ pub fn by_role(labels: &Labels, percent: [usize; 3], seed: u64) -> Result<Vec<Pa
 /// # Ok::<(), likewise::Error>(())
 /// ```
 pub fn zero_shot(labels: &Labels, seed: u64) -> Result<Vec<Part>> {
+    labels.check_single("a split into disjoint classes")?;
     let by_class = labels.by_class();
     let mut classes: Vec<usize> = (0..by_class.len())
         .filter(|&c| !by_class[c].is_empty())

@@ -35,6 +35,9 @@ pub struct Summary {
     pub r_precision: Option<f64>,
     /// NMI of k-means clusters with the classes.
     pub nmi: Option<f64>,
+    /// nDCG@k by k, where items have several labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ndcg: BTreeMap<usize, f64>,
     /// Number of queries that asked.
     pub n_queries: usize,
     /// Number of queries that these are a sample of, if they are one: the intervals are as wide
@@ -48,7 +51,7 @@ pub struct Summary {
     /// Number of runs the means are over.
     pub draws: usize,
     /// Interval of each metric: `recall@1`, `precision@8`, `map`, `map_at_r`,
-    /// `r_precision`, `nmi`.
+    /// `r_precision`, `nmi`, `ndcg@8`.
     pub ci: BTreeMap<String, [f64; 2]>,
 }
 
@@ -87,6 +90,7 @@ impl Summary {
                 Measure::AveragePrecision => summary.map = Some(value),
                 Measure::MapAtR => summary.map_at_r = Some(value),
                 Measure::RPrecision => summary.r_precision = Some(value),
+                Measure::Ndcg(k) => drop(summary.ndcg.insert(k, value)),
             }
             summary.interval(&measure.to_string(), estimate);
         }

@@ -360,6 +360,7 @@ mod tests {
                 rotated: &self.rotated,
                 targets: &self.targets,
                 groups: &[0, 1, 2],
+                tags: None,
                 pairs: None,
                 graph: None,
                 before: None,

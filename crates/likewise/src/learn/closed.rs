@@ -129,7 +129,7 @@ learners! {
     "seraph" Seraph "../linear/seraph.rs",
         "SERAPH: pairs by probability, and certainty on the pairs that nobody labeled.", Seraph::paper();
     "synthetic" Synthetic "../linear/synthetic.rs",
-        "SUML: comparisons that it makes up itself, from any three items; no labels.", Synthetic::paper();
+        "SUML: comparisons that it makes up itself, from any three items; no labels.", Synthetic::new();
 }
 
 impl Fit for Closed {

@@ -142,6 +142,11 @@ impl Apllr {
         self.propagated().validate()
     }
 
+    /// Neighbours of a row, the share that is passed on, and the weight of affinities.
+    pub(super) fn spreads(&self) -> (usize, f64, f64) {
+        (self.k, self.gamma, self.eta)
+    }
+
     fn propagated(&self) -> Propagated {
         Propagated {
             learner: "apllr",

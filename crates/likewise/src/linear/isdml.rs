@@ -38,6 +38,7 @@ use super::laplacian::Laplacian;
 use super::lrml::capped;
 use super::nearest::{edges, nearest};
 use super::spd::Cholesky;
+use super::terms::{Linked, PairTerms};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -153,12 +154,33 @@ impl Isdml {
         pairs: &Pairs,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
+        Ok(self.linked(x, pairs, monitor)?.metric)
+    }
+
+    /// What is minimised, as terms of pairs.
+    pub(super) fn pair_terms(&self) -> PairTerms {
+        PairTerms::Distances {
+            alike: self.gamma_s,
+            unlike: self.gamma_d,
+            near: self.beta,
+        }
+    }
+
+    /// As [`fit_pairs`](Self::fit_pairs), with the edges of the graph.
+    pub(super) fn linked(
+        &self,
+        x: ArrayView2<f32>,
+        pairs: &Pairs,
+        monitor: &Monitor,
+    ) -> Result<Linked> {
         self.validate()?;
         check_finite(x, "semi-supervised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;
         let neighbors = nearest(x, self.k, monitor)?;
-        let near = self.near(x, &neighbors);
-        self.learn(near, mean_square(x), &constraints, monitor)
+        let links = self.links(x.nrows(), &neighbors);
+        let near = near(x, &links);
+        let metric = self.learn(near, mean_square(x), &constraints, monitor)?;
+        Ok(Linked { metric, links })
     }
 
     /// Checks every parameter.
@@ -183,12 +205,8 @@ impl Isdml {
         Ok(())
     }
 
-    /// `H0` of the rows as they came.
-    fn near<T: Copy + Into<f64> + Sync>(
-        &self,
-        x: ArrayView2<T>,
-        neighbors: &Neighbors,
-    ) -> Array2<f64> {
+    /// `W` of the edges among `n` rows.
+    fn links(&self, n: usize, neighbors: &Neighbors) -> Vec<(u32, u32, f64)> {
         let edges = edges(neighbors);
         let squares = neighbors
             .similarities
@@ -204,7 +222,7 @@ impl Isdml {
             }
         };
         let mut weights: Vec<f64> = edges.iter().map(|edge| affinity(edge.2)).collect();
-        let mut density = vec![0.0; x.nrows()];
+        let mut density = vec![0.0; n];
         for (edge, weight) in edges.iter().zip(&weights) {
             density[edge.0 as usize] += weight;
             density[edge.1 as usize] += weight;
@@ -217,9 +235,10 @@ impl Isdml {
                 Density::Multiplied => *weight *= both[0] * both[1],
             }
         }
-        let sum: f64 = weights.iter().sum();
-        let ends = edges.iter().map(|edge| (edge.0, edge.1));
-        Laplacian::of(x.nrows(), ends).scatter(x, &weights) / sum
+        let weighted = edges.iter().zip(weights);
+        weighted
+            .map(|(edge, weight)| (edge.0, edge.1, weight))
+            .collect()
     }
 
     /// From `H0` and the mean squared distance of two rows.
@@ -262,6 +281,14 @@ impl Isdml {
         together.diag_mut().mapv_inplace(|v| v + self.barrier);
         Ok((together, apart / scale))
     }
+}
+
+/// `H0` of the rows as they came.
+fn near<T: Copy + Into<f64> + Sync>(x: ArrayView2<T>, links: &[(u32, u32, f64)]) -> Array2<f64> {
+    let weights: Vec<f64> = links.iter().map(|link| link.2).collect();
+    let sum: f64 = weights.iter().sum();
+    let ends = links.iter().map(|link| (link.0, link.1));
+    Laplacian::of(x.nrows(), ends).scatter(x, &weights) / sum
 }
 
 impl Fit for Isdml {
@@ -317,13 +344,12 @@ mod tests {
         let rho = [a, a + b, b].map(|r| r / mean);
         let edges = [a / (rho[0] * rho[1]), b / (rho[1] * rho[2])];
         let expected = (edges[0] + 4.0 * edges[1]) / (edges[0] + edges[1]);
-        let found = Isdml::new().near(x.view(), &neighbors);
+        let found = near(x.view(), &Isdml::new().links(x.nrows(), &neighbors));
         assert!((found[(0, 0)] - expected).abs() < 1e-12);
         let edges = [a * rho[0] * rho[1], b * rho[1] * rho[2]];
         let expected = (edges[0] + 4.0 * edges[1]) / (edges[0] + edges[1]);
-        let found = Isdml::new()
-            .density(Density::Multiplied)
-            .near(x.view(), &neighbors);
+        let multiplied = Isdml::new().density(Density::Multiplied);
+        let found = near(x.view(), &multiplied.links(x.nrows(), &neighbors));
         assert!((found[(0, 0)] - expected).abs() < 1e-12);
     }
 
@@ -337,7 +363,7 @@ mod tests {
             let isdml = Isdml::new().k(3).gamma_d(0.05).barrier(0.3);
             let neighbors = nearest(x.view(), 3, &Monitor::silent()).unwrap();
             let constraints = Constraints::of(x.view(), &pairs, &Monitor::silent()).unwrap();
-            let near = isdml.near(x.view(), &neighbors);
+            let near = near(x.view(), &isdml.links(x.nrows(), &neighbors));
             let scale = mean_square(x.view());
             let m = isdml.learn(near.clone(), scale, &constraints, &Monitor::silent()).unwrap();
             let (together, apart) = isdml.terms(near, scale, &constraints).unwrap();

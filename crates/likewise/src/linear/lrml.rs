@@ -34,6 +34,7 @@ use super::constraints::{Constraints, mass};
 use super::laplacian::Laplacian;
 use super::nearest::{edges, nearest};
 use super::spd::{self, Cholesky};
+use super::terms::{Linked, PairTerms};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -121,13 +122,34 @@ impl Lrml {
         pairs: &Pairs,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
+        Ok(self.linked(x, pairs, monitor)?.metric)
+    }
+
+    /// What is minimised, as terms of pairs.
+    pub(super) fn terms(&self) -> PairTerms {
+        PairTerms::Distances {
+            alike: self.gamma_s,
+            unlike: self.gamma_d,
+            near: 1.0,
+        }
+    }
+
+    /// As [`fit_pairs`](Self::fit_pairs), with the edges of the graph.
+    pub(super) fn linked(
+        &self,
+        x: ArrayView2<f32>,
+        pairs: &Pairs,
+        monitor: &Monitor,
+    ) -> Result<Linked> {
         self.validate()?;
         check_finite(x, "Laplacian regularised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;
         let edges = edges(&nearest(x, self.k, monitor)?);
         let laplacian = Laplacian::of(x.nrows(), edges.iter().map(|edge| (edge.0, edge.1)));
         let near = laplacian.scatter(x, &vec![1.0; edges.len()]) / edges.len() as f64;
-        self.learn(near, x.nrows(), &constraints, monitor)
+        let links = edges.iter().map(|edge| (edge.0, edge.1, 1.0)).collect();
+        let metric = self.learn(near, x.nrows(), &constraints, monitor)?;
+        Ok(Linked { metric, links })
     }
 
     /// Checks every parameter.

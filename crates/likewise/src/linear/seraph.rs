@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use super::constraints::{Constraints, Link, mass, mean_square, squared_distances};
 use super::laplacian::Laplacian;
 use super::spd::{self, Eigen};
+use super::terms::PairTerms;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
@@ -157,6 +158,14 @@ impl Seraph {
     ) -> Result<Array2<f64>> {
         check_finite(x, "SERAPH")?;
         self.learn(x, pairs, monitor)
+    }
+
+    /// What is maximised, as terms of pairs to be minimised.
+    pub(super) fn terms(&self) -> PairTerms {
+        PairTerms::Likelihood {
+            eta: self.eta,
+            entropy: self.entropy,
+        }
     }
 
     /// Checks every parameter.

@@ -79,6 +79,7 @@ impl<'a> Given<'a> {
         let has = |ability| M::ABILITIES.contains(&ability);
         let fail = |message: String| Err(Error::new(ErrorKind::Parameter, message));
         let name = M::NAME;
+        self.labels.check_single(name)?;
         if has(Ability::NeedsNeighbors) && self.neighbors.is_none() {
             return fail(format!(
                 "{name} needs the neighbour lists that the graph was made of; give them, or take \

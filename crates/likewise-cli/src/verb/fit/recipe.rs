@@ -20,7 +20,13 @@ pub(super) fn chooses(args: &Fit, at: &Context) -> Result<bool, Failure> {
     };
     let has_tuples = args.pairs.is_some() || !args.triplets.is_empty();
     let own = has_table || args.epochs.is_some();
+    let several = args.several.separator().is_some();
     match args.recipe.as_deref() {
+        Some(AUTO) if several => Err(Failure::usage(
+            "--recipe auto: the recipes that it chooses from go by one label an item; with --multi-label \
+             name one, such as contextual or proxy-anchor",
+        )),
+        None if several => Ok(false),
         None => Ok(!own && !has_tuples),
         Some(AUTO) if own || has_tuples => Err(Failure::usage(
             "--recipe auto: recipes that are compared keep their own settings and learn from \
@@ -70,6 +76,7 @@ pub(super) fn recipe(args: &Fit, columns: usize, at: &Context) -> Result<Recipe,
     let mut recipe = match &args.recipe {
         // Where nothing can be chosen by.
         _ if chooses(args, at)? => Recipe::mild_probabilities(),
+        None if args.several.separator().is_some() => Recipe::named("contextual")?,
         None if args.pairs.is_some() => Recipe::label_rca(),
         None if !args.triplets.is_empty() => Recipe::named("triplet")?,
         None => Recipe::default(),

@@ -130,6 +130,7 @@ impl Cell {
 fn metrics_of(summary: &Summary) -> BTreeMap<String, Interval> {
     let value = |name: &str| match name.split_once('@') {
         Some(("recall", k)) => summary.recall.get(&k.parse().ok()?).copied(),
+        Some(("ndcg", k)) => summary.ndcg.get(&k.parse().ok()?).copied(),
         Some((_, k)) => summary.precision.get(&k.parse().ok()?).copied(),
         None => match name {
             "map" => summary.map,

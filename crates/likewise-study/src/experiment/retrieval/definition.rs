@@ -70,6 +70,9 @@ pub(crate) struct Data {
     /// Whether several views stand beside each other as they are, in place of rows of length 1.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) apart: bool,
+    /// Whether items may have several labels, with `|` between them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) multi_label: bool,
     /// Weights that turn images into features, and that training starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) encoder: Option<PathBuf>,

@@ -20,6 +20,15 @@ const METRICS: [(&str, &str); 6] = [
     ("map_at_r", "MAP@R"),
 ];
 
+/// The metrics of a data set: items with several labels have no partition to compare with, and grades.
+fn metrics_of(data: &Data) -> [(&'static str, &'static str); 6] {
+    let mut metrics = METRICS;
+    if data.multi_label {
+        metrics[0] = ("ndcg@8", "nDCG@8");
+    }
+    metrics
+}
+
 /// Those that are also shown as the method was trained to the end.
 const AS_TRAINED: [(&str, &str); 2] = [
     ("recall@1", "R@1, as trained"),
@@ -99,10 +108,15 @@ fn about(page: &mut Page, store: &Store, data: &Data) {
         }
     };
     page.line(&format!(
-        "{} items of {} classes, {} dimensions ({}); {split}. {fit} items to fit on with {labels}, \
+        "{} items of {} {}, {} dimensions ({}); {split}. {fit} items to fit on with {labels}, \
          {validate} to validate with as many a class, {ask} ask {search}.",
         record.items,
         record.classes,
+        if data.multi_label {
+            "sets of tags"
+        } else {
+            "classes"
+        },
         record.dimensions,
         data.file.display()
     ));
@@ -114,12 +128,13 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         .filter(|(_, cells)| !cells.is_empty())
         .collect();
     let mut head = vec![data.name.clone(), "draws".into()];
-    head.extend(METRICS.map(|(_, title)| title.to_owned()));
+    let measured = metrics_of(data);
+    head.extend(measured.map(|(_, title)| title.to_owned()));
     head.extend(["over raw", "over whitened", "epoch"].map(String::from));
     head.extend(AS_TRAINED.map(|(_, title)| title.to_owned()));
     head.extend(["right", "seconds"].map(String::from));
     let found: Vec<_> = rows.iter().map(|(_, cells)| means(cells)).collect();
-    let highest = METRICS.map(|(metric, _)| {
+    let highest = measured.map(|(metric, _)| {
         let results = rows
             .iter()
             .zip(&found)
@@ -137,7 +152,7 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
             method.name.clone()
         };
         let mut line = vec![name, cells.len().to_string()];
-        for ((metric, _), highest) in METRICS.iter().zip(highest) {
+        for ((metric, _), highest) in measured.iter().zip(highest) {
             line.push(metrics.get(*metric).map_or("-".into(), |value| {
                 percent(value, !bound && value.value >= highest)
             }));
@@ -175,7 +190,7 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         .filter(|row| row.data == data.name)
     {
         let mut line = vec![format!("printed: {}", row.name), String::new()];
-        line.extend(METRICS.map(|(metric, _)| match row.values.get(metric) {
+        line.extend(measured.map(|(metric, _)| match row.values.get(metric) {
             Some(toml::Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
             None => "-".into(),
@@ -243,7 +258,7 @@ fn in_words(recipe: &Recipe) -> String {
             };
             format!(
                 "pseudo-labels {labels}, loss {}, {model}, {epochs} epochs of batches of {}",
-                gradient.loss.title(),
+                gradient.title(),
                 gradient.train.batch
             )
         }

@@ -210,13 +210,14 @@ mod tests {
 
     use likewise::Event;
     use likewise::learn::{Learn, Start, Targets};
+    use likewise::linear::Behind;
     use likewise::linear::whitening::Spectrum;
     use likewise::matrix::Reading;
     use likewise_nn::Device;
     use likewise_nn::loss::{ConfidenceProxy, Loss, Losses, Weighted};
     use likewise_nn::net::{HeadConfig, Residual};
     use likewise_nn::sample::Sampler;
-    use likewise_nn::train::{Gradient, Optimizer, Schedule, TrainConfig, Tuning};
+    use likewise_nn::train::{Gradient, MetricConfig, Optimizer, Schedule, TrainConfig, Tuning};
     use ndarray::Array2;
 
     use super::super::{Traces, Wanted, run as run_rounds};
@@ -228,6 +229,7 @@ mod tests {
     struct Choices {
         head: HeadConfig,
         loss: Losses,
+        metric: Option<MetricConfig>,
         train: TrainConfig,
     }
 
@@ -235,6 +237,7 @@ mod tests {
         Choices {
             head: HeadConfig::default(),
             loss: Loss::ConfidenceProxy(ConfidenceProxy::default()).into(),
+            metric: None,
             train: TrainConfig {
                 batch: 16,
                 ..TrainConfig::default()
@@ -267,7 +270,10 @@ mod tests {
         let items: Vec<usize> = (0..60).collect();
         let targets = Targets {
             class: (0..60).map(|i| i % 3).collect(),
-            weight: vec![1.0; 60],
+            // A metric learns of items without a class too.
+            weight: (0..60)
+                .map(|i| f32::from(u8::from(choices.metric.is_none() || i < 24)))
+                .collect(),
             labeled: vec![true; 60],
             passes: 1,
             triplets: None,
@@ -280,6 +286,7 @@ mod tests {
             map: likewise::linear::Stiefel::new(),
             epochs: 10,
             loss: &choices.loss,
+            metric: choices.metric.as_ref(),
             sampler: &Sampler::Plain,
             miner: None,
             train: &choices.train,
@@ -297,6 +304,7 @@ mod tests {
             rotated: &std::sync::OnceLock::new(),
             targets: &targets,
             groups: &[0, 1, 2],
+            tags: None,
             pairs: None,
             graph: None,
             before: None,
@@ -305,17 +313,11 @@ mod tests {
     }
 
     fn run_with(choices: &Choices, stop: usize, checkpoint: Option<Checkpoint>) -> Result<Trained> {
-        let seen = std::sync::Arc::new(AtomicUsize::new(0));
-        let counter = seen.clone();
-        let monitor = Monitor::new(move |event| {
-            if matches!(event, Event::Step { .. }) {
-                counter.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+        let monitor = Monitor::silent();
         let stopper = monitor.clone();
         learning_with(choices, |gradient, evidence| {
-            let targets = |_: usize, _: &Models| {
-                if seen.load(Ordering::Relaxed) == stop {
+            let targets = |epoch: usize, _: &Models| {
+                if epoch > stop {
                     stopper.cancel();
                 }
                 Ok(evidence.targets.clone())
@@ -431,8 +433,24 @@ mod tests {
             memory: 40,
             ..plain().train
         };
-        let mapped_by_several = Choices { loss, head, train };
-        let all = [averaged, mapped, several, mapped_by_several];
+        let mapped_by_several = Choices {
+            loss,
+            head,
+            train,
+            ..plain()
+        };
+        // A metric that is fitted anew after the second epoch and the fourth, on a part of the others.
+        let behind = |name: &str| Choices {
+            metric: Some(MetricConfig {
+                every: 2,
+                partition: 20,
+                dim: 3,
+                ..Behind::named(name).unwrap().into()
+            }),
+            ..plain()
+        };
+        let mut all = vec![averaged, mapped, several, mapped_by_several];
+        all.extend(["lrml", "seraph", "isdml", "apllr", "apit"].map(behind));
         for (number, choices) in all.iter().enumerate() {
             let path = folder.path().join(format!("{number}.safetensors"));
             let whole = run_with(choices, usize::MAX, None).unwrap();
@@ -440,7 +458,10 @@ mod tests {
             let resumed = run_with(choices, usize::MAX, Some(eager(path, "this"))).unwrap();
             assert_eq!(resumed.log, whole.log, "choices {number}");
             assert_eq!(resumed.models, whole.models);
-            assert!(whole.log[6].loss < whole.log[1].loss);
+            // What a metric leaves to be gone down begins anew with it.
+            if choices.metric.is_none() {
+                assert!(whole.log[6].loss < whole.log[1].loss);
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::recipe::Keep;
+use crate::study::several::Answers;
 
 /// A mean over queries and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -171,25 +172,18 @@ impl Validation {
         (rows, part)
     }
 
-    /// The largest k, at most 8, for which every class with two or more gallery items can
-    /// fill the first k places; 0 if no query has anything to find.
+    /// The largest k, at most 8, for which every class with two or more gallery items (a set of tags
+    /// by its most common one) can fill the first k places; 0 if no query has anything to find.
     fn k(&self) -> usize {
-        let mut in_gallery = vec![0_usize; self.labels.n_classes()];
-        let mut asks = vec![0_usize; self.labels.n_classes()];
-        for &row in &self.gallery {
-            if let Some(class) = self.labels[row].class() {
-                in_gallery[class as usize] += 1;
-            }
-        }
+        let answers = Answers::of(&self.labels, &self.gallery);
         let own = usize::from(self.queries == self.gallery);
-        for &row in &self.queries {
-            if let Some(class) = self.labels[row].class() {
-                asks[class as usize] += 1;
-            }
-        }
-        (0..asks.len())
-            .filter(|&c| asks[c] > 0 && in_gallery[c] > own)
-            .map(|c| in_gallery[c] - own)
+        let asking = self
+            .queries
+            .iter()
+            .filter_map(|&row| self.labels[row].class());
+        asking
+            .map(|class| answers.most(class, own))
+            .filter(|&most| most > 0)
             .min()
             .unwrap_or(0)
             .min(8)
