@@ -6,7 +6,6 @@ use likewise::seed::Rng;
 use likewise::{Labels, Result};
 use ndarray::{Array2, ArrayViewMut3};
 
-use super::believe::own;
 use crate::recipe::TURNS;
 
 /// Images of a square, `TURNS` of each: item `TURNS i + t` is image `i` turned by `t` times 90 degrees
@@ -78,18 +77,15 @@ fn left(image: &[f32], [channels, side]: [usize; 2], turns: usize) -> Vec<f32> {
 
 /// The turn as the class of each turn of all items.
 pub(super) fn turned(known: &Labels) -> Targets {
-    let each = |values: Vec<bool>| -> Vec<bool> {
-        let turns = values.into_iter().map(|value| [value; TURNS]);
-        turns.flatten().collect()
-    };
-    let of_items = own(vec![0; known.len()], known);
+    let items = known.items().iter();
+    let turns = items.map(|label| [label.class().is_some(); TURNS]);
     Targets {
         class: (0..(TURNS * known.len()) as u32)
             .map(|item| item % TURNS as u32)
             .collect(),
         weight: vec![1.0; TURNS * known.len()],
-        labeled: each(of_items.labeled),
-        passes: of_items.passes,
+        labeled: turns.flatten().collect(),
+        passes: 1,
         triplets: None,
         since: 0,
     }
