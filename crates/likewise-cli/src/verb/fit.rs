@@ -63,6 +63,10 @@ struct Made {
 }
 
 /// Makes a run; none where all that was asked for has been printed.
+#[expect(
+    clippy::too_many_lines,
+    reason = "the steps of one work, in their order"
+)]
 fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>, Failure> {
     if args.several.separator().is_some() && !args.add_labels.is_empty() {
         return Err(Failure::usage(

@@ -55,6 +55,10 @@ struct Answer {
     seconds: f64,
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "the steps of one work, in their order"
+)]
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let mut method = choice::method(args)?;
     args.flags.check()?;

@@ -111,7 +111,7 @@ mod tests {
         };
         // Proxy a: item 0 pulls, item 1 is pushed. Proxy b: both pull.
         let push = (1.0 + (2.0_f64 * (0.0 + 0.1)).exp()).ln();
-        let expected = (pull(&[1.0]) + pull(&[0.0, 1.0])) / 2.0 + push / 2.0;
+        let expected = f64::midpoint(pull(&[1.0]), pull(&[0.0, 1.0])) + push / 2.0;
         near(loss.forward(items, proxies, &own), expected);
     }
 }

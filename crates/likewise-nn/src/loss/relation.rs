@@ -50,10 +50,13 @@ mod tests {
             vec!["b", "a"],
         ]);
         let tags = tags.unwrap();
-        let of = |relation: Relation| [1, 2, 3].map(|other| relation.grade(&tags, 0, other));
-        assert_eq!(of(Relation::Shared), [1.0, 0.0, 1.0]);
-        assert_eq!(of(Relation::Jaccard), [0.25, 0.0, 1.0]);
-        assert_eq!(of(Relation::Same), [0.0, 0.0, 1.0]);
+        // In hundredths.
+        let of = |relation: Relation| {
+            [1, 2, 3].map(|other| (100.0 * relation.grade(&tags, 0, other)).round() as i32)
+        };
+        assert_eq!(of(Relation::Shared), [100, 0, 100]);
+        assert_eq!(of(Relation::Jaccard), [25, 0, 100]);
+        assert_eq!(of(Relation::Same), [0, 0, 100]);
         let none = Tags::read([["-2"], ["-2"]]).unwrap();
         for relation in [Relation::Shared, Relation::Jaccard, Relation::Same] {
             assert!(relation.grade(&none, 0, 1).abs() < f32::EPSILON);

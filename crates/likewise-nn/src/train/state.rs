@@ -293,7 +293,7 @@ impl State {
             arrays.put_all("network/", body.weights()?.to_arrays());
         }
         for (place, proxies) in self.proxy_rows().into_iter().enumerate() {
-            arrays.put_matrix32(&saved_as(place), &to_matrix(proxies));
+            arrays.put_matrix32(saved_as(place), &to_matrix(proxies));
         }
         if let Some(map) = &self.map {
             arrays.put_matrix("map", &map.l);

@@ -28,8 +28,8 @@ pub(super) fn objective(rows: Tensor<2>, terms: &PairTerms, told: &Told) -> Tens
     };
     let n = told.class.len();
     let (alike, unlike, unknown) = pairs(told);
-    match terms {
-        &PairTerms::Distances {
+    match *terms {
+        PairTerms::Distances {
             alike: pull,
             unlike: push,
             near,
@@ -41,7 +41,7 @@ pub(super) fn objective(rows: Tensor<2>, terms: &PairTerms, told: &Told) -> Tens
             let all = mean(&alike) * pull - mean(&unlike) * push + mean(&neighbors) * near;
             weighted(&all, squares)
         }
-        &PairTerms::Likelihood { eta, entropy } => {
+        PairTerms::Likelihood { eta, entropy } => {
             let beyond = squares.sub_scalar(eta);
             let (far, close) = (softplus(beyond.clone()), softplus(beyond.clone().neg()));
             let share = sigmoid(beyond.neg());

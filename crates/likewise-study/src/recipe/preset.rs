@@ -600,7 +600,8 @@ impl Recipe {
     /// the 64 largest directions of the metric, and of 50 epochs the best is kept.
     ///
     /// **Use it** to compare with that paper, with a [network](super::NetworkConfig) for what it reports.
-    /// **Not** for results: on features, the learner alone (`lrml` ...) takes seconds.
+    /// **Not** for results: on the digits only `deep-seraph` gains on the features as they are, and the learner
+    /// alone (`lrml` ...) takes seconds.
     ///
     /// **Source.** The paper's Algorithm 1; partitions, epochs and learning rate are those of its own method.
     /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:

@@ -1,6 +1,6 @@
 //! What a study of items with several labels each can do, and what it refuses.
 
-use likewise::Labels;
+use likewise::{Labels, Tags};
 use likewise_nn::loss::Relation;
 
 use super::plan::Plan;
@@ -115,9 +115,7 @@ pub(super) struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     pub(super) fn of(labels: &'a Labels, gallery: &[usize]) -> Self {
-        let n = labels
-            .tags()
-            .map_or(labels.n_classes(), |tags| tags.n_tags());
+        let n = labels.tags().map_or(labels.n_classes(), Tags::n_tags);
         let mut counts = vec![0; n];
         for class in gallery.iter().filter_map(|&item| labels[item].class()) {
             for &own in rows(labels, &class) {
@@ -145,7 +143,6 @@ fn rows<'a>(labels: &'a Labels, class: &'a u32) -> &'a [u32] {
 
 #[cfg(test)]
 mod tests {
-    use likewise::Tags;
     use likewise_nn::loss::Loss;
 
     use super::*;

@@ -1,6 +1,7 @@
 //! Metric learners behind a head that learns with them, on the digits.
 
 use likewise::Monitor;
+use likewise::eval::summary::Summary;
 use likewise::linear::Behind;
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
@@ -8,12 +9,18 @@ use likewise_study::study::{Plan, Protocol, Row};
 
 use crate::device;
 
-/// Five labels a class, two parts of 600 items, four epochs.
+/// Every fifth of the 2000 digits, five labels a class, two parts of 150 items, two epochs on each.
 #[test]
 fn every_metric_learner_goes_behind_a_head() {
     let bytes = std::fs::read(likewise_testdata::digits()).unwrap();
-    let digits = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
-    let features = digits.view(Some("kar")).unwrap().matrix.view();
+    let all = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
+    let rows: Vec<usize> = (0..all.len()).step_by(5).collect();
+    let mut view = all.view(Some("kar")).unwrap().clone();
+    view.matrix = view.matrix.select(ndarray::Axis(0), &rows);
+    let ids = rows.iter().map(usize::to_string).collect();
+    let mut digits = likewise::Collection::new(ids, vec![view]).unwrap();
+    digits.labels = all.labels.as_ref().map(|labels| labels.select(&rows));
+    let features = digits.view(None).unwrap().matrix.view();
     let protocol = Protocol {
         labels_per_class: Some(5),
         draws: 1,
@@ -21,21 +28,34 @@ fn every_metric_learner_goes_behind_a_head() {
         ..Protocol::default()
     };
     for name in Behind::NAMES {
+        let quick = match *name {
+            "seraph" => "steps = 20, ",
+            "apit" => "prior = { sweeps = 8 }, ",
+            _ => "",
+        };
         let text = format!(
             "base = 'deep-{name}'\n\
-             learner.metric = {{ every = 2, partition = 600 }}\n\
-             learner.train.learning_rate = 0.01\n\
+             start = {{ rank = 32 }}\n\
+             learner.metric = {{ {quick}every = 2, partition = 150 }}\n\
+             learner.train.learning_rate = 0.001\n\
              rounds = {{ epochs = 4, keep = 'last' }}"
         );
         let recipe = Recipe::from_toml(&text).unwrap();
         let plan = Plan::of(&digits, features, &recipe, &protocol, device::chosen());
         let study = plan.run(&Monitor::silent()).unwrap();
-        let losses: Vec<f64> = (study.results.per_draw[0].training.iter())
-            .filter_map(|epoch| epoch.loss)
-            .collect();
-        let map = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
+        let log = &study.results.per_draw[0].training;
+        let losses: Vec<f64> = log.iter().filter_map(|epoch| epoch.loss).collect();
+        // A part begins anew with its metric; within one the objective falls.
+        assert_eq!(losses.len(), 4, "{name}");
+        let falls = losses[1] < losses[0] && losses[3] < losses[2];
+        assert!(falls, "{name}: {losses:?}");
+        let map = |s: &Summary| s.map_at_r.unwrap();
         let own = map(&study.results.summary);
         let raw = map(&study.results.baselines[&Row::Raw]);
-        eprintln!("{name}: {losses:?} {own} raw {raw}");
+        // Of ten classes a map by chance has some .02. The terms of distances draw classes onto the
+        // few directions that the metric stretches, and all lose here.
+        let least = if *name == "seraph" { raw + 0.05 } else { 0.1 };
+        assert!(own > least, "{name}: {own}, raw {raw}");
+        assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
     }
 }
