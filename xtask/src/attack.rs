@@ -5,6 +5,7 @@
 //! them with a message or answer; it may not panic, be killed by a signal, or hang.
 
 mod annotations;
+mod ask;
 mod data;
 mod evaluation;
 mod images;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::ask::ask;
 use super::kind::Attack;
-use super::served;
 use crate::data::Result;
 
 /// What an execution may use.
@@ -129,7 +129,7 @@ pub(super) fn run(
         .stderr(File::create(&said)?);
     let mut child = command.spawn()?;
     let answers = if serves {
-        let answers = served::ask(&mut child, &told, &folder.join("requests"), limits.time);
+        let answers = ask(&mut child, &told, &folder.join("requests"), limits.time);
         std::fs::remove_file(&told)?;
         answers.inspect_err(|_| drop(child.kill()))?
     } else {
