@@ -297,7 +297,10 @@ fn pairs_alone_are_enough_for_rca() {
         "fit bare.csv --recipe mixed-rca --pairs p.csv -q -o other",
         2,
     );
-    assert!(said.contains("choose a recipe that spreads none"), "{said}");
+    assert!(
+        said.contains("choose a recipe that has none of these"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -197,7 +197,10 @@ fn recipes_of_the_pages_are_recipes() {
         let recipe = recipe.unwrap_or_else(|e| panic!("{}: {e}", block.place));
         // What is read is what stands there, not the base alone.
         let base = match recipe.learner.gradient() {
-            Some(gradient) => matches!(gradient.model, ModelConfig::Mlp(_)),
+            Some(gradient) => {
+                let usual = matches!(gradient.model, ModelConfig::Mlp(_));
+                usual && gradient.loss.single().is_some()
+            }
             None => Recipe::named(&recipe.name).is_ok_and(|named| named == recipe),
         };
         assert!(!base, "{}", block.place);
