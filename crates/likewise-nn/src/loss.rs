@@ -302,6 +302,11 @@ impl Loss {
             })
     }
 
+    /// Whether it stands beside others: not what looks at the whole set, of which nothing else is told.
+    pub const fn stands_beside(&self) -> bool {
+        !matches!(self, Self::Dec(_) | Self::Nce(_))
+    }
+
     /// Whether it learns anything by itself: what looks at rows alone stands beside another loss.
     pub const fn stands_alone(&self) -> bool {
         self.compares() || self.has_proxies()

@@ -175,9 +175,8 @@ impl Losses {
             above_zero("loss.weight", term.weight)?;
             term.loss.validate()?;
         }
-        // Their targets and their memory are those of the whole set, which nothing else is told of.
-        let whole = |term: &&Weighted| matches!(term.loss, Loss::Dec(_) | Loss::Nce(_));
-        if let Some(term) = self.iter().find(whole).filter(|_| self.single().is_none()) {
+        let apart = self.iter().find(|term| !term.loss.stands_beside());
+        if let Some(term) = apart.filter(|_| self.single().is_none()) {
             let rule = "looks at the whole set, and stands alone with weight 1";
             return Err(Error::parameter("loss", term.loss.name(), rule));
         }

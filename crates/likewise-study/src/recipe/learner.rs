@@ -336,13 +336,13 @@ impl GradientConfig {
         }
         let memory = self.train.memory;
         if memory > 0 && (!compares || self.miner.is_some()) {
-            let rule = if !compares {
+            let rule = if compares {
+                "must be 0 beside a miner, which looks at the batch alone".into()
+            } else {
                 format!(
                     "must be 0 for the loss {}, which has proxies",
                     self.loss.title()
                 )
-            } else {
-                "must be 0 beside a miner, which looks at the batch alone".into()
             };
             return Err(Error::parameter("train.memory", memory, &rule));
         }

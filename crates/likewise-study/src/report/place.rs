@@ -151,10 +151,12 @@ fn kept(rows: ArrayView2<f32>, points: &[[f32; 2]]) -> Result<f64> {
 mod tests {
     use super::*;
 
-    /// Six groups along six axes, which no two directions separate.
+    const GROUPS: usize = 12;
+
+    /// Groups along axes of their own, which no two directions separate.
     fn groups(each: usize) -> Array2<f32> {
         let mut rng = seed::stream(3, "groups");
-        Array2::from_shape_fn((6 * each, 6), |(i, j)| {
+        Array2::from_shape_fn((GROUPS * each, GROUPS), |(i, j)| {
             let own = if i / each == j { 1.0 } else { 0.0 };
             own + rng.random_range(-0.2..0.2)
         })
@@ -196,12 +198,12 @@ mod tests {
 
     #[test]
     fn neighbourhoods_part_what_two_directions_do_not() {
-        let each = 30;
+        let each = 20;
         let flat = Map::Directions.place(groups(each)).unwrap();
         let near = Map::Neighborhoods.place(groups(each)).unwrap();
         let (flat, parted) = (pure(&flat.points, each), pure(&near.points, each));
         assert!(flat < 0.9 && parted > 0.98, "{flat} {parted}");
-        // Random places would keep 10 of 179.
+        // Random places would keep 10 of 239.
         let percent: f64 = near.said.split(' ').next().unwrap().parse().unwrap();
         assert!(percent > 30.0, "{}", near.said);
     }
@@ -224,7 +226,7 @@ mod tests {
         let rows = Array2::from_shape_fn((40, 5), |(i, j)| ((i % 7) * (j + 1)) as f32 + 1.0);
         let placed = Map::Neighborhoods.place(rows).unwrap();
         assert!(placed.points.iter().flatten().all(|v| v.is_finite()));
-        assert!(Map::Neighborhoods.place(groups(1)).unwrap().points.len() == 6);
+        assert!(Map::Neighborhoods.place(groups(1)).unwrap().points.len() == GROUPS);
         let bad = Array2::from_elem((9, 2), f32::NAN);
         assert!(Map::Neighborhoods.place(bad).is_err());
     }

@@ -434,8 +434,8 @@ mod tests {
             ..plain().train
         };
         let mapped_by_several = Choices {
-            loss,
             head,
+            loss,
             train,
             ..plain()
         };
