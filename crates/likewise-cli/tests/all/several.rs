@@ -12,6 +12,13 @@ use crate::program;
 
 const N: usize = 120;
 
+/// A table of one label an item.
+fn one_label() -> String {
+    let lines = (0..N).map(|i| format!("i{i},{}", i % 3));
+    let all: Vec<String> = std::iter::once("id,label".into()).chain(lines).collect();
+    all.join("\n")
+}
+
 /// Items at three corners of a triangle, halfway between two of them, and at none; each is tagged by
 /// the corners that it is near.
 struct Scene(tempfile::TempDir);
@@ -27,24 +34,24 @@ impl Scene {
                 _ => vec![],
             }
         };
-        let mut items = "id,a,b,c,d\n".to_owned();
-        let mut tags = "id,label\n".to_owned();
+        let mut items = vec!["id,a,b,c,d".to_owned()];
+        let mut tags = vec!["id,label".to_owned()];
         for i in 0..N {
             let own = near(i);
             let noise = |j: usize| ((i * 13 + j * 7 + i * j) % 17) as f32 / 34.0;
             let cell = |j: usize| f32::from(u8::from(own.contains(&j))) + noise(j);
             let cells: Vec<String> = (0..4).map(|j| cell(j).to_string()).collect();
-            items += &format!("i{i},{}\n", cells.join(","));
+            items.push(format!("i{i},{}", cells.join(",")));
             let names: Vec<&str> = own.iter().map(|&j| ["red", "short", "new"][j]).collect();
             match (names.as_slice(), i % 2) {
-                ([], _) => tags += &format!("i{i},outside\n"),
+                ([], _) => tags.push(format!("i{i},outside")),
                 // Two lines of one item, and two labels in one cell.
-                ([a, b], 0) => tags += &format!("i{i},{a}\ni{i},{b}\n"),
-                _ => tags += &format!("i{i},{}\n", names.join("|")),
+                ([a, b], 0) => tags.extend([format!("i{i},{a}"), format!("i{i},{b}")]),
+                _ => tags.push(format!("i{i},{}", names.join("|"))),
             }
         }
-        fs::write(scene.path("x.csv"), items).unwrap();
-        fs::write(scene.path("tags.csv"), tags).unwrap();
+        fs::write(scene.path("x.csv"), items.join("\n")).unwrap();
+        fs::write(scene.path("tags.csv"), tags.join("\n")).unwrap();
         scene
     }
 
@@ -101,10 +108,7 @@ fn eval_counts_shared_labels_and_grades_them() {
     let missed = scene.bad(&format!("eval x.csv {TAGS} -q --gate ndcg@8=1"), 3);
     assert!(missed.contains("ndcg@8"), "{missed}");
     // A single label has no grades, and its JSON no key of them.
-    let single = "id,label\n".to_owned()
-        + &(0..N)
-            .map(|i| format!("i{i},{}\n", i % 3))
-            .collect::<String>();
+    let single = one_label();
     fs::write(scene.path("single.csv"), single).unwrap();
     let said = scene.good("eval x.csv --labels single.csv -q --json");
     assert_eq!(said.get("ndcg"), None);
@@ -202,10 +206,7 @@ fn what_goes_by_one_label_refuses_several() {
         "base = \"contextual\"\nlearner.train.relation = \"jaccard\"\n",
     )
     .unwrap();
-    let single = "id,label\n".to_owned()
-        + &(0..N)
-            .map(|i| format!("i{i},{}\n", i % 3))
-            .collect::<String>();
+    let single = one_label();
     fs::write(scene.path("single.csv"), single).unwrap();
     let said = scene.bad(
         "fit x.csv --labels single.csv --recipe one.toml -q -o no",

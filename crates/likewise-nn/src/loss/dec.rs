@@ -351,7 +351,7 @@ mod tests {
         // Items 5, 7, 2: 7 and 2 are 2 apart (squared), 2 and 5 by 8, 7 and 5 by 10.
         let x = tensor([[3.0, 0.0], [0.0, 1.0], [1.0, 2.0]]);
         let term = dec.linked(&x, &[5, 7, 2], &links).unwrap();
-        near(term, 0.5 * (2.0 - (8.0 + 10.0) / 2.0));
+        near(term, 0.5 * (2.0 - f64::midpoint(8.0, 10.0)));
         assert!(dec.linked(&x, &[0, 1, 3], &links).is_none());
         let lone = dec.linked(&x, &[9, 0, 2], &links).unwrap();
         near(lone, 0.5 * (4.0 + 4.0));

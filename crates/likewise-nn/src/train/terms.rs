@@ -155,10 +155,10 @@ mod tests {
             delta.dot(&delta)
         };
         let (mut sums, mut masses) = ([0.0; 3], [0.0; 3]);
-        for a in 0..6 {
-            for b in a + 1..6 {
+        for (a, own) in CLASS.iter().enumerate() {
+            for (b, other) in CLASS.iter().enumerate().skip(a + 1) {
                 let d2 = square(a, b);
-                let (kind, weight) = match (CLASS[a], CLASS[b]) {
+                let (kind, weight) = match (own, other) {
                     (Some(p), Some(q)) => (usize::from(p.0 != q.0), f64::from(p.1 * q.1)),
                     _ => (2, 1.0),
                 };
