@@ -13,13 +13,13 @@ pub const BETWEEN: char = '|';
 
 /// The set of tags of each item, and the names of the tags.
 ///
-/// Three things are told apart, as for [`Labels`]: an item whose tags are not known, one that is
+/// Three things are told apart, as for [`Labels`](crate::Labels): an item whose tags are not known, one that is
 /// known to have *none* of them, and one whose tags are known. What is known of an item is known
 /// whole: a tag that is not in its set is not true of it. Items with no tag are wrong answers of
 /// every search, and have nothing to find themselves.
 ///
 /// **When to use it.** Items that are several things at once: a scene with a dog and a car, a shirt
-/// that is red and short. **When not.** Each item is one thing: [`Labels`].
+/// that is red and short. **When not.** Each item is one thing: [`Labels`](crate::Labels).
 ///
 /// **Cost.** One number a tag of an item (rows of unequal length, one after the other); all that is
 /// asked of two items takes as long as their sets are.
@@ -91,7 +91,7 @@ impl Tags {
         })
     }
 
-    /// Tags from the words that are written for each item, read as [`Labels::parse`] reads them: words
+    /// Tags from the words that are written for each item, read as [`Labels::parse`](crate::Labels::parse) reads them: words
     /// that mean unknown say nothing (an item with no other word is unknown), `-2` and `outside` mean that
     /// it has none of the tags. Tags are ordered by number if all names are integers, else by name.
     ///
