@@ -65,11 +65,12 @@ pub struct Decided {
 /// use likewise::{Graph, Labels, Monitor, Tags};
 /// // Two pairs: 0-1, 2-3.
 /// let graph = Graph::new(vec![0, 1, 2, 3, 4], vec![1, 0, 3, 2], vec![1.0; 4])?;
-/// let tags = Tags::read([vec!["red", "short"], vec![], vec!["short"], vec![]])?;
+/// let tags = Tags::read([vec!["red", "short"], vec![], vec!["long"], vec![]])?;
 /// let nothing = Labels::unknown(4);
 /// let found = by_tag(&Lgc::new(), &Given::new(&graph, &nothing), &tags, 1, &Monitor::silent())?;
-/// assert_eq!(found.tags.of(1), Some(&[0, 1][..]));
-/// assert_eq!(found.tags.of(3), Some(&[1][..]));
+/// assert_eq!(found.tags.names(), ["long", "red", "short"]);
+/// assert_eq!(found.tags.of(1), Some(&[1, 2][..]));
+/// assert_eq!(found.tags.of(3), Some(&[0][..]));
 /// # Ok::<(), likewise::Error>(())
 /// ```
 pub fn by_tag(
