@@ -76,6 +76,13 @@ fn is_wanted(name: &str) -> bool {
     std::env::var("LIKEWISE_MATRIX").map_or(true, |part| name.contains(&part))
 }
 
+/// Whether a source has its turn with the part at this place. For time, those that make classes of
+/// their own have with every fourth; with all where `LIKEWISE_MATRIX` asks for some.
+fn has_turn(source: &str, place: usize) -> bool {
+    let own = source == "instances" || source.ends_with("judge");
+    !own || place.is_multiple_of(4) || std::env::var("LIKEWISE_MATRIX").is_ok()
+}
+
 const EPOCHS: usize = 5;
 
 fn base() -> Recipe {
@@ -211,7 +218,7 @@ fn every_two_of_source_loss_and_head_go_together() {
             let heads = heads();
             let head = heads[(i + j) % heads.len()].clone();
             let name = format!("{source} x {} x {head:?}", loss.name());
-            if !is_wanted(&name) {
+            if !is_wanted(&name) || !has_turn(&source, j) {
                 continue;
             }
             let recipe = Recipe {
@@ -340,8 +347,9 @@ fn quick(name: &str) -> Closed {
 fn every_source_goes_with_every_learner_in_closed_form() {
     let collection = digits();
     let learners = Closed::NAMES.iter().map(|name| quick(name));
-    let pairs = learners.flat_map(|learner| {
+    let pairs = learners.enumerate().flat_map(|(place, learner)| {
         let each = sources().into_iter();
+        let each = each.filter(move |(source, _)| has_turn(source, place));
         each.map(move |source| (learner.clone(), source))
     });
     for (learner, (source, pseudo_labels)) in pairs {
