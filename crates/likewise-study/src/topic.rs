@@ -343,7 +343,11 @@ const RECIPES: [(&str, &str, &str); 29] = [
 /// Where the file of a recipe is explained.
 const WRITTEN_SOURCE: &str = include_str!("recipe/written.rs");
 
-const RECIPE_SOURCE: &str = include_str!("recipe/preset.rs");
+const RECIPE_SOURCE: &str = concat!(
+    include_str!("recipe/preset.rs"),
+    include_str!("recipe/preset/papers.rs"),
+    include_str!("recipe/preset/unlabeled.rs")
+);
 
 /// A topic or a recipe in a few words.
 fn what(name: &str, topic: Option<Topic>) -> Option<String> {
