@@ -344,7 +344,7 @@ const RECIPES: [(&str, &str, &str); 29] = [
 const WRITTEN_SOURCE: &str = include_str!("recipe/written.rs");
 
 const RECIPE_SOURCE: &str = concat!(
-    include_str!("recipe/preset.rs"),
+    include_str!("recipe/preset/own.rs"),
     include_str!("recipe/preset/papers.rs"),
     include_str!("recipe/preset/unlabeled.rs")
 );

@@ -10,7 +10,7 @@ use likewise_nn::loss::{Angular, Loss};
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::{Optimizer, ProxyStart, Schedule, TrainConfig};
 
-use super::{PER_CLASS, gradient};
+use super::own::{PER_CLASS, gradient};
 use crate::recipe::{
     Affinity, Confidence, GradientConfig, Keep, Linear, Mlp, ModelConfig, On, Orthogonal,
     Propagation, PseudoLabels, Recipe, RoundsConfig, StartConfig, Voting,

@@ -3,7 +3,7 @@
 use likewise_nn::loss::{Dec, Loss, Nce, NormalizedSoftmax};
 use likewise_nn::sample::Sampler;
 
-use super::gradient;
+use super::own::gradient;
 use crate::recipe::{Clusters, GradientConfig, ModelConfig, On, PseudoLabels, Recipe};
 
 impl Recipe {
