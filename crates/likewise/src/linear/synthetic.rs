@@ -468,11 +468,15 @@ impl Case {
     }
 }
 
+/// What counts as 0 among arguments, which are sums of squared distances: of equal rows rounding leaves
+/// some 1e-17 or none, and divided by itself that would be 1.
+const NOTHING: f64 = 1e-12;
+
 /// The arguments of a case in all triplets, by the largest of them.
 struct Scaled {
     arguments: Vec<f64>,
     largest: usize,
-    /// What is divided by: 1 where the largest is not above 0.
+    /// What is divided by: 1 where the largest is not above [`NOTHING`].
     by: f64,
     soft: bool,
     values: Vec<f64>,
@@ -489,7 +493,7 @@ impl Scaled {
         };
         let largest = (1..arguments.len()).fold(0, above);
         let max = arguments.get(largest).copied().unwrap_or_default();
-        let by = if max > 0.0 { max } else { 1.0 };
+        let by = if max > NOTHING { max } else { 1.0 };
         let value = |f: &f64| if soft { softplus(f / by) } else { f / by };
         Self {
             values: arguments.iter().map(value).collect(),
@@ -509,7 +513,7 @@ impl Scaled {
         };
         let each = slopes.iter().zip(&self.arguments);
         let mut found: Vec<f64> = each.map(by_share).collect();
-        let is_divided = (self.arguments.get(self.largest)).is_some_and(|&max| max > 0.0);
+        let is_divided = (self.arguments.get(self.largest)).is_some_and(|&max| max > NOTHING);
         if is_divided {
             let all: f64 = (found.iter().zip(&self.arguments))
                 .map(|(slope, f)| slope * f / self.by)
@@ -579,7 +583,7 @@ mod tests {
             }
             let largest = |of: fn(&(f64, f64)) -> f64| {
                 let max = arguments.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-                if max > 0.0 { max } else { 1.0 }
+                if max > NOTHING { max } else { 1.0 }
             };
             let (by_s, by_m) = (largest(|f| f.0), largest(|f| f.1));
             for (f_s, f_m) in arguments {
