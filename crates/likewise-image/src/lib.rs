@@ -20,6 +20,7 @@ mod gate;
 mod load;
 mod pixels;
 mod preprocess;
+pub mod topic;
 pub mod transform;
 pub mod words;
 

@@ -23,6 +23,7 @@ pub mod model;
 pub mod net;
 mod onnx;
 pub mod sample;
+pub mod topic;
 pub mod train;
 
 pub use device::{Device, device, networks};

@@ -16,7 +16,8 @@ use crate::problem::{Answered, Problem};
 use crate::queues::Queues;
 use crate::refits::Refits;
 
-/// Requests that are worked on at once; more are told to come again.
+/// Requests that are worked on at once; more are told to come again. Work that goes on when its request
+/// has been told that it took too long counts until it is done, by itself.
 const AT_ONCE: usize = 64;
 
 /// What all requests share.
@@ -31,7 +32,8 @@ pub(crate) struct App {
     pub(crate) queues: Queues,
     pub(crate) refits: Refits,
     pub(crate) refit: Option<Arc<dyn Refit>>,
-    pub(crate) at_once: Arc<Semaphore>,
+    pub(crate) at_once: Semaphore,
+    working: Arc<Semaphore>,
     /// Held by whoever changes which run is at the top of the folder.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -56,7 +58,8 @@ impl App {
             queues: Queues::default(),
             refits: Refits::default(),
             refit,
-            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            at_once: Semaphore::new(AT_ONCE),
+            working: Arc::new(Semaphore::new(AT_ONCE)),
             changing: tokio::sync::Mutex::new(()),
         }
     }
@@ -96,13 +99,20 @@ impl App {
         let _ = self.commands.send(Command::Stop).await;
     }
 
-    /// Work that takes a while, on a thread of its own; the run that was open when it began.
+    /// Work that takes a while, on a thread of its own; the run that was open when it began. It is not
+    /// broken off where its request is: others may wait for the same.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self, &Open) -> Answered<T> + Send + 'static,
     ) -> Answered<T> {
         let (app, open) = (self.clone(), self.open());
-        let done = tokio::task::spawn_blocking(move || work(&app, &open)).await;
+        let place = self.working.clone().try_acquire_owned();
+        let place = place.map_err(|_| Problem::busy())?;
+        let work = move || {
+            let _place = place;
+            work(&app, &open)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| Problem::internal("the work on this request failed"))?
     }
 

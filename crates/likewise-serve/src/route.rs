@@ -18,6 +18,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::OpenApi;
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -41,6 +42,41 @@ const IMAGE: usize = 32 << 20;
     components(schemas(Problem))
 )]
 struct Described;
+
+/// What any request may be told, whatever it asks: it is refused, too large, too long or one too many.
+const EVERYWHERE: [(StatusCode, &str); 5] = [
+    (StatusCode::UNAUTHORIZED, "the token is missing or wrong"),
+    (
+        StatusCode::FORBIDDEN,
+        "asked by another page, or under another name",
+    ),
+    (StatusCode::REQUEST_TIMEOUT, "this took too long"),
+    (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+    (StatusCode::SERVICE_UNAVAILABLE, "too much at once"),
+];
+
+/// Adds to every request what any of them may be told.
+fn with_common_errors(mut described: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    for path in described.paths.paths.values_mut() {
+        let each = [&mut path.get, &mut path.post, &mut path.delete, &mut path.put];
+        for operation in each.into_iter().flatten() {
+            for (status, why) in EVERYWHERE {
+                let of_problem = ContentBuilder::new()
+                    .schema(Some(Ref::from_schema_name("Problem")))
+                    .build();
+                let response = ResponseBuilder::new()
+                    .description(why)
+                    .content("application/json", of_problem)
+                    .build();
+                let listed = &mut operation.responses.responses;
+                listed
+                    .entry(status.as_str().to_owned())
+                    .or_insert(response.into());
+            }
+        }
+    }
+    described
+}
 
 /// Everything that can be asked.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -72,6 +108,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(BODY))
         .merge(asking)
         .split_for_parts();
+    let described = with_common_errors(described);
     router
         .route(
             "/openapi.json",

@@ -55,12 +55,24 @@ pub fn of(rows: &[(&str, &Summary)]) -> String {
     aligned(&lines)
 }
 
-/// The value with half the width of its interval.
-fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
-    match (value, interval) {
-        (Some(value), Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
-        (Some(value), None) => format!("{value:.3}"),
-        (None, _) => "-".into(),
+/// Times that one side of an interval may be as long as the other to be told as one half.
+const LOPSIDED: f64 = 2.0;
+
+/// A value with half the width of its 95 % interval; where one side of it is far longer than the
+/// other, as near 0 and 1, with both sides.
+pub(crate) fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> String {
+    let (value, [low, high]) = match (value, interval) {
+        (Some(value), Some(interval)) => (value, *interval),
+        (Some(value), None) => return format!("{value:.3}"),
+        (None, _) => return "-".into(),
+    };
+    let (below, above) = (value - low, high - value);
+    // What the last digit shows: sides that round to the same are even.
+    let (short, long) = (below.min(above) - 0.0005, below.max(above) + 0.0005);
+    if long > LOPSIDED * short && long - short > 0.01 {
+        format!("{value:.3} -{below:.3} +{above:.3}")
+    } else {
+        format!("{value:.3} ±{:.3}", (high - low) / 2.0)
     }
 }
 
@@ -101,6 +113,19 @@ pub fn aligned(lines: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_that_leans_to_one_side_is_told_by_both() {
+        let told = |low, high| cell(Some(0.98), Some(&[low, high]));
+        assert_eq!(told(0.93, 1.0), "0.980 -0.050 +0.020");
+        assert_eq!(told(0.96, 1.0), "0.980 ±0.020");
+        assert_eq!(told(0.97, 0.995), "0.980 ±0.013");
+        // In the last digit alone.
+        assert_eq!(told(0.977, 0.981), "0.980 ±0.002");
+        assert_eq!(told(0.9, 0.98), "0.980 -0.080 +0.000");
+        assert_eq!(cell(Some(0.5), None), "0.500");
+        assert_eq!(cell(None, Some(&[0.0, 1.0])), "-");
+    }
 
     #[test]
     fn one_long_id_makes_no_other_line_longer() {

@@ -1,6 +1,7 @@
 //! What there is to explain: the doc comment of each method, as it stands in its source, and
 //! recipes with their settings.
 
+mod own;
 mod words;
 
 use likewise::cross;
@@ -32,84 +33,15 @@ impl Topic {
     }
 }
 
-macro_rules! topics {
-    ($($name:literal, $what:literal, $path:literal;)*) => {
-        const TOPICS: &[Topic] = &[$(Topic {
-            name: $name,
+impl From<likewise::topic::Topic> for Topic {
+    fn from(topic: likewise::topic::Topic) -> Self {
+        Self {
+            name: topic.name,
             kind: "",
-            what: $what,
-            source: include_str!(concat!("../../", $path)),
-        },)*];
-    };
-}
-
-topics! {
-    "knn-graph", "the affinity graph", "likewise/src/graph/knn.rs";
-    "graph-report", "components, degrees and hubs of a graph", "likewise/src/graph/report.rs";
-    "exact", "exact nearest neighbours", "likewise/src/neighbor/exact.rs";
-    "ivf", "approximate nearest neighbours", "likewise/src/neighbor/ivf.rs";
-    "hamming", "nearest binary codes", "likewise/src/neighbor/hamming.rs";
-    "update", "neighbour lists that grow and shrink", "likewise/src/neighbor/update.rs";
-    "affinity", "propagated affinities of pairs", "likewise/src/propagate/affinity.rs";
-    "by-tag", "several labels an item, each spread by itself", "likewise/src/propagate/by_tag.rs";
-    "diffusion", "diffusion on a graph", "likewise/src/propagate/parts/diffusion.rs";
-    "votes", "pseudo-labels by votes of many classifiers", "likewise/src/ensemble/votes.rs";
-    "pruning", "which classifiers vote best together", "likewise/src/ensemble/pruning.rs";
-    "vote-triplets", "triplets of what votes are sure of", "likewise/src/ensemble/triplets.rs";
-    "affinity-triplets", "triplets by affinity", "likewise/src/tuple/affinity.rs";
-    "manifold-triplets", "mining on manifolds", "likewise/src/tuple/manifold.rs";
-    "negative", "negative edges by edge removal", "likewise/src/propagate/parts/negative.rs";
-    "mass", "class-mass normalisation", "likewise/src/propagate/parts/mass.rs";
-    "confidence", "confidence of a pseudo-label", "likewise/src/propagate/parts/confidence.rs";
-    "cg", "block conjugate gradient", "likewise/src/solve/conjugate_gradient.rs";
-    "minres", "block minimum residuals", "likewise/src/solve/minres.rs";
-    "ranking", "R@k, P@k, mAP, MAP@R, R-precision", "likewise/src/eval/ranking.rs";
-    "nmi", "normalised mutual information", "likewise/src/eval/nmi.rs";
-    "kmeans", "k-means", "likewise/src/eval/kmeans.rs";
-    "bootstrap", "intervals", "likewise/src/eval/bootstrap.rs";
-    "split", "item, zero-shot and given splits", "likewise/src/eval/split.rs";
-    "leak", "leaks and duplicates", "likewise/src/eval/leak.rs";
-    "whitening", "label-free shrunk whitening", "likewise/src/linear/whitening.rs";
-    "calibration", "accuracy by confidence", "likewise/src/eval/calibration.rs";
-    "temperature", "confidences as probabilities", "likewise/src/advise/temperature.rs";
-    "diagnosis", "whether propagation helps, asked of the labels", "likewise/src/advise/diagnosis.rs";
-    "balance", "classes of the pseudo-labels", "likewise/src/advise/balance.rs";
-    "oracle", "a propagation against the truth", "likewise/src/advise/oracle.rs";
-    "outside", "items of none of the known classes", "likewise/src/advise/outside.rs";
-    "suspects", "labels that are likely wrong", "likewise/src/advise/suspects.rs";
-    "advise", "what to label next", "likewise/src/advise/next.rs";
-    "vopt", "what to label next: what leaves least unknown on the graph", "likewise/src/advise/next/vopt.rs";
-    "density", "what to label next: what stands for many unsure items", "likewise/src/advise/next/density.rs";
-    "coverage", "what to label next: what stands for many items near no label", "likewise/src/advise/next/coverage.rs";
-    "uncertain", "what to label next: the items between two classes", "likewise/src/advise/next/uncertain.rs";
-    "label-curve", "what more labels are worth", "likewise/src/advise/curve.rs";
-    "threshold", "same or not, at a wanted precision", "likewise/src/advise/threshold.rs";
-    "shares", "what the labels near an item say of it", "likewise/src/advise/shares.rs";
-    "duplicates", "items that stand more than once", "likewise-study/src/duplicates.rs";
-    "proportion", "intervals of shares", "likewise/src/eval/proportion.rs";
-    "collapse", "the collapse meter", "likewise/src/eval/collapse.rs";
-    "hnsw", "the approximate index", "likewise/src/index/hnsw.rs";
-    "flat", "the exact index", "likewise/src/index/flat.rs";
-    "lpf", "pseudo-labels where networks and class means agree", "likewise-nn/src/lpf.rs";
-    "head", "the trained head", "likewise-nn/src/net/head.rs";
-    "hard-mining", "miner: the hardest of each anchor", "likewise-nn/src/mine/hard.rs";
-    "semihard-mining", "miner: a little farther than the positive", "likewise-nn/src/mine/semihard.rs";
-    "distance-weighted-mining", "miner: negatives of every distance", "likewise-nn/src/mine/distance_weighted.rs";
-    "multi-similarity-mining", "miner: pairs not yet told apart", "likewise-nn/src/mine/multi_similarity.rs";
-    "memory", "cross-batch memory", "likewise-nn/src/train/memory.rs";
-    "metric", "a metric behind the embedding, in the place of a loss", "likewise-nn/src/train/metric.rs";
-    "behind", "what metric learners minimise, as terms of pairs", "likewise/src/linear/behind.rs";
-    "losses", "several losses with their weights", "likewise-nn/src/loss/weighted.rs";
-    "recipes", "all choices of a run, and the file of them", "likewise-study/src/recipe.rs";
-    "tags", "several labels an item", "likewise/src/tags.rs";
-    "relation", "how alike items with several labels are", "likewise-nn/src/loss/relation.rs";
-    "samplers", "which items come together in a batch", "likewise-nn/src/sample.rs";
-    "words", "bag of visual words", "likewise-image/src/words.rs";
-    "encoders", "networks that read images", "likewise-nn/src/net/architecture.rs";
-    "text", "texts as rows of numbers", "likewise/src/text.rs";
-    "klr", "encoders that imitate codes", "likewise/src/cross/klr.rs";
-    "map50", "mean average precision of the first 50", "likewise/src/eval/map50.rs";
-    "stiefel", "maps with orthonormal columns", "likewise/src/linear/stiefel.rs";
+            what: topic.what,
+            source: topic.source,
+        }
+    }
 }
 
 /// The topics: those of the lists that methods stand in, and all others.
@@ -124,7 +56,13 @@ fn topics() -> Vec<Topic> {
         };
         each.map(topic).collect::<Vec<Topic>>()
     };
-    let mut topics = TOPICS.to_vec();
+    let crates = [
+        likewise::topic::TOPICS,
+        likewise_nn::topic::TOPICS,
+        likewise_image::topic::TOPICS,
+        own::TOPICS,
+    ];
+    let mut topics: Vec<Topic> = crates.concat().into_iter().map(Topic::from).collect();
     topics.extend(listed(
         "propagation: ",
         Method::NAMES,

@@ -36,6 +36,7 @@ pub mod similarity;
 pub mod solve;
 pub mod tags;
 pub mod text;
+pub mod topic;
 pub mod tuple;
 mod word;
 

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// 2000 handwritten digits in six feature sets (UCI "Multiple Features", CC BY 4.0).
-const DIGITS: &[u8] = include_bytes!("../../../../testdata/digits.npz");
+const DIGITS: &[u8] = include_bytes!("../../digits.npz");
 
 /// Rows and columns of the view `pix`.
 const PIXELS: (usize, usize) = (16, 15);

@@ -370,6 +370,12 @@ fn everything_is_described_and_what_is_described_is_there() {
     }
     assert_eq!(paths.len(), wanted.len());
     for (path, methods) in paths {
+        for (method, operation) in methods.as_object().unwrap() {
+            for status in ["401", "403", "408", "413", "503"] {
+                let told = &operation["responses"][status];
+                assert!(told.is_object(), "{method} {path}: {status}");
+            }
+        }
         let path = path.replace("{id}", "d1").replace("{n}", "1");
         if methods.get("get").is_some() && path != "/events" {
             let status = get(server.at, &path).status;

@@ -108,7 +108,8 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
     (
         "interval",
         "word: what stands behind the sign ±",
-        "Half of the 95 % interval. Queries of one class are drawn together, and label draws as \
+        "Half of the 95 % interval; where one side of it is more than twice as long as the other, both \
+         sides stand there, as in 0.980 -0.050 +0.020. Queries of one class are drawn together, and label draws as \
          well, so that it holds for other items and other labels of the same collection. A \
          difference whose interval holds 0 is not shown to be one.",
     ),

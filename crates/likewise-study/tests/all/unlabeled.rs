@@ -15,11 +15,11 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::device;
 
-/// Every fourth of the 2000 digits, and their labels, of which the collection has none.
+/// Every eighth of the 2000 digits, and their labels, of which the collection has none.
 fn digits() -> (Collection, Labels) {
     let bytes = std::fs::read(likewise_testdata::digits()).unwrap();
     let all = likewise_io::read_bytes(Form::Npz, &bytes, &ReadOptions::default()).unwrap();
-    let rows: Vec<usize> = (0..all.len()).step_by(4).collect();
+    let rows: Vec<usize> = (0..all.len()).step_by(8).collect();
     let view = View {
         name: "kar".into(),
         matrix: all.view(Some("kar")).unwrap().matrix.select(Axis(0), &rows),
@@ -149,7 +149,7 @@ fn digits_with_labels_are_measured() {
         let fit = Fit {
             protocol: Protocol {
                 labels_per_class: Some(5),
-                draws: 2,
+                draws: 1,
                 nmi: false,
                 ..Protocol::default()
             },

@@ -13,6 +13,7 @@ use super::plan::CrossPlan;
 use crate::plain;
 use crate::recipe::PseudoLabels;
 use crate::study::protocol::SplitKind;
+use crate::table::cell;
 
 /// What is measured, in the order of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -235,19 +236,14 @@ impl CrossResults {
         head.push("MAP@50 mean".into());
         let ks: Vec<&String> = self.summary.recall.keys().collect();
         head.extend(ks.iter().map(|k| format!("R@{k} mean")));
-        let cell = |value: Option<&f64>, ci: Option<&[f64; 2]>| match (value, ci) {
-            (Some(value), Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
-            (Some(value), None) => format!("{value:.3}"),
-            (None, _) => "-".into(),
-        };
         let line = |(title, row): (&str, &CrossSummary)| {
             let ci = |metric: &str, way: &str| row.ci.get(metric).and_then(|ci| ci.get(way));
             let mut cells = vec![title.to_owned()];
             let ways = ways.iter().map(String::as_str).chain([MEAN]);
-            cells.extend(ways.map(|way| cell(row.map50.get(way), ci("map50", way))));
+            cells.extend(ways.map(|way| cell(row.map50.get(way).copied(), ci("map50", way))));
             cells.extend(ks.iter().map(|k| {
                 let value = row.recall.get(*k).and_then(|by| by.get(MEAN));
-                cell(value, ci(&format!("recall@{k}"), MEAN))
+                cell(value.copied(), ci(&format!("recall@{k}"), MEAN))
             }));
             cells
         };
