@@ -65,7 +65,7 @@ def scale(
     def factors(prior: np.ndarray) -> np.ndarray:
         return np.divide(prior * n, positive, out=np.ones_like(positive), where=positive > 0)
 
-    labeled = counts.sum(axis=0) / counts.sum()
+    labeled = counts / counts.sum()
     if mass == "uniform":
         return factors(np.full(len(labeled), 1 / len(labeled)))
     if mass == "labeled":

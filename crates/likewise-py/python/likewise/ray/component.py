@@ -33,7 +33,7 @@ def components(crew: Crew, systems: list[Any], halo: Halo) -> list[Any]:
         ]
         smallest = [one for one, _ in lowered]
         if not any(crew.get([changed for _, changed in lowered])):
-            return [crew.submit(np.take, smallest[b], inside[b]) for b in blocks]
+            return [crew.submit(of_rows, smallest[b], inside[b]) for b in blocks]
 
 
 def of_block(system: System) -> np.ndarray:
@@ -68,3 +68,8 @@ def lower(
     lowered = smallest.copy()
     np.minimum.at(lowered, inside[row], halo[system.other.indices])
     return lowered, bool((lowered != smallest).any())
+
+
+def of_rows(smallest: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """The smallest node of each row."""
+    return smallest[inside]

@@ -63,16 +63,16 @@ def system(
 
     graph = read_rows(rows) if isinstance(rows, str) else rows
     first, last = bounds[number], bounds[number + 1]
-    degrees = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+    shape, entries = last - first, graph.data.astype(np.float64)
+    row = np.repeat(np.arange(shape), np.diff(graph.indptr))
+    degrees = np.bincount(row, entries, minlength=shape)
     degrees[degrees == 0] = 1
-    entries, diagonal = graph.data.astype(np.float64), (1 + mu) * degrees
+    diagonal = (1 + mu) * degrees
     if negatives is not None:
         weights = _on_edges_of(graph, negatives, first)
-        entries -= factor * weights.data
-        diagonal += factor * np.asarray(weights.sum(axis=1)).ravel()
-    shape = last - first
+        entries -= factor * weights
+        diagonal += factor * np.bincount(row, weights, minlength=shape)
     inside = (graph.indices >= first) & (graph.indices < last)
-    row = np.repeat(np.arange(shape), np.diff(graph.indptr))
 
     def part(chosen: np.ndarray, columns: np.ndarray, width: int) -> Any:
         ends = np.concatenate([[0], np.cumsum(np.bincount(row[chosen], minlength=shape))])
@@ -114,10 +114,8 @@ def read_rows(path: str) -> Any:
     return rows
 
 
-def _on_edges_of(graph: Any, negatives: Any, first: int) -> Any:
-    """The negative edges at the places of the entries of the graph."""
-    from scipy.sparse import csr_matrix
-
+def _on_edges_of(graph: Any, negatives: Any, first: int) -> np.ndarray:
+    """The weights of the negative edges, one for each entry of the graph."""
     keys, asked = (
         np.repeat(np.arange(m.shape[0], dtype=np.int64), np.diff(m.indptr)) * m.shape[1] + m.indices
         for m in (graph, negatives)
@@ -132,4 +130,4 @@ def _on_edges_of(graph: Any, negatives: Any, first: int) -> Any:
         )
     weights = np.zeros(len(graph.data))
     weights[place] = negatives.data
-    return csr_matrix((weights, graph.indices, graph.indptr), shape=graph.shape)
+    return weights
