@@ -113,7 +113,7 @@ def believe(
     path: Optional[str],
     names: list[str],
 ) -> tuple[Any, int]:
-    """Scores, pseudo-labels (-1: none) and confidence; in the file, if there is one."""
+    """Scores, pseudo-labels (-1: none) and confidence; in the file, if there is one. And how many rows a label reaches."""
     reached, counts = known.of_rows(component)
     if scale is None:
         totals = known.counts.sum(axis=0)
@@ -126,7 +126,7 @@ def believe(
     sure = np.where(reached & (system.codes != OUTSIDE), confidence(compared), 0)
     sure = np.where(labeled, 1, sure).astype(np.float32)
     if path is None:
-        return (scores, pseudo, sure), len(scores)
+        return (scores, pseudo, sure), int(reached.sum())
     files.write_arrays(
         path,
         scores=scores,
@@ -136,7 +136,7 @@ def believe(
         classes=np.array(names),
         first=np.int64(system.first),
     )
-    return None, len(scores)
+    return None, int(reached.sum())
 
 
 def confidence(scores: np.ndarray) -> np.ndarray:
