@@ -19,6 +19,8 @@ sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed: pip
 arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install likewise[ray]")
 pytest.importorskip("fsspec", reason="fsspec is not installed: pip install likewise[ray]")
 
+# One item is zero, and no label reaches it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*parts of the graph without any label")
 parquet = importlib.import_module("pyarrow.parquet")
 # Names of the package are its functions; these are the files of the same names.
 FILES = {
@@ -210,7 +212,7 @@ def test_shards_of_every_kind(tmp_path, data, kind):
     theirs = one_process(graph, y)
     assert abs(scores - theirs.scores_).max() <= 1e-6 * theirs.scores_.max()
     pseudo = np.concatenate([part["pseudo_label"] for part in parts])
-    assert (found.classes[pseudo] == theirs.transduction_).all()
+    assert (np.append(found.classes, -1)[pseudo] == theirs.transduction_).all()
 
 
 def test_shards_are_embedded_as_in_one_process(tmp_path, data):
@@ -330,18 +332,18 @@ def test_a_killed_driver_goes_on_with_its_graph(tmp_path, cluster):
     same_graph(loaded(paths), likewise.KNeighborsGraph(10).fit_transform(x))
 
 
-@pytest.mark.parametrize("checkpoints", [1, 3])
-def test_a_killed_driver_goes_on_with_its_scores(tmp_path, cluster, data, checkpoints):
+@pytest.mark.parametrize("checkpoint", [1, 3])
+def test_a_killed_driver_goes_on_with_its_scores(tmp_path, cluster, data, checkpoint):
     _, y, graph = data
     sparse.save_npz(tmp_path / "graph.npz", graph)
     np.save(tmp_path / "y.npy", y)
-    settings = dict(block_rows=100, every=4, tolerance=1e-12)
+    settings = dict(block_rows=170, every=8, tolerance=1e-12)
     last = tmp_path / "c/classes-000000/last.json"
     code = f"""
         graph, y = sparse.load_npz({str(tmp_path / "graph.npz")!r}), np.load({str(tmp_path / "y.npy")!r})
         likewise.ray.propagate(graph, y, checkpoint={str(tmp_path / "c")!r}, **{settings!r})
     """
-    wanted = f'"iteration": {4 * checkpoints}'
+    wanted = f'"iteration": {8 * checkpoint}'
     killed(code, cluster, lambda: last.exists() and wanted in last.read_text())
     resumed = likewise.ray.propagate(graph, y, checkpoint=tmp_path / "c", **settings)
     whole = likewise.ray.propagate(graph, y, checkpoint=tmp_path / "other", **settings)
