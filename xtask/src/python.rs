@@ -55,7 +55,7 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
     }
     let (wheel, given): (Vec<&str>, Vec<&str>) =
         (rest.iter().map(String::as_str)).partition(|word| *word == "--wheel");
-    let tests = [&["-m", "pytest", "-q", PACKAGE], &given[..]].concat();
+    let tests = [&["-m", "pytest", "-q", "-rs", PACKAGE], &given[..]].concat();
     if !wheel.is_empty() {
         let install = [
             &pip[..],
