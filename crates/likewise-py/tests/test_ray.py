@@ -337,7 +337,7 @@ def test_a_killed_driver_goes_on_with_its_scores(tmp_path, cluster, data, checkp
     _, y, graph = data
     sparse.save_npz(tmp_path / "graph.npz", graph)
     np.save(tmp_path / "y.npy", y)
-    settings = dict(block_rows=170, every=8, tolerance=1e-12)
+    settings = dict(block_rows=170, every=8)
     last = tmp_path / "c/classes-000000/last.json"
     code = f"""
         graph, y = sparse.load_npz({str(tmp_path / "graph.npz")!r}), np.load({str(tmp_path / "y.npy")!r})
@@ -381,7 +381,7 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.neighbors(x, 500), ValueError, "^k = 500: must be below"),
         (lambda: r.neighbors(x, 2.5), TypeError, "^k = 2.5: must be an int"),
         (lambda: r.neighbors(x[0], 3), ValueError, "Expected 2D array"),
-        (lambda: r.neighbors(lame, 3), ValueError, "row 123, column 2 is nan"),
+        (lambda: r.neighbors(lame, 3), ValueError, "^X: row 123, column 2 is nan"),
         (lambda: r.neighbors(at("lame.npy"), 3), ValueError, "lame.npy: row 123, column 2 is nan"),
         (lambda: r.neighbors(sparse.csr_matrix(x), 3), TypeError, "dense data is required"),
         (lambda: r.neighbors(at("nosuch"), 3), FileNotFoundError, "there are no .npy or .parquet"),
@@ -414,6 +414,7 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.propagate(x, y), TypeError, "sparse matrix of scipy"),
         (lambda: r.propagate(at("half.npz"), y), ValueError, "some are missing"),
         (lambda: r.search(x, x[:, :3]), ValueError, "3 columns, the shards 7"),
+        (lambda: r.search(x, lame), ValueError, "^queries: row 123, column 2 is nan"),
         (lambda: r.embed(at("nosuch"), at("x.npy"), at("e")), FileNotFoundError, "nosuch"),
     ]
     for make, kind, words in cases:

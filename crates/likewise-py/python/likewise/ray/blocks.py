@@ -94,32 +94,31 @@ def collection(source: Any, name: str, block_rows: Optional[int], workers: int) 
         for start in range(0, inside, block_rows):
             own = min(block_rows, inside - start)
             blocks.append(Block(first, own, shard, start))
+            if array is not None:
+                check_finite(array[start : start + own], start, name)
             first += own
     return Collection(blocks, rows, columns, array)
 
 
 def read_unit(block: Block, array: Optional[np.ndarray] = None) -> np.ndarray:
-    """The rows of a block, each of length 1; rows of zeros stay zeros.
-
-    Raises
-    ------
-    ValueError
-        Of NaN and infinity, with the row and column of the collection.
-    """
+    """The rows of a block, each of length 1; rows of zeros stay zeros."""
     stop = block.start + block.rows
     if array is not None:
         rows = array[block.start : stop]
     else:
         rows = read(block.shard, block.start, stop)
+        check_finite(rows, block.start, block.shard.url)
+    return unit(rows)
+
+
+def check_finite(rows: np.ndarray, start: int, name: str) -> None:
+    """Raises ValueError of NaN and infinity; the first of the rows has the number `start`."""
     bad = ~np.isfinite(rows)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        where = f"row {block.start + row}, column {column}"
-        named = "X" if block.shard is None else block.shard.url
         raise ValueError(
-            f"{named}: {where} is {rows[row, column]}; remove or fill such values"
+            f"{name}: row {start + row}, column {column} is {rows[row, column]}; remove or fill such values"
         )
-    return unit(rows)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

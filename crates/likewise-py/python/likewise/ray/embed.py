@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -85,7 +84,7 @@ def embed(
     twice = [path for path in made if made.count(path) > 1]
     if twice:
         raise ValueError(f"paths: two shards would be written to {twice[0]}; give them other names")
-    if {os.path.dirname(of.shard.url.split("://")[-1]) for of in work} & {folder.split("://")[-1]}:
+    if any(files.system(of.shard.url)[1] == files.system(of.path)[1] for of in work):
         raise ValueError("out is the folder of the shards that are read; give another one")
     files.claim(folder, {"model": hashlib.sha256(model).hexdigest()})
     model = crew.put(model)

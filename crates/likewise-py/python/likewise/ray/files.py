@@ -39,7 +39,7 @@ def exists(url: str) -> bool:
     return files.exists(path)
 
 
-def write(url: str, fill: Callable[[IO[bytes]], None]) -> None:
+def write(url: str, fill: Callable[[IO[bytes]], Any]) -> None:
     """A file that `fill` writes; nobody ever sees a part of it."""
     files, path = system(url)
     folder, _, name = path.rpartition("/")
@@ -87,8 +87,8 @@ def read_arrays(url: str) -> dict[str, np.ndarray]:
 
 def write_json(url: str, value: Any) -> None:
     """A value as JSON."""
-    text = json.dumps(value, indent=1)
-    write(url, lambda file: file.write(text.encode()) and None)
+    text = json.dumps(value, indent=1).encode()
+    write(url, lambda file: file.write(text))
 
 
 def read_json(url: str) -> Any:

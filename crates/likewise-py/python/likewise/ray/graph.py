@@ -10,7 +10,7 @@ from .._work import count
 from ..graph import Symmetrize
 from . import files
 from .blocks import collection
-from .crew import Crew
+from .crew import Crew, number
 from .neighbors import make_lists, read_lists, write_lists
 from .tile import NONE, Lists
 
@@ -137,17 +137,13 @@ def graph(
 
 
 def _rule(gamma: Any, symmetrize: Any) -> Rule:
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.number)):
-        raise TypeError(f"gamma = {gamma!r}: must be a number")
-    if not (np.isfinite(gamma) and gamma > 0):
+    if not 0 < number(gamma, "gamma") < np.inf:
         raise ValueError(f"gamma = {gamma}: must be finite and above 0")
     if isinstance(symmetrize, str):
         if symmetrize not in RULES:
             raise ValueError(f"symmetrize = {symmetrize!r}: must be one of {RULES} or a share of 0 to 1")
         return Rule(float(gamma), symmetrize)
-    if isinstance(symmetrize, bool) or not isinstance(symmetrize, (int, float, np.number)):
-        raise TypeError(f"symmetrize = {symmetrize!r}: must be one of {RULES} or a share of 0 to 1")
-    if not 0 <= symmetrize <= 1:
+    if not 0 <= number(symmetrize, "symmetrize") <= 1:
         raise ValueError(f"symmetrize = {symmetrize}: must be from 0 to 1")
     return Rule(float(gamma), float(symmetrize))
 

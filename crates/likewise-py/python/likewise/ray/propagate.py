@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -14,7 +15,7 @@ from . import belief, conjugate, files
 from .blocks import ROWS
 from .component import components
 from .conjugate import Solver, solve
-from .crew import Crew
+from .crew import Crew, number
 from .halo import Halo, halo_of
 from .shards import is_address, listed
 from .system import system
@@ -150,11 +151,10 @@ def propagate(
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
     method, mass = _method(method, mass, negatives)
-    mu = _number(alpha, "alpha", 0, 1)
-    mu = 1 / mu - 1
-    factor = 0.0 if method == "lgc" else _number(beta, "beta", -1e-300, np.inf)
+    mu = 1 / _share(alpha, "alpha") - 1
+    factor = 0.0 if method == "lgc" else _weight(beta, "beta")
     solver = Solver(
-        _number(tolerance, "tolerance", 0, 1),
+        _share(tolerance, "tolerance"),
         count(max_iterations, "max_iterations"),
         count(every, "every"),
     )
@@ -245,12 +245,15 @@ def _method(method: Any, mass: Any, negatives: Any) -> tuple[str, str]:
     return method, mass
 
 
-def _number(value: Any, name: str, above: float, below: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{name} = {value!r}: must be a number")
-    if not above < value < below:
-        rule = f"above {above:g} and below {below:g}" if above >= 0 else "finite and at least 0"
-        raise ValueError(f"{name} = {value}: must be {rule}")
+def _share(value: Any, name: str) -> float:
+    if not 0 < number(value, name) < 1:
+        raise ValueError(f"{name} = {value}: must be above 0 and below 1")
+    return float(value)
+
+
+def _weight(value: Any, name: str) -> float:
+    if not 0 <= number(value, name) < np.inf:
+        raise ValueError(f"{name} = {value}: must be finite and at least 0")
     return float(value)
 
 
@@ -400,6 +403,4 @@ def _kept(path: str) -> np.ndarray:
 
 
 def _warn(message: str) -> None:
-    import warnings
-
     warnings.warn(message, LikewiseWarning, stacklevel=3)

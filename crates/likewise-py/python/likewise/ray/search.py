@@ -6,7 +6,6 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .._arrays import matrix
 from .._work import count
 from .blocks import Block, collection, read_unit
 from .crew import Crew
