@@ -1,8 +1,9 @@
 """From scores to classes, block by block: class masses, pseudo-labels and confidence, as one machine has them.
 
-Class-mass normalisation multiplies the scores of a class so that over all items that a label reaches they sum to its
-prior: ``"uniform"`` the same for all, ``"labeled"`` its share of the labels, ``"estimated"`` its share of the scores once
-these are normalised by the labels. With ``"none"`` scores are compared after those of a class are divided by its labels.
+Class-mass normalisation multiplies the scores of a class so that over all items that a label reaches they sum to
+its prior: ``"uniform"`` the same for all, ``"labeled"`` its share of the labels, ``"estimated"`` its share of the
+scores once these are normalised by the labels. With ``"none"`` scores are compared after those of a class are divided
+by its labels.
 
 Source: Zhu, Ghahramani and Lafferty 2003, section 4; the confidence is eq. (21) of Zhuang and Moulin 2023.
 """
@@ -113,7 +114,7 @@ def believe(
     path: Optional[str],
     names: list[str],
 ) -> tuple[Any, int]:
-    """Scores, pseudo-labels (-1: none) and confidence; in the file, if there is one. And how many rows a label reaches."""
+    """Scores, pseudo-labels (-1: none) and confidence, in the file if there is one; and how many rows are reached."""
     reached, counts = known.of_rows(component)
     if scale is None:
         totals = known.counts.sum(axis=0)

@@ -13,9 +13,9 @@ as one that never stopped. Whether a column has converged is tested on the compu
 Sums are taken block by block and added in the order of the blocks: the result does not depend on the workers, and on
 the blocks only within the tolerance.
 
-Cost of an iteration: one product of the graph, 2 nnz C operations, in two tasks a block, and the halo over the network:
-8 C bytes for each row of others that a block touches. Memory of a block of b rows: 12 bytes an entry of the graph, 96 b C
-bytes of state, and the halo twice.
+Cost of an iteration: one product of the graph, 2 nnz C operations, in two tasks a block, and the halo over the
+network: 8 C bytes for each row of others that a block touches. Memory of a block of b rows: 12 bytes an entry of the
+graph, 96 b C bytes of state, and the halo twice.
 
 Source: Chronopoulos and Gear, "s-step iterative methods for symmetric linear systems", 1989; van der Vorst and Ye,
 "Residual replacement strategies for Krylov subspace iterative methods", 2000.

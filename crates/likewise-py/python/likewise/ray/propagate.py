@@ -36,8 +36,8 @@ class Spread(NamedTuple):
     scores : ndarray of shape (n_samples, n_classes), float64, or None
     confidence : ndarray of shape (n_samples,), float32, or None
     paths : list of str, or None
-        With `out`, in place of these: files ``beliefs-000000.npz`` of `scores`, `pseudo_label` (numbers of classes, -1 where
-        no label reaches), `confidence`, `labeled`, `classes` and the number `first` of their first item.
+        With `out`, in place of these: files ``beliefs-000000.npz`` of `scores`, `pseudo_label` (numbers of classes, -1
+        where no label reaches), `confidence`, `labeled`, `classes` and the number `first` of their first item.
     n_iter : int
         Iterations, of the classes that needed most.
     residual : float
@@ -98,8 +98,8 @@ def propagate(
     graph : paths, or scipy sparse matrix of shape (n_samples, n_samples)
         The folder or files that `likewise.ray.graph` wrote (their symmetry is not checked again), or a symmetric graph.
     y : array-like of shape (n_samples,)
-        Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known to be of
-        none of the classes.
+        Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known to be
+        of none of the classes.
     method : {"lgc", "mixed"}, default="lgc"
         ``"mixed"`` takes the `negatives` that are given; it does not look for them.
     alpha : float, default=0.99
@@ -119,8 +119,8 @@ def propagate(
     out : path or URL, or None
         Folder that the beliefs are written into, a file a block. None: they come back as arrays.
     checkpoint : path or URL, or None
-        Folder that the state is written into every `every` iterations; where it holds one of the same call, that is gone
-        on from, with the same result to the bit. It may be removed once the call has returned.
+        Folder that the state is written into every `every` iterations; where it holds one of the same call, that is
+        gone on from, with the same result to the bit. It may be removed once the call has returned.
     every : int, default=20
         Iterations between checkpoints, at which residuals are computed anew too.
     block_rows : int or None
@@ -137,11 +137,10 @@ def propagate(
     Scores are those of one machine within 1e-6 of the largest at the default tolerance; which blocks there are moves
     them within that.
 
-    Cost: some 60 to 150 iterations with ``alpha=0.99``, each 2 nnz C operations and four passes over the state. A worker
-    holds of its block of b rows 16 bytes an entry of the graph, and per class (32 at a time) 130 bytes a row and 24 bytes
-    a row of the halo; scores of all classes, 16 b C bytes. Blocks exchange B^2 messages an iteration (B the number of
-    blocks), some 10,000 a second: more than 100 blocks are slow. The driver holds the labels, and without `out` all
-    scores.
+    Cost: some 40 to 150 iterations with ``alpha=0.99``, each 2 nnz C operations and four passes over the state. A
+    worker holds of its block of b rows 16 bytes an entry of the graph, and per class (32 at a time) 130 bytes a row and
+    24 bytes a row of the halo; scores of all classes, 16 b C bytes. Blocks exchange B^2 messages an iteration (B the
+    number of blocks): more than 100 blocks are slow. The driver holds the labels, and without `out` all scores.
 
     Examples
     --------

@@ -26,9 +26,10 @@ def search(
     threads: int = 1,
     max_retries: int = 3,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The `k` rows of shards nearest to each query by cosine: each block is searched by a task, and their answers joined.
+    """The `k` rows of shards nearest to each query by cosine: a task searches each block, and answers are joined.
 
-    **Not** for an answer in milliseconds: every call reads all shards. Serve from a store for that (``likewise export``).
+    **Not** for an answer in milliseconds: every call reads all shards. Serve from a store for that (``likewise
+    export``).
 
     Parameters
     ----------

@@ -125,8 +125,10 @@ def _on_edges_of(graph: Any, negatives: Any, first: int) -> np.ndarray:
     strange = np.flatnonzero(keys[place] != asked) if len(keys) else np.arange(len(asked))
     if len(strange):
         row, column = divmod(int(asked[strange[0]]), graph.shape[1])
+        # Both ends find it; they say the same.
+        one, other = sorted((int(first) + row, column))
         raise ValueError(
-            f"negatives: ({first + row}, {column}) is no edge of the graph; only neighbours can be negative"
+            f"negatives: ({one}, {other}) is no edge of the graph; only neighbours can be negative"
         )
     weights = np.zeros(len(graph.data))
     weights[place] = negatives.data

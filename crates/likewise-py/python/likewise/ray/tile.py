@@ -1,18 +1,19 @@
 r"""A tile: a block of rows against a block of columns, and how the lists of tiles are joined.
 
 The k nearest of a row by cosine, ties by the smaller index. A matrix product proposes candidates, a few more than k;
-its last bits depend on the shape of the tile, so the candidates' cosines are computed again, in float32 along the
-columns with one rounding a step, as the graph of one machine has them. A float32 product of d columns is within
+its last bits depend on the shape of the tile, so the cosines of the candidates are computed again, in float32 along the
+columns with one rounding a step, as the graph of one machine has them. Of rows of length 1 either is within d 2^-24 of
+the cosine, and rounded rows add a little, so that they are within
 
-    w / 2 = (d + 8) 2^-24
+    w / 2 = (2 d + 8) 2^-24
 
-of that, so a list is complete where the worst candidate is below the k-th best by w; else (many equal rows) four
-times as many are proposed, until it is. So the list of a row does not depend on the tiles. Lists are ordered by (cosine
-descending, index ascending), and the best k of several lists of different columns are the same in whatever order they
-are joined: joining is associative.
+of each other, and a list is complete where the worst candidate is below the k-th best by w; else (many equal rows) four
+times as many are proposed, until it is. So the list of a row does not depend on the tiles. Lists are ordered by cosine
+descending, then index ascending, and the best k of several lists of different columns are the same in whatever order
+they are joined: joining is associative.
 
-Cost of r rows x c columns x d: 2 r c d operations, and r (k + 8) d for the second cosines. Memory: the columns once more
-(4 c d bytes), 32 MiB a thread, 20 r (k + 8) bytes of lists, and 64 MiB.
+Cost of r rows x c columns x d: 2 r c d operations, and r (k + 8) d for the second cosines. Memory: the columns once
+more (4 c d bytes), 32 MiB a thread, 20 r (k + 8) bytes of lists, and 64 MiB.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _candidates(
     threads: int,
 ) -> tuple[Lists, np.ndarray]:
     """The best of so many proposed items, and for which rows no other can be among them."""
-    width = (queries.shape[1] + 8) * 2.0**-23
+    width = (queries.shape[1] + 4) * 2.0**-22
     ids, rough = index.search(np.ascontiguousarray(queries), proposed, how(threads))
     last = rough[:, -1]
     wanted = rough >= floor[:, None] - width
@@ -116,7 +117,7 @@ def cosines(
 ) -> np.ndarray:
     """Cosines of pairs of rows of length 1, column after column with one rounding each.
 
-    A product of two float32 is exact in float64. The sum is rounded there before it is rounded to float32, which differs
+    A product of two float32 is exact in float64. The sum is rounded there before it is rounded to float32: it differs
     from one rounding in one of some hundred million steps, and always in the same way.
     """
     out = np.empty(len(query), np.float32)
