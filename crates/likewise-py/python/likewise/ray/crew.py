@@ -86,19 +86,17 @@ class Crew:
     ) -> Iterator[tuple[Any, Any]]:
         """Every item and its result as it comes, with no more than `at_once` (`workers`) under way."""
         at_once = at_once or self.workers
+        # Where one fails the others under way end by themselves: ray.cancel of a task that is just done ends the driver
+        # (Ray 2.60, "Tried to complete task that was not pending").
         under_way: dict[Any, Any] = {}
         items = iter(items)
-        try:
-            while True:
-                while len(under_way) < at_once:
-                    item = next(items, None)
-                    if item is None:
-                        break
-                    under_way[submit(item)] = item
-                if not under_way:
-                    return
-                (done,), _ = ray().wait(list(under_way), num_returns=1)
-                yield under_way.pop(done), self.get(done)
-        finally:
-            for left in under_way:
-                ray().cancel(left)
+        while True:
+            while len(under_way) < at_once:
+                item = next(items, None)
+                if item is None:
+                    break
+                under_way[submit(item)] = item
+            if not under_way:
+                return
+            (done,), _ = ray().wait(list(under_way), num_returns=1)
+            yield under_way.pop(done), self.get(done)
