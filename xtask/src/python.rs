@@ -55,7 +55,7 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
     }
     let (wheel, given): (Vec<&str>, Vec<&str>) =
         (rest.iter().map(String::as_str)).partition(|word| *word == "--wheel");
-    let tests = [&["-m", "pytest", "-q", PACKAGE], &given[..]].concat();
+    let tests = [&["-m", "pytest", "-q", "-rs", PACKAGE], &given[..]].concat();
     if !wheel.is_empty() {
         let install = [
             &pip[..],
@@ -81,16 +81,25 @@ pub(crate) fn python(rest: &[String]) -> Result<bool> {
         fs::remove_dir_all(&site)?;
     }
     let package = site.join("likewise");
-    fs::create_dir_all(&package)?;
-    for file in fs::read_dir(Path::new(PACKAGE).join("python/likewise"))? {
-        let file = file?;
-        if file.file_type()?.is_file() {
-            fs::copy(file.path(), package.join(file.file_name()))?;
-        }
-    }
+    copy(&Path::new(PACKAGE).join("python/likewise"), &package)?;
     let built = PathBuf::from(&target).join("debug/lib_likewise.so");
     fs::copy(built, package.join("_likewise.abi3.so"))?;
     run(&python, &tests, Some(&site))
+}
+
+/// Copies the files of a folder and of those in it, but for what Python has compiled.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), place)?;
+        } else if entry.file_name() != "__pycache__" {
+            copy(&entry.path(), &place)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a program succeeds; packages are looked for in `site`, too.

@@ -15,7 +15,7 @@ from ._likewise import __version__, explain, names
 from ._work import LikewiseWarning
 
 if TYPE_CHECKING:
-    from . import losses, metrics
+    from . import losses, metrics, ray
     from .graph import KNeighborsGraph
     from .index import Index
     from .learner import MetricLearner
@@ -34,6 +34,7 @@ __all__ = [
     "losses",
     "metrics",
     "names",
+    "ray",
 ]
 
 _PLACES = {
@@ -46,7 +47,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("losses", "metrics"):
+    if name in ("losses", "metrics", "ray"):
         return importlib.import_module(f".{name}", __name__)
     if name in _PLACES:
         return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)

@@ -1,0 +1,148 @@
+"""Embeds shards by a fitted model."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from .. import _likewise
+from .._work import count, how
+from . import files, shards
+from .blocks import ROWS
+from .crew import Crew
+from .shards import Shard
+
+# The column of a table that holds embeddings.
+COLUMN = "embedding"
+
+
+class Work(NamedTuple):
+    """A shard, and where its embeddings go."""
+
+    shard: Shard
+    path: str
+
+
+def embed(
+    run: Any,
+    paths: Any,
+    out: Any,
+    *,
+    batch_rows: int = ROWS,
+    workers: Optional[int] = None,
+    threads: int = 1,
+    max_retries: int = 3,
+) -> list[str]:
+    """Embed shards of rows by a fitted model, each into a shard of its own.
+
+    A shard that is there is whole, and not made again: after the driver was killed the same call goes on.
+
+    **Not** for images: describe these first (``likewise features``), or use `likewise embed` on each machine.
+
+    Parameters
+    ----------
+    run : path, or MetricLearner
+        Folder of a run, which holds its ``model.safetensors``, that file itself, or a fitted `likewise.MetricLearner`.
+    paths : paths
+        Shards, as of `neighbors`; several may not have the same name.
+    out : path or URL
+        Folder of the embeddings. Of ``.npy`` shards they are ``.npy`` (n_rows, n_components) float32; of ``.parquet``
+        shards ``.parquet`` of the columns ``id``, ``label`` and ``split``, where there are such, and ``embedding``.
+    batch_rows : int, default=65536
+        Rows that are read and embedded at a time.
+    workers, threads, max_retries
+        As of `neighbors`.
+
+    Returns
+    -------
+    list of str
+        The shards of the embeddings, in the order of `paths`.
+
+    Notes
+    -----
+    Cost: one pass. A worker holds the model, and 8 bytes for each of the columns and the components of `batch_rows`
+    rows; a row group of a parquet file is read as a whole.
+
+    Examples
+    --------
+    >>> likewise.ray.embed("run/", "s3://bucket/items/", "s3://bucket/embeddings/")  # doctest: +SKIP
+    """
+    model = _model(run)
+    batch_rows, folder = count(batch_rows, "batch_rows"), files.address(out, "out")
+    crew = Crew(workers, threads, max_retries)
+    columns = _likewise.Model.from_bytes(model).input_dim
+    work = []
+    for url in shards.listed(paths, "paths", (".npy", ".parquet")):
+        work.append(Work(shards.look(url), files.join(folder, url.rsplit("/", 1)[-1])))
+        if work[-1].shard.columns != columns:
+            raise ValueError(
+                f"paths: {url} has {work[-1].shard.columns} columns, the model reads {columns}"
+            )
+    made = [of.path for of in work]
+    twice = [path for path in made if made.count(path) > 1]
+    if twice:
+        raise ValueError(f"paths: two shards would be written to {twice[0]}; give them other names")
+    if any(files.system(of.shard.url)[1] == files.system(of.path)[1] for of in work):
+        raise ValueError("out is the folder of the shards that are read; give another one")
+    files.claim(folder, {"model": hashlib.sha256(model).hexdigest()})
+    model = crew.put(model)
+    missing = (of for of in work if not files.exists(of.path))
+    for _ in crew.each(
+        lambda of: crew.submit(embed_shard, model, of, batch_rows, crew.threads), missing
+    ):
+        pass
+    return made
+
+
+def _model(run: Any) -> bytes:
+    """The bytes of a model."""
+    if hasattr(run, "to_bytes"):
+        return run.to_bytes()
+    url = files.address(run, "run")
+    system, path = files.system(url)
+    if system.isdir(path):
+        path = files.join(path, "model.safetensors")
+    if not system.exists(path):
+        raise FileNotFoundError(f"run: there is no {path}")
+    with system.open(path, "rb") as file:
+        return file.read()
+
+
+def embed_shard(model: bytes, of: Work, batch_rows: int, threads: int) -> int:
+    """Embeds one shard, some rows at a time."""
+    made = _likewise.Model.from_bytes(model)
+    fill = _fill_npy if of.path.endswith(".npy") else _fill_parquet
+    files.write(of.path, lambda file: fill(file, made, of.shard, batch_rows, threads))
+    return of.shard.rows
+
+
+def _fill_npy(file: Any, model: Any, shard: Shard, batch_rows: int, threads: int) -> None:
+    head = {"descr": "<f4", "fortran_order": False, "shape": (shard.rows, model.output_dim)}
+    np.lib.format.write_array_header_1_0(file, head)
+    for start in range(0, shard.rows, batch_rows):
+        rows = model.embed(shards.read(shard, start, start + batch_rows), how(threads))
+        file.write(rows.astype("<f4", copy=False).tobytes())
+
+
+def _fill_parquet(file: Any, model: Any, shard: Shard, batch_rows: int, threads: int) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    system, path = files.system(shard.url)
+    writer = None
+    with system.open(path, "rb") as source:
+        for start in range(0, max(1, shard.rows), batch_rows):
+            stop = min(start + batch_rows, shard.rows)
+            table = shards.read_table(source, shard.url, start, stop)
+            kept = table.select([n for n in table.column_names if n in shards.NOT_FEATURES])
+            rows = np.empty((0, model.output_dim), np.float32)
+            if stop > start:
+                rows = model.embed(shards.read(shard, start, stop), how(threads))
+            vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(rows.ravel()), rows.shape[1])
+            table = kept.append_column(COLUMN, vectors) if kept.num_columns else arrow.table({COLUMN: vectors})
+            writer = writer or parquet.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+    if writer is not None:
+        writer.close()

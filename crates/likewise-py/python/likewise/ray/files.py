@@ -1,0 +1,122 @@
+"""Files on a path or fsspec URL that are whole or not there: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from typing import IO, Any, Callable
+
+import numpy as np
+
+
+def system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as e:
+        raise ImportError("shards need fsspec: pip install likewise[ray]") from e
+    return url_to_fs(url)
+
+
+def address(path: Any, name: str) -> str:
+    """A path or URL that was given as a keyword."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} = {path!r}: must be a path or a URL")
+    path = os.fspath(path)
+    # A worker may have another working directory.
+    return path if "://" in path or "::" in path else os.path.abspath(path)
+
+
+def join(folder: str, name: str) -> str:
+    """The URL of a file in a folder."""
+    return f"{folder.rstrip('/')}/{name}"
+
+
+def exists(url: str) -> bool:
+    """Whether there is such a file, which is then whole."""
+    files, path = system(url)
+    return files.exists(path)
+
+
+def write(url: str, fill: Callable[[IO[bytes]], Any]) -> None:
+    """A file that `fill` writes; nobody ever sees a part of it."""
+    files, path = system(url)
+    folder, _, name = path.rpartition("/")
+    files.makedirs(folder, exist_ok=True)
+    part = f"{folder}/.{name}.{uuid.uuid4().hex}"
+    try:
+        with files.open(part, "wb") as file:
+            fill(file)
+        files.mv(part, path)
+    except BaseException:
+        if files.exists(part):
+            files.rm(part)
+        raise
+
+
+def remove(url: str) -> None:
+    """Removes a file or folder; none is fine."""
+    files, path = system(url)
+    if files.exists(path):
+        files.rm(path, recursive=True)
+
+
+def write_arrays(url: str, **arrays: np.ndarray) -> None:
+    """A ``.npz`` file."""
+    write(url, lambda file: np.savez(file, **arrays))
+
+
+def read_arrays(url: str) -> dict[str, np.ndarray]:
+    """All arrays of a ``.npz`` file.
+
+    Raises
+    ------
+    ValueError
+        Where it cannot be read.
+    """
+    files, path = system(url)
+    try:
+        with files.open(path, "rb") as file, np.load(file) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, EOFError) as e:
+        if isinstance(e, FileNotFoundError):
+            raise
+        raise ValueError(f"{url} cannot be read: {e}") from e
+
+
+def write_json(url: str, value: Any) -> None:
+    """A value as JSON."""
+    text = json.dumps(value, indent=1).encode()
+    write(url, lambda file: file.write(text))
+
+
+def read_json(url: str) -> Any:
+    """The value of a file of JSON; None where there is none."""
+    files, path = system(url)
+    if not files.exists(path):
+        return None
+    with files.open(path, "rb") as file:
+        return json.load(file)
+
+
+def claim(folder: str, plan: dict) -> None:
+    """Makes a folder that of a plan, so that what lies there may be taken for what was asked for.
+
+    Raises
+    ------
+    ValueError
+        Where it is that of another plan.
+    """
+    url = join(folder, "plan.json")
+    there = read_json(url)
+    if there is None:
+        write_json(url, plan)
+        return
+    asked = json.loads(json.dumps(plan))
+    for key in [*asked, *there]:
+        if asked.get(key) != there.get(key):
+            raise ValueError(
+                f"{folder} holds what was made with {key} = {there.get(key)!r}, and {asked.get(key)!r} is "
+                "asked for; give another folder or remove this one"
+            )

@@ -1,0 +1,165 @@
+"""Exact nearest neighbours of all items, by tiles."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from .._work import count
+from . import files
+from .blocks import Collection, collection
+from .crew import Crew, ray
+from .tile import Lists, join, nearest
+
+# Tiles of one task: what is lost with a worker.
+TILES = 16
+# Lists that are joined at a time.
+JOINED = 8
+
+
+def neighbors(
+    X: Any,
+    k: int,
+    *,
+    out: Any = None,
+    block_rows: Optional[int] = None,
+    workers: Optional[int] = None,
+    threads: int = 1,
+    max_retries: int = 3,
+) -> Union[tuple[np.ndarray, np.ndarray], list[str]]:
+    """The `k` nearest neighbours of every item by cosine: all are compared with all.
+
+    The lists are those of `likewise.KNeighborsGraph`, ties by the smaller index, however the rows are cut.
+
+    **Not** where n^2 is too much: a processor compares some 10^11 / d pairs a second, so that 10 million items of 128
+    columns take some 40 hours of one. There is no approximate search by tiles; on one machine
+    ``KNeighborsGraph(approx=True)`` takes 10 million items.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or paths
+        Rows, or shards: a file, a folder, a pattern or a list of ``.npy`` and ``.parquet`` files, as paths or fsspec
+        URLs. A parquet file has a column of vectors, or its columns of numbers are the features (but for ``id``,
+        ``label`` and ``split``). Items are numbered through all shards.
+    k : int
+        Neighbours of an item, below n_samples.
+    out : path or URL, or None
+        Folder that the lists are written into, a file a block; one that is there is not made again. None: they come
+        back as arrays.
+    block_rows : int or None
+        Rows of a block; None: 65,536, or fewer so that there are two blocks a worker. The result does not depend on it.
+    workers : int or None
+        Tasks at a time; None: as many as the cluster has processors for.
+    threads : int, default=1
+        Threads of a task. Several share one copy of their blocks, so that less memory is needed.
+    max_retries : int, default=3
+        How often a task is done again whose worker died.
+
+    Returns
+    -------
+    ids : ndarray of shape (n_samples, k), int64
+        Row numbers of the neighbours, nearest first.
+    similarities : ndarray of shape (n_samples, k), float32
+    paths : list of str
+        With `out`, in place of both: files ``neighbors-000000.npz`` of `ids`, `similarities` and the number `first` of
+        their first item.
+
+    Notes
+    -----
+    Cost: 2 n^2 d operations. The rows go into Ray's store once, 4 n d bytes over the cluster. A worker holds two blocks
+    in the store of its machine, which its neighbours there share, and of its own one more (4 b d bytes, b the
+    `block_rows`), lists of 40 b (k + 8) bytes, 64 MiB, and 32 MiB a thread: some 300 MiB with b = 65,536, d = 128 and
+    k = 50. Each block is moved to each machine once for every 16 tiles of a row of tiles at most.
+
+    Examples
+    --------
+    >>> import likewise.ray
+    >>> ids, similarities = likewise.ray.neighbors([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], k=1)
+    >>> ids.ravel()
+    array([1, 0, 1])
+    """
+    crew = Crew(workers, threads, max_retries)
+    rows = collection(X, "X", block_rows, crew.workers)
+    k = count(k, "k")
+    if k >= rows.rows:
+        raise ValueError(f"k = {k}: must be below the number of items, n = {rows.rows}")
+    if out is not None:
+        return write_lists(crew, rows, k, files.address(out, "out"))
+    lists = make_lists(crew, rows, k, None, range(len(rows.blocks)))
+    found = [crew.get(one) for one in lists]
+    return np.concatenate([one.ids for one in found]), np.concatenate(
+        [one.similarities for one in found]
+    )
+
+
+def write_lists(crew: Crew, rows: Collection, k: int, folder: str) -> list[str]:
+    """The lists of each block in a file of its own; what is there is not made again."""
+    files.claim(folder, {"k": k, **rows.plan()})
+    paths = [files.join(folder, f"neighbors-{b:06}.npz") for b in range(len(rows.blocks))]
+    missing = [b for b, path in enumerate(paths) if not files.exists(path)]
+    if missing:
+        make_lists(crew, rows, k, paths, missing)
+    return paths
+
+
+def make_lists(
+    crew: Crew, rows: Collection, k: int, paths: Optional[list[str]], blocks: Any
+) -> list[Any]:
+    """The lists of these blocks, in Ray's store; with `paths` in their files."""
+    refs = rows.unit_rows(crew)
+    columns = list(zip((block.first for block in rows.blocks), refs))
+    # So many parts of a row of tiles that all workers have some.
+    parts = max(-(-len(columns) // TILES), -(-crew.workers // max(1, len(blocks))))
+    parts = min(parts, len(columns))
+    step = -(-len(columns) // parts)
+    results = {}
+
+    def submit(b: int) -> Any:
+        lists = [
+            crew.submit(sweep, refs[b], rows.blocks[b].first, columns[at : at + step], k, crew.threads)
+            for at in range(0, len(columns), step)
+        ]
+        while len(lists) > JOINED:
+            lists = [
+                crew.submit(join, k, *lists[at : at + JOINED])
+                for at in range(0, len(lists), JOINED)
+            ]
+        path = paths[b] if paths else None
+        results[b], done = crew.submit(finish, k, rows.blocks[b].first, path, *lists, returns=2)
+        return done
+
+    for _ in crew.each(submit, blocks, max(1, crew.workers // parts)):
+        pass
+    return [results[b] for b in blocks]
+
+
+def sweep(
+    queries: np.ndarray, first: int, columns: list[tuple[int, Any]], k: int, threads: int
+) -> Lists:
+    """A block of rows against several blocks of columns, one in memory at a time."""
+    best = None
+    for first_item, ref in columns:
+        items = ray().get(ref)
+        floor = None if best is None else best.similarities[:, -1]
+        found = nearest(queries, items, k, first, first_item, threads, floor)
+        best = found if best is None else join(k, best, found)
+        del items
+    return best
+
+
+def finish(k: int, first: int, path: Optional[str], *lists: Lists) -> tuple[Optional[Lists], int]:
+    """The lists of a row of tiles; in the file, if there is one."""
+    best = join(k, *lists)
+    if path is None:
+        return best, first
+    files.write_arrays(
+        path, ids=best.ids, similarities=best.similarities, first=np.int64(first)
+    )
+    return None, first
+
+
+def read_lists(path: str) -> Lists:
+    """The lists of a file."""
+    arrays = files.read_arrays(path)
+    return Lists(arrays["ids"], arrays["similarities"])

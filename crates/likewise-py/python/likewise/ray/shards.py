@@ -1,0 +1,201 @@
+"""Matrices in files: ``.npy``, and ``.parquet`` with a column of vectors or columns of numbers.
+
+Only the rows that are asked for are read: of ``.npy`` their bytes, of ``.parquet`` the row groups that hold them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import _of_arrow, matrix
+from . import files
+
+# Columns of a table that are no features.
+NOT_FEATURES = ("id", "label", "split")
+
+
+class Shard(NamedTuple):
+    """A file of rows."""
+
+    url: str
+    rows: int
+    columns: int
+
+
+def is_address(source: Any) -> bool:
+    """Whether this names files rather than holding numbers."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(one, (str, os.PathLike)) for one in source)
+    return isinstance(source, (str, os.PathLike))
+
+
+def listed(source: Any, name: str, kinds: tuple[str, ...]) -> list[str]:
+    """The files that a path, a folder, a pattern or a list of these names, those of a folder by name.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is none.
+    ValueError
+        Of a file of another kind.
+    """
+    if isinstance(source, (list, tuple)):
+        return [url for one in source for url in listed(one, name, kinds)]
+    url = files.address(source, name)
+    system, path = files.system(url)
+    if system.isdir(path):
+        inside = (file for file in system.ls(path, detail=False) if file.endswith(kinds))
+        found = [file for file in inside if not file.rsplit("/", 1)[-1].startswith(".")]
+    elif "*" in path:
+        found = system.glob(path)
+    else:
+        found = [path] if system.exists(path) else []
+    if not found:
+        raise FileNotFoundError(f"{name}: there are no {' or '.join(kinds)} files at {url}")
+    for file in found:
+        if not file.endswith(kinds):
+            raise ValueError(f"{name}: {file} is none of {', '.join(kinds)}")
+    return sorted(system.unstrip_protocol(file) for file in found)
+
+
+def look(url: str) -> Shard:
+    """Numbers of rows and columns, from the head of the file alone."""
+    system, path = files.system(url)
+    with system.open(path, "rb") as file:
+        if path.endswith(".npy"):
+            (rows, columns), _, _ = _head(file, url)
+            return Shard(url, rows, columns)
+        table = _parquet(file, url)
+        first = table.schema_arrow.empty_table()
+        if table.metadata.num_rows:
+            first = next(table.iter_batches(1, columns=_features(table.schema_arrow, url)))
+        return Shard(url, table.metadata.num_rows, _vectors(first, url).shape[1])
+
+
+def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
+    """The rows from `start` to `stop` (float32).
+
+    Raises
+    ------
+    ValueError
+        Where they cannot be read, or are no numbers.
+    """
+    stop = shard.rows if stop is None else min(stop, shard.rows)
+    system, path = files.system(shard.url)
+    with system.open(path, "rb") as file:
+        if path.endswith(".npy"):
+            rows = _rows(file, shard.url, start, stop)
+        else:
+            table = read_table(file, shard.url, start, stop)
+            rows = _vectors(table.select(_features(table.schema, shard.url)), shard.url)
+    rows = matrix(rows, shard.url)
+    if rows.shape != (stop - start, shard.columns):
+        raise ValueError(
+            f"{shard.url}: rows {start} to {stop} are of shape {rows.shape}, not "
+            f"{(stop - start, shard.columns)}: the file has changed or is cut off"
+        )
+    return rows
+
+
+def read_table(file: Any, url: str, start: int, stop: int) -> Any:
+    """The rows of a ``.parquet`` file as a table of pyarrow."""
+    import pyarrow as arrow
+
+    table = _parquet(file, url)
+    groups, first, before = [], 0, 0
+    for group in range(table.num_row_groups):
+        rows = table.metadata.row_group(group).num_rows
+        if before < stop and before + rows > start:
+            first = before if not groups else first
+            groups.append(group)
+        before += rows
+    if not groups:
+        return table.schema_arrow.empty_table()
+    try:
+        return table.read_row_groups(groups).slice(start - first, stop - start)
+    except arrow.ArrowException as e:
+        raise ValueError(f"{url} cannot be read: {e}") from e
+
+
+def _head(file: Any, url: str) -> tuple[tuple[int, int], bool, np.dtype]:
+    read_head = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(file)
+        shape, by_columns, dtype = read_head[version](file)
+    except (ValueError, KeyError) as e:
+        raise ValueError(f"{url} is no .npy file: {e}") from e
+    if len(shape) != 2:
+        raise ValueError(f"{url} is of shape {shape}; a shard is a matrix, items x columns")
+    if dtype.hasobject:
+        raise ValueError(f"{url} holds objects; a shard is a matrix of numbers")
+    return shape, by_columns, dtype
+
+
+def _rows(file: Any, url: str, start: int, stop: int) -> np.ndarray:
+    (rows, columns), by_columns, dtype = _head(file, url)
+    if by_columns:
+        # Rows do not lie together: all is read.
+        start, stop, offset, wanted = 0, rows, start, stop - start
+    size = columns * dtype.itemsize
+    file.seek(start * size, 1)
+    data = file.read((stop - start) * size)
+    if len(data) != (stop - start) * size:
+        raise ValueError(f"{url} is cut off: {rows} rows are announced")
+    values = np.frombuffer(data, dtype)
+    if by_columns:
+        return values.reshape(columns, rows).T[offset : offset + wanted]
+    return values.reshape(-1, columns)
+
+
+def _parquet(file: Any, url: str) -> Any:
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError as e:
+        raise ImportError("parquet shards need pyarrow: pip install likewise[ray]") from e
+    try:
+        return parquet.ParquetFile(file)
+    except arrow.ArrowException as e:
+        raise ValueError(f"{url} is no parquet file: {e}") from e
+
+
+def _features(schema: Any, url: str) -> list[str]:
+    """The column of vectors, or else all columns of numbers."""
+    from pyarrow import types
+
+    def is_list(kind: Any) -> bool:
+        return types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
+
+    named = [(field.name, field.type) for field in schema if field.name not in NOT_FEATURES]
+    vectors = [name for name, kind in named if is_list(kind)]
+    if len(vectors) > 1:
+        raise ValueError(f"{url} has several columns of vectors ({', '.join(vectors)}); leave one")
+    numbers = [
+        name for name, kind in named if types.is_floating(kind) or types.is_integer(kind)
+    ]
+    if not vectors and not numbers:
+        raise ValueError(f"{url} has neither a column of vectors nor columns of numbers")
+    return vectors or numbers
+
+
+def _vectors(table: Any, url: str) -> np.ndarray:
+    """The matrix of a table of nothing but features."""
+    columns = []
+    for column in getattr(table, "itercolumns", lambda: table.columns)():
+        if hasattr(column, "combine_chunks"):
+            column = column.combine_chunks()
+        if not hasattr(column.type, "value_type") or hasattr(column.type, "list_size"):
+            columns.append(_of_arrow(column))
+            continue
+        lengths = np.diff(column.offsets.to_numpy())
+        if column.null_count or (len(lengths) and lengths.min() != lengths.max()):
+            raise ValueError(f"{url}: vectors of one length are needed")
+        width = int(lengths[0]) if len(lengths) else 0
+        columns.append(column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width))
+    return columns[0] if columns[0].ndim == 2 else np.column_stack(columns)

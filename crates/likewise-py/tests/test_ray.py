@@ -1,0 +1,440 @@
+"""Graphs, search, propagation and embedding on Ray: what one process finds, whatever dies meanwhile."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from conftest import ROOT, blobs, hidden
+
+import likewise
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install likewise[ray]")
+sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed: pip install likewise[ray]")
+arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install likewise[ray]")
+pytest.importorskip("fsspec", reason="fsspec is not installed: pip install likewise[ray]")
+
+# One item is zero, and no label reaches it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*parts of the graph without any label")
+parquet = importlib.import_module("pyarrow.parquet")
+# Names of the package are its functions; these are the files of the same names.
+FILES = {
+    name: importlib.import_module(f"likewise.ray.{name}")
+    for name in ("conjugate", "embed", "graph", "neighbors", "search", "tile")
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Four processors; the drivers that are killed join it, too."""
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error")
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
+
+
+def items(n=500, seed=3):
+    """Items of which some stand often, one is zero, and values lie on a grid, so that ties are many."""
+    x, y = blobs(n=n, columns=7, spread=1.5, seed=seed)
+    x[::2] = np.round(x[::2])
+    x[60:100] = x[1]
+    x[5] = 0
+    return x, y
+
+
+@pytest.fixture(scope="module")
+def data():
+    x, y = items()
+    return x, hidden(y, 6), likewise.KNeighborsGraph(9).fit_transform(x)
+
+
+def npy_shards(folder, x, sizes=(170, 1, 229, 100)):
+    folder.mkdir()
+    for number, part in enumerate(np.split(x, np.cumsum(sizes)[:-1])):
+        np.save(folder / f"part-{number}.npy", part)
+    return folder
+
+
+def parquet_shards(folder, x, vectors=True):
+    """Of row groups of 64 rows, which no block fits."""
+    folder.mkdir()
+    for number, (start, stop) in enumerate([(0, 210), (210, len(x))]):
+        part, ids = x[start:stop], [f"item {i}" for i in range(start, stop)]
+        if vectors:
+            column = arrow.FixedSizeListArray.from_arrays(arrow.array(part.ravel()), x.shape[1])
+            table = arrow.table({"id": ids, "label": [1] * len(ids), "vector": column})
+        else:
+            table = arrow.table({"id": ids, **{f"c{c}": part[:, c] for c in range(x.shape[1])}})
+        parquet.write_table(table, folder / f"part-{number}.parquet", row_group_size=64)
+    return folder
+
+
+def same_graph(ours, theirs):
+    assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+    assert (ours.indptr == theirs.indptr).all() and (ours.indices == theirs.indices).all()
+    np.testing.assert_array_max_ulp(ours.data, theirs.data, 1)
+
+
+def same_scores(ours, theirs):
+    assert abs(ours.scores - theirs.scores_).max() <= 1e-6 * abs(theirs.scores_).max()
+    assert (ours.transduction == theirs.transduction_).all()
+    assert abs(ours.confidence - theirs.confidence_).max() < 1e-5
+
+
+def loaded(paths):
+    return sparse.vstack([sparse.load_npz(path) for path in paths], format="csr")
+
+
+def one_process(graph, y, method="lgc", negatives=None, **parameters):
+    fit = likewise.LabelPropagation(method, affinity="precomputed", parameters=parameters)
+    return fit.fit(graph, y, negatives=negatives)
+
+
+# What one process finds.
+
+
+def test_lists_do_not_depend_on_tiles(data):
+    x, _, _ = data
+    unit = importlib.import_module("likewise.ray.blocks").unit(x)
+    cosine = unit.astype(np.float64) @ unit.T.astype(np.float64)
+    np.fill_diagonal(cosine, -np.inf)
+    known = -np.sort(-cosine, axis=1)[:, :9]
+    ids, similarities = likewise.ray.neighbors(x, 9, block_rows=len(x), workers=2)
+    assert abs(similarities - known).max() < 1e-6
+    assert (ids != np.arange(len(x))[:, None]).all()
+    # Ties by the smaller index: of those that stand often the first.
+    assert ids[99].tolist() == [1, *range(60, 68)]
+    for workers, block_rows in [(2, 71), (4, 333)]:
+        again = likewise.ray.neighbors(x, 9, block_rows=block_rows, workers=workers)
+        assert (again[0] == ids).all() and (again[1] == similarities).all()
+
+
+def test_joining_is_associative(data):
+    tile = FILES["tile"]
+    unit = importlib.import_module("likewise.ray.blocks").unit(data[0])
+    parts = [tile.nearest(unit, unit[a : a + 83], 9, 0, a) for a in range(0, len(unit), 83)]
+    whole = tile.nearest(unit, unit, 9, 0, 0)
+    left, right = parts[0], parts[-1]
+    for part in parts[1:]:
+        left = tile.join(9, left, part)
+    for part in parts[-2::-1]:
+        right = tile.join(9, right, part)
+    for joined in (left, right, tile.join(9, *parts[::-1])):
+        assert (joined.ids == whole.ids).all() and (joined.similarities == whole.similarities).all()
+
+
+@pytest.mark.parametrize("symmetrize", [0.1, "sum", "mutual", "max", "mean"])
+def test_the_graph_is_that_of_one_process(data, symmetrize):
+    x = data[0]
+    theirs = likewise.KNeighborsGraph(9, symmetrize=symmetrize, gamma=2.5).fit_transform(x)
+    ours = likewise.ray.graph(x, 9, symmetrize=symmetrize, gamma=2.5, block_rows=130, workers=4)
+    same_graph(ours, theirs)
+
+
+@pytest.mark.parametrize("workers, block_rows", [(2, 77), (4, 201)])
+def test_lgc_is_that_of_one_process(data, workers, block_rows):
+    _, y, graph = data
+    ours = likewise.ray.propagate(graph, y, workers=workers, block_rows=block_rows)
+    same_scores(ours, one_process(graph, y))
+    assert ours.converged and ours.residual <= 1e-10
+
+
+@pytest.mark.parametrize("mass", ["none", "labeled", "estimated"])
+def test_class_masses_are_those_of_one_process(data, mass):
+    _, y, graph = data
+    y = y.copy()
+    y[np.flatnonzero(y == 0)[1:]] = -1
+    y[7] = -2
+    ours = likewise.ray.propagate(graph, y, mass=mass, alpha=0.9, block_rows=170)
+    same_scores(ours, one_process(graph, y, mass=mass, mu=1 / 0.9 - 1))
+
+
+def test_mixed_with_given_negatives_is_that_of_one_process(data):
+    _, y, graph = data
+    negatives = one_process(graph, y, "mixed").negatives_
+    ours = likewise.ray.propagate(graph, y, method="mixed", negatives=negatives, block_rows=120)
+    same_scores(ours, one_process(graph, y, "mixed", negatives))
+
+
+def test_more_classes_than_are_solved_side_by_side(data):
+    graph = data[2]
+    y = np.full(len(data[1]), -1)
+    y[::10] = np.arange(50) % 45
+    same_scores(likewise.ray.propagate(graph, y, block_rows=250), one_process(graph, y))
+
+
+def test_a_chain_through_all_blocks_and_parts_without_a_label():
+    n = 60
+    i = np.r_[np.arange(39), np.arange(40, n - 1)]
+    ones = np.ones(len(i), np.float32)
+    graph = sparse.csr_matrix((ones, (i, i + 1)), shape=(n, n))
+    graph = graph + graph.T
+    y = np.full(n, "", dtype="<U4")
+    y[0], y[39] = "left", "last"
+    with pytest.warns(likewise.LikewiseWarning, match="20 of 60 items"):
+        ours = likewise.ray.propagate(graph, y, block_rows=7)
+    with pytest.warns(likewise.LikewiseWarning):
+        same_scores(ours, one_process(graph, y))
+    assert (ours.transduction[40:] == "").all() and not ours.scores[40:].any()
+
+
+def test_search_is_that_of_an_index(tmp_path, data):
+    x = data[0]
+    queries = blobs(n=30, columns=7, seed=8)[0]
+    ids, similarities = likewise.ray.search(x, queries, 6, block_rows=91)
+    theirs = likewise.Index(x).search(queries, 6)
+    assert abs(similarities - theirs[1]).max() < 1e-6
+    exact = likewise.ray.search(npy_shards(tmp_path / "x", x), queries, 6, workers=2)
+    assert (exact[0] == ids).all() and (exact[1] == similarities).all()
+    assert likewise.ray.search(x[:3], queries, 6)[0].shape == (30, 3)
+
+
+@pytest.mark.parametrize("kind", ["npy", "vectors", "columns", "url"])
+def test_shards_of_every_kind(tmp_path, data, kind):
+    x, y, graph = data
+    source = tmp_path / "x"
+    if kind in ("npy", "url"):
+        npy_shards(source, x)
+    else:
+        parquet_shards(source, x, kind == "vectors")
+    given = f"file://{source}" if kind == "url" else source
+    out = f"file://{tmp_path}/graph" if kind == "url" else tmp_path / "graph"
+    paths = likewise.ray.graph(given, 9, block_rows=111, out=out)
+    local = [path.replace("file://", "") for path in paths]
+    same_graph(loaded(local), graph)
+    found = likewise.ray.propagate(out, y, out=tmp_path / "beliefs")
+    parts = [np.load(path) for path in found.paths]
+    scores = np.concatenate([part["scores"] for part in parts])
+    theirs = one_process(graph, y)
+    assert abs(scores - theirs.scores_).max() <= 1e-6 * theirs.scores_.max()
+    pseudo = np.concatenate([part["pseudo_label"] for part in parts])
+    assert (np.append(found.classes, -1)[pseudo] == theirs.transduction_).all()
+
+
+def test_shards_are_embedded_as_in_one_process(tmp_path, data):
+    x = data[0]
+    y = items()[1]
+    learner = likewise.MetricLearner("rca", measure=False).fit(x, y)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/model.safetensors").write_bytes(learner.to_bytes())
+    theirs = learner.transform(x)
+    out = likewise.ray.embed(
+        tmp_path / "run", npy_shards(tmp_path / "x", x), tmp_path / "e", batch_rows=50
+    )
+    assert [os.path.basename(path) for path in out] == [f"part-{i}.npy" for i in range(4)]
+    np.testing.assert_allclose(np.concatenate([np.load(path) for path in out]), theirs, atol=1e-6)
+    tables = likewise.ray.embed(learner, parquet_shards(tmp_path / "p", x), tmp_path / "f", batch_rows=99)
+    table = arrow.concat_tables([parquet.read_table(path) for path in tables])
+    assert table["id"].to_pylist() == [f"item {i}" for i in range(len(x))]
+    vectors = np.array(table["embedding"].to_pylist(), np.float32)
+    np.testing.assert_allclose(vectors, theirs, atol=1e-6)
+    # What is there is not made again; what is not, is.
+    before = {path: os.stat(path).st_mtime_ns for path in out}
+    os.remove(out[2])
+    likewise.ray.embed(learner, tmp_path / "x", tmp_path / "e")
+    after = {path: os.stat(path).st_mtime_ns for path in out}
+    assert [before[path] == after[path] for path in out] == [True, True, False, True]
+
+
+# What dies.
+
+
+def dies_once(function, flag):
+    """The function; the first worker to call it dies in it."""
+
+    def dying(*given):
+        try:
+            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return function(*given)
+        os._exit(1)
+
+    return dying
+
+
+@pytest.mark.parametrize(
+    "file, task",
+    [
+        ("neighbors", "sweep"),
+        ("neighbors", "finish"),
+        ("graph", "outgoing"),
+        ("graph", "block"),
+        ("conjugate", "multiply"),
+        ("conjugate", "advance"),
+        ("conjugate", "save"),
+    ],
+)
+def test_a_killed_worker_is_replaced(tmp_path, data, monkeypatch, file, task):
+    x, y, graph = data
+    flag = str(tmp_path / "died")
+    monkeypatch.setattr(FILES[file], task, dies_once(getattr(FILES[file], task), flag))
+    if file == "conjugate":
+        ours = likewise.ray.propagate(graph, y, block_rows=150, checkpoint=tmp_path / "c", every=8)
+        same_scores(ours, one_process(graph, y))
+    else:
+        paths = likewise.ray.graph(x, 9, block_rows=200, out=tmp_path / "graph")
+        same_graph(loaded(paths), graph)
+    assert os.path.exists(flag)
+
+
+@pytest.mark.parametrize("file, task", [("search", "search_block"), ("embed", "embed_shard")])
+def test_a_worker_killed_in_search_or_embedding_is_replaced(tmp_path, data, monkeypatch, file, task):
+    x = data[0]
+    flag = str(tmp_path / "died")
+    monkeypatch.setattr(FILES[file], task, dies_once(getattr(FILES[file], task), flag))
+    if file == "search":
+        ids, _ = likewise.ray.search(x, x[:20], 4, block_rows=120)
+        assert (ids == FILES["tile"].nearest(
+            *(importlib.import_module("likewise.ray.blocks").unit(part) for part in (x[:20], x)), 4, None, 0
+        ).ids).all()  # fmt: skip
+    else:
+        learner = likewise.MetricLearner("rca", measure=False).fit(x, items()[1])
+        out = likewise.ray.embed(learner, npy_shards(tmp_path / "x", x), tmp_path / "e")
+        np.testing.assert_allclose(
+            np.concatenate([np.load(path) for path in out]), learner.transform(x), atol=1e-6
+        )
+    assert os.path.exists(flag)
+
+
+def killed(code, cluster, seen):
+    """Runs a driver, and kills it as soon as `seen` says so."""
+    head = f"""
+        import sys
+        sys.path[:0] = {[str(ROOT / "crates/likewise-py/tests")]!r}
+        import numpy as np, ray, likewise.ray
+        from scipy import sparse
+        ray.init(address={cluster!r}, log_to_driver=False, logging_level="error")
+    """
+    driver = subprocess.Popen([sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(code)])
+    begun = time.monotonic()
+    while not seen():
+        assert driver.poll() is None, "the driver was done before it was killed"
+        assert time.monotonic() - begun < 60
+        time.sleep(0.002)
+    driver.send_signal(signal.SIGKILL)
+    assert driver.wait() == -signal.SIGKILL
+
+
+def test_a_killed_driver_goes_on_with_its_graph(tmp_path, cluster):
+    x = blobs(n=3000, columns=16, seed=5)[0]
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "graph"
+    code = f"likewise.ray.graph({str(tmp_path / 'x.npy')!r}, 10, block_rows=100, workers=2, out={str(out)!r})"
+    killed(code, cluster, lambda: len(list(out.glob("neighbors/neighbors-*.npz"))) >= 3)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("neighbors/neighbors-*.npz")}
+    assert 3 <= len(before) < 30 and not list(out.glob("graph-*"))
+    paths = likewise.ray.graph(tmp_path / "x.npy", 10, block_rows=100, out=out)
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    same_graph(loaded(paths), likewise.KNeighborsGraph(10).fit_transform(x))
+
+
+def test_a_killed_driver_goes_on_with_its_scores(tmp_path, cluster, data):
+    _, y, graph = data
+    sparse.save_npz(tmp_path / "graph.npz", graph)
+    np.save(tmp_path / "y.npy", y)
+    settings = dict(block_rows=170, every=8)
+    last = tmp_path / "c/classes-000000/last.json"
+    code = f"""
+        graph, y = sparse.load_npz({str(tmp_path / "graph.npz")!r}), np.load({str(tmp_path / "y.npy")!r})
+        likewise.ray.propagate(graph, y, checkpoint={str(tmp_path / "c")!r}, **{settings!r})
+    """
+    wanted = '"iteration": 16'
+    killed(code, cluster, lambda: last.exists() and wanted in last.read_text())
+    resumed = likewise.ray.propagate(graph, y, checkpoint=tmp_path / "c", **settings)
+    whole = likewise.ray.propagate(graph, y, checkpoint=tmp_path / "other", **settings)
+    assert (resumed.scores == whole.scores).all() and resumed.n_iter == whole.n_iter
+    same_scores(resumed, one_process(graph, y))
+    # What is solved is not solved again.
+    again = likewise.ray.propagate(graph, y, checkpoint=tmp_path / "c", **settings)
+    assert (again.scores == whole.scores).all()
+    with pytest.raises(ValueError, match="alpha = 0.99, and 0.5 is asked for"):
+        likewise.ray.propagate(graph, y, checkpoint=tmp_path / "c", alpha=0.5, **settings)
+
+
+# What cannot be used.
+
+
+def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
+    x, y, graph = data
+    lame = x.copy()
+    lame[123, 2] = np.nan
+    np.save(tmp_path / "lame.npy", lame)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "narrow.npy", x[:, :3])
+    np.save(tmp_path / "line.npy", x[0])
+    np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+    (tmp_path / "none.npy").write_bytes(b"nothing")
+    (tmp_path / "short.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-50])
+    (tmp_path / "none.parquet").write_bytes(b"nothing")
+    sparse.save_npz(tmp_path / "half.npz", graph[:200])
+    lone = sparse.csr_matrix(([1.0], ([0], [1])), shape=(500, 500))
+    away = sparse.csr_matrix(([1.0, 1.0], ([0, 499], [499, 0])), shape=(500, 500))
+    r, at = likewise.ray, lambda name: str(tmp_path / name)
+    r.graph(x, 3, out=at("graph"), block_rows=250)
+    cases = [
+        (lambda: r.neighbors(x, 0), ValueError, "^k = 0: must be at least 1"),
+        (lambda: r.neighbors(x, 500), ValueError, "^k = 500: must be below"),
+        (lambda: r.neighbors(x, 2.5), TypeError, "^k = 2.5: must be an int"),
+        (lambda: r.neighbors(x[0], 3), ValueError, "Expected 2D array"),
+        (lambda: r.neighbors(lame, 3), ValueError, "^X: row 123, column 2 is nan"),
+        (lambda: r.neighbors(at("lame.npy"), 3), ValueError, "lame.npy: row 123, column 2 is nan"),
+        (lambda: r.neighbors(sparse.csr_matrix(x), 3), TypeError, "dense data is required"),
+        (lambda: r.neighbors(at("nosuch"), 3), FileNotFoundError, "there are no .npy or .parquet"),
+        (lambda: r.neighbors([at("x.npy"), at("narrow.npy")], 3), ValueError, "narrow.npy has 3 columns"),
+        (lambda: r.neighbors(at("line.npy"), 3), ValueError, r"of shape \(7,\)"),
+        (lambda: r.neighbors(at("objects.npy"), 3), ValueError, "holds objects"),
+        (lambda: r.neighbors(at("none.npy"), 3), ValueError, "is no .npy file"),
+        (lambda: r.neighbors(at("short.npy"), 3), ValueError, "is cut off"),
+        (lambda: r.neighbors(at("none.parquet"), 3), ValueError, "is no parquet file"),
+        (lambda: r.neighbors(x, 3, block_rows=0), ValueError, "^block_rows = 0"),
+        (lambda: r.neighbors(x, 3, workers=0), ValueError, "^workers = 0"),
+        (lambda: r.neighbors(x, 3, threads=9), ValueError, "^threads = 9: the cluster has 4"),
+        (lambda: r.neighbors(x, 3, out=7), TypeError, "^out = 7: must be a path"),
+        (lambda: r.graph(x, 500), ValueError, "^n_neighbors = 500"),
+        (lambda: r.graph(x, 3, gamma=-1), ValueError, "^gamma = -1"),
+        (lambda: r.graph(x, 3, gamma="a"), TypeError, "^gamma = 'a'"),
+        (lambda: r.graph(x, 3, symmetrize="both"), ValueError, "^symmetrize = 'both'"),
+        (lambda: r.graph(x, 3, symmetrize=2), ValueError, "^symmetrize = 2"),
+        (lambda: r.graph(x, 4, out=at("graph"), block_rows=250), ValueError, "n_neighbors = 3, and 4 is"),
+        (lambda: r.propagate(graph, y[:9]), ValueError, "inconsistent numbers of samples"),
+        (lambda: r.propagate(graph, np.full(500, -1)), ValueError, "no item has a known label"),
+        (lambda: r.propagate(graph, y, alpha=1), ValueError, "^alpha = 1: must be above 0 and below 1"),
+        (lambda: r.propagate(graph, y, method="harmonic"), ValueError, "^method = 'harmonic'"),
+        (lambda: r.propagate(graph, y, method="mixed"), ValueError, "needs negatives"),
+        (lambda: r.propagate(graph, y, negatives=graph), ValueError, "takes no negatives"),
+        (lambda: r.propagate(graph, y, method="mixed", negatives=away), ValueError, r"\(0, 499\) is no edge"),
+        (lambda: r.propagate(graph, y, mass="much"), ValueError, "^mass = 'much'"),
+        (lambda: r.propagate(graph, y, every=0), ValueError, "^every = 0"),
+        (lambda: r.propagate(lone, y), ValueError, "not symmetric"),
+        (lambda: r.propagate(x, y), TypeError, "sparse matrix of scipy"),
+        (lambda: r.propagate(at("half.npz"), y), ValueError, "some are missing"),
+        (lambda: r.search(x, x[:, :3]), ValueError, "3 columns, the shards 7"),
+        (lambda: r.search(x, lame), ValueError, "^queries: row 123, column 2 is nan"),
+        (lambda: r.embed(at("nosuch"), at("x.npy"), at("e")), FileNotFoundError, "nosuch"),
+    ]
+    for make, kind, words in cases:
+        with pytest.raises(kind, match=words) as raised:
+            make()
+        assert "--" not in str(raised.value), raised.value
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = blobs(n=400)
+    names = {"X": x, "y": hidden(y)}
+    for block in (ROOT / "docs/cluster.md").read_text().split("```python\n")[1:]:
+        exec(compile(block.split("```")[0], "docs/cluster.md", "exec"), names)  # noqa: S102
+
+
+def test_examples_of_docstrings_run():
+    import doctest
+
+    for name in ("graph", "neighbors", "search"):
+        done = doctest.testmod(FILES[name], optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert done.attempted and done.failed == 0
+    done = doctest.testmod(importlib.import_module("likewise.ray.propagate"))
+    assert done.attempted and done.failed == 0
