@@ -91,7 +91,15 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         // What waits, say for the other end of a pipe, does not look.
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
-            aside!("error: interrupted");
+            let resumes = std::env::args().any(|word| word == "fit");
+            aside!(
+                "error: interrupted{}",
+                if resumes {
+                    "; the same command with --resume goes on from what was kept"
+                } else {
+                    ""
+                }
+            );
             std::process::exit(1);
         });
     });

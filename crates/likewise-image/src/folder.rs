@@ -178,10 +178,11 @@ impl ImageFolder {
         names.sort_by_key(|name| !unread.contains(name));
         let shown: Vec<&str> = names.iter().take(NAMED).map(|name| name.as_str()).collect();
         let more = count.saturating_sub(shown.len());
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
+        let more = match (more, shown.is_empty()) {
+            (0, _) => String::new(),
+            (more, false) => format!(" and {more} more"),
+            (1, true) => "1 file".to_owned(),
+            (more, true) => format!("{more} files"),
         };
         let advice = if self.unread.is_empty() {
             ""

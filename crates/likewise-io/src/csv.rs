@@ -193,6 +193,7 @@ pub(crate) fn read_labels(
     input: Input,
     delimiter: u8,
     asked: &TableOptions,
+    own_id: Option<&str>,
     monitor: &Monitor,
 ) -> Result<LabelTable> {
     let dialect = Dialect::of(&input, delimiter, asked.sep)?;
@@ -207,7 +208,7 @@ pub(crate) fn read_labels(
         }
         roles[0] = Role::Label;
     }
-    let by_file = roles_of_labels(&borrowed(&table.names), &mut roles)?;
+    let named = roles_of_labels(&borrowed(&table.names), &mut roles, own_id)?;
     let budget = Budget::new(None);
     table.each(|record, line| {
         push(&mut lines, line)?;
@@ -221,6 +222,6 @@ pub(crate) fn read_labels(
         ids: roles.contains(&Role::Id).then_some(words.ids),
         labels: words.labels,
         lines,
-        by_file,
+        named,
     })
 }

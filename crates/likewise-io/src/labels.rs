@@ -10,15 +10,16 @@ use crate::form::Form;
 use crate::input::Input;
 use crate::options::{ReadOptions, TableOptions};
 use crate::table::labels_of;
-use crate::words::LabelTable;
+use crate::words::{LabelTable, Named};
 use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, xlsx};
 
 /// Reads the labels of the items with these ids.
 ///
 /// A table (`.csv`, `.tsv`, `.xlsx`, `.jsonl`, `.parquet`) with columns `id` and `label` (or `labels`, `y`,
 /// `target`, else `class` or `category`) is matched by id: items that it does not name are
-/// unknown. Without an `id`
-/// column, and for `.npy`, `.npz` and idx files, there must be one label an item, in order.
+/// unknown. A table without an `id` column is matched by the first of its other columns where that holds ids
+/// of items alone, each once; else,
+/// and for `.npy`, `.npz` and idx files, there must be one label an item, in order.
 /// -1, empty and null mean unknown, -2 outside, see [`Labels::parse`].
 ///
 /// Fails where an id is not among the items or stands twice (naming the row), where the
@@ -54,10 +55,20 @@ pub fn read_labels_as(
     asked: &TableOptions,
     monitor: &Monitor,
 ) -> Result<Labels> {
-    let path = path.as_ref();
+    read_labels_beside(path.as_ref(), ids, asked, None, monitor)
+}
+
+/// As [`read_labels_as`], beside data whose ids are in a column of the name `own_id`.
+pub(crate) fn read_labels_beside(
+    path: &Path,
+    ids: &[String],
+    asked: &TableOptions,
+    own_id: Option<&str>,
+    monitor: &Monitor,
+) -> Result<Labels> {
     let read = || {
         let input = Input::open(path)?;
-        let labels = labels(Form::parse(path)?, input, ids, asked, monitor)?;
+        let labels = labels(Form::parse(path)?, input, ids, asked, own_id, monitor)?;
         remark_on_ids(&labels, monitor);
         Ok(labels)
     };
@@ -81,7 +92,14 @@ pub(crate) fn remark_on_ids(labels: &Labels, monitor: &Monitor) {
 /// Reads labels from bytes in memory; as [`read_labels`], but messages do not name a file.
 pub fn read_labels_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Labels> {
     let asked = TableOptions::default();
-    labels(form, Input::memory(bytes), ids, &asked, &Monitor::silent())
+    labels(
+        form,
+        Input::memory(bytes),
+        ids,
+        &asked,
+        None,
+        &Monitor::silent(),
+    )
 }
 
 fn labels(
@@ -89,6 +107,7 @@ fn labels(
     input: Input,
     ids: &[String],
     asked: &TableOptions,
+    own_id: Option<&str>,
     monitor: &Monitor,
 ) -> Result<Labels> {
     if !form.is_table() {
@@ -96,12 +115,15 @@ fn labels(
         check_len(labels.len(), ids.len())?;
         return Ok(labels);
     }
-    let table = label_table(form, input, asked, monitor)?;
+    let table = label_table(form, input, asked, own_id, monitor)?;
     let (words, lines) = (table.labels, table.lines);
-    let named = table.ids.filter(|named| {
-        // Names of files may be of something else than the items.
-        let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
-        !table.by_file || named.iter().any(|id| all.contains(id.as_str()))
+    let named = table.ids.filter(|named| match &table.named {
+        Named::Ids => true,
+        Named::Files => {
+            let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
+            named.iter().any(|id| all.contains(id.as_str()))
+        }
+        Named::Guess(column) => are_the_ids(named, column, ids, monitor),
     });
     let Some(mut named) = named else {
         check_len(words.len(), ids.len())?;
@@ -128,25 +150,60 @@ fn labels(
     several(cells.into_iter(), asked, monitor)
 }
 
+/// Whether a column that nobody named holds the ids of the items; where they have none but numbers of
+/// rows, it does not. Warns where the order of the lines is taken in its place, though ids may be there.
+fn are_the_ids(named: &[String], column: &str, ids: &[String], monitor: &Monitor) -> bool {
+    if are_row_numbers(ids) {
+        let numbers: Option<Vec<usize>> = named.iter().map(|id| id.parse().ok()).collect();
+        let (mut sorted, in_order) = (numbers.unwrap_or_default(), are_row_numbers(named));
+        sorted.sort_unstable();
+        if !in_order && sorted.len() == ids.len() && sorted.iter().copied().eq(0..ids.len()) {
+            monitor.warn(format!(
+                "column \"{column}\" of the labels holds numbers of rows in another order; the labels \
+                 were taken in the order of the lines; if they go by this column, name it with `id_column`"
+            ));
+        }
+        return false;
+    }
+    let all: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let distinct: HashSet<&str> = named.iter().map(String::as_str).collect();
+    let fit = distinct.len() == named.len() && distinct.iter().all(|id| all.contains(id));
+    if !named.is_empty() && fit {
+        monitor.remark(format!(
+            "the labels were matched by their column \"{column}\", which holds ids of the items"
+        ));
+        return true;
+    }
+    if named.len() == ids.len() {
+        monitor.warn(format!(
+            "no column of the labels is named id, and \"{column}\" does not hold ids of the items alone: \
+             the labels were taken in the order of the lines; if one of the columns holds ids, name it \
+             with `id_column`"
+        ));
+    }
+    false
+}
+
 /// Words by id of a table of any form. Fails on what is no table.
 fn label_table(
     form: Form,
     input: Input,
     asked: &TableOptions,
+    own_id: Option<&str>,
     monitor: &Monitor,
 ) -> Result<LabelTable> {
     match form {
-        Form::Csv => csv::read_labels(input, b',', asked, monitor),
-        Form::Tsv => csv::read_labels(input, b'\t', asked, monitor),
+        Form::Csv => csv::read_labels(input, b',', asked, own_id, monitor),
+        Form::Tsv => csv::read_labels(input, b'\t', asked, own_id, monitor),
         Form::Xlsx => {
             let mut sheet = xlsx::Sheet::open(input, &ReadOptions::default())?;
-            labels_of(&mut sheet, asked, monitor)
+            labels_of(&mut sheet, asked, own_id, monitor)
         }
         Form::Jsonl => {
             let mut objects = jsonl::Objects::open(&input, &ReadOptions::default())?;
-            labels_of(&mut objects, asked, monitor)
+            labels_of(&mut objects, asked, own_id, monitor)
         }
-        Form::Parquet => parquet::read_labels(input, asked),
+        Form::Parquet => parquet::read_labels(input, asked, own_id),
         _ => Err(Error::parameter(
             "columns of texts are read from .csv, .tsv, .xlsx, .jsonl and .parquet files",
         )),
@@ -181,9 +238,12 @@ pub fn read_texts(
     };
     let read = || {
         let (form, input) = (Form::parse(path)?, Input::open(path)?);
-        let table = label_table(form, input, &asked, &Monitor::silent())?;
+        let table = label_table(form, input, &asked, None, &Monitor::silent())?;
         let numbers = || (0..table.labels.len()).map(|row| row.to_string()).collect();
-        let ids: Vec<String> = table.ids.clone().unwrap_or_else(numbers);
+        let own = table
+            .ids
+            .filter(|_| !matches!(table.named, Named::Guess(_)));
+        let ids: Vec<String> = own.unwrap_or_else(numbers);
         let text = |text: &String| (!text.trim().is_empty()).then(|| text.clone());
         Ok(ids.into_iter().zip(table.labels.iter().map(text)).collect())
     };
@@ -311,6 +371,45 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_holds_the_ids_is_matched_by_whatever_its_name() {
+        let ids = ["a", "b", "c"].map(str::to_owned);
+        let expected = [Label::Known(0), Label::Unknown, Label::Known(1)];
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str, ids: &[String], own: Option<&str>| {
+            let path = folder.path().join("labels.csv");
+            std::fs::write(&path, text).unwrap();
+            let (monitor, heard) = crate::read::listening();
+            let asked = TableOptions::default();
+            let labels = read_labels_beside(&path, ids, &asked, own, &monitor).unwrap();
+            (labels, heard.lock().unwrap().clone())
+        };
+        for header in ["sku", "Unnamed: 0", "key"] {
+            let (labels, _) = read(&format!("{header},label\nc,dog\na,cat\n"), &ids, None);
+            assert_eq!(labels.items(), expected, "{header}");
+        }
+        // Where the ids of the data are is known, though another column stands first.
+        let (labels, _) = read("note,sku,label\nx,c,dog\nx,a,cat\n", &ids, Some("sku"));
+        assert_eq!(labels.items(), expected);
+        // No ids: the order counts, and that is said.
+        let (labels, heard) = read("note,label\nx,cat\ny,\nx,dog\n", &ids, None);
+        assert_eq!(labels.items(), expected);
+        assert!(
+            heard.iter().any(|w| w.contains("order of the lines")),
+            "{heard:?}"
+        );
+        // Items without ids: numbers of rows in another order may be from before they were shuffled.
+        let rows = ["0", "1", "2"].map(str::to_owned);
+        let (labels, heard) = read("index,label\n2,cat\n0,\n1,dog\n", &rows, None);
+        assert_eq!(labels.items(), expected);
+        assert!(
+            heard.iter().any(|w| w.contains("in another order")),
+            "{heard:?}"
+        );
+        let (_, heard) = read("index,label\n0,cat\n1,\n2,dog\n", &rows, None);
+        assert!(heard.is_empty(), "{heard:?}");
+    }
+
+    #[test]
     fn a_single_column_is_taken_in_order_with_or_without_a_header() {
         let expected = [Label::Known(1), Label::Unknown, Label::Known(0)];
         for text in ["label\n7\n-1\n3\n", "7\n-1\n3\n"] {
@@ -373,7 +472,7 @@ mod tests {
             ..TableOptions::default()
         };
         let input = Input::memory(text.as_bytes());
-        labels(Form::Csv, input, &ids, &asked, &Monitor::silent())
+        labels(Form::Csv, input, &ids, &asked, None, &Monitor::silent())
     }
 
     #[test]

@@ -147,7 +147,8 @@ pub fn read_with_layout(
     let layout = parts.layout.take();
     let mut collection = parts.into_collection().map_err(within)?;
     if let Some(file) = &options.labels {
-        let labels = labels::read_labels_as(file, collection.ids(), &beside, monitor)?;
+        let own_id = own.table.id_column.as_deref();
+        let labels = labels::read_labels_beside(file, collection.ids(), &beside, own_id, monitor)?;
         collection.labels = Some(labels);
     } else if let Some(labels) = &collection.labels {
         labels::remark_on_ids(labels, monitor);

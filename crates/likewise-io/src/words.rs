@@ -80,13 +80,29 @@ pub(crate) struct LabelTable {
     pub(crate) labels: Vec<String>,
     /// Where each label stands in the file.
     pub(crate) lines: Vec<u64>,
-    /// Whether the ids are names of files: they may be of something else.
-    pub(crate) by_file: bool,
+    /// How sure it is that these are the ids of the items.
+    pub(crate) named: Named,
 }
 
-/// Fails where no column holds labels. Names of files are taken for ids where there are no others;
-/// whether they were.
-pub(crate) fn roles_of_labels(names: &[&str], roles: &mut [Role]) -> Result<bool> {
+/// How the column of ids was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It says so itself.
+    Ids,
+    /// It holds names of files, which may be of something else.
+    Files,
+    /// It is a column of this name that may hold anything.
+    Guess(String),
+}
+
+/// Fails where no column holds labels. Where none says that it holds ids, it is the column that the
+/// ids of the data are in, if there is one of this name (`own_id`), else names of files, else whatever
+/// column stands first.
+pub(crate) fn roles_of_labels(
+    names: &[&str],
+    roles: &mut [Role],
+    own_id: Option<&str>,
+) -> Result<Named> {
     if !roles.contains(&Role::Label) {
         return Err(Error::format(format!(
             "no column named label, labels, y, target, class or category; the columns are: {}; \
@@ -94,14 +110,22 @@ pub(crate) fn roles_of_labels(names: &[&str], roles: &mut [Role]) -> Result<bool
             names.join(", ")
         )));
     }
-    if !roles.contains(&Role::Id) {
-        let file = |name: &&str| ["file_name", "filename", "path"].contains(name);
-        if let Some(column) = names.iter().position(file)
-            && roles[column] == Role::Feature
-        {
-            roles[column] = Role::Id;
-            return Ok(true);
-        }
+    if roles.contains(&Role::Id) {
+        return Ok(Named::Ids);
     }
-    Ok(false)
+    let is_free = |column: &usize| matches!(roles[*column], Role::Feature | Role::Index);
+    let file = |name: &&str| ["file_name", "filename", "path"].contains(name);
+    let own = names.iter().position(|name| Some(*name) == own_id);
+    let files = names.iter().position(file);
+    let first = (0..names.len()).find(is_free);
+    let found = [(own, Named::Ids), (files, Named::Files)];
+    let found = found
+        .into_iter()
+        .find_map(|(column, named)| Some((column.filter(is_free)?, named)));
+    let found = found.or(first.map(|column| (column, Named::Guess(names[column].to_owned()))));
+    if let Some((column, named)) = found {
+        roles[column] = Role::Id;
+        return Ok(named);
+    }
+    Ok(Named::Ids)
 }

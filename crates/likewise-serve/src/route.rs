@@ -58,7 +58,12 @@ const EVERYWHERE: [(StatusCode, &str); 5] = [
 /// Adds to every request what any of them may be told.
 fn with_common_errors(mut described: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     for path in described.paths.paths.values_mut() {
-        let each = [&mut path.get, &mut path.post, &mut path.delete, &mut path.put];
+        let each = [
+            &mut path.get,
+            &mut path.post,
+            &mut path.delete,
+            &mut path.put,
+        ];
         for operation in each.into_iter().flatten() {
             for (status, why) in EVERYWHERE {
                 let of_problem = ContentBuilder::new()

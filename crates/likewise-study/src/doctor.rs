@@ -251,8 +251,10 @@ impl ViewCard {
 fn outsized(x: ArrayView2<f32>, view: &str, ids: &[String]) -> Option<String> {
     let rows = matrix::outsized(x);
     let first = &ids[*rows.first()?];
-    Some(format!(
-        "view {view}: {} items are over 1,000 times as long as others (first: {first}); check them",
-        rows.len()
-    ))
+    Some(match rows.len() {
+        1 => format!("view {view}: item {first} is over 1,000 times as long as others; check it"),
+        n => format!(
+            "view {view}: {n} items are over 1,000 times as long as others (first: {first}); check them"
+        ),
+    })
 }

@@ -25,8 +25,8 @@ use crate::live::journal;
 use crate::recipe::{Learner, Recipe, most_neighbors};
 use crate::report::{self, About, Map, Rows, Thumbnails};
 use crate::run_folder::{
-    Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable,
-    write_index,
+    CHOICE, Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save,
+    suitable, write_index,
 };
 use crate::source::{self, Labeled, Trained};
 use crate::study::{Choice, MOST_TO_CHOOSE_BY, Plan, Protocol, Results, SplitKind, Study, Tried};
@@ -563,10 +563,18 @@ pub fn choose(
     let unseen = neighbors(Recipe::mixed_rca());
     let device = at.device.clone();
     let plan = Plan {
-        checkpoints,
+        checkpoints: checkpoints.clone(),
         ..Plan::of(collection, view.matrix.view(), usual, protocol, device)
     };
-    plan.choose_recipe(&candidates, [usual, &unseen], at.monitor)
+    let chosen = plan.choose_recipe(&candidates, [usual, &unseen], at.monitor);
+    chosen.map_err(|e| {
+        let kept = checkpoints.is_some_and(|folder| folder.join(CHOICE).exists());
+        if kept && e.kind() == ErrorKind::Cancelled {
+            e.hint(Hint::Resume)
+        } else {
+            e
+        }
+    })
 }
 
 /// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.

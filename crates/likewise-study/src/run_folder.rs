@@ -109,6 +109,12 @@ impl RunFolder {
         path.join(RECORD).exists() || complete.exists() || has_begun(path)
     }
 
+    /// Whether a folder was a run, but for the record that says so.
+    pub fn has_lost_its_record(path: &Path) -> bool {
+        let parts = [CONFIG, "metrics.json", "README.md"];
+        !Self::is_meant(path) && parts.iter().all(|part| path.join(part).exists())
+    }
+
     /// The folder of a finished run within one view. Fails on one [across](AcrossFolder) views.
     pub fn open(path: &Path) -> Result<Self> {
         let run = Self::open_any(path)?;

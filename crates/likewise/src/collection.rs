@@ -105,7 +105,8 @@ impl Collection {
         for (row, id) in ids.iter().enumerate() {
             if let Some(first) = seen.insert(id.as_str(), row) {
                 return Err(Error::data(format!(
-                    "id \"{id}\" stands in rows {first} and {row}; ids must be unique"
+                    "id \"{id}\" stands in rows {first} and {row} (the first is row 0); ids must be \
+                     unique"
                 )));
             }
         }

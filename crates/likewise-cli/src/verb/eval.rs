@@ -30,7 +30,7 @@ use crate::output;
 
 pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     check_files(args)?;
-    if RunFolder::is_meant(&args.source) {
+    if RunFolder::is_meant(&args.source) || RunFolder::has_lost_its_record(&args.source) {
         return of_run(args, at);
     }
     let losses = WholeSet::named(&args.loss)?;
@@ -275,7 +275,8 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         let asked = (ks != DEFAULT_AT).then_some(&ks[..]);
         return super::across::eval(args, asked, at);
     }
-    let mut results = RunFolder::read_by(&args.source, RunFolder::metrics)?;
+    // Numbers of a run that says no more how it was made are no numbers of a run.
+    let mut results = RunFolder::read_by(&args.source, |run| run.config().and(run.metrics()))?;
     for gate in &args.gate {
         gate.value(&results.summary, &Losses::new())?;
     }

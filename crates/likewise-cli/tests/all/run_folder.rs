@@ -271,6 +271,7 @@ fn parts_of_different_runs_are_refused() {
         ("embeddings.npy", &["search", "run", "--id", "3"]),
         ("embeddings.npy", &["index", "run"]),
         ("metrics.json", &["eval", "run"]),
+        ("config.json", &["eval", "run"]),
     ] {
         let own = fs::read(at.join("run").join(part)).unwrap();
         fs::copy(at.join("other").join(part), at.join("run").join(part)).unwrap();
@@ -321,6 +322,11 @@ fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
     }
     succeeds(at, &["embed", "run", "x.npy", "-o", "run/new.npy"]);
     succeeds(at, &["index", "run", "-o", "elsewhere", "-q"]);
+    // What is left of a run is no folder of images.
+    fs::rename(at.join("run/run.json"), at.join("kept.json")).unwrap();
+    let said = fails(at, &["eval", "run"], 1);
+    assert!(said.contains("not a run"), "{said}");
+    fs::rename(at.join("kept.json"), at.join("run/run.json")).unwrap();
     // A run that lost a part is not done.
     fs::remove_file(at.join("run/model.safetensors")).unwrap();
     let said = fails(at, &fit("1", &["--resume"]), 1);

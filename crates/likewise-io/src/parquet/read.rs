@@ -104,7 +104,11 @@ pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
 }
 
 /// The labels of a table, and the ids if there are some.
-pub(crate) fn read_labels(input: Input, asked: &TableOptions) -> Result<LabelTable> {
+pub(crate) fn read_labels(
+    input: Input,
+    asked: &TableOptions,
+    own_id: Option<&str>,
+) -> Result<LabelTable> {
     let mut budget = Budget::new(None);
     let mut table = Table::open(input, &budget)?;
     table.assign(asked)?;
@@ -114,7 +118,7 @@ pub(crate) fn read_labels(input: Input, asked: &TableOptions) -> Result<LabelTab
         .map(|leaf| (leaf.name.clone(), leaf.role))
         .unzip();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let by_file = roles_of_labels(&names, &mut roles)?;
+    let named = roles_of_labels(&names, &mut roles, own_id)?;
     for (leaf, role) in table.leaves.iter_mut().filter(single).zip(roles) {
         leaf.role = role;
     }
@@ -123,7 +127,7 @@ pub(crate) fn read_labels(input: Input, asked: &TableOptions) -> Result<LabelTab
         ids: table.role_words(Role::Id, &mut budget)?,
         labels: labels.unwrap_or_default(),
         lines: Vec::new(),
-        by_file,
+        named,
     })
 }
 

@@ -15,15 +15,16 @@ use crate::{Error, Result};
 pub(crate) fn labels_of(
     rows: &mut dyn Rows,
     asked: &TableOptions,
+    own_id: Option<&str>,
     monitor: &Monitor,
 ) -> Result<LabelTable> {
     let names: Vec<&str> = rows.names().iter().map(String::as_str).collect();
     let read = || {
         let mut roles = Role::of_columns(&names, asked)?;
-        let by_file = roles_of_labels(&names, &mut roles)?;
-        Ok((roles, by_file))
+        let named = roles_of_labels(&names, &mut roles, own_id)?;
+        Ok((roles, named))
     };
-    let (roles, by_file) = read().map_err(|e: Error| e.with(&elsewhere(rows)))?;
+    let (roles, named) = read().map_err(|e: Error| e.with(&elsewhere(rows)))?;
     let (mut words, mut lines) = (Words::default(), Vec::new());
     let budget = Budget::new(None);
     rows.each(monitor, &mut |place, cells| {
@@ -40,6 +41,6 @@ pub(crate) fn labels_of(
         ids: roles.contains(&Role::Id).then_some(words.ids),
         labels: words.labels,
         lines,
-        by_file,
+        named,
     })
 }

@@ -189,18 +189,10 @@ impl Rows {
         let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None)
             && (per_draw.is_empty() || per_draw.iter().any(learned));
         let spreading = spreads.then(|| self.answer(Row::LabelsOnly)).flatten();
-        let falls = match (
-            &labels,
-            start.and_then(|start| self.differences.get(&start)),
-        ) {
-            (Some(answer), Some(all)) if answer.finding != verdict::Finding::Worse => all
-                .iter()
-                .filter(|(metric, e)| metric.starts_with("recall@") && e.high < -5e-4)
-                .map(|(metric, e)| Fall {
-                    metric: metric.clone(),
-                    difference: *e,
-                })
-                .collect(),
+        let falls = match (&labels, start) {
+            (Some(answer), Some(start)) if answer.finding != verdict::Finding::Worse => {
+                self.falls(start)
+            }
             _ => vec![],
         };
         let few_labels = plan.protocol.split == SplitKind::Folds;
@@ -225,7 +217,7 @@ impl Rows {
             taught_by: taught_by.into(),
             learns: plan.recipe.rounds.epochs > 0,
             not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
-            validation: validation_in_words(per_draw),
+            validation: validation_in_words(plan.recipe, per_draw),
             delivered: self.delivered,
             bound: plan.recipe.is_bound(),
             labels,
@@ -234,6 +226,26 @@ impl Rows {
             sure,
             next,
         }
+    }
+
+    /// What fell beyond its interval: the R@k below those of the best start without labels, or of raw
+    /// features, which may find more at once although the start finds more in all.
+    fn falls(&self, start: Row) -> Vec<Fall> {
+        let mut falls: Vec<Fall> = Vec::new();
+        for row in [start, Row::Raw] {
+            let all = self.differences.get(&row).into_iter().flatten();
+            let fell = all.filter(|(metric, e)| metric.starts_with("recall@") && e.high < -5e-4);
+            for (metric, difference) in fell {
+                if falls.iter().all(|fall| fall.metric != *metric) {
+                    falls.push(Fall {
+                        metric: metric.clone(),
+                        difference: *difference,
+                        against: (row != start).then_some(row),
+                    });
+                }
+            }
+        }
+        falls
     }
 
     fn next(&self, plan: &Plan, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
@@ -355,7 +367,9 @@ fn labels_only(recipe: &Recipe) -> Option<&'static str> {
 }
 
 /// What must be said of the choice of epochs.
-fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
+fn validation_in_words(recipe: &Recipe, per_draw: &[DrawLog]) -> Option<String> {
+    // What is solved at once has no epochs to choose among.
+    let at_once = matches!(recipe.learner, Learner::Closed(_));
     let said = |log: &DrawLog| {
         let best = (log.validation.iter().flatten()).fold(0.0_f64, |best, &v| best.max(v));
         let start = log.validation.first().copied().flatten().unwrap_or(0.0);
@@ -373,7 +387,7 @@ fn validation_in_words(per_draw: &[DrawLog]) -> Option<String> {
                  on classes without labels"
             ),
             // One epoch is no choice.
-            Why::NoEvidence(_) if log.training.len() <= 1 => return None,
+            Why::NoEvidence(_) if at_once || log.training.len() <= 1 => return None,
             Why::NoEvidence(why) => {
                 format!("Validation could not tell: {why}. Training ran to its end")
             }
@@ -503,5 +517,49 @@ impl Results {
             .chain([(self.recipe.as_str(), &self.summary)])
             .chain(baseline(Row::AllLabels))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use likewise::eval::bootstrap::Estimate;
+
+    use super::*;
+
+    fn by(value: f64) -> Estimate {
+        Estimate {
+            value,
+            low: value - 0.01,
+            high: value + 0.01,
+        }
+    }
+
+    #[test]
+    fn what_fell_against_raw_features_is_said_though_the_best_start_is_another() {
+        let of = |r1, r4, r8| {
+            let all = [("recall@1", r1), ("recall@4", r4), ("recall@8", r8)];
+            all.map(|(metric, value)| (metric.to_owned(), by(value)))
+                .into_iter()
+                .collect::<Difference>()
+        };
+        let rows = Rows {
+            differences: BTreeMap::from([
+                (Row::Whitened, of(0.0, 0.0, -0.02)),
+                (Row::Raw, of(0.05, -0.04, -0.05)),
+            ]),
+            ..Rows::default()
+        };
+        let falls = rows.falls(Row::Whitened);
+        let said: Vec<_> = falls
+            .iter()
+            .map(|fall| (&*fall.metric, fall.difference.value, fall.against))
+            .collect();
+        let expected = [
+            ("recall@8", -0.02, None),
+            ("recall@4", -0.04, Some(Row::Raw)),
+        ];
+        assert_eq!(said, expected);
+        // Raw features that are the best start themselves are told of once.
+        assert_eq!(rows.falls(Row::Raw).len(), 2);
     }
 }

@@ -94,8 +94,11 @@ pub struct Answer {
 pub struct Fall {
     /// The metric, as in `ci`.
     pub metric: String,
-    /// The difference to the best start without labels.
+    /// The difference to the best start without labels, or to raw features.
     pub difference: Estimate,
+    /// To what else than the best start without labels it is the difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Row>,
 }
 
 /// How sure the answers are.
@@ -318,8 +321,14 @@ impl Verdict {
         }
         if !self.falls.is_empty() {
             let falls = self.falls.iter();
-            let falls =
-                falls.map(|f| format!("{} ({})", title(&f.metric), interval(&f.difference)));
+            let falls = falls.map(|f| {
+                let against = match f.against {
+                    None => String::new(),
+                    Some(row) => format!(" against {}", row.title()),
+                };
+                let by = interval(&f.difference);
+                format!("{} ({by}{against})", title(&f.metric))
+            });
             lines.push(format!(
                 "What got worse: {}.",
                 falls.collect::<Vec<_>>().join(", ")
@@ -531,10 +540,18 @@ mod tests {
             learns: true,
             labels: Some(answer(Row::Whitened, 0.2)),
             spreading: Some(answer(Row::LabelsOnly, 0.01)),
-            falls: vec![Fall {
-                metric: "recall@8".into(),
-                difference: estimate(-0.02, 0.01),
-            }],
+            falls: vec![
+                Fall {
+                    metric: "recall@8".into(),
+                    difference: estimate(-0.02, 0.01),
+                    against: None,
+                },
+                Fall {
+                    metric: "recall@4".into(),
+                    difference: estimate(-0.03, 0.01),
+                    against: Some(Row::Raw),
+                },
+            ],
             sure: Some(Sureness {
                 queries: 100,
                 drawn_from: None,
@@ -560,7 +577,7 @@ mod tests {
         let starts = [
             "Did the labels help? Yes: MAP@R 0.500 -> 0.700 against whitened",
             "Did spreading them to other items add to that? Not clearly: MAP@R +0.010",
-            "What got worse: R@8 (-0.020 [-0.030, -0.010])",
+            "What got worse: R@8 (-0.020 [-0.030, -0.010]), R@4 (-0.030 [-0.040, -0.020] against raw",
             "How sure: 100 queries over 600 items, 5 draws",
             "Next: try the recipe rca",
         ];

@@ -474,16 +474,19 @@ impl<'a> Known<'a> {
             negative_curvature: None,
         };
         if !convergence.converged {
-            monitor.warn(format!(
-                "the solver stopped after {} iterations at a relative residual of {:.1e}{}",
-                convergence.iterations,
-                convergence.residual,
-                if convergence.residual < FINE {
-                    ", which is fine for pseudo-labels"
-                } else {
-                    "; raise max_iterations or tolerance"
-                }
-            ));
+            // Without the numbers of this solve: of many alike in a fit, one is told.
+            monitor.warn(if convergence.residual < FINE {
+                format!(
+                    "the solver reached its most iterations at a relative residual below {FINE:.0e}, which \
+                     is fine for pseudo-labels"
+                )
+            } else {
+                format!(
+                    "the solver reached its most iterations at a relative residual above {FINE:.0e}, so \
+                     that pseudo-labels may change with more of them; raise max_iterations or tolerance \
+                     of the propagation"
+                )
+            });
         }
         if convergence.unreached > 0 {
             monitor.warn(format!(
