@@ -628,6 +628,16 @@ fn help_completions_man_and_explanations_exist() {
         assert!(help.contains("Example"), "{verb} has no example");
     }
     assert!(succeeds(at, &["completions", "bash"]).contains("propagate"));
+    // Nobody reads to the end.
+    let mut child = command(at, &["completions", "zsh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
     succeeds(at, &["man", "-o", "man"]);
     assert!(at.join("man/likewise-fit.1").exists());
     assert!(succeeds(at, &["explain", "mixed"]).contains("eq"));

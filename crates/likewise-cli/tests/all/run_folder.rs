@@ -310,6 +310,20 @@ fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
         fails(at, &["graph", "x.npy", "-k", "5", "-o", &out], 2);
     }
     fails(at, &["index", "x.npy", "-o", "run"], 2);
+    // Nor over what is read.
+    let inputs = ["x.npy", "l.csv"].map(|name| fs::read(at.join(name)).unwrap());
+    let labels = ["--labels", "l.csv", "-k", "5", "-o"];
+    for out in ["x.npy", "l.csv"] {
+        fails(
+            at,
+            &[&["propagate", "x.npy"], &labels[..], &[out]].concat(),
+            2,
+        );
+    }
+    fails(at, &["graph", "x.npy", "-k", "5", "-o", "./x.npy"], 2);
+    fails(at, &["embed", "run", "x.npy", "-o", "x.npy"], 2);
+    let now = ["x.npy", "l.csv"].map(|name| fs::read(at.join(name)).unwrap());
+    assert_eq!(now, inputs);
     fails(at, &["index", "x.npy", "-o", "run/index"], 2);
     assert_eq!(files(&at.join("run")), before);
     for file in ["index.json", "hnsw.usearch"] {

@@ -877,3 +877,44 @@ fn a_file_gives_its_name_unless_it_says_another() {
     let missing = Recipe::read(&folder.path().join("no.toml")).unwrap_err();
     assert!(missing.to_string().contains("no.toml"));
 }
+
+#[test]
+fn presets_of_papers_hold_what_is_printed() {
+    let holds = |name: &str, printed: &[&str]| {
+        let text = toml::to_string(&Recipe::named(name).unwrap()).unwrap();
+        for line in printed {
+            assert!(text.lines().any(|l| l == *line), "{name}: {line}\n{text}");
+        }
+    };
+    // Zhuang and Moulin, CVPR 2023, 4.1.
+    let zhuang = [
+        "k = 50",
+        "gamma = 3.0",
+        "lambda = 4.0",
+        "beta = 1.0",
+        "scale = 32.0",
+        "margin = 0.1",
+        "batch = 32",
+        "steps = 0",
+        "labeled_passes = 1",
+        "learning_rate = 0.0001",
+        "width = 64",
+        "rank = 64",
+        "labeled_epochs = 5",
+        "epochs = 25",
+        "keep = \"best\"",
+    ];
+    holds("mixed-lp-paper", &zhuang);
+    // Dutta, Harandi and Sekhar, AAAI 2021.
+    let dutta = [
+        "partition = 9000",
+        "every = 10",
+        "batch = 100",
+        "steps = 0",
+        "momentum = 0.9",
+        "learning_rate = 0.0001",
+        "weight_decay = 0.0005",
+        "epochs = 50",
+    ];
+    holds("affinity-triplet", &dutta);
+}

@@ -244,7 +244,7 @@ mod tests {
         let warnings = std::sync::Arc::new(std::sync::Mutex::new(0));
         let counter = warnings.clone();
         let monitor = Monitor::new(move |event: &crate::Event| {
-            if matches!(event, crate::Event::Warning(w) if w.contains("stopped after 2")) {
+            if matches!(event, crate::Event::Warning(w) if w.contains("residual above 1e-4")) {
                 *counter.lock().unwrap() += 1;
             }
         });
