@@ -195,8 +195,10 @@ fn digests(folder: &Path) -> Result<()> {
     for file in &files {
         let name = file.strip_prefix(folder)?.to_string_lossy();
         let digest = Sha256::digest(fs::read(file)?);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(text, "{digest}  {name}")?;
+        for byte in digest {
+            write!(text, "{byte:02x}")?;
+        }
+        writeln!(text, "  {name}")?;
     }
     fs::write(folder.join("SHA256SUMS"), text)?;
     println!("{}: {} files", folder.display(), files.len());
