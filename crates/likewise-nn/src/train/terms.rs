@@ -46,8 +46,11 @@ pub(super) fn objective(rows: Tensor<2>, terms: &PairTerms, told: &Told) -> Tens
             let (far, close) = (softplus(beyond.clone()), softplus(beyond.clone().neg()));
             let share = sigmoid(beyond.neg());
             let unsure = far.clone() * share.clone() + close.clone() * share.neg().add_scalar(1.0);
-            weighted(&mean(&alike), far)
-                + weighted(&mean(&unlike), close)
+            // One mean over all pairs that are known: alike ones are few among them.
+            let known = alike.sum() + unlike.sum();
+            let known = if known > 0.0 { known } else { 1.0 };
+            weighted(&(alike / known), far)
+                + weighted(&(unlike / known), close)
                 + weighted(&(mean(&unknown) * entropy), unsure)
         }
     }
@@ -188,7 +191,9 @@ mod tests {
                 let size: f64 = LINKS.iter().map(|l| l.2.abs()).sum();
                 alike * mean(0) - unlike * mean(1) + near * links / size
             }
-            PairTerms::Likelihood { entropy, .. } => mean(0) + mean(1) + entropy * mean(2),
+            PairTerms::Likelihood { entropy, .. } => {
+                (sums[0] + sums[1]) / (masses[0] + masses[1]) + entropy * mean(2)
+            }
         }
     }
 

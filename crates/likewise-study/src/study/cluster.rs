@@ -10,7 +10,7 @@ use rand::RngExt;
 
 use super::ground::Ground;
 use super::setup::Setup;
-use crate::recipe::{Clusters, InClusters};
+use crate::recipe::{Clusters, InClusters, On};
 use crate::{Error, Result};
 
 /// Shrinkage of the whitening: next to none, but above rounding.
@@ -48,6 +48,9 @@ impl Ground<'_> {
     }
 }
 
+/// K-means that begin, of clusters that stay as they are: the best is taken. Others are found anew soon.
+const STARTS: usize = 20;
+
 /// The clusters of some rows; `since` is the first epoch that learns them.
 pub(super) fn clustered(
     how: &Clusters,
@@ -68,7 +71,7 @@ pub(super) fn clustered(
     let whitened: Array2<f32> = matrix::l2_normalize(map.transform(rows)?);
     let mut rng = seed::stream(seed, &format!("clusters {since}"));
     let clustering = KMeans::new(clusters)
-        .n_init(1)
+        .n_init(if how.on == On::Start { STARTS } else { 1 })
         .max_iterations(how.iterations)
         .sample(n)
         .seed(rng.random())

@@ -54,7 +54,7 @@ fn every_metric_learner_goes_behind_a_head() {
         let raw = map(&study.results.baselines[&Row::Raw]);
         // Of ten classes a map by chance has some .02. The terms of distances draw classes onto the
         // few directions that the metric stretches, and all lose here.
-        let least = if *name == "seraph" { raw + 0.05 } else { 0.1 };
+        let least = if *name == "seraph" { raw + 0.02 } else { 0.1 };
         assert!(own > least, "{name}: {own}, raw {raw}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
     }

@@ -109,7 +109,7 @@ pub fn by_tag(
                 beliefs[[item, tag as usize]] = belief;
             }
         }
-        monitor.step(1)?;
+        monitor.step(u64::from(tag) + 1)?;
     }
     monitor.end();
     let items = (0..n).map(|item| match tags.of(item) {

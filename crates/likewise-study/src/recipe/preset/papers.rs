@@ -174,12 +174,15 @@ impl Recipe {
     /// the 64 largest directions of the metric, and of 50 epochs the best is kept.
     ///
     /// **Use it** to compare with that paper, with a [network](crate::recipe::NetworkConfig) for what it reports.
-    /// **Not** for results: on the digits only `deep-seraph` gains on the features as they are, and the learner
-    /// alone (`lrml` ...) takes seconds.
+    /// **Not** for results: terms of distances draw classes onto few directions, and the learner alone
+    /// (`lrml` ...) takes seconds.
     ///
     /// **Source.** The paper's Algorithm 1; partitions, epochs and learning rate are those of its own method.
     /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:
-    /// `likewise explain behind`. Embeddings are compared by cosines.
+    /// `likewise explain behind`. Embeddings are compared by cosines. The learners have their own defaults,
+    /// not those of the recipes of their names: `seraph` scales distances while it makes the metric, and
+    /// `apllr` has a ridge of 1e-3, where its recipe has the 1e-8 of the printed table. Pairs that `--pairs`
+    /// gives make the metric; the terms in between go by classes.
     pub fn deep(learner: Behind) -> Self {
         Self {
             name: format!("deep-{}", learner.name()),

@@ -17,8 +17,8 @@ impl Recipe {
     /// **Not** where some have one: `mixed-lp` learns from these. Clusters follow what features say already,
     /// so that rows that are good enough to cluster gain little, and others learn their mistakes.
     ///
-    /// **Where we differ.** Three clusters a class that has a label, as where the method was compared on
-    /// birds and cars, or the square root of the number of items. The head, its softmax of
+    /// **Where we differ.** Three clusters a class that has a label (our choice), or the square root of the
+    /// number of items; an empty one takes the farthest row, where the authors split a large one. The head, its softmax of
     /// cosines (temperature .05, no bias) and its steps are those of `mixed-lp`, on whitened features, unless
     /// there is a [network](crate::recipe::NetworkConfig); proxies begin as the means of their clusters. An epoch is
     /// `learner.train.steps` batches, so that clusters change more often than once a pass.
@@ -44,9 +44,9 @@ impl Recipe {
     /// **Use it** to compare with the literature. **Not** where some items have a label: `mixed-lp` learns
     /// from these. It repeats what the first clusters say, right or wrong.
     ///
-    /// **Where we differ.** One cluster a class that has a label (the number of classes, as the method is
-    /// compared), or the square root of the number of items; k-means on whitened features in place of an
-    /// autoencoder's. Steps are those of `mixed-lp` in place of SGD at .01, and an epoch of
+    /// **Where we differ.** One cluster a class that has a label (the number of classes, as in its paper), or
+    /// the square root of the number of items; k-means, the best of 20, on whitened features in place of an
+    /// autoencoder's; all epochs run, where the authors stop once few items change their cluster. Steps are those of `mixed-lp` in place of SGD at .01, and an epoch of
     /// `learner.train.steps` batches stands between two targets (printed for MNIST: 140). `likewise explain dec`
     /// says more of the loss.
     pub fn dec() -> Self {
