@@ -9,6 +9,7 @@ from likewise import losses
 NAMES = likewise.names("losses")
 OF_CLASSES = [
     "normalized-softmax", "proxy-nca", "proxy-nca-plus-plus", "proxy-anchor", "soft-triple", "confidence-proxy", "center",
+    "dec", "nce",
 ]  # fmt: skip
 
 
