@@ -312,7 +312,8 @@ fn matched(
     for (row, (item, word)) in items.into_iter().zip(words).enumerate() {
         if let Some(first) = taken[item].replace(row) {
             return Err(Error::value(format!(
-                "{}: id \"{}\" was already labeled in {}; keep one of them",
+                "{}: id \"{}\" was already labeled in {}; keep one of them, or read several labels an \
+                 item with `multi_label`",
                 place(row),
                 named[row],
                 place(first)

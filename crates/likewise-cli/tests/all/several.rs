@@ -198,7 +198,10 @@ fn what_goes_by_one_label_refuses_several() {
         assert!(said.contains(why), "{more}: {said}");
     }
     let twice = scene.bad("eval x.csv --labels tags.csv -q", 1);
-    assert!(twice.contains("already labeled"), "{twice}");
+    assert!(
+        twice.contains("already labeled") && twice.contains("--multi-label"),
+        "{twice}"
+    );
     let alone = scene.bad("eval x.csv --labels tags.csv --label-separator ;", 2);
     assert!(alone.contains("--multi-label"), "{alone}");
     fs::write(
