@@ -12,8 +12,8 @@ use crate::layout::Layout;
 use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
-use crate::words::{LabelTable, roles_of_labels};
-use crate::{Error, Result, table};
+use crate::words::{LabelTable, Named, roles_of_labels};
+use crate::{Error, ErrorKind, Result, table};
 
 /// Opens a table for what is asked for; also columns that are left out beside vectors, and why.
 fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, String)>)> {
@@ -123,8 +123,13 @@ pub(crate) fn read_labels(
         leaf.role = role;
     }
     let labels = table.role_words(Role::Label, &mut budget)?;
+    let ids = match table.role_words(Role::Id, &mut budget) {
+        // A column that nobody named and that holds no words, say fractions, holds no ids.
+        Err(e) if e.kind() == ErrorKind::Value && matches!(named, Named::Guess(_)) => None,
+        ids => ids?,
+    };
     Ok(LabelTable {
-        ids: table.role_words(Role::Id, &mut budget)?,
+        ids,
         labels: labels.unwrap_or_default(),
         lines: Vec::new(),
         named,

@@ -295,3 +295,18 @@ fn columns_beside_vectors_are_a_table_where_they_are_named() {
         2
     );
 }
+
+#[test]
+fn fractions_beside_labels_are_no_ids_and_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("labels.parquet");
+    let schema = "optional float score; optional binary label (UTF8);";
+    let scores = Values::Floats(vec![Some(0.5), None, Some(1.25)]);
+    let labels = Values::Words(vec![Some("b"), Some("a"), None]);
+    write(&path, schema, &[scores, labels]);
+    for ids in [["0", "1", "2"], ["x", "y", "z"]] {
+        let read = likewise_io::read_labels(&path, &ids.map(str::to_owned)).unwrap();
+        let class = |item: usize| read[item].class();
+        assert_eq!([class(0), class(1), class(2)], [Some(1), Some(0), None]);
+    }
+}
