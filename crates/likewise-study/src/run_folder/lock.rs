@@ -35,19 +35,7 @@ impl Lock {
             match file.try_lock() {
                 // Some network drives know no locks: better no protection than no work.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let mut holder = String::new();
-                    let _ = file.read_to_string(&mut holder);
-                    return Err(failed(format!(
-                        "{}: another process{} is writing into this folder; wait for it, or name \
-                         another folder",
-                        folder.display(),
-                        match holder.trim() {
-                            "" => String::new(),
-                            id => format!(" ({id})"),
-                        }
-                    )));
-                }
+                Err(TryLockError::WouldBlock) => return Err(is_held(folder, &mut file)),
             }
             // Between opening and locking, its last holder may have removed the file.
             if !is_at(&file, &path) {
@@ -58,6 +46,34 @@ impl Lock {
             return Ok(Self { path, file });
         }
     }
+
+    /// Fails where another process holds the folder; takes and writes nothing.
+    pub(super) fn is_free(folder: &Path) -> Result<()> {
+        let path = folder.join(NAME);
+        // A pipe of another's would wait for a writer.
+        let file = path.is_file().then(|| File::open(path).ok()).flatten();
+        let Some(mut file) = file else {
+            return Ok(());
+        };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(is_held(folder, &mut file)),
+            // Closing it lets go of it.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_held(folder: &Path, lock: &mut File) -> crate::Error {
+    let mut holder = String::new();
+    let _ = lock.read_to_string(&mut holder);
+    failed(format!(
+        "{}: another process{} is writing into this folder; wait for it, or name another folder",
+        folder.display(),
+        match holder.trim() {
+            "" => String::new(),
+            id => format!(" ({id})"),
+        }
+    ))
 }
 
 impl Drop for Lock {

@@ -57,7 +57,9 @@ impl Work {
     pub fn begin(path: &Path, rights: Rights) -> Result<Self> {
         let shown = path.display();
         let made = !path.exists();
-        if !made {
+        if !made && check(path).is_err() {
+            // Between two looks at a folder that is worked in, anything may appear in it.
+            Lock::is_free(path)?;
             check(path)?;
         }
         atomic::make_folder(path)?;
@@ -348,5 +350,27 @@ fn sweep(folder: &Path) {
             // One that stays does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_worked_in_is_not_taken_for_anothers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let held = Lock::take(path).unwrap();
+        // As when settings were looked for before the first checkpoint was written, and found after.
+        std::fs::create_dir(path.join(CHECKPOINTS)).unwrap();
+        std::fs::write(path.join(CHECKPOINTS).join("step-1"), "1").unwrap();
+        let refused = |rights| Work::begin(path, rights).unwrap_err().to_string();
+        let said = refused(Rights::default());
+        assert!(said.contains("another process"), "{said}");
+        drop(held);
+        let said = refused(Rights::default());
+        assert!(said.contains("something else than a run"), "{said}");
+        assert!(!path.join(lock::NAME).exists());
     }
 }
