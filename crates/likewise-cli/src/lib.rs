@@ -65,7 +65,7 @@ fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
             .build_global()
             .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
     }
-    let (monitor, stages) = progress::monitor(&cli.common);
+    let (monitor, stages) = progress::monitor(&cli.common, matches!(cli.verb, Verb::Fit(_)));
     let asked = cli.common.max_memory.map(|limit| limit.0);
     if let Some(limit) = asked {
         memory::watch(limit, &monitor);

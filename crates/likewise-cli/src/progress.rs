@@ -21,8 +21,9 @@ const GRACE: Duration = Duration::from_secs(8);
 /// How long nothing is said where there is no terminal to draw on.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A monitor that draws bars on a terminal, writes a line now and then elsewhere, and stops the work at the first Ctrl-C or SIGTERM; and where the time goes.
-pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
+/// A monitor that draws bars on a terminal, writes a line now and then elsewhere, and stops the work at the first
+/// Ctrl-C or SIGTERM; and where the time goes. `resumes`: whether work that is stopped can be gone on with.
+pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let (quiet, verbose) = (common.quiet, common.verbose);
@@ -89,9 +90,8 @@ pub(crate) fn monitor(common: &Common) -> (Monitor, Stages) {
         }
         stop.cancel();
         // What waits, say for the other end of a pipe, does not look.
-        std::thread::spawn(|| {
+        std::thread::spawn(move || {
             std::thread::sleep(GRACE);
-            let resumes = std::env::args().any(|word| word == "fit");
             aside!(
                 "error: interrupted{}",
                 if resumes {

@@ -11,6 +11,10 @@ pub(crate) fn letters(wanted: &str, name: &str) -> Option<usize> {
     (letters <= most(wanted.chars().count())).then_some(letters)
 }
 
+/// Names that are listed in full, and how many are where there are more.
+const MOST_LISTED: usize = 40;
+const FIRST: usize = 8;
+
 /// What is to be said of a name that is none of these: the likest one, and all of them.
 pub(crate) fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
     let plain = wanted.to_lowercase().replace(['_', ' '], "-");
@@ -19,7 +23,15 @@ pub(crate) fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
         .iter()
         .filter_map(|name| Some((letters(&plain, name)?, *name)));
     let likest = near.min();
-    let all = names.join(", ");
+    let all = match names.len() {
+        // Nobody reads ninety names; the most useful stand first.
+        n if n > MOST_LISTED => format!(
+            "{} and {} more (`likewise explain` lists them)",
+            names[..FIRST].join(", "),
+            n - FIRST
+        ),
+        _ => names.join(", "),
+    };
     match likest {
         Some((_, likest)) => format!("did you mean {likest}? There are: {all}"),
         None => format!("there are: {all}"),
@@ -42,5 +54,12 @@ mod tests {
             there_are("boosting", &names),
             "there are: mixed-lp, mixed-rca, start"
         );
+        let many: Vec<String> = (0..90).map(|i| format!("recipe-{i}")).collect();
+        let said = there_are("boosting", &many);
+        assert!(
+            said.contains("recipe-7 and 82 more") && !said.contains("recipe-8"),
+            "{said}"
+        );
+        assert!(there_are("recipe89", &many).starts_with("did you mean recipe-89?"));
     }
 }

@@ -466,6 +466,14 @@ fn a_fit_that_is_told_to_end_keeps_its_trainings() {
     );
     let said = fails(at, &["search", "run", "--id", "1"], 1);
     assert!(said.contains("not finished"), "{said}");
+    let half = |folder: &Path| {
+        files(folder)
+            .into_keys()
+            .find(|name| name.ends_with(".part"))
+    };
+    assert_eq!(half(&at.join("run")), None);
+    // As a process leaves one that is killed while it writes.
+    fs::write(at.join("run/unfinished/.embeddings.npy.1.part"), "half").unwrap();
     // A file that is not as it was written is named, and what to do about it.
     for file in fs::read_dir(&kept).unwrap() {
         let path = file.unwrap().path();
@@ -480,8 +488,66 @@ fn a_fit_that_is_told_to_end_keeps_its_trainings() {
             && said.contains("delete it"),
         "{said}"
     );
+    assert_eq!(half(&at.join("run")), None);
     succeeds(at, &fit("1", &["--overwrite"]));
     assert!(!kept.exists());
+}
+
+/// A small disk of its own, which no other process sees and which goes with the shell.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_at_the_end_costs_nothing_but_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let own = ["-rm", "sh", "-c"];
+    let mounts = "mkdir small && mount -t tmpfs -o size=1m tmpfs small && rmdir small 2> /dev/null; mountpoint -q small";
+    let tried = Command::new("unshare")
+        .args(own)
+        .arg(mounts)
+        .current_dir(at)
+        .output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        println!("skipped: this machine lets no process mount a disk of its own");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_likewise");
+    let fit = FIT
+        .map(|word| if word == "run" { "small/run" } else { word })
+        .join(" ");
+    // Room for what one training keeps, and none for what is written of it at the end.
+    let script = format!(
+        "mount -t tmpfs -o size=700k tmpfs small
+         {program} {fit} --epochs 2 2> said; echo $? > code
+         find small -name '*.part' > parts; ls small/run/checkpoints > kept
+         ls small/run/run.json > finished 2> /dev/null
+         mount -o remount,size=20m small
+         {program} {fit} --epochs 2 --resume 2> again; echo $? >> code
+         {program} search small/run --id 1 > found; echo $? >> code"
+    );
+    let ended = Command::new("unshare")
+        .args(own)
+        .arg(script)
+        .current_dir(at)
+        .status();
+    assert!(ended.unwrap().success());
+    let read = |name: &str| fs::read_to_string(at.join(name)).unwrap();
+    let (said, again) = (read("said"), read("again"));
+    assert_eq!(read("code"), "1\n0\n0\n", "{said}{again}");
+    assert!(
+        said.contains("No space") && said.contains("--resume"),
+        "{said}"
+    );
+    assert!(
+        said.contains("unfinished/") && !read("kept").is_empty(),
+        "{said}"
+    );
+    assert_eq!(
+        (read("parts").as_str(), read("finished").as_str()),
+        ("", ""),
+        "{said}"
+    );
+    assert!(read("found").lines().count() > 5);
 }
 
 #[test]
