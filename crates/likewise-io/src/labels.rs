@@ -257,6 +257,7 @@ fn plain_labels(
     asked: &TableOptions,
     monitor: &Monitor,
 ) -> Result<Labels> {
+    asked.refuse(&["label_column"], "a list of labels, which has no columns")?;
     match form {
         Form::Npy => labels_as(&npy::read_words(input)?, asked, monitor),
         Form::Npz => npz::read_labels(input, asked, monitor),

@@ -134,6 +134,11 @@ pub(crate) fn whole(value: f64) -> Result<String> {
         Ok(String::new())
     } else if value.fract() == 0.0 && value.abs() < 9.0e15 {
         Ok((value as i64).to_string())
+    } else if value.fract() == 0.0 {
+        Err(Error::value(format!(
+            "label {value} is too large for a number with a fraction to be told from its neighbours; write labels \
+             as whole numbers or as words"
+        )))
     } else {
         Err(Error::value(format!(
             "label {value} is not a whole number; labels are class numbers or names"

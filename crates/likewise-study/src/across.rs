@@ -312,6 +312,14 @@ pub fn search(
     let items = run.items()?;
     let (names, queries, own) = match ask {
         Ask::Text(text) => {
+            if let Some(reader) = &model.views()[from].text
+                && reader.rows(&[text]).iter().all(|value| *value == 0.0)
+            {
+                return Err(usage(
+                    "nothing of this text is in the texts that the run was fitted on, so it finds nothing; \
+                     ask with other words",
+                ));
+            }
             let asked = model.encode_texts(from, &[text])?;
             (vec![(*text).to_owned()], asked, None)
         }
@@ -331,9 +339,17 @@ pub fn search(
             )
         }
         Ask::Query(Query::Data(source)) if model.views()[from].text.is_some() => {
-            let texts = source.texts(&run.views()[from])?;
+            let name = &run.views()[from];
+            let texts = source.texts(name)?;
+            let all = texts.len();
             let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
             let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
+            if ids.len() < all {
+                at.monitor.warn(format!(
+                    "{} of {all} items have no view {name} and are left out",
+                    all - ids.len()
+                ));
+            }
             (ids, model.encode_texts(from, &texts)?, None)
         }
         Ask::Query(Query::Data(source)) => {

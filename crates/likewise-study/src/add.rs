@@ -40,7 +40,7 @@ const NAMED: usize = 3;
 pub struct Added {
     /// New items.
     pub added: usize,
-    /// Those of them that are believed to be of a class.
+    /// Those of them without a label that are believed to be of a class.
     pub believed: usize,
     /// Items that the run has now.
     pub items: usize,
@@ -83,9 +83,10 @@ pub fn add(path: &Path, source: &Source, prefix: &str, at: &Environment) -> Resu
     }
     let believed = added
         .iter()
-        .filter(|item| item.pseudo_label.is_some())
+        .filter(|item| item.label.is_none() && item.pseudo_label.is_some())
         .count();
     write_beliefs(&amendment, &added, &votes)?;
+    warn_of_new_classes(&items, &added, at);
     items.extend(added);
     let rows = concatenate(Axis(0), &[run.embeddings()?.view(), new.rows.view()])
         .map_err(|e| failed(format!("{}: {e}", path.display())))?;
@@ -142,6 +143,25 @@ fn check(items: &[ItemRow], added: &[ItemRow]) -> Result<()> {
         twice[..NAMED.min(twice.len())].join(", "),
         if twice.len() > NAMED { ", ..." } else { "" }
     )))
+}
+
+/// Warns where items are of classes that no item of the run has: the model has not learned them.
+fn warn_of_new_classes(items: &[ItemRow], added: &[ItemRow], at: &Environment) {
+    let class = |item: &ItemRow| item.label.clone().filter(|label| label != OUTSIDE);
+    let known: HashSet<String> = items.iter().filter_map(class).collect();
+    let mut new: Vec<String> = added.iter().filter_map(class).collect();
+    new.retain(|class| !known.contains(class));
+    let count = new.len();
+    new.sort_unstable();
+    new.dedup();
+    if count > 0 {
+        at.monitor.warn(format!(
+            "{count} of the added items are of classes that the run does not have ({}{}): its model and its beliefs \
+             know nothing of them; fit again with these labels",
+            new[..NAMED.min(new.len())].join(", "),
+            if new.len() > NAMED { ", ..." } else { "" }
+        ));
+    }
 }
 
 /// Shares of the classes among neighbours; what unsure ones leave goes to none.

@@ -6,6 +6,7 @@ use likewise::matrix::Reading;
 use likewise::model::{By, Form, Model as Closed, Scored};
 use likewise_nn::Model;
 
+use crate::plain;
 use crate::recipe::{Learner, ModelConfig, Recipe};
 use crate::study::{CrossStudy, Results, SplitKind};
 use crate::table;
@@ -176,7 +177,7 @@ pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
         ]);
     }
     for line in &results.verdict {
-        card.extend(["- ", line.as_str(), "\n"]);
+        card.extend(["- ", &plain::markdown(line), "\n"]);
     }
     card.push_str(&formula(of.recipe, model));
     let similarity = match model.similarity() {
@@ -210,7 +211,7 @@ pub(crate) fn across(of: &Origin, study: &CrossStudy) -> String {
         table::aligned(&results.table())
     );
     for line in &results.verdict {
-        card.extend(["- ", line.as_str(), "\n"]);
+        card.extend(["- ", &plain::markdown(line), "\n"]);
     }
     card.push_str("\n`model.safetensors` has one encoder a view:\n\n");
     for (t, view) in study.model.views().iter().enumerate() {

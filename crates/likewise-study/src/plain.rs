@@ -77,6 +77,20 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
+/// One line of prose in a Markdown file: names of the data are no markup there.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in line(text).chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '*' | '_' | '`' | '[' | '|' | '\\' => shown.extend(['\\', c]),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// JSON in which no character acts either: those that the format allows as they are stand in
 /// strings alone, where an escape means the same.
 pub fn json(text: &str) -> Cow<'_, str> {

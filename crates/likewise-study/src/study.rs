@@ -5,6 +5,7 @@ mod believe;
 mod bench;
 mod choose;
 mod cluster;
+mod copies;
 mod cross;
 mod draw;
 mod draw_log;

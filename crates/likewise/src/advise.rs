@@ -11,6 +11,7 @@
 //! | what are more labels worth? | [`curve`] |
 //! | from which similarity on are two items the same? | [`threshold`] |
 //! | what do the labels near an item say of it? | [`shares`] |
+//! | how common is each class among the unlabeled items? | [`prevalence`] |
 //! | what is a propagation worth, given the truth? | [`oracle`] |
 //!
 //! All but [`oracle`] need no truth beyond the given labels.
@@ -21,6 +22,7 @@ pub mod diagnosis;
 pub mod next;
 pub mod oracle;
 pub mod outside;
+pub mod prevalence;
 pub mod shares;
 pub mod suspects;
 pub mod temperature;

@@ -3,7 +3,7 @@
 //! | question | module |
 //! |---|---|
 //! | how good is the search? | [`ranking`] |
-//! | how good is a search across modalities, or by codes? | [`map50`] |
+//! | how good is a search across modalities, or by codes? | [`map50`], [`hit_rate`] |
 //! | which classes are found, and which are taken for others? | [`by_class`] |
 //! | how good is it, where only a handful of items is labeled? | [`few_labels`] |
 //! | do the classes form clusters? | [`kmeans`], [`nmi`] |
@@ -20,6 +20,7 @@ pub mod by_class;
 pub mod calibration;
 pub mod collapse;
 pub mod few_labels;
+pub mod hit_rate;
 pub mod kmeans;
 pub mod leak;
 pub mod map50;

@@ -1,6 +1,6 @@
 //! Labels: known, unknown, or known to be none of the classes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,8 @@ impl Labels {
 
     /// What a person should know of the way [`parse`](Self::parse) reads these words: which
     /// were taken for missing values, and which for classes though they may mean that there
-    /// is none, one sentence for each such spelling, in the order of their spelling; then which
+    /// is none, one sentence for each such spelling, in the order of their spelling; then whether `1.0` is
+    /// read as the class `1` beside a label `1` or `1.5`, which
     /// classes differ by capitals or blanks alone, and whether labels look like several classes each.
     ///
     /// ```
@@ -122,15 +123,26 @@ impl Labels {
     /// let remarks = Labels::remarks(["cat", "NA", "dog", "NA"]);
     /// assert!(remarks[0].starts_with("2 labels are written \"NA\" and read as unlabeled"));
     /// assert!(Labels::remarks(["cat", "", "-1"]).is_empty());
+    /// assert!(Labels::remarks(["1", "1.0"])[0].contains("are of class \"1\""));
+    /// assert!(Labels::remarks(["1.0", "2.0"]).is_empty());
     /// ```
     pub fn remarks<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Vec<String> {
         let mut found: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+        // Classes written with a fraction of zeros, and whether there are numbers with another fraction.
+        let mut zeros: BTreeMap<String, String> = BTreeMap::new();
+        let (mut plain, mut fractions) = (BTreeSet::new(), false);
         let mut classes: BTreeMap<String, usize> = BTreeMap::new();
         for word in written {
             let word = word.as_ref().trim();
             let missing = match Word::of(word) {
                 Word::Missing => true,
                 Word::Class(name) => {
+                    if name == word {
+                        fractions |= word.contains('.') && word.parse::<f64>().is_ok();
+                        plain.insert(name.to_owned());
+                    } else {
+                        zeros.insert(name.to_owned(), word.to_owned());
+                    }
                     *classes.entry(name.to_owned()).or_default() += 1;
                     if !doubtful(name) {
                         continue;
@@ -159,6 +171,16 @@ impl Labels {
             }
         };
         let mut remarks: Vec<String> = found.into_iter().map(remark).collect();
+        // As whole numbers are written beside missing ones; beside other spellings they may be something else.
+        let told = zeros
+            .iter()
+            .find(|(name, _)| fractions || plain.contains(*name));
+        remarks.extend(told.map(|(name, word)| {
+            format!(
+                "labels that are written \"{word}\" are of class \"{name}\", as all whole numbers with a \
+                 fraction of zeros; if that is another class, give it a name that is no number"
+            )
+        }));
         remarks.extend(spelled_apart(&classes));
         remarks.extend(several_in_one(&classes));
         remarks

@@ -259,6 +259,11 @@ fn of_run(args: &Eval, at: &Context) -> Result<(), Failure> {
         ("--dry-run", args.dry_run),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+        if AcrossFolder::is_one(&args.source) {
+            return Err(Failure::usage(format!(
+                "{flag} goes with embeddings; a run across views was measured when it was fitted: leave it out"
+            )));
+        }
         return Err(Failure::usage(format!(
             "{flag} goes with embeddings, not with a run; for other data: likewise embed {} \
              DATA -o e.npy, then likewise eval e.npy --labels FILE",

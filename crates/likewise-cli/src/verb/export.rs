@@ -79,6 +79,17 @@ fn check_flags(args: &Export) -> Result<(), Failure> {
     let out = file(args)?;
     check_output(Some(out), &[])?;
     check_apart(Some(out), &args.run)?;
+    let is_table = matches!(
+        args.to,
+        TargetName::Parquet | TargetName::Milvus | TargetName::Lancedb
+    );
+    if is_table && out.extension().is_none() {
+        // It is read again to be counted, and forms are known by their endings.
+        return Err(Failure::usage(format!(
+            "{}: tables are written as .parquet; name the file so",
+            out.display()
+        )));
+    }
     let (what, ending) = match args.to {
         TargetName::Parquet | TargetName::Milvus | TargetName::Lancedb => {
             ("tables are written", "parquet")

@@ -31,6 +31,13 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
             Query::Data(Box::new(Source::open(path, read)?))
         }
         (None, None, Some(text)) if AcrossFolder::is_one(&args.run) => {
+            let view = (!args.view.is_empty()).then_some("--view");
+            if let Some(flag) = view.or(args.images.first()) {
+                return Err(Failure::usage(format!(
+                    "{flag} has no effect with --query-text, which asks in the view of --from; leave it out"
+                )));
+            }
+            args.table.options().check_none("a typed text")?;
             return tell(&super::across::search(args, Ask::Text(text), at)?, at);
         }
         (None, None, Some(_)) => {
@@ -53,7 +60,9 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         return tell(&super::across::search(args, Ask::Query(&query), at)?, at);
     }
     let across = [("--from", &args.from), ("--to", &args.to)];
-    if let Some((flag, _)) = across.iter().find(|(_, view)| view.is_some()) {
+    // What is no run is said as such below.
+    let is_known = RunFolder::is_run(&args.run) || IndexFolder::is_one(&args.run);
+    if let Some((flag, _)) = across.iter().find(|(_, view)| view.is_some() && is_known) {
         return Err(Failure::usage(format!(
             "{flag} goes with a run across views, and {} is none; leave it out",
             args.run.display()

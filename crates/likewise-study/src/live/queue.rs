@@ -203,7 +203,7 @@ fn suspects(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queue
 /// those that lie far from all labeled ones.
 fn outside(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
     let labels = shown.labeled().as_labels()?;
-    let found = match unreached(shown, &labels, by, monitor)? {
+    let found = match unreached(&labels, by, monitor)? {
         Some(found) => found,
         None => far_out(&labels, by)?,
     };
@@ -214,7 +214,6 @@ fn outside(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued
 
 /// The items that the labels reach least, as many as are clearly of no class; none where nothing is clear.
 fn unreached(
-    shown: &Shown,
     labels: &Labels,
     by: &Compared,
     monitor: &Monitor,
@@ -222,21 +221,14 @@ fn unreached(
     if labels.n_known() == 0 {
         return Ok(None);
     }
-    let mut sizes = vec![0.0; labels.n_classes()];
-    for (label, belief) in labels.items().iter().zip(shown.beliefs()) {
-        let class = match label {
-            Label::Known(class) => Some(*class),
-            Label::Unknown => *belief,
-            Label::Outside => None,
-        };
-        if let Some(class) = class {
-            sizes[class as usize] += 1.0;
-        }
-    }
-    let Some(reached) = Reached::by_folds(by.graph, labels, &sizes, by.seed, monitor)? else {
+    let Some(reached) = Reached::by_folds(by.graph, labels, by.seed, monitor)? else {
         return Ok(None);
     };
-    let inside = Inside::of(&reached.known, &reached.weight, &reached.scores)?;
+    let open = reached.open.len() as f64;
+    let shares = reached.shares(|_| true)?;
+    let sizes = reached.labeled.iter().zip(shares);
+    let sizes: Vec<f64> = sizes.map(|(&n, share)| n as f64 + share * open).collect();
+    let inside = Inside::of(&reached.known, &reached.weight(&sizes)?, &reached.scores)?;
     if !inside.is_part() {
         return Ok(None);
     }

@@ -13,6 +13,7 @@ use rand::seq::index;
 
 use self::kept::{Kept, Values};
 use super::believe::Source;
+use super::copies::Copies;
 use super::ground::{Ground, Places};
 use super::plan::Plan;
 use super::protocol::{Protocol, SplitKind};
@@ -81,7 +82,9 @@ impl<'p> Plan<'p> {
             monitor.warn(format!("{e}: none is compared"));
         }
         // Not those that measure the chosen one.
-        let rounds = few_labels::rounds(&known, self.protocol.seed ^ OWN_ROUNDS);
+        let copies = Copies::of(self.features.select(Axis(0), &rows).view(), &known);
+        let once = copies.once(&known);
+        let rounds = few_labels::rounds(&once, self.protocol.seed ^ OWN_ROUNDS);
         if known.n_classes() < 2 || rounds.is_empty() {
             return Ok(none(usual));
         }
@@ -101,8 +104,11 @@ impl<'p> Plan<'p> {
         let fits: Vec<Recipe> = (candidates.iter())
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
+        let asked: Vec<Labels> = (rounds.iter())
+            .map(|kept| copies.apart(&known, kept))
+            .collect();
         let mut whole = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
-        let sizes = whole.class_sizes(&known, &monitor.quiet())?.of;
+        let sizes = whole.class_sizes(&once, &monitor.quiet())?.of;
         // Where a test part asks, it is of items that were not fitted, which those that keep their
         // labels back must not be either.
         let apart = self.protocol.split != SplitKind::Folds;
@@ -119,9 +125,9 @@ impl<'p> Plan<'p> {
         let mut values = kept_values.read(fits.len());
         monitor.start("choosing a recipe", (fits.len() * rounds.len()) as u64);
         let mut runs = vec![true; fits.len()];
-        for (number, kept) in rounds.iter().enumerate() {
+        for (number, (kept, known)) in rounds.iter().zip(&asked).enumerate() {
             if apart {
-                trial = part.trial_apart(&known, kept, &sizes)?;
+                trial = part.trial_apart(known, kept, &sizes)?;
             }
             if number >= ENOUGH_ROUNDS {
                 // By the rounds before, also where a fit that was interrupted has gone further.
@@ -134,7 +140,7 @@ impl<'p> Plan<'p> {
                 if values[place].len() > number {
                     continue;
                 }
-                let found = trial.values_of(recipe, number, (&known, kept), &monitor.quiet())?;
+                let found = trial.values_of(recipe, number, (known, kept), &monitor.quiet())?;
                 values[place].push(found);
                 kept_values.write(&values, monitor)?;
                 monitor.step((number * fits.len() + place) as u64 + 1)?;

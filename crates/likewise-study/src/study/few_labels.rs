@@ -14,6 +14,7 @@ use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
 use super::believe::Source;
+use super::copies::Copies;
 use super::draw::Drawn;
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Places, Whiten};
@@ -136,10 +137,15 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<(Kept, DrawLog)> {
         let known = &drawn.known;
-        let rounds = few_labels::rounds(known, drawn.seed);
-        let seen: Vec<Labels> = rounds
+        let copies = Copies::of(self.plan.features, known);
+        let once = copies.once(known);
+        let rounds = few_labels::rounds(&once, drawn.seed);
+        let asked: Vec<Labels> = rounds
             .iter()
-            .map(|kept| known.masked(|i| kept.binary_search(&i).is_err()))
+            .map(|kept| copies.apart(known, kept))
+            .collect();
+        let seen: Vec<Labels> = (rounds.iter().zip(&asked))
+            .map(|(kept, asked)| asked.masked(|i| kept.binary_search(&i).is_err()))
             .collect();
         // What a round may choose by its labels is what all labels may choose: rounds just below
         // the threshold would measure another model than the one that is kept.
@@ -155,44 +161,44 @@ impl Ground<'_> {
         }
 
         let baseline = self.whitened_start()?;
-        let ClassSizes { of: sizes, outside } = self.class_sizes(known, quiet)?;
+        let ClassSizes { of: sizes, outside } = self.class_sizes(&once, quiet)?;
         rows.outside = outside;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
-        let ask = |embedding: &Embedding, kept: &[usize]| {
+        let ask = |embedding: &Embedding, number: usize| {
             let round = Round {
                 embedding,
-                labels: known,
-                kept,
+                labels: &asked[number],
+                kept: &rounds[number],
                 sizes: &sizes,
             };
             few_labels::r_precision(&round, quiet)
         };
         let mut values: BTreeMap<Row, Values> = BTreeMap::new();
         let mut add = |row, found| values.entry(row).or_default().push(found);
-        for kept in &rounds {
-            add(Row::Raw, ask(&raw, kept)?);
+        for number in 0..rounds.len() {
+            add(Row::Raw, ask(&raw, number)?);
         }
         drop(raw);
         let centred = Embedding::from(self.centred().rows(&self.tested));
-        for kept in &rounds {
-            add(Row::Centred, ask(&centred, kept)?);
+        for number in 0..rounds.len() {
+            add(Row::Centred, ask(&centred, number)?);
         }
         drop(centred);
         if let Some(scaled) = self.scaled() {
             let scaled = Embedding::from(scaled.rows(&self.tested));
-            for kept in &rounds {
-                add(Row::Scaled, ask(&scaled, kept)?);
+            for number in 0..rounds.len() {
+                add(Row::Scaled, ask(&scaled, number)?);
             }
         }
         let whitened = Embedding::from(self.whitened_rows(baseline)?);
-        for kept in &rounds {
-            add(Row::Whitened, ask(&whitened, kept)?);
+        for number in 0..rounds.len() {
+            add(Row::Whitened, ask(&whitened, number)?);
         }
         drop(whitened);
         let mut done = 0;
         monitor.start("rounds that keep some labels back", 2 * rounds.len() as u64);
-        for (number, ((kept, seen), whiten)) in rounds.iter().zip(&seen).zip(starts).enumerate() {
+        for (number, (seen, whiten)) in seen.iter().zip(starts).enumerate() {
             let name = format!("round-{number}");
             let mut setup = self.setup(whiten, name, drawn.seed, &[])?;
             setup.enough = enough(seen);
@@ -207,7 +213,7 @@ impl Ground<'_> {
                 }
                 let chosen = self.choose(&setup, source, seen, Some(&found), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
-                add(row, ask(&embedded, kept)?);
+                add(row, ask(&embedded, number)?);
                 monitor.step(done)?;
             }
         }
@@ -220,8 +226,13 @@ impl Ground<'_> {
         rows.fill(&values, known, &sizes, self.train.len())?;
         if rows.summaries.is_empty() {
             rows.not_measured = Some(format!(
-                "no class has the three labels that a measurement takes: one to fit, and two to \
+                "no class has the three labels{} that a measurement takes: one to fit, and two to \
                  ask for each other (there are {} labels in {} classes)",
+                if once.n_known() < known.n_known() {
+                    " of different items"
+                } else {
+                    ""
+                },
                 known.n_known(),
                 known.n_classes()
             ));

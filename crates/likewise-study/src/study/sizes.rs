@@ -28,8 +28,10 @@ impl Ground<'_> {
     /// many of the others as look like none of them, those that the labels reach least: each
     /// would make its class larger than it is, and its items easier to find.
     ///
-    /// It is one estimate for all recipes, by the default propagation on the whitened baseline, so
-    /// that rows which no recipe touches have one number, whichever recipe stands beside them.
+    /// How many of them are of each class is estimated by what the labels reach first, less the errors that
+    /// this makes on labels that are left out in turn ([`likewise::advise::prevalence`]); with one label a class
+    /// by the default propagation alone. It is one estimate for all recipes, on the whitened baseline, so that
+    /// rows which no recipe touches have one number, whichever recipe stands beside them.
     pub(super) fn class_sizes(&mut self, known: &Labels, monitor: &Monitor) -> Result<ClassSizes> {
         let mut sizes = vec![0.0; known.n_classes()];
         let is_open = |&place: &usize| known[place] == Label::Unknown;
@@ -56,24 +58,29 @@ impl Ground<'_> {
         let how = Propagation::among(places.len());
         let graph = how.graph.build(rows.view(), monitor)?;
         let seen = known.select(&places);
-        let beliefs = spread(&how, rows.view(), &graph, &seen, monitor)?;
-        let mut believed = sizes.clone();
-        let open =
-            |place: usize| beliefs.pseudo_label[place].filter(|_| seen[place] == Label::Unknown);
-        for class in (0..places.len()).filter_map(open) {
-            believed[class as usize] += each;
-        }
-        let reached = Reached::by_folds(&graph, &seen, &believed, seed, monitor)?;
-        let Some(reached) = reached else {
+        let Some(reached) = Reached::by_folds(&graph, &seen, seed, monitor)? else {
+            let beliefs = spread(&how, rows.view(), &graph, &seen, monitor)?;
+            let open = (0..places.len()).filter(|&place| seen[place] == Label::Unknown);
+            for class in open.filter_map(|place| beliefs.pseudo_label[place]) {
+                sizes[class as usize] += each;
+            }
             return Ok(ClassSizes {
-                of: believed,
+                of: sizes,
                 outside: None,
             });
         };
-        let inside = Inside::of(&reached.known, &reached.weight, &reached.scores)?;
+        // Of the unlabeled items, and with the labeled ones.
+        let added = |shares: Vec<f64>, items: f64| -> Vec<f64> {
+            let each = sizes.iter().zip(shares);
+            each.map(|(labeled, share)| labeled + share * items)
+                .collect()
+        };
+        let unlabeled = each * reached.open.len() as f64;
+        let all = added(reached.shares(|_| true)?, unlabeled);
+        let inside = Inside::of(&reached.known, &reached.weight(&all)?, &reached.scores)?;
         if !inside.is_part() {
             return Ok(ClassSizes {
-                of: believed,
+                of: all,
                 outside: None,
             });
         }
@@ -81,11 +88,12 @@ impl Ground<'_> {
         let scores = &reached.scores;
         order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(a.cmp(&b)));
         let most = (inside.share * order.len() as f64).round() as usize;
-        for class in order[..most].iter().filter_map(|&i| open(reached.open[i])) {
-            sizes[class as usize] += each;
+        let mut within = vec![false; order.len()];
+        for &i in &order[..most] {
+            within[i] = true;
         }
         Ok(ClassSizes {
-            of: sizes,
+            of: added(reached.shares(|i| within[i])?, each * most as f64),
             outside: Some(1.0 - inside.share),
         })
     }

@@ -184,6 +184,26 @@ fn side(part: Part) -> u8 {
     }
 }
 
+/// Of each of these items the first that has the same row, bit by bit; itself where there is none
+/// before it. Rows of zeros (missing views) are equal to none.
+///
+/// ```
+/// let x = ndarray::array![[1.0, 2.0], [3.0, 1.0], [1.0, 2.0], [0.0, 0.0], [0.0, 0.0]];
+/// assert_eq!(likewise::eval::leak::first_equal(x.view(), &[0, 1, 2, 3, 4]), [0, 1, 0, 3, 4]);
+/// assert_eq!(likewise::eval::leak::first_equal(x.view(), &[1, 2]), [1, 2]);
+/// ```
+pub fn first_equal(x: ArrayView2<f32>, items: &[usize]) -> Vec<usize> {
+    let mut seen: HashMap<Vec<u32>, usize> = HashMap::with_capacity(items.len());
+    let first = |&item: &usize| {
+        let row: Vec<u32> = x.row(item).iter().map(|v| v.to_bits()).collect();
+        if x.row(item).iter().all(|v| *v == 0.0) {
+            return item;
+        }
+        *seen.entry(row).or_insert(item)
+    };
+    items.iter().map(first).collect()
+}
+
 /// Finds equal rows and says which items are equal to one of another part.
 fn exact(x: ArrayView2<f32>, parts: &[Part], report: &mut LeakReport) -> Vec<bool> {
     let hashes: Vec<Option<u64>> = (0..x.nrows())

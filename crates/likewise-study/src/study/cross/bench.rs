@@ -52,7 +52,7 @@ impl CrossPlan<'_> {
         let ground = Ground::new(self, &sides, labels, &parts)?;
         let truth = ground.fitted_labels();
         let seed = self.protocol.seed.wrapping_add(draw);
-        let known = self.draws(&truth, monitor).0(seed);
+        let known = self.draws(&truth, &ground, monitor).0(seed);
         let believed = believed(self, &ground, &known, seed, monitor)?;
         let of_all = hits(&believed, &known, &truth);
         let before = clock.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use likewise::cross::{NamedModel, NamedView, Need, Views};
+use likewise::cross::{self, Cca, NamedModel, NamedView, Need, Views};
 use likewise::eval::split;
 use likewise::matrix::select_rows;
 use likewise::{Labels, Monitor, Part};
@@ -15,6 +15,9 @@ use super::measured::{Asked, Measured, direction};
 use super::plan::CrossPlan;
 use super::views::{Reading, Sides};
 use crate::{Error, Result};
+
+/// Canonical directions that are tried without labels, beside as many as there are.
+const DIRECTIONS: [usize; 4] = [4, 8, 16, 32];
 
 /// What all fits of a study share.
 pub(super) struct Ground<'a> {
@@ -43,6 +46,15 @@ impl<'a> Ground<'a> {
         let known = |item: &usize| labels[*item].class().is_some();
         queries.retain(known);
         gallery.retain(known);
+        if queries.is_empty() || gallery.is_empty() {
+            return Err(Error::data(format!(
+                "no item of a known class is left to test with ({} labels of {} classes): across views a \
+                 quarter of each class of four labels or more is set aside, or what a column named split \
+                 says; label more items of a class, or add the column",
+                labels.n_known(),
+                labels.n_classes()
+            )));
+        }
         for side in &sides.0 {
             for (what, items) in [("asks", &queries), ("is searched", &gallery)] {
                 if side.of(items).is_empty() {
@@ -87,6 +99,65 @@ impl<'a> Ground<'a> {
             rows *= &scale.mapv(|s| s as f32);
         }
         rows
+    }
+
+    /// The same labels as `drawn`, where each class has one in every view; of another class, one that has
+    /// it takes the place of one that is not needed, if there are such. `labels` are all that may be drawn.
+    pub(super) fn covered(&self, labels: &Labels, drawn: &Labels) -> Labels {
+        let sides = &self.sides.0;
+        let has = |side: usize, place: usize| sides[side].has(self.train[place]);
+        let of = |place: usize| (0..sides.len()).filter(move |&side| has(side, place));
+        let mut shown: Vec<bool> = drawn.items().iter().map(|l| l.class().is_some()).collect();
+        for members in labels.by_class() {
+            for side in 0..sides.len() {
+                let mut own: Vec<usize> = members.iter().copied().filter(|&p| shown[p]).collect();
+                if own.is_empty() || own.iter().any(|&place| has(side, place)) {
+                    continue;
+                }
+                let others = members.iter().copied();
+                let others = others.filter(|&place| !shown[place] && has(side, place));
+                let Some(new) =
+                    others.min_by_key(|&place| (sides.len() - of(place).count(), place))
+                else {
+                    continue;
+                };
+                own.push(new);
+                let spare = |&&old: &&usize| {
+                    let rest = || own.iter().filter(move |&&place| place != old);
+                    old != new && of(old).all(|side| rest().any(|&place| has(side, place)))
+                };
+                if let Some(&old) = own.iter().find(spare) {
+                    shown[old] = false;
+                    shown[new] = true;
+                }
+            }
+        }
+        labels.masked(|place| shown[place])
+    }
+
+    /// What pairs alone find: by canonical correlations of several numbers of directions, of which the best
+    /// on the test part is taken, so that nothing is claimed against a weak one.
+    pub(super) fn best_start(&self, nothing: &Believed, monitor: &Monitor) -> Result<Measured> {
+        let seed = self.plan.protocol.seed;
+        let columns = self.sides.0.iter().map(|side| side.rows.ncols());
+        let most = columns.min().unwrap_or(0);
+        let fit = |cca: Cca| {
+            let model = self.fit(
+                &Learner::Direct(cross::Learner::Cca(cca)),
+                nothing,
+                seed,
+                monitor,
+            )?;
+            self.measure(&model, monitor)
+        };
+        let mut best = fit(Cca::new())?;
+        for directions in DIRECTIONS.into_iter().filter(|&n| n < most) {
+            let other = fit(Cca::new().dimensions(directions))?;
+            if other.mean("map50") > best.mean("map50") {
+                best = other;
+            }
+        }
+        Ok(best)
     }
 
     /// Fits a learner to what is believed of the training part.

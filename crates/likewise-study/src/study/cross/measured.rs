@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use likewise::cross::Embedding;
 use likewise::distance::Metric;
+use likewise::eval::hit_rate;
 use likewise::eval::map50::{Map50, Ties};
 use likewise::{Label, Labels, Monitor, seed};
 use rand::seq::SliceRandom;
@@ -33,7 +34,7 @@ pub(super) fn direction(from: &str, to: &str) -> String {
 impl Measured {
     /// Each view asks each other one. The paired item of a query stays in the gallery.
     ///
-    /// `map50` is the mean over all orders of equally near items; `map50_stable` takes them as they
+    /// `map50`, and R@k of codes, are the mean over all orders of equally near items; `map50_stable` takes them as they
     /// stand in a gallery that is shuffled by the seed, since one that lies class by class would
     /// favour the first classes.
     pub(super) fn of(asked: &Asked, monitor: &Monitor) -> Result<Self> {
@@ -65,20 +66,37 @@ impl Measured {
                 };
                 put(metric.into(), found.per_query);
             }
-            let most = asked.ks.iter().copied().max().unwrap_or(1);
-            let near = nearest_items(queries, &searched, most, monitor)?;
-            for &k in asked.ks {
-                let hit = |(q, near): (usize, &Vec<(usize, f32)>)| {
-                    let found = near.iter().take(k).any(|&(item, _)| relevant(q, item));
-                    f64::from(u8::from(found))
-                };
-                put(
-                    format!("recall@{k}"),
-                    near.iter().enumerate().map(hit).collect(),
-                );
+            let found = match (queries, &searched) {
+                (Embedding::Bits(q), Embedding::Bits(s)) => {
+                    hit_rate::expected(q, s, asked.ks, &relevant, monitor)?
+                }
+                _ => {
+                    let most = asked.ks.iter().copied().max().unwrap_or(1);
+                    let near = nearest_items(queries, &searched, most, monitor)?;
+                    let hit = |k: usize| {
+                        let hit = move |(q, near): (usize, &Vec<(usize, f32)>)| {
+                            let found = near.iter().take(k).any(|&(item, _)| relevant(q, item));
+                            f64::from(u8::from(found))
+                        };
+                        near.iter().enumerate().map(hit).collect()
+                    };
+                    asked.ks.iter().map(|&k| hit(k)).collect()
+                }
+            };
+            for (k, values) in asked.ks.iter().zip(found) {
+                put(format!("recall@{k}"), values);
             }
         }
         Ok(Self(by_metric))
+    }
+
+    /// The mean of a metric over all queries, then over the directions.
+    pub(super) fn mean(&self, metric: &str) -> f64 {
+        let ways = self.0.get(metric).into_iter().flat_map(BTreeMap::values);
+        let each: Vec<f64> = ways
+            .map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
+            .collect();
+        each.iter().sum::<f64>() / each.len().max(1) as f64
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use likewise::cross::{self, Cca, NamedModel, Need};
+use likewise::cross::{NamedModel, Need};
 use likewise::eval::split;
 use likewise::{Labels, Monitor, Part};
 use likewise_nn::cross::Learner;
@@ -51,7 +51,13 @@ impl CrossPlan<'_> {
     /// Cost: per draw two fits, and one each of the bound and of the canonical correlations.
     pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
         let learner = self.check()?;
-        let labels = source::labels(self.collection)?;
+        let labels = source::labels(self.collection).map_err(|e| match learner.need() {
+            Need::Pairs => e.within(format!(
+                "{} learns from pairs alone, but what it finds is measured by labels",
+                learner.name()
+            )),
+            _ => e,
+        })?;
         let parts = self.divide(labels)?;
         let train: Vec<usize> = (0..parts.len())
             .filter(|&item| parts[item] == Part::Train)
@@ -60,7 +66,7 @@ impl CrossPlan<'_> {
         let sides = Sides::of(self.collection, self.views, texts, &train, monitor)?;
         let ground = Ground::new(self, &sides, labels, &parts)?;
         let fitted = ground.fitted_labels();
-        let (shown, draws) = self.draws(&fitted, monitor);
+        let (shown, draws) = self.draws(&fitted, &ground, monitor);
 
         let mut runs: BTreeMap<CrossRow, Vec<Measured>> = BTreeMap::new();
         let mut of_draws = Vec::new();
@@ -94,10 +100,9 @@ impl CrossPlan<'_> {
         }
         if learner.need() != Need::Pairs && self.views.len() == 2 {
             let nothing = Believed::known(&Labels::unknown(ground.train.len()));
-            let cca = Learner::Direct(cross::Learner::Cca(Cca::new()));
-            match ground.fit(&cca, &nothing, self.protocol.seed, monitor) {
-                Ok(model) => {
-                    runs.insert(CrossRow::Start, vec![ground.measure(&model, monitor)?]);
+            match ground.best_start(&nothing, monitor) {
+                Ok(measured) => {
+                    runs.insert(CrossRow::Start, vec![measured]);
                 }
                 Err(e) if e.kind() == crate::ErrorKind::Cancelled => return Err(e),
                 Err(e) => monitor.warn(format!("no row without labels: {e}")),
@@ -171,15 +176,28 @@ impl CrossPlan<'_> {
         }
     }
 
-    /// What labels a draw of this seed shows, and how many draws there are.
+    /// What labels a draw of this seed shows, and how many draws there are. Where it can be had, each class
+    /// keeps a label in every view.
     pub(super) fn draws<'l>(
         &self,
         labels: &'l Labels,
+        ground: &'l Ground,
         monitor: &Monitor,
     ) -> (Box<dyn Fn(u64) -> Labels + 'l>, usize) {
         let draws = self.protocol.draws;
         if let Some(share) = self.protocol.label_fraction {
-            return (Box::new(move |seed| labels.draw_share(share, seed)), draws);
+            let few = |members: &&Vec<usize>| {
+                members.len() > 2 && (share * members.len() as f64).round() < 2.0
+            };
+            let few = labels.by_class().iter().filter(few).count();
+            if few > 0 {
+                monitor.warn(format!(
+                    "a share of {share} is less than two labels in {few} of {} classes; two are kept of each",
+                    labels.n_classes()
+                ));
+            }
+            let shown = move |seed| ground.covered(labels, &labels.draw_share(share, seed));
+            return (Box::new(shown), draws);
         }
         let Some(asked) = self.protocol.labels_per_class else {
             return (Box::new(|_| labels.clone()), draws.min(1));
@@ -192,6 +210,7 @@ impl CrossPlan<'_> {
             ));
             return (Box::new(|_| labels.clone()), draws.min(1));
         }
-        (Box::new(move |seed| labels.draw(asked, seed)), draws)
+        let shown = move |seed| ground.covered(labels, &labels.draw(asked, seed));
+        (Box::new(shown), draws)
     }
 }

@@ -15,6 +15,7 @@
 //! Source: the labels spread as in Zhou et al. 2003; reading their sum as a score of novelty is ours.
 
 use super::calibrate::out_of_fold;
+use crate::advise::prevalence::prevalence;
 use crate::propagate::{Lgc, Propagate};
 use crate::{Error, Graph, Labels, Monitor, Result};
 
@@ -25,6 +26,12 @@ const FOLDS: usize = 5;
 ///
 /// Fails on labels that do not fit the graph, and without a label.
 pub fn reach(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Vec<f64>> {
+    let arrived = arrive(graph, labels, monitor)?;
+    Ok(arrived.into_iter().map(|(score, _)| score).collect())
+}
+
+/// The same, and of which class most arrives; of none where nothing does.
+fn arrive(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Vec<(f64, Option<u32>)>> {
     let scores = Lgc::new().propagate(graph, labels, monitor)?.scores;
     let labeled: Vec<f64> = (labels.by_class().iter())
         .map(|members| members.len().max(1) as f64)
@@ -34,12 +41,18 @@ pub fn reach(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Vec<f6
     Ok(rows
         .map(|(row, degree)| {
             let arrives = row.iter().zip(&labeled).map(|(f, labeled)| f / labeled);
-            let most = arrives.fold(0.0, f64::max);
-            if degree > 0.0 {
-                -most / degree.sqrt()
+            let mut most = (0.0, None);
+            for (class, much) in (0..).zip(arrives) {
+                if much > most.0 {
+                    most = (much, Some(class));
+                }
+            }
+            let score = if degree > 0.0 {
+                -most.0 / degree.sqrt()
             } else {
                 0.0
-            }
+            };
+            (score, most.1)
         })
         .collect())
 }
@@ -49,36 +62,30 @@ pub fn reach(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Vec<f6
 pub struct Reached {
     /// Of each known item, by what the others of a fold less spread.
     pub known: Vec<f64>,
-    /// What each known item counts: the items of its class that it stands for.
-    pub weight: Vec<f64>,
+    /// Its class, and the class of which most arrives at it.
+    pub taken_for: Vec<(u32, Option<u32>)>,
     /// The unlabeled items.
     pub open: Vec<usize>,
     /// Their scores, by all labels.
     pub scores: Vec<f64>,
+    /// The class of which most arrives at each of them.
+    pub nearest: Vec<Option<u32>>,
+    /// Labels of each class.
+    pub labeled: Vec<usize>,
 }
 
 impl Reached {
     /// Labels that are left out in five folds, of classes with two labels or more; `None` where there
     /// are fewer such labels than folds, or no unlabeled item.
     ///
-    /// `sizes` are the items of each class in all, counted or estimated: labels may be as many of a rare
-    /// class as of a common one, but unlabeled items are not. Fails as [`reach`] does, and on sizes that do
-    /// not fit the classes.
+    /// Fails as [`reach`] does.
     pub fn by_folds(
         graph: &Graph,
         labels: &Labels,
-        sizes: &[f64],
         seed: u64,
         monitor: &Monitor,
     ) -> Result<Option<Self>> {
         let by_class = labels.by_class();
-        if sizes.len() != by_class.len() {
-            return Err(Error::data(format!(
-                "{} sizes of {} classes; there must be one each",
-                sizes.len(),
-                by_class.len()
-            )));
-        }
         let asked: Vec<(usize, u32)> = (0..labels.len())
             .filter_map(|i| Some((i, labels[i].class()?)))
             .filter(|&(_, class)| by_class[class as usize].len() > 1)
@@ -89,26 +96,59 @@ impl Reached {
         if asked.len() < FOLDS || open.is_empty() {
             return Ok(None);
         }
-        let all = reach(graph, labels, monitor)?;
+        let all = arrive(graph, labels, monitor)?;
         let class: Vec<u32> = asked.iter().map(|&(_, class)| class).collect();
+        let mut taken_for: Vec<(u32, Option<u32>)> = class.iter().map(|&c| (c, None)).collect();
         let known = out_of_fold(&class, FOLDS, seed, |_, out| {
             let mut left_out: Vec<usize> = out.iter().map(|&place| asked[place].0).collect();
             left_out.sort_unstable();
             let seen = labels.masked(|i| left_out.binary_search(&i).is_err());
-            let scores = reach(graph, &seen, monitor)?;
-            Ok(out.iter().map(|&place| scores[asked[place].0]).collect())
+            let arrived = arrive(graph, &seen, monitor)?;
+            let of = |&place: &usize| {
+                let (score, nearest) = arrived[asked[place].0];
+                taken_for[place].1 = nearest;
+                score
+            };
+            Ok(out.iter().map(of).collect())
         })?;
-        let weight = class
-            .iter()
-            .map(|&class| sizes[class as usize] / by_class[class as usize].len() as f64)
-            .collect();
-        let scores = open.iter().map(|&i| all[i]).collect();
         Ok(Some(Self {
             known,
-            weight,
+            taken_for,
+            scores: open.iter().map(|&i| all[i].0).collect(),
+            nearest: open.iter().map(|&i| all[i].1).collect(),
             open,
-            scores,
+            labeled: by_class.iter().map(Vec::len).collect(),
         }))
+    }
+
+    /// What each known item counts: the items of its class that it stands for.
+    ///
+    /// `sizes` are the items of each class in all, counted or estimated: labels may be as many of a rare
+    /// class as of a common one, but unlabeled items are not. Fails where they do not fit the classes.
+    pub fn weight(&self, sizes: &[f64]) -> Result<Vec<f64>> {
+        if sizes.len() != self.labeled.len() {
+            return Err(Error::data(format!(
+                "{} sizes of {} classes; there must be one each",
+                sizes.len(),
+                self.labeled.len()
+            )));
+        }
+        let each = |&(class, _): &(u32, Option<u32>)| {
+            sizes[class as usize] / self.labeled[class as usize] as f64
+        };
+        Ok(self.taken_for.iter().map(each).collect())
+    }
+
+    /// Shares of the classes among the unlabeled items for which `counts` holds, by their place in
+    /// [`open`](Self::open): of which class most arrives at them, corrected by what the known items are
+    /// taken for ([`prevalence`]).
+    pub fn shares(&self, counts: impl Fn(usize) -> bool) -> Result<Vec<f64>> {
+        let mut predicted = vec![0.0; self.labeled.len()];
+        let counted = (0..self.open.len()).filter(|&i| counts(i));
+        for class in counted.filter_map(|i| self.nearest[i]) {
+            predicted[class as usize] += 1.0;
+        }
+        prevalence(&self.taken_for, &predicted, &self.labeled)
     }
 }
 
@@ -149,9 +189,10 @@ mod tests {
             }
         }));
         let sizes: Vec<f64> = sizes[..known as usize].iter().map(|&n| n as f64).collect();
-        let reached = Reached::by_folds(&graph, &shown, &sizes, 3, &Monitor::silent());
+        let reached = Reached::by_folds(&graph, &shown, 3, &Monitor::silent());
         let reached = reached.unwrap().unwrap();
-        let inside = Inside::of(&reached.known, &reached.weight, &reached.scores).unwrap();
+        let weight = reached.weight(&sizes).unwrap();
+        let inside = Inside::of(&reached.known, &weight, &reached.scores).unwrap();
         let of = |known_class: bool| -> Vec<f64> {
             let scores = reached.open.iter().zip(&reached.scores);
             scores
@@ -193,10 +234,11 @@ mod tests {
             .unwrap();
         let all = Labels::from_integers(class);
         let silent = Monitor::silent();
-        let of = |labels: &Labels| Reached::by_folds(&graph, labels, &[10.0; 2], 0, &silent);
+        let of = |labels: &Labels| Reached::by_folds(&graph, labels, 0, &silent);
         assert!(of(&all).unwrap().is_none());
         assert!(of(&all.draw(2, 1)).unwrap().is_none());
-        assert!(of(&all.draw(3, 1)).unwrap().is_some());
-        assert!(Reached::by_folds(&graph, &all, &[10.0], 0, &silent).is_err());
+        let reached = of(&all.draw(3, 1)).unwrap().unwrap();
+        assert!(reached.weight(&[10.0]).is_err());
+        assert_eq!(reached.weight(&[12.0, 6.0]).unwrap()[0], 4.0);
     }
 }
