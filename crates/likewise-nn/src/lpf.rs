@@ -30,7 +30,10 @@
 //! (both by [`Lpf::paper`]). Losses are means over a batch. The cross-entropy takes one softmax,
 //! where two are printed; the reconstruction is of all rows, as the text says, not of unlabeled ones
 //! alone, as the formula does. A view that loses more than 5 points of accuracy by a tuning forgets it.
-//! For one view, for three or more, and for items that lack a view, the rules are ours.
+//! A learner that takes the selection weighs its items by their confidence (`confidence_power = 0`: not);
+//! of the paper all count alike. Refusing ([`Outside`]) is ours; with few labels kept back, its threshold is
+//! still one of these and not of scores out of five folds, for which all networks would have to learn five
+//! times. For one view, for three or more, and for items that lack a view, the rules are ours.
 
 #[cfg(not(feature = "networks"))]
 mod absent;

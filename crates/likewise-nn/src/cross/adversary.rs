@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2};
 
 use super::acmr::{Acmr, Variant};
 use super::layers::{Between, Layers};
-use super::parts::{batches, centred, check_loss, check_two, column, numbered};
+use super::parts::{batches, centred, check_loss, check_rows, check_two, column, numbered};
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
 use crate::{Error, Result};
@@ -19,7 +19,8 @@ impl Acmr {
     /// Encoders of both modalities, from the labeled pairs.
     ///
     /// Fails on a parameter out of its range, unless there are two modalities, without labeled pairs of two
-    /// classes, where the loss is no number any more, and when cancelled.
+    /// classes, where all rows of a modality are the same, where the loss is no number any more, and when
+    /// cancelled.
     pub fn fit(
         &self,
         views: &Views,
@@ -29,6 +30,7 @@ impl Acmr {
     ) -> Result<Model> {
         self.validate()?;
         check_two(views, "acmr")?;
+        check_rows(views)?;
         let pairs = Pairs::of(views)?;
         let device = device.clone().autodiff();
         let mut nets = Nets::new(self, &pairs, seed, &device);

@@ -90,8 +90,12 @@ impl DeepGrowBit {
 
     /// Fails on a parameter out of its range.
     pub fn validate(&self) -> Result<()> {
+        // The bound of the codes themselves.
+        if !(1..=4096).contains(&self.bits) {
+            let rule = "must be from 1 to 4096";
+            return Err(Error::parameter("bits", self.bits, rule));
+        }
         for (field, value) in [
-            ("bits", self.bits),
             ("hidden", self.hidden[0].min(self.hidden[1])),
             ("epochs", self.epochs),
             ("batch", self.batch),

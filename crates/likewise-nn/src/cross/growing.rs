@@ -9,7 +9,9 @@ use ndarray::{Array1, Array2, Axis, concatenate, s};
 
 use super::growbit::{DeepGrowBit, Grown};
 use super::layers::{Between, Layers};
-use super::parts::{batches, centred, check_loss, check_two, column, factors, numbered};
+use super::parts::{
+    batches, centred, check_classes, check_loss, check_rows, check_two, column, factors, numbered,
+};
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
 use crate::{Error, Result};
@@ -18,9 +20,9 @@ impl DeepGrowBit {
     /// Codes of the classes and networks that find them, from the labeled rows of two modalities, which need
     /// not be pairs. `earlier` ones, if there are, are kept: their bits are the first of the new ones.
     ///
-    /// Fails on a parameter out of its range, unless there are two modalities with labeled rows, where
-    /// `earlier` are of other classes or columns or have no fewer bits, where the loss is no number any more, and
-    /// when cancelled.
+    /// Fails on a parameter out of its range, unless there are two modalities with labeled rows, of two
+    /// classes, where all rows of a modality are the same, where `earlier` are of other classes or columns
+    /// or have no fewer bits, where the loss is no number any more, and when cancelled.
     pub fn fit(
         &self,
         views: &Views,
@@ -30,7 +32,9 @@ impl DeepGrowBit {
         monitor: &Monitor,
     ) -> Result<Grown> {
         self.validate()?;
-        check_two(views, "growbit")?;
+        check_two(views, "deep-growbit")?;
+        check_rows(views)?;
+        check_classes(views, "deep-growbit")?;
         let classes = numbered(views);
         if let Some(earlier) = earlier
             && (earlier.classes != classes || earlier.codes[0].bits() >= self.bits)

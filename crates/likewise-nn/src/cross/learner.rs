@@ -157,8 +157,8 @@ impl Learner {
     /// An encoder for each view; `device` is where networks run.
     ///
     /// Fails on a parameter out of range, with fewer views than two or what it [needs](Self::need)
-    /// missing, where the loss of networks is no number any more, in a build without them, and when
-    /// cancelled.
+    /// missing, where all rows of a view are the same, where the loss of networks is no number any more,
+    /// in a build without them, and when cancelled.
     pub fn fit(
         &self,
         views: &Views,
@@ -209,9 +209,13 @@ mod tests {
             let unknown = format!("{{\"kind\":\"{name}\",\"nosuch\":1}}");
             assert!(serde_json::from_str::<Learner>(&unknown).is_err());
         }
-        let none = serde_json::from_str::<Learner>(r#"{"kind":"deep-growbit","bits":0}"#).unwrap();
-        let said = none.validate().unwrap_err().to_string();
-        assert!(said.starts_with("deep-growbit.bits = 0"), "{said}");
+        for bits in [0, 4097] {
+            let text = format!("{{\"kind\":\"deep-growbit\",\"bits\":{bits}}}");
+            let wrong = serde_json::from_str::<Learner>(&text).unwrap();
+            let said = wrong.validate().unwrap_err().to_string();
+            let asked = format!("deep-growbit.bits = {bits}: must be from 1 to 4096");
+            assert_eq!(said, asked);
+        }
     }
 
     #[test]
@@ -232,6 +236,21 @@ mod tests {
         ] {
             let learner: Learner = serde_json::from_str(text).unwrap();
             let name = learner.name();
+            let said = |rows: &[ndarray::ArrayView2<f32>], class: &[u32]| {
+                let views = Views::paired(rows, class, &[1.0; 24]).unwrap();
+                let failed = learner.fit(&views, 3, &device, at).unwrap_err();
+                failed.to_string()
+            };
+            let one = said(&both, &[4; 24]);
+            assert!(one.contains(name) && one.contains("class"), "{one}");
+            let flat = ndarray::Array2::from_elem((24, 2), 1.5);
+            let same = said(&[x.view(), flat.view()], &class);
+            assert!(same.contains("modality 1 are the same"), "{same}");
+            let three = said(&[x.view(), y.view(), x.view()], &class);
+            assert!(
+                three.contains(name) && three.ends_with("gssl, lcmf, seph"),
+                "{three}"
+            );
             let model = learner.fit(&paired(1.0), 3, &device, at).unwrap();
             let found = model.encode(0, x.view()).unwrap();
             let bits = matches!(found, cross::Embedding::Bits(_));

@@ -1,7 +1,7 @@
 //! What the learners here share: centred rows, batches, factors of dropout.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use likewise::cross::Views;
+use likewise::cross::{Learner, Views};
 use likewise::matrix;
 use likewise::seed::Rng;
 use ndarray::{Array1, Array2};
@@ -28,13 +28,46 @@ pub(super) fn numbered(views: &Views) -> Vec<u32> {
 
 /// Fails unless there are two modalities.
 pub(super) fn check_two(views: &Views, name: &str) -> Result<()> {
-    if views.n_modalities() == 2 {
+    let there = views.n_modalities();
+    if there == 2 {
         return Ok(());
     }
+    let others = if there > 2 {
+        let any = |name: &&&str| Learner::named(name).is_some_and(|one| one.takes_many());
+        let names: Vec<&str> = Learner::NAMES.iter().filter(any).copied().collect();
+        format!("; take two of them, or {}", names.join(", "))
+    } else {
+        String::new()
+    };
     Err(Error::data(format!(
-        "{name} takes two modalities, but there are {}",
-        views.n_modalities()
+        "{name} takes two modalities, but there are {there}{others}"
     )))
+}
+
+/// Fails where all rows of a modality are the same.
+pub(super) fn check_rows(views: &Views) -> Result<()> {
+    for t in 0..views.n_modalities() {
+        let rows = views.rows(t);
+        if rows.rows().into_iter().all(|row| row == rows.row(0)) {
+            return Err(Error::data(format!(
+                "all {} rows of modality {t} are the same: nothing can be told by them",
+                rows.nrows()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Fails unless labels are of two classes.
+pub(super) fn check_classes(views: &Views, name: &str) -> Result<()> {
+    let classes = numbered(views).len();
+    if classes < 2 {
+        return Err(Error::data(format!(
+            "{name} learns what tells classes apart, and the labels are of {}; label some of another class",
+            if classes == 0 { "none" } else { "one" }
+        )));
+    }
+    Ok(())
 }
 
 /// All of `n` places in batches, in random order; the last batch is smaller.

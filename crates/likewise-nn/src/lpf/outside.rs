@@ -7,8 +7,8 @@ use crate::{Error, Result};
 
 /// Which selected items are refused as of no known class.
 ///
-/// The threshold is one that the items with labels that were kept back rarely exceed. With fewer than 20
-/// of these it is the largest score among them.
+/// The threshold is one that the items with labels that were kept back rarely exceed: of `v` of these the
+/// score of rank `(v + 1) quantile`, rounded up. At .95 that is the largest of up to 38.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Outside {
@@ -85,6 +85,14 @@ fn one() -> f64 {
 
 fn neighbors() -> usize {
     lof::NEIGHBORS
+}
+
+impl Unlike {
+    /// Whether it is a distance by how the items of a class vary.
+    #[cfg(feature = "networks")]
+    pub(super) fn is_distance(self) -> bool {
+        matches!(self, Self::Combined | Self::Mahalanobis { .. })
+    }
 }
 
 impl Outside {

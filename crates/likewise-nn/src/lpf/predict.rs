@@ -9,7 +9,7 @@ use super::predicted::{End, Iteration, Predicted};
 use super::rows::{self, Rows};
 use super::settings::Lpf;
 use super::side::{Pace, Side, largest};
-use crate::{Device, Error, Result};
+use crate::{Device, Result};
 
 /// A fall of the accuracy on the labels that were kept back beyond which a tuning is forgotten.
 const FALL: f64 = 0.05;
@@ -22,8 +22,9 @@ impl Lpf {
     /// threads; on another device to rounding.
     ///
     /// Fails on settings out of their range, on rows and labels of different numbers, on NaN in a
-    /// row that is present, without labels of two classes, on a view that no labeled item has, where
-    /// the loss is no number any more, and when cancelled.
+    /// row that is present, without labels of two classes, on a view that no labeled item has, with
+    /// fewer labels than [`Outside`](super::Outside) needs, where the loss is no number any more, and
+    /// when cancelled.
     ///
     /// ```
     /// use likewise::Monitor;
@@ -70,11 +71,8 @@ impl Lpf {
             sides.push(side);
         }
         let kept_back: Vec<usize> = (0..labels.len()).filter(|&i| kept_back[i]).collect();
-        if self.outside.is_some() && !sides.iter().all(Side::is_graded) {
-            return Err(Error::data(
-                "items of no known class are told by labels that are kept back, and there are too \
-                 few for that; label two items of a class or more in each view",
-            ));
+        if let Some(outside) = &self.outside {
+            outside.check(&sides)?;
         }
         Work {
             lpf: self,

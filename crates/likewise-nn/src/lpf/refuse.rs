@@ -12,9 +12,34 @@ use ndarray::{Array2, ArrayView2, s};
 use super::network::Said;
 use super::outside::{Looks, Outside, Unlike};
 use super::side::Side;
-use crate::Result;
+use crate::{Error, Result};
 
 impl Outside {
+    /// Fails where labels are too few for the score, before anything is learned.
+    pub(super) fn check(&self, sides: &[Side]) -> Result<()> {
+        // Of three labeled items of a class, one is kept back.
+        let distance = self.by.is_distance();
+        let least = if distance { "three" } else { "two" };
+        for (t, side) in sides.iter().enumerate() {
+            if !side.is_graded() {
+                return Err(Error::data(format!(
+                    "items of no known class are told by labels that are kept back, and view {t} has too \
+                     few for that; label {least} items of a class or more in each view"
+                )));
+            }
+            let mut class: Vec<u32> = side.taught().map(|(_, class)| class).collect();
+            class.sort_unstable();
+            if distance && class.windows(2).all(|two| two[0] != two[1]) {
+                return Err(Error::data(format!(
+                    "view {t}: how items of one class differ says who is outside, and no class has two \
+                     labeled items beside those kept back; label three items of a class or more in each \
+                     view, or keep fewer of them back (validation)"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// How unlike the known classes each item is, the larger the less like; `NaN` of one without a view.
     /// Accepted are those up to the second result. `believed` are the classes of the selection before.
     pub(super) fn scores(

@@ -329,14 +329,38 @@ impl Lpf {
             let rule = "has no effect with losses.center = 0; leave it out";
             return fails("centers", self.centers.name().to_owned(), rule);
         }
+        let usual = Self::default();
+        if self.entropy_ramp != usual.entropy_ramp {
+            let off = if self.losses.entropy == 0.0 {
+                Some("losses.entropy = 0")
+            } else if !self.unlabeled_from_start {
+                // Without unlabeled rows the first stage, where it joins, has no entropy.
+                Some("unlabeled_from_start = false")
+            } else {
+                None
+            };
+            if let Some(off) = off {
+                let rule = format!("has no effect with {off}; leave it out");
+                return fails("entropy_ramp", self.entropy_ramp.to_string(), &rule);
+            }
+        }
+        if self.losses.reconstruction == 0.0
+            && self.reconstruction_columns != usual.reconstruction_columns
+        {
+            let rule = "has no effect with losses.reconstruction = 0; leave it out";
+            let value = self.reconstruction_columns.to_string();
+            return fails("reconstruction_columns", value, rule);
+        }
         if self.iterations == 1 {
-            let usual = Self::default();
             let rule = "has no effect with iterations = 1; leave it out";
             if self.tuning != usual.tuning {
                 return fails("tuning", format!("{} epochs", self.tuning.epochs), rule);
             }
             if self.update_means {
                 return fails("update_means", "true".to_owned(), rule);
+            }
+            if self.tolerance.to_bits() != usual.tolerance.to_bits() {
+                return fails("tolerance", self.tolerance.to_string(), rule);
             }
         }
         if let Some(outside) = &self.outside {
@@ -393,10 +417,33 @@ mod tests {
             (r#"{"outside": {}, "validation": 0}"#, "validation"),
             (r#"{"outside": {"quantile": 0}}"#, "outside.quantile"),
             (r#"{"iterations": 1, "update_means": true}"#, "update_means"),
+            (r#"{"iterations": 1, "tolerance": 0.1}"#, "tolerance"),
+            (
+                r#"{"entropy_ramp": false, "losses": {"entropy": 0}}"#,
+                "entropy_ramp",
+            ),
+            (
+                r#"{"entropy_ramp": false, "unlabeled_from_start": false}"#,
+                "entropy_ramp",
+            ),
+            (
+                r#"{"reconstruction_columns": 0, "losses": {"reconstruction": 0}}"#,
+                "reconstruction_columns",
+            ),
         ] {
             let lpf: Lpf = serde_json::from_str(text).unwrap();
             let said = lpf.validate().unwrap_err().to_string();
             assert!(said.starts_with(&format!("{field} =")), "{said}");
+        }
+        // What is as usual may stand beside what makes it idle.
+        for text in [
+            r#"{"iterations": 1, "tolerance": 0.001}"#,
+            r#"{"losses": {"entropy": 0, "reconstruction": 0}, "unlabeled_from_start": false}"#,
+        ] {
+            serde_json::from_str::<Lpf>(text)
+                .unwrap()
+                .validate()
+                .unwrap();
         }
         assert!(serde_json::from_str::<Lpf>(r#"{"hiden": 3}"#).is_err());
     }

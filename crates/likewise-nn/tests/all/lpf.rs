@@ -296,9 +296,50 @@ fn one_label_a_class_all_labels_and_a_cancelled_run() {
         stopped.unwrap_err().kind(),
         likewise_nn::ErrorKind::Cancelled
     );
-    let outside = lpf.outside(Outside::default());
-    let said = outside.fit(&digits.views(), &labels, 10, 1, &device, &Monitor::silent());
-    assert!(said.unwrap_err().to_string().contains("kept back"));
+}
+
+/// Of one label a class none can be kept back; of two, one is, and the other alone does not vary.
+#[test]
+fn too_few_labels_to_tell_who_is_outside_are_refused_before_anything_is_learned() {
+    let digits = Digits::read();
+    let device = device("cpu").unwrap();
+    let by = |by| {
+        let outside = Outside {
+            by,
+            ..Outside::default()
+        };
+        quick()
+            .epochs(2)
+            .iterations(1)
+            .tuning_epochs(5)
+            .outside(outside)
+    };
+    let waits = Monitor::new(|event| {
+        assert!(!matches!(event, likewise::Event::Start { .. }), "{event:?}");
+    });
+    let rows = Unlike::Mahalanobis {
+        on: Looks::Rows,
+        relative: false,
+    };
+    for (distance, m, named) in [
+        (Unlike::Combined, 1, "three"),
+        (Unlike::Combined, 2, "three"),
+        (rows, 2, "three"),
+        (Unlike::Agreement, 1, "two"),
+    ] {
+        let labels = digits.labels(m, 10);
+        let said = by(distance).fit(&digits.views(), &labels, 10, 1, &device, &waits);
+        let said = said.unwrap_err().to_string();
+        let asked = format!("label {named} items of a class");
+        assert!(
+            said.contains(&asked) && said.contains("kept back"),
+            "{said}"
+        );
+    }
+    for (enough, m) in [(Unlike::Combined, 3), (rows, 3), (Unlike::Agreement, 2)] {
+        let labels = digits.labels(m, 10);
+        fit(&by(enough), &digits.views(), &labels, 10);
+    }
 }
 
 /// Labels of seven classes; the unlabeled items are of ten.

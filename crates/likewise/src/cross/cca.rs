@@ -203,6 +203,28 @@ mod tests {
         }
     }
 
+    /// The rows as they are given, in `f32`. `fit` divides by n - 1: another divisor is another ridge,
+    /// and longer directions.
+    #[test]
+    fn published_values_by_fit() {
+        let (x, y) = check_values::raw();
+        let means = [&x, &y].map(|x| x.mean_axis(Axis(0)).unwrap());
+        let [x, y] = [x, y].map(|x| x.mapv(|v| v as f32));
+        let views = Views::paired(&[x.view(), y.view()], &[0; 20], &[0.0; 20]).unwrap();
+        for case in check_values::cca() {
+            let factor = (20.0 - case.ddof) / 19.0;
+            let cca = match case.kappa {
+                kappa if case.ddof > 0.5 && kappa > 0.5 => Cca::paper(),
+                kappa => Cca::new().ridge(Ridge::Absolute(kappa * factor)),
+            };
+            let found = cca.fit(&views, &Monitor::silent()).unwrap();
+            let away = &found.correlations - &case.rho;
+            assert!(away.iter().all(|e| e.abs() < 1e-6), "{away}");
+            check_values::check_encoder(&found.model, 0, &means[0], &(case.x / factor.sqrt()));
+            check_values::check_encoder(&found.model, 1, &means[1], &(case.y / factor.sqrt()));
+        }
+    }
+
     #[test]
     fn pairs_are_found_again_and_the_order_of_modalities_does_not_matter() {
         let ([x, y], class) = two_modalities(5, 30, 0.3, 1);

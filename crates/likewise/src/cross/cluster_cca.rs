@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::Views;
 use super::canonical::White;
 use super::cca::{Correlated, Ridge, centred, check_dimensions, correlated};
-use super::parts::{Side, class_sums, mean, scaled};
+use super::parts::{Side, check_positive, class_sums, mean, scaled};
 use crate::linear::spd::cross;
 use crate::{Error, Monitor, Result};
 
@@ -185,7 +185,9 @@ impl MeanCca {
 
     /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
-        self.ridge.check("mean-cca.ridge")?;
+        // Fewer means than columns do not vary in all of these.
+        let (Ridge::Relative(ridge) | Ridge::Absolute(ridge)) = self.ridge;
+        check_positive("mean-cca.ridge", ridge)?;
         check_dimensions("mean-cca.dimensions", self.dimensions)
     }
 
@@ -209,8 +211,12 @@ fn sides(views: &Views, what: &str) -> Result<(Side, Side, Vec<bool>)> {
     views.check_modalities(2, what)?;
     let (sides, classes) = Side::all(views)?;
     let mut common = vec![false; classes];
+    let mut other = vec![false; classes];
+    for &class in &sides[1].class {
+        other[class] = true;
+    }
     for &class in &sides[0].class {
-        common[class] = sides[1].class.contains(&class);
+        common[class] = other[class];
     }
     let n = common.iter().filter(|c| **c).count();
     if n < 2 {
@@ -307,6 +313,10 @@ mod tests {
                 centred(&mx, &my, 3.0, Ridge::Absolute(case.kappa)).unwrap()
             } else {
                 let mut c = covariances(&x, &y, [&weight[0], &weight[1]], 4);
+                let equal = case.labels_x.len() == case.labels_y.len();
+                let [xx, yy, xy] = &check_values::cluster_covariances()[usize::from(!equal)];
+                assert!(close(&c.xx, xx, 1e-10) && close(&c.yy, yy, 1e-10));
+                assert!(close(&c.xy, xy, 1e-10));
                 Ridge::Absolute(case.kappa).add(&mut c.xx);
                 Ridge::Absolute(case.kappa).add(&mut c.yy);
                 let white = White::of(&c.xx, &c.yy, "").unwrap();
@@ -319,6 +329,60 @@ mod tests {
                 case.means
             );
             assert!(close(&found.x, &case.x, 1e-6) && close(&found.y, &case.y, 1e-6));
+        }
+    }
+
+    /// The rows as they are given, in `f32`, without pairs and centred by their own mean.
+    #[test]
+    fn published_values_by_fit() {
+        let (x, y) = check_values::raw();
+        let [x, y] = [x, y].map(|x| x.mapv(|v| v as f32));
+        let silent = Monitor::silent();
+        for case in check_values::cluster_cca() {
+            let (nx, ny) = (case.labels_x.len(), case.labels_y.len());
+            let (x, y) = (
+                x.slice(ndarray::s![..nx, ..]),
+                y.slice(ndarray::s![..ny, ..]),
+            );
+            let class =
+                |labels: &[usize]| -> Vec<u32> { labels.iter().map(|&c| c as u32).collect() };
+            let (cx, cy) = (class(&case.labels_x), class(&case.labels_y));
+            let sides: [(ArrayView2<f32>, &[u32], &[f32]); 2] =
+                [(x, &cx, &vec![1.0; nx]), (y, &cy, &vec![1.0; ny])];
+            let views = Views::unpaired(&sides).unwrap();
+            let kappa = Ridge::Absolute(case.kappa);
+            let (found, means) = if case.means {
+                // Every class counts once in what is taken off, too.
+                let of = |x: ArrayView2<f32>, class: &[u32]| {
+                    let mut mean = Array1::<f64>::zeros(x.ncols());
+                    for c in 0..4 {
+                        let rows: Vec<usize> =
+                            (0..class.len()).filter(|&i| class[i] == c).collect();
+                        let own = x.select(ndarray::Axis(0), &rows).mapv(f64::from);
+                        mean += &(own.mean_axis(ndarray::Axis(0)).unwrap() / 4.0);
+                    }
+                    mean
+                };
+                let found = MeanCca::new().ridge(kappa).fit(&views, &silent).unwrap();
+                (found, [of(x, &cx), of(y, &cy)])
+            } else {
+                let cluster = if case.kappa > 0.5 {
+                    ClusterCca::paper()
+                } else {
+                    ClusterCca::new().ridge(kappa).pair_mean(false)
+                };
+                let of =
+                    |x: ArrayView2<f32>| x.mapv(f64::from).mean_axis(ndarray::Axis(0)).unwrap();
+                // The mean over all pairs is another one where classes are of different sizes.
+                let other = cluster.pair_mean(true).fit(&views, &silent).unwrap();
+                let away = (&other.correlations - &case.rho).mapv(f64::abs).sum();
+                assert_eq!(away > 1e-4, nx != ny, "{away}");
+                (cluster.fit(&views, &silent).unwrap(), [of(x), of(y)])
+            };
+            let away = &found.correlations - &case.rho;
+            assert!(away.iter().all(|e| e.abs() < 1e-6), "{away}");
+            check_values::check_encoder(&found.model, 0, &means[0], &case.x);
+            check_values::check_encoder(&found.model, 1, &means[1], &case.y);
         }
     }
 
@@ -421,11 +485,13 @@ mod tests {
         let none = fit(&[0; 6], &[0.0; 6], &[0; 6]).unwrap_err().to_string();
         assert!(none.contains("label some"), "{none}");
         assert!(ClusterCca::new().dimensions(0).validate().is_err());
-        assert!(
-            MeanCca::new()
-                .ridge(Ridge::Absolute(f64::NAN))
-                .validate()
-                .is_err()
-        );
+        let none = ClusterCca::new().ridge(Ridge::Absolute(0.0));
+        assert!(none.validate().is_ok());
+        for value in [0.0, -1.0, f64::NAN] {
+            for ridge in [Ridge::Absolute(value), Ridge::Relative(value)] {
+                let said = MeanCca::new().ridge(ridge).validate().unwrap_err();
+                assert!(said.to_string().starts_with("mean-cca.ridge"), "{said}");
+            }
+        }
     }
 }

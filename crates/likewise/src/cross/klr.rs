@@ -384,7 +384,17 @@ mod tests {
         ];
         assert!(close(&w, &expected, 1e-8), "{w}");
         let scores = kernel_of_many(&x, &anchors, s2).dot(&w);
-        assert!((scores[(0, 0)] - 1.1991567839945902).abs() < 1e-8);
+        let expected = array![
+            [1.1991567839945902],
+            [0.1701939042373748],
+            [-0.19933318189160043],
+            [-0.38251610745881937],
+            [-0.03389592493066061],
+            [0.7685076487707376],
+            [0.704814180551575],
+            [0.2628973938518452],
+        ];
+        assert!(close(&scores, &expected, 1e-8), "{scores}");
         let between = kernel_of_many(&anchors, &anchors, s2);
         let loss: f64 = (&t * &scores.column(0))
             .iter()

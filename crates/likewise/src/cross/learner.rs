@@ -47,10 +47,10 @@ impl OrthogonalScm {
     }
 }
 
-/// One line a learner: its name, its type, its source, whether it gives bits, what it needs, how it
-/// is fitted and what it is.
+/// One line a learner: its name, its type, its source, whether it gives bits, whether it takes more
+/// modalities than two, what it needs, how it is fitted and what it is.
 macro_rules! learners {
-    ($($name:literal $learner:ident($type:ident) $file:literal, $bits:literal, $need:ident,
+    ($($name:literal $learner:ident($type:ident) $file:literal, $bits:literal, $many:literal, $need:ident,
        $fit:expr, $what:literal;)*) => {
         /// A cross-modal learner, with its parameters.
         ///
@@ -97,6 +97,13 @@ macro_rules! learners {
                 }
             }
 
+            /// Whether it takes any number of modalities, and not two alone.
+            pub fn takes_many(&self) -> bool {
+                match self {
+                    $(Self::$learner(_) => $many,)*
+                }
+            }
+
             /// What it cannot do without.
             pub fn need(&self) -> Need {
                 match self {
@@ -123,37 +130,37 @@ macro_rules! learners {
 }
 
 learners! {
-    "cca" Cca(Cca) "cca.rs", false, Pairs,
+    "cca" Cca(Cca) "cca.rs", false, false, Pairs,
         |of, views, _, at| Ok(of.fit(views, at)?.model),
         "Canonical correlations: directions along which the two views of an object agree.";
-    "cluster-cca" ClusterCca(ClusterCca) "cluster_cca.rs", false, Labels,
+    "cluster-cca" ClusterCca(ClusterCca) "cluster_cca.rs", false, false, Labels,
         |of, views, _, at| Ok(of.fit(views, at)?.model),
         "Cluster CCA: every row of a class is a pair with every row of that class.";
-    "growbit" GrowBit(GrowBit) "growbit.rs", true, Labels,
+    "growbit" GrowBit(GrowBit) "growbit.rs", true, false, Labels,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "`GrowBit`: class codes that grow bit by bit, and encoders that imitate them.";
-    "gsph" Gsph(Gsph) "gsph.rs", true, Labels,
+    "gsph" Gsph(Gsph) "gsph.rs", true, false, Labels,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "`GsPH`: codes whose products are the similarities of the labels.";
-    "gssl" Gssl(Gssl) "gssl.rs", false, Labels,
+    "gssl" Gssl(Gssl) "gssl.rs", false, true, Labels,
         |of, views, _, at| Ok(of.fit(views, at)?.model),
         "Labels spread over the neighbours in both views, and linear maps learn with them.";
-    "lcmf" Lcmf(Lcmf) "lcmf.rs", true, Labels,
+    "lcmf" Lcmf(Lcmf) "lcmf.rs", true, true, Labels,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "LCMF: rows and labels as products of one code an object.";
-    "mean-cca" MeanCca(MeanCca) "cluster_cca.rs", false, Labels,
+    "mean-cca" MeanCca(MeanCca) "cluster_cca.rs", false, false, Labels,
         |of, views, _, at| Ok(of.fit(views, at)?.model),
         "Mean CCA: canonical correlations of the means of the classes.";
-    "scm-orth" ScmOrth(OrthogonalScm) "scm.rs", true, Labels,
+    "scm-orth" ScmOrth(OrthogonalScm) "scm.rs", true, false, Labels,
         |of, views, seed, at| Ok(of.scm().fit(views, seed, at)?.model),
         "SCM, all bits at once: orthogonal directions that say whether two rows share a class.";
-    "scm-seq" ScmSeq(Scm) "scm.rs", true, Labels,
+    "scm-seq" ScmSeq(Scm) "scm.rs", true, false, Labels,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "SCM, bit after bit: directions that say whether two rows share a class.";
-    "seph" Seph(Seph) "seph.rs", true, Labels,
+    "seph" Seph(Seph) "seph.rs", true, true, Labels,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "`SePH`: codes whose distances tell the similarities of the labels, as probabilities.";
-    "smfh" Smfh(Smfh) "smfh.rs", true, LabeledPairs,
+    "smfh" Smfh(Smfh) "smfh.rs", true, false, LabeledPairs,
         |of, views, seed, at| Ok(of.fit(views, seed, at)?.model),
         "SMFH: one factor for both rows of an object, smooth over neighbours and classes.";
 }
@@ -233,6 +240,26 @@ mod tests {
                 let none = format!("{{\"kind\":\"{name}\",\"bits\":0}}");
                 let none: Learner = serde_json::from_str(&none).unwrap();
                 assert!(none.validate().unwrap_err().to_string().contains("bits"));
+            }
+        }
+    }
+
+    #[test]
+    fn who_takes_more_than_two_modalities_is_said() {
+        let [x, y] = rows();
+        let class: Vec<u32> = (0..24).map(|i| i % 2).collect();
+        let three = [x.view(), y.view(), x.view()];
+        let views = Views::paired(&three, &class, &[1.0; 24]).unwrap();
+        for name in Learner::NAMES {
+            let learner = Learner::named(name).unwrap();
+            match learner.fit(&views, 3, &Monitor::silent()) {
+                Ok(model) => assert!(learner.takes_many() && model.encoders.len() == 3, "{name}"),
+                Err(e) => {
+                    let said = e.to_string();
+                    assert!(!learner.takes_many(), "{said}");
+                    let all = "but there are 3; take 2 of them, or gssl, lcmf, seph";
+                    assert!(said.ends_with(all), "{said}");
+                }
             }
         }
     }

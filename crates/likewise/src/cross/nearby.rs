@@ -1,11 +1,13 @@
 //! Graphs of nearest rows, and systems of their Laplacians, column by column.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ndarray::{Array2, Axis};
 use rayon::prelude::*;
 
 use crate::distance::Metric;
 use crate::neighbor::Exact;
-use crate::{Monitor, Result};
+use crate::{Error, Monitor, Result};
 
 /// A symmetric matrix of weights between objects, row by row.
 pub(super) struct Links {
@@ -62,12 +64,15 @@ impl Links {
         })
     }
 
-    /// Divided by the roots of the degrees of both ends.
+    /// Divided by the roots of the degrees of both ends. A link of weight 0 stays so: all links of a
+    /// row far from the others may be such, and it is alone then.
     pub(super) fn normalized(mut self) -> Self {
         let roots: Vec<f64> = self.degrees().iter().map(|d| d.sqrt()).collect();
         for i in 0..roots.len() {
             for e in self.starts[i]..self.starts[i + 1] {
-                self.weights[e] /= roots[i] * roots[self.ends[e] as usize];
+                if self.weights[e] > 0.0 {
+                    self.weights[e] /= roots[i] * roots[self.ends[e] as usize];
+                }
             }
         }
         self
@@ -90,38 +95,73 @@ impl Links {
     }
 }
 
-/// Solves `M x = b` by conjugate gradients, for each column of `b` on its own and from the same
-/// column of `start`; `apply(column, x, out)` writes `M x`, and `diagonal(column)` is that of M, by
-/// which it is divided. M must be positive definite.
-pub(super) fn solve_columns(
-    b: &Array2<f64>,
-    start: &Array2<f64>,
+/// Most steps of conjugate gradients.
+const STEPS: usize = 1000;
+
+/// Systems that are solved by conjugate gradients. Says once if one of them is left unsolved.
+pub(super) struct Solver {
+    /// Share of a right side that a solution may leave.
     tolerance: f64,
-    diagonal: impl Fn(usize) -> Vec<f64> + Sync,
-    apply: impl Fn(usize, &[f64], &mut [f64]) + Sync,
-    monitor: &Monitor,
-) -> Result<Array2<f64>> {
-    let columns: Vec<Vec<f64>> = (0..b.ncols())
-        .into_par_iter()
-        .map(|c| {
-            monitor.check()?;
-            let (b, start) = (b.column(c).to_vec(), start.column(c).to_vec());
-            Ok(solve(&b, start, tolerance, &diagonal(c), |x, out| {
-                apply(c, x, out);
-            }))
-        })
-        .collect::<Result<_>>()?;
-    Ok(Array2::from_shape_fn(b.dim(), |(i, c)| columns[c][i]))
+    told: AtomicBool,
 }
 
+impl Solver {
+    pub(super) fn new(tolerance: f64) -> Self {
+        Self {
+            tolerance,
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// Solves `M x = b` for each column of `b` on its own and from the same column of `start`;
+    /// `apply(column, x, out)` writes `M x`, and `diagonal(column)` is that of M, by which it is
+    /// divided. M must be positive definite.
+    ///
+    /// Fails where a solution is not finite, and when cancelled.
+    pub(super) fn columns(
+        &self,
+        b: &Array2<f64>,
+        start: &Array2<f64>,
+        diagonal: impl Fn(usize) -> Vec<f64> + Sync,
+        apply: impl Fn(usize, &[f64], &mut [f64]) + Sync,
+        monitor: &Monitor,
+    ) -> Result<Array2<f64>> {
+        let columns: Vec<(Vec<f64>, f64)> = (0..b.ncols())
+            .into_par_iter()
+            .map(|c| {
+                monitor.check()?;
+                let (b, start) = (b.column(c).to_vec(), start.column(c).to_vec());
+                let apply = |x: &[f64], out: &mut [f64]| apply(c, x, out);
+                let (x, left) = solve(&b, start, self.tolerance, &diagonal(c), apply);
+                if left.is_finite() && x.iter().all(|v| v.is_finite()) {
+                    return Ok((x, left));
+                }
+                Err(Error::data(
+                    "what neighbours and features ask for together has no finite solution: the \
+                     features are too large; scale them, or leave out rows far from all others",
+                ))
+            })
+            .collect::<Result<_>>()?;
+        let left = columns.iter().map(|column| column.1).fold(0.0, f64::max);
+        if left > self.tolerance && !self.told.swap(true, Ordering::Relaxed) {
+            monitor.warn(format!(
+                "what neighbours and features ask for together is not solved exactly: {left:.0e} \
+                 of it is left after {STEPS} steps, where {:.0e} is meant to be",
+                self.tolerance
+            ));
+        }
+        Ok(Array2::from_shape_fn(b.dim(), |(i, c)| columns[c].0[i]))
+    }
+}
+
+/// The solution, and the share of the right side that it leaves.
 fn solve(
     b: &[f64],
     mut x: Vec<f64>,
     tolerance: f64,
     diagonal: &[f64],
     apply: impl Fn(&[f64], &mut [f64]),
-) -> Vec<f64> {
-    const STEPS: usize = 1000;
+) -> (Vec<f64>, f64) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let add = |to: &mut [f64], factor: f64, of: &[f64]| {
         for (to, of) in to.iter_mut().zip(of) {
@@ -129,10 +169,14 @@ fn solve(
         }
     };
     let divided = |r: &[f64]| -> Vec<f64> { r.iter().zip(diagonal).map(|(r, d)| r / d).collect() };
+    let whole = dot(b, b);
+    if whole <= 0.0 {
+        return (vec![0.0; b.len()], 0.0);
+    }
     let mut image = vec![0.0; b.len()];
     apply(&x, &mut image);
     let mut rest: Vec<f64> = b.iter().zip(&image).map(|(b, m)| b - m).collect();
-    let enough = tolerance * tolerance * dot(b, b);
+    let enough = tolerance * tolerance * whole;
     let mut ready = divided(&rest);
     let mut direction = ready.clone();
     let mut slope = dot(&rest, &ready);
@@ -142,7 +186,7 @@ fn solve(
         }
         apply(&direction, &mut image);
         let curvature = dot(&direction, &image);
-        if curvature <= 0.0 {
+        if curvature.is_nan() || curvature <= 0.0 {
             break;
         }
         let length = slope / curvature;
@@ -156,7 +200,12 @@ fn solve(
             *d = r + keep * *d;
         }
     }
-    x
+    let left = dot(&rest, &rest);
+    // Of infinite squares none is beyond the other, though nothing is solved.
+    if left <= enough && enough.is_finite() {
+        return (x, 0.0);
+    }
+    (x, (left / whole).sqrt())
 }
 
 #[cfg(test)]
@@ -198,6 +247,59 @@ mod tests {
         assert_eq!(dense(&alone.unwrap()), array![[0.0]]);
     }
 
+    #[test]
+    fn a_row_far_from_all_others_is_alone() {
+        let x = array![[0.0], [1.0], [2.0], [1e4]];
+        let weight = |apart: f64, _: f64| (-apart).exp();
+        let object = ([0, 1, 2, 3].as_slice(), 4);
+        let links = Links::nearest(&x, 2, object, weight, &Monitor::silent()).unwrap();
+        assert!(links.degrees()[3] <= 0.0);
+        let all = dense(&links.normalized());
+        assert!(all.iter().all(|w| w.is_finite()), "{all}");
+        assert!(all[(0, 1)] > 0.0 && all.row(3).iter().all(|w| *w <= 0.0));
+    }
+
+    #[test]
+    fn what_is_not_solved_is_said_once_and_what_is_not_finite_fails() {
+        use std::sync::{Arc, atomic::AtomicUsize};
+        // A line so long that a thousand steps do not get to its other end.
+        let n = 2500;
+        let x = Array2::from_shape_fn((n, 1), |(i, _)| i as f64);
+        let object: Vec<usize> = (0..n).collect();
+        let silent = Monitor::silent();
+        let links = Links::nearest(&x, 2, (&object, n), |_, _| 1.0, &silent).unwrap();
+        let degrees = links.degrees();
+        let warned = Arc::new(AtomicUsize::new(0));
+        let count = warned.clone();
+        let monitor = silent.also(move |event| {
+            if matches!(event, crate::Event::Warning(_)) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let solver = Solver::new(1e-8);
+        let find = |first: f64, shift: f64| {
+            let mut b = Array2::zeros((n, 1));
+            b[(0, 0)] = first;
+            let diagonal = |_: usize| degrees.iter().map(|d| d + shift).collect::<Vec<f64>>();
+            let apply = |c: usize, x: &[f64], out: &mut [f64]| {
+                for ((out, x), d) in out.iter_mut().zip(x).zip(diagonal(c)) {
+                    *out = d * x;
+                }
+                links.subtract(1.0, x, out);
+            };
+            let start = Array2::zeros((n, 1));
+            solver.columns(&b, &start, diagonal, apply, &monitor)
+        };
+        assert!(find(1.0, 1.0).is_ok() && find(0.0, 1.0).is_ok());
+        assert_eq!(warned.load(Ordering::Relaxed), 0);
+        assert!(find(1.0, 1e-12).is_ok() && find(1.0, 1e-12).is_ok());
+        assert_eq!(warned.load(Ordering::Relaxed), 1);
+        for first in [f64::INFINITY, f64::NAN, 1e200] {
+            let said = find(first, 1.0).unwrap_err().to_string();
+            assert!(said.contains("too large"), "{said}");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
@@ -212,10 +314,9 @@ mod tests {
             let b = rng.bells((n, 3));
             let degrees = links.degrees();
             let shift = |c: usize| 0.1 + c as f64;
-            let found = solve_columns(
+            let found = Solver::new(1e-12).columns(
                 &b,
                 &Array2::zeros(b.dim()),
-                1e-12,
                 |c| degrees.iter().map(|d| d + shift(c)).collect(),
                 |c, x, out| {
                     for ((out, x), d) in out.iter_mut().zip(x).zip(&degrees) {

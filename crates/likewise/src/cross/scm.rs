@@ -15,7 +15,8 @@
 //!
 //! **Use it** for a linear map to bits that is learned in seconds. **Not** where a kernel pays
 //! (digits, textures): [`Gsph`](super::Gsph) finds much more; and not orthogonally with more
-//! bits than classes.
+//! bits than classes. Nor where the unit of a modality is of chance: the ridge is added to the sums of
+//! squares as they are, as published, so that the same rows in another unit give other bits.
 //!
 //! Cost: O(n d^2 + d^3 + q (m^3 + n d)) in `f64`, m the smaller number of columns; memory
 //! O(n d + d^2).
@@ -117,7 +118,7 @@ impl Scm {
         self
     }
 
-    /// What is added to the sums of squares `X^T X`, above 0.
+    /// What is added to the sums of squares `X^T X`, in their unit, above 0.
     #[must_use]
     pub fn ridge(mut self, ridge: f64) -> Self {
         self.ridge = ridge;
@@ -406,11 +407,92 @@ mod tests {
         ];
         assert!(close(&wx, &expected_x.reversed_axes(), 1e-7), "{wx}");
         assert!(close(&wy, &expected_y.reversed_axes(), 1e-7), "{wy}");
-        let first = problem.white.first(&problem.semantic).unwrap();
-        assert!((first.values[0].powi(2) / 223.6750360555325 - 1.0).abs() < 1e-9);
-        let residual = &problem.semantic - &problem.explained(&first);
-        let second = problem.white.first(&residual).unwrap();
-        assert!((second.values[0].powi(2) / 157.25629373759335 - 1.0).abs() < 1e-9);
+        let squares = [
+            223.6750360555325,
+            157.25629373759335,
+            33.90904202519262,
+            99.02930228518629,
+        ];
+        let mut residual = problem.semantic.clone();
+        for square in squares {
+            let best = problem.white.first(&residual).unwrap();
+            assert!((best.values[0].powi(2) / square - 1.0).abs() < 1e-9);
+            residual -= &problem.explained(&best);
+        }
+    }
+
+    #[test]
+    fn published_values_of_the_pairs() {
+        let (x, y) = published();
+        let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
+        let pairs = problem.white.directions(problem.paired.as_ref().unwrap());
+        let pairs = pairs.unwrap().keep(4);
+        let expected_x = array![
+            [
+                -0.1294344067641747,
+                0.01612512091232398,
+                0.020359497491209008,
+                0.13006488908988545,
+                0.06817006195214396
+            ],
+            [
+                0.04481857906021067,
+                -0.09796964098669908,
+                0.19376228728504266,
+                0.0026067277791996172,
+                -0.015411181274658887
+            ],
+            [
+                -0.15963650861963546,
+                0.06750739010785324,
+                0.2034204413658063,
+                -0.12310730764839087,
+                -0.1047335690910444
+            ],
+            [
+                0.17613599546640657,
+                0.3392774566121268,
+                0.1486658056193542,
+                -0.010646000747560657,
+                -0.1637012576054842
+            ]
+        ];
+        let expected_y = array![
+            [
+                0.09151873641970391,
+                0.00825074039092671,
+                0.09204307771101262,
+                -0.0018163442397132338
+            ],
+            [
+                0.014412523531702996,
+                0.12673112494590538,
+                0.03066936029263817,
+                0.1082872099060287
+            ],
+            [
+                -0.14531879408867232,
+                0.2603729528564868,
+                0.07569079612980567,
+                -0.18693174098426285
+            ],
+            [
+                0.11681624759619982,
+                0.015595203729516064,
+                -0.24280307737069104,
+                -0.11715931434478435
+            ]
+        ];
+        assert!(
+            close(&pairs.x, &expected_x.reversed_axes(), 1e-7),
+            "{}",
+            pairs.x
+        );
+        assert!(
+            close(&pairs.y, &expected_y.reversed_axes(), 1e-7),
+            "{}",
+            pairs.y
+        );
     }
 
     #[test]
@@ -481,7 +563,41 @@ mod tests {
             },
         );
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
-        let full = problem.white.whiten(&(4.0 * x.x.t().dot(&s).dot(&y.x)));
+        let product = x.x.t().dot(&s).dot(&y.x);
+        let expected = array![
+            [
+                -37.77737640000001,
+                10.107991499999997,
+                -40.2515284,
+                20.429261299999997
+            ],
+            [
+                9.166369199999998,
+                17.5539035,
+                30.025869199999995,
+                1.743994100000004
+            ],
+            [
+                -0.2678386400000013,
+                6.731889499999999,
+                11.63711016,
+                5.633846179999998
+            ],
+            [
+                44.620242960000006,
+                -15.3895915,
+                57.69494776,
+                -16.698708019999998
+            ],
+            [
+                20.314684399999997,
+                6.218942999999998,
+                45.21864440000001,
+                0.32490420000000175
+            ]
+        ];
+        assert!(close(&product, &expected, 1e-10), "{product}");
+        let full = problem.white.whiten(&(4.0 * product));
         assert!(close(&full, &problem.semantic, 1e-10));
     }
 

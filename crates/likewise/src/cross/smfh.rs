@@ -15,7 +15,8 @@
 //! **Use it** where linear maps to bits are wanted that respect neighbours. **Not** for objects
 //! without both rows or without a label: they are left out. [`Gsph`](super::Gsph) finds more.
 //!
-//! Cost: O(sweeps n q (d + q + neighbours)) beside the search for neighbours; memory O(n (d + q)).
+//! Cost: O(sweeps n q (d + q + steps neighbours)) beside the search for neighbours, with the steps of
+//! conjugate gradients, up to 1000 (a warning says where that does not do); memory O(n (d + q)).
 //!
 //! Source: Tang, Wang and Shao, "Supervised matrix factorization hashing for cross-modal
 //! retrieval", IEEE Transactions on Image Processing 2016. Published code decomposes the whole
@@ -27,7 +28,7 @@ use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::lcmf::{regression, solved};
-use super::nearby::{Links, solve_columns};
+use super::nearby::{Links, Solver};
 use super::parts::{
     Side, check_bits, check_positive, mean, scaled, square, times, times_transposed, uniform,
 };
@@ -251,6 +252,7 @@ struct Problem {
     /// The diagonal of the Laplacians together.
     degrees: Vec<f64>,
     given: Smfh,
+    solver: Solver,
 }
 
 struct Factors {
@@ -287,6 +289,7 @@ impl Problem {
             links,
             degrees,
             given,
+            solver: Solver::new(EXACT),
         }
     }
 
@@ -330,9 +333,10 @@ impl Problem {
             right.scaled_add(beta, &times(&self.x[t], &f.p[t]));
         }
         f.s = self.sylvester(&own, &scaled(&right, &self.weight), &f.s, monitor)?;
-        for (x, p) in self.x.iter().zip(&mut f.p) {
+        for (t, (x, p)) in self.x.iter().zip(&mut f.p).enumerate() {
             let weighed = scaled(x, &self.weight);
-            let turned = solved(cross(x, &weighed), ridge / beta, cross(&f.s, &weighed))?;
+            let turned = solved(cross(x, &weighed), ridge / beta, cross(&f.s, &weighed))
+                .map_err(|e| e.within(format!("modality {t}")))?;
             *p = turned.reversed_axes().as_standard_layout().into_owned();
         }
         Ok(())
@@ -361,7 +365,7 @@ impl Problem {
         };
         // The diagonal counts each object's link with itself, which the sums of a class take off.
         let (right, start) = (times(b, &along.vectors), times(start, &along.vectors));
-        let found = solve_columns(&right, &start, EXACT, diagonal, apply, monitor)?;
+        let found = (self.solver).columns(&right, &start, diagonal, apply, monitor)?;
         Ok(times_transposed(&found, &along.vectors))
     }
 
@@ -541,6 +545,15 @@ mod tests {
             );
         }
         assert!(fit(Smfh::new(), &class, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]).is_ok());
+        // Columns that are multiples of others, and so large that the ridge is lost in rounding.
+        let wide = ndarray::concatenate![Axis(1), y, &y * 3.0, &y * 0.1, &y * 7.0] * 1e6;
+        let views = Views::paired(&[x.view(), wide.view()], &class, &[1.0; 6]).unwrap();
+        let said = Smfh::new().fit(&views, 0, &Monitor::silent()).unwrap_err();
+        let said = said.to_string();
+        assert!(
+            said.starts_with("modality 1: ") && said.contains("scale"),
+            "{said}"
+        );
         assert!(fit(Smfh::new(), &class, &[0.0; 6]).is_err());
         assert!(fit(Smfh::new().alpha(1.0), &class, &[1.0; 6]).is_err());
         assert!(fit(Smfh::new().max_sweeps(0), &class, &[1.0; 6]).is_err());

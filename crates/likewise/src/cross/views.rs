@@ -2,15 +2,19 @@
 
 use ndarray::ArrayView2;
 
+use super::Learner;
 use crate::matrix::check_finite;
 use crate::{Error, Result};
 
 /// Objects that are seen in one or several modalities: a matrix of rows for each modality, the
 /// object that each row shows, and the class of each object with a weight.
 ///
-/// A weight says how sure a class is (1 of a known label, the confidence of a predicted one) and
-/// counts as a multiplicity: an object of weight 2 is the same as two of weight 1, and weight 0
-/// is an object without a label.
+/// A weight says how sure a class is (1 of a known label, the confidence of a predicted one), and
+/// weight 0 is an object without a label. Where a learner is sums over rows, an object of weight 2 is
+/// the same as two of weight 1: so it is of [`ClusterCca`](super::ClusterCca),
+/// [`MeanCca`](super::MeanCca) and [`Scm`](super::Scm). Others draw rows, look for neighbours or
+/// penalise each object, where one object is not two; [`Gssl`](super::Gssl) asks only whether there
+/// is a weight, and [`Cca`](super::Cca) not even that.
 ///
 /// ```
 /// use likewise::cross::Views;
@@ -163,12 +167,19 @@ impl<'a> Views<'a> {
 
     /// Fails unless there are so many modalities.
     pub(crate) fn check_modalities(&self, n: usize, what: &str) -> Result<()> {
-        if self.n_modalities() == n {
+        let there = self.n_modalities();
+        if there == n {
             return Ok(());
         }
+        let others = if there > n {
+            let any = |name: &&&str| Learner::named(name).is_some_and(|one| one.takes_many());
+            let names: Vec<&str> = Learner::NAMES.iter().filter(any).copied().collect();
+            format!("; take {n} of them, or {}", names.join(", "))
+        } else {
+            String::new()
+        };
         Err(Error::data(format!(
-            "{what} takes {n} modalities, but there are {}",
-            self.n_modalities()
+            "{what} takes {n} modalities, but there are {there}{others}"
         )))
     }
 }
