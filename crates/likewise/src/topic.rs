@@ -58,6 +58,8 @@ topics! {
     "calibration", "accuracy by confidence", "eval/calibration.rs";
     "temperature", "confidences as probabilities", "advise/temperature.rs";
     "diagnosis", "whether propagation helps, asked of the labels", "advise/diagnosis.rs";
+    "prevalence", "how common each class is among the unlabeled items", "advise/prevalence.rs";
+    "hit-rate", "R@k of codes, among equally near items", "eval/hit_rate.rs";
     "balance", "classes of the pseudo-labels", "advise/balance.rs";
     "oracle", "a propagation against the truth", "advise/oracle.rs";
     "outside", "items of none of the known classes", "advise/outside.rs";

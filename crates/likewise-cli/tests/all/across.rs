@@ -287,6 +287,86 @@ fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
     );
 }
 
+/// As lines of JSON, so that a view may be missing: `has` says of an item and a view whether it is there.
+fn lines(has: impl Fn(usize, usize) -> bool, label: impl Fn(usize) -> Option<usize>) -> String {
+    let views = [view(5, 1), view(4, 2)];
+    let line = |i: usize| {
+        let row = |t: usize| match has(i, t) {
+            true => serde_json::json!(views[t].row(i).to_vec()),
+            false => Value::Null,
+        };
+        let label = label(i).map(|class| format!("c{class}"));
+        format!(
+            "{}\n",
+            serde_json::json!({"id": format!("i{i}"), "image": row(0), "text": row(1), "label": label})
+        )
+    };
+    (0..N).map(line).collect()
+}
+
+#[test]
+fn a_draw_keeps_a_label_of_each_class_in_every_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A third of each class lacks its picture, another one its text.
+    let missing = |i: usize| (i / 3) % 3;
+    let some = lines(|i, t| missing(i) != t, |i| Some(i % 3));
+    fs::write(at.join("some.jsonl"), some).unwrap();
+    let both = [
+        "--view",
+        "image",
+        "--view",
+        "text",
+        "-q",
+        "--json",
+        "-o",
+        "run",
+        "--overwrite",
+    ];
+    let fit = |data: &'static str, more: &[&'static str]| {
+        let fit = ["fit", data, "--recipe", "cluster-cca"];
+        [&fit[..], &both, more].concat()
+    };
+    for seed in ["0", "1", "2", "3"] {
+        let draws = ["--labels-per-class", "2", "--draws", "10", "--seed", seed];
+        let results = json(&succeeds(at, &fit("some.jsonl", &draws)));
+        assert_eq!(results["per_draw"][0]["labeled"], 6, "{results}");
+    }
+    let output = likewise(
+        at,
+        &[
+            "fit",
+            "some.jsonl",
+            "--recipe",
+            "gsph",
+            "--view",
+            "image",
+            "--view",
+            "text",
+            "-o",
+            "run",
+            "--overwrite",
+            "--label-fraction",
+            "0.01",
+        ],
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("less than two labels in 3 of 3 classes"),
+        "{said}"
+    );
+    // Two labels a class leave nothing to test with.
+    let few = lines(|_, _| true, |i| (i < 6).then_some(i % 3));
+    fs::write(at.join("few.jsonl"), few).unwrap();
+    let output = likewise(at, &fit("few.jsonl", &[]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("left to test with (6 labels of 3 classes)"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_a_run_across_views_cannot_answer_is_refused_with_its_reason() {
     let folder = pairs();
@@ -557,6 +637,24 @@ fn a_typed_text_finds_items_of_another_view() {
     assert_eq!(of_file.as_array().unwrap().len(), 1, "{of_file}");
     assert_eq!(of_file[0]["hits"][0]["label"], "c1");
     let said = |output: std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let left_out = said(search(&["--query", "asks.csv", "--from", "title"]));
+    assert!(
+        left_out.contains("1 of 2 items have no view title"),
+        "{left_out}"
+    );
+    for text in ["", "\u{1f525}"] {
+        let nothing = said(search(&["--query-text", text, "--from", "title"]));
+        assert!(nothing.contains("nothing of this text"), "{nothing}");
+    }
+    let view = [
+        "--query-text",
+        "hose",
+        "--from",
+        "title",
+        "--view",
+        "features",
+    ];
+    assert!(said(search(&view)).contains("--view has no effect"));
     let wrong = said(search(&["--query-text", "hose", "--from", "features"]));
     assert!(
         wrong.contains("view features is of rows of numbers"),

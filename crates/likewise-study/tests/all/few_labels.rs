@@ -412,6 +412,69 @@ fn labels_at_random_are_said_not_to_help_and_the_start_is_said_to_be_delivered()
     assert_eq!(!start, said.contains("has learned from all"), "{said}");
 }
 
+/// One of three classes that overlap, of which the rarest has a twentieth of the items.
+fn overlapping(seed: u64) -> (Array2<f32>, Labels) {
+    let mut rng = likewise::seed::stream(seed, "overlapping classes");
+    let class: Vec<i64> = (0..900)
+        .map(|_| match rng.random_range(0..100) {
+            0..80 => 0,
+            80..95 => 1,
+            _ => 2,
+        })
+        .collect();
+    let x = Array2::from_shape_fn((900, 10), |(i, j)| {
+        let normal = (0..12).map(|_| rng.random_range(0.0_f32..1.0)).sum::<f32>() - 6.0;
+        let apart = match (class[i], j) {
+            (1, 0) => 2.0,
+            (2, 1) => 2.5,
+            _ => 0.0,
+        };
+        normal + apart
+    });
+    (x, Labels::from_integers(class))
+}
+
+#[test]
+fn labels_of_whichever_items_of_unequal_classes_do_not_flatter_the_numbers() {
+    let recipe = Recipe::named("label-probabilities").unwrap();
+    let (mut level, mut apart) = (0, 0.0);
+    for seed in 0..6 {
+        let (x, all) = overlapping(seed);
+        let mut rng = likewise::seed::stream(seed, "labels of whichever");
+        let shown: Vec<bool> = (0..900).map(|_| rng.random_range(0..100) < 12).collect();
+        let collection = collection(x.clone(), Some(all.masked(|i| shown[i])));
+        let study = run(&collection, &recipe, &folds()).unwrap();
+        let raw = &study.results.baselines[&Row::Raw];
+        let said = raw.r_precision.unwrap();
+        let wanted = truth(likewise::matrix::l2_normalize(x).view(), &all);
+        let [low, high] = raw.ci["r_precision"];
+        level += usize::from(low <= wanted && wanted <= high);
+        apart += (said - wanted) / 6.0;
+    }
+    // Where every item was taken for one of the largest class, it said .2 too much.
+    assert!(apart.abs() < 0.08, "{apart}");
+    assert!(level >= 5, "{level} of 6 intervals hold the truth");
+}
+
+#[test]
+fn copies_of_an_item_are_no_evidence_for_each_other() {
+    // Fifty rows, each four times; what class they are of says nothing of them.
+    let mut rng = likewise::seed::stream(5, "copies");
+    let rows = Array2::from_shape_simple_fn((50, 12), || rng.random_range(-1.0_f32..1.0));
+    let x = Array2::from_shape_fn((200, 12), |(i, j)| rows[(i / 4, j)]);
+    let class: Vec<i64> = (0..50).map(|_| rng.random_range(0..2)).collect();
+    let labels =
+        Labels::from_integers((0..200_usize).map(|i| if i < 120 { class[i / 4] } else { -1 }));
+    let recipe = Recipe::named("label-probabilities").unwrap();
+    let study = run(&collection(x, Some(labels)), &recipe, &folds()).unwrap();
+    let answer = study.results.answers.labels.expect("it was measured");
+    assert_ne!(answer.finding, Found::Better, "{answer:?}");
+    assert!(
+        answer.to < 0.75,
+        "half of the items are of each class: {answer:?}"
+    );
+}
+
 #[test]
 fn columns_of_different_units_have_a_start_of_their_own() {
     let starts = [Row::Raw, Row::Centred, Row::Scaled, Row::Whitened];
