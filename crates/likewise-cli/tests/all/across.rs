@@ -287,83 +287,76 @@ fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
     );
 }
 
-/// As lines of JSON, so that a view may be missing: `has` says of an item and a view whether it is there.
-fn lines(has: impl Fn(usize, usize) -> bool, label: impl Fn(usize) -> Option<usize>) -> String {
-    let views = [view(5, 1), view(4, 2)];
+/// A table of numbers and titles, of which an item may have none, and labels.
+fn things(has_title: impl Fn(usize) -> bool, label: impl Fn(usize) -> Option<usize>) -> String {
+    let names = ["red shirt", "garden hose", "blue shoes"];
+    let x = view(4, 1);
     let line = |i: usize| {
-        let row = |t: usize| match has(i, t) {
-            true => serde_json::json!(views[t].row(i).to_vec()),
-            false => Value::Null,
+        let title = match has_title(i) {
+            true => format!("{} number {}", names[i % 3], i % 5),
+            false => String::new(),
         };
-        let label = label(i).map(|class| format!("c{class}"));
+        let label = label(i).map_or(String::new(), |class| format!("c{class}"));
         format!(
-            "{}\n",
-            serde_json::json!({"id": format!("i{i}"), "image": row(0), "text": row(1), "label": label})
+            "i{i},{title},{label},{},{},{}\n",
+            x[(i, 0)],
+            x[(i, 1)],
+            x[(i, 2)]
         )
     };
-    (0..N).map(line).collect()
+    let lines: String = (0..N).map(line).collect();
+    format!("id,title,label,p,q,r\n{lines}")
 }
 
 #[test]
 fn a_draw_keeps_a_label_of_each_class_in_every_view() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    // A third of each class lacks its picture, another one its text.
-    let missing = |i: usize| (i / 3) % 3;
-    let some = lines(|i, t| missing(i) != t, |i| Some(i % 3));
-    fs::write(at.join("some.jsonl"), some).unwrap();
-    let both = [
-        "--view",
-        "image",
-        "--view",
-        "text",
-        "-q",
-        "--json",
-        "-o",
-        "run",
-        "--overwrite",
-    ];
-    let fit = |data: &'static str, more: &[&'static str]| {
-        let fit = ["fit", data, "--recipe", "cluster-cca"];
-        [&fit[..], &both, more].concat()
-    };
-    for seed in ["0", "1", "2", "3"] {
-        let draws = ["--labels-per-class", "2", "--draws", "10", "--seed", seed];
-        let results = json(&succeeds(at, &fit("some.jsonl", &draws)));
-        assert_eq!(results["per_draw"][0]["labeled"], 6, "{results}");
-    }
-    let output = likewise(
-        at,
-        &[
+    // Two thirds of each class have no title.
+    fs::write(
+        at.join("some.csv"),
+        things(|i| (i / 3) % 3 == 0, |i| Some(i % 3)),
+    )
+    .unwrap();
+    let fit = |data: &'static str, recipe: &'static str, more: &[&'static str]| {
+        let views = ["--view", "features", "--view", "title:tfidf"];
+        let fit = [
             "fit",
-            "some.jsonl",
+            data,
             "--recipe",
-            "gsph",
-            "--view",
-            "image",
-            "--view",
-            "text",
+            recipe,
+            "--json",
             "-o",
             "run",
             "--overwrite",
-            "--label-fraction",
-            "0.01",
-        ],
-    );
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+        ];
+        likewise(at, &[&fit[..], &views, more].concat())
+    };
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    for seed in ["0", "1", "2"] {
+        let draws = ["--labels-per-class", "1", "--draws", "10", "--seed", seed];
+        let output = fit("some.csv", "gsph", &draws);
+        assert!(output.status.success(), "{}", said(&output));
+        let results = json(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!(results["per_draw"][0]["labeled"], 3, "{results}");
+    }
+    let share = fit("some.csv", "gsph", &["--label-fraction", "0.01"]);
+    assert!(share.status.success(), "{}", said(&share));
+    let warned = said(&share);
     assert!(
-        said.contains("less than two labels in 3 of 3 classes"),
-        "{said}"
+        warned.contains("less than two labels in 3 of 3 classes"),
+        "{warned}"
     );
     // Two labels a class leave nothing to test with.
-    let few = lines(|_, _| true, |i| (i < 6).then_some(i % 3));
-    fs::write(at.join("few.jsonl"), few).unwrap();
-    let output = likewise(at, &fit("few.jsonl", &[]));
-    let said = String::from_utf8_lossy(&output.stderr);
+    fs::write(
+        at.join("few.csv"),
+        things(|_| true, |i| (i < 6).then_some(i % 3)),
+    )
+    .unwrap();
+    let refused = said(&fit("few.csv", "gsph", &[]));
     assert!(
-        said.contains("left to test with (6 labels of 3 classes)"),
-        "{said}"
+        refused.contains("left to test with (6 labels of 3 classes)"),
+        "{refused}"
     );
 }
 

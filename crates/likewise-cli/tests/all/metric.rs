@@ -318,7 +318,11 @@ fn what_a_learner_cannot_use_is_said() {
             2,
             "give triplets",
         ),
-        ("fit iris.csv --recipe nosuch", 2, "itml"),
+        (
+            "fit iris.csv --recipe nosuch",
+            2,
+            "`likewise explain` lists them",
+        ),
     ] {
         let said = scene.bad(&format!("{command} -q -o run"), code);
         assert!(said.contains(expected), "{command}: {said}");

@@ -176,7 +176,7 @@ mod tests {
         let found = prevalence(&known(&errors), &predicted, &[100; 3]).unwrap();
         assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         for (found, truth) in found.iter().zip(truth) {
-            assert!((found - truth).abs() < 0.07, "{found} {truth}");
+            assert!((found - truth).abs() < 0.1, "{found} {truth}");
         }
         assert!(predicted[0] < 0.5e4, "the counts alone are wrong");
     }
