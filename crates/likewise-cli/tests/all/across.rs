@@ -292,9 +292,10 @@ fn things(has_title: impl Fn(usize) -> bool, label: impl Fn(usize) -> Option<usi
     let names = ["red shirt", "garden hose", "blue shoes"];
     let x = view(4, 1);
     let line = |i: usize| {
-        let title = match has_title(i) {
-            true => format!("{} number {}", names[i % 3], i % 5),
-            false => String::new(),
+        let title = if has_title(i) {
+            format!("{} number {}", names[i % 3], i % 5)
+        } else {
+            String::new()
         };
         let label = label(i).map_or(String::new(), |class| format!("c{class}"));
         format!(

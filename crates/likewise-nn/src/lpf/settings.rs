@@ -325,6 +325,22 @@ impl Lpf {
             let rule = "has no effect unless it is below half of first.epochs; leave it out";
             return fails("first.patience", self.first.patience.to_string(), rule);
         }
+        self.check_idle()?;
+        if let Some(outside) = &self.outside {
+            outside.validate()?;
+            if self.validation == 0.0 {
+                let rule = "must be above 0 with outside, which measures by labels kept back";
+                return fails("validation", "0".to_owned(), rule);
+            }
+        }
+        self.centers.validate()
+    }
+
+    /// Fails on a setting that another one leaves without effect.
+    fn check_idle(&self) -> Result<()> {
+        let fails = |field: &str, value: String, rule: &str| -> Result<()> {
+            Err(Error::parameter(field, value, rule))
+        };
         if self.losses.center == 0.0 && self.centers != CenterRule::default() {
             let rule = "has no effect with losses.center = 0; leave it out";
             return fails("centers", self.centers.name().to_owned(), rule);
@@ -363,14 +379,7 @@ impl Lpf {
                 return fails("tolerance", self.tolerance.to_string(), rule);
             }
         }
-        if let Some(outside) = &self.outside {
-            outside.validate()?;
-            if self.validation == 0.0 {
-                let rule = "must be above 0 with outside, which measures by labels kept back";
-                return fails("validation", "0".to_owned(), rule);
-            }
-        }
-        self.centers.validate()
+        Ok(())
     }
 }
 

@@ -100,7 +100,9 @@ pub fn prevalence(
             }
         }
         let sum: f64 = next.iter().sum();
-        next.iter_mut().for_each(|p| *p /= sum);
+        for share in &mut next {
+            *share /= sum;
+        }
         let moved = shares.iter().zip(&next).map(|(a, b)| (a - b).abs());
         let most = moved.fold(0.0, f64::max);
         shares = next;

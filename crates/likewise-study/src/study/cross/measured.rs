@@ -66,22 +66,19 @@ impl Measured {
                 };
                 put(metric.into(), found.per_query);
             }
-            let found = match (queries, &searched) {
-                (Embedding::Bits(q), Embedding::Bits(s)) => {
-                    hit_rate::expected(q, s, asked.ks, &relevant, monitor)?
-                }
-                _ => {
-                    let most = asked.ks.iter().copied().max().unwrap_or(1);
-                    let near = nearest_items(queries, &searched, most, monitor)?;
-                    let hit = |k: usize| {
-                        let hit = move |(q, near): (usize, &Vec<(usize, f32)>)| {
-                            let found = near.iter().take(k).any(|&(item, _)| relevant(q, item));
-                            f64::from(u8::from(found))
-                        };
-                        near.iter().enumerate().map(hit).collect()
+            let found = if let (Embedding::Bits(q), Embedding::Bits(s)) = (queries, &searched) {
+                hit_rate::expected(q, s, asked.ks, &relevant, monitor)?
+            } else {
+                let most = asked.ks.iter().copied().max().unwrap_or(1);
+                let near = nearest_items(queries, &searched, most, monitor)?;
+                let hit = |k: usize| {
+                    let hit = move |(q, near): (usize, &Vec<(usize, f32)>)| {
+                        let found = near.iter().take(k).any(|&(item, _)| relevant(q, item));
+                        f64::from(u8::from(found))
                     };
-                    asked.ks.iter().map(|&k| hit(k)).collect()
-                }
+                    near.iter().enumerate().map(hit).collect()
+                };
+                asked.ks.iter().map(|&k| hit(k)).collect()
             };
             for (k, values) in asked.ks.iter().zip(found) {
                 put(format!("recall@{k}"), values);
