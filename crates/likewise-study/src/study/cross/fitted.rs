@@ -16,8 +16,12 @@ use super::plan::CrossPlan;
 use super::views::{Reading, Sides};
 use crate::{Error, Result};
 
-/// Canonical directions that are tried without labels, beside as many as there are.
-const DIRECTIONS: [usize; 4] = [4, 8, 16, 32];
+/// Canonical directions that are tried without labels, beside as many as there are: each that is tried is a
+/// search of its own, so that of many items one number alone is.
+const DIRECTIONS: [usize; 10] = [2, 3, 4, 5, 6, 8, 12, 16, 24, 32];
+const OF_MANY: [usize; 1] = [8];
+/// Pairs of a query and an item that are many.
+const MANY: usize = 25_000_000;
 
 /// What all fits of a study share.
 pub(super) struct Ground<'a> {
@@ -151,7 +155,9 @@ impl<'a> Ground<'a> {
             self.measure(&model, monitor)
         };
         let mut best = fit(Cca::new())?;
-        for directions in DIRECTIONS.into_iter().filter(|&n| n < most) {
+        let many = self.queries.len() * self.gallery.len() > MANY;
+        let tried = if many { &OF_MANY[..] } else { &DIRECTIONS };
+        for &directions in tried.iter().filter(|&&n| n < most) {
             let other = fit(Cca::new().dimensions(directions))?;
             if other.mean("map50") > best.mean("map50") {
                 best = other;
