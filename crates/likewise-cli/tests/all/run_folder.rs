@@ -511,7 +511,8 @@ fn a_disk_that_is_full_at_the_end_costs_nothing_but_room() {
         println!("skipped: this machine lets no process mount a disk of its own");
         return;
     }
-    let program = env!("CARGO_BIN_EXE_likewise");
+    let program = program::command(at, &[]);
+    let program = program.get_program().to_string_lossy();
     let fit = FIT
         .map(|word| if word == "run" { "small/run" } else { word })
         .join(" ");
