@@ -33,9 +33,7 @@ pub(super) fn check_two(views: &Views, name: &str) -> Result<()> {
         return Ok(());
     }
     let others = if there > 2 {
-        let any = |name: &&&str| Learner::named(name).is_some_and(|one| one.takes_many());
-        let names: Vec<&str> = Learner::NAMES.iter().filter(any).copied().collect();
-        format!("; take two of them, or {}", names.join(", "))
+        format!("; take two of them, or {}", Learner::of_many().join(", "))
     } else {
         String::new()
     };

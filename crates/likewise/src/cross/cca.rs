@@ -125,7 +125,7 @@ impl Cca {
     /// covariance is singular (raise the ridge), and when cancelled.
     pub fn fit(&self, views: &Views, monitor: &Monitor) -> Result<Correlated> {
         self.validate()?;
-        views.check_modalities(2, "canonical correlation analysis")?;
+        views.check_two("canonical correlation analysis")?;
         let pairs = views.pairs(0, 1);
         if pairs.len() < 2 {
             return Err(Error::data(format!(

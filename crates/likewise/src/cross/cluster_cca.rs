@@ -208,7 +208,7 @@ impl MeanCca {
 
 /// Both sides, and which classes both have. Fails unless there are two.
 fn sides(views: &Views, what: &str) -> Result<(Side, Side, Vec<bool>)> {
-    views.check_modalities(2, what)?;
+    views.check_two(what)?;
     let (sides, classes) = Side::all(views)?;
     let mut common = vec![false; classes];
     let mut other = vec![false; classes];

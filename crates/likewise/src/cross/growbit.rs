@@ -98,7 +98,7 @@ impl GrowBit {
     /// when cancelled.
     pub fn fit(&self, views: &Views, seed: u64, monitor: &Monitor) -> Result<Hashed> {
         self.validate()?;
-        views.check_modalities(2, "growbit")?;
+        views.check_two("growbit")?;
         let (sides, classes) = Side::all(views)?;
         let sizes = |side: &Side| {
             let mut sizes = vec![0.0; classes];

@@ -123,7 +123,7 @@ impl Gsph {
     /// when cancelled.
     pub fn fit(&self, views: &Views, seed: u64, monitor: &Monitor) -> Result<Hashed> {
         self.validate()?;
-        views.check_modalities(2, "generalised semantic preserving hashing")?;
+        views.check_two("generalised semantic preserving hashing")?;
         let (sides, classes) = Side::all(views)?;
         let mut rng = seed::stream(seed, "codes of gsph");
         let start = [0, 1].map(|t: usize| random_signs((sides[t].x.nrows(), self.bits), &mut rng));

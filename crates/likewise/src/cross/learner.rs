@@ -166,6 +166,12 @@ learners! {
 }
 
 impl Learner {
+    /// The names of those that take any number of modalities.
+    pub fn of_many() -> Vec<&'static str> {
+        let many = |name: &&&str| Self::named(name).is_some_and(|one| one.takes_many());
+        Self::NAMES.iter().filter(many).copied().collect()
+    }
+
     /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
         if let Self::ScmSeq(scm) = self
@@ -188,6 +194,12 @@ impl Learner {
         if n < 2 {
             return Err(Error::data(format!(
                 "{name} searches across modalities, and there is one; give two"
+            )));
+        }
+        if n > 2 && !self.takes_many() {
+            return Err(Error::data(format!(
+                "{name} takes 2 modalities, but there are {n}; take 2 of them, or {}",
+                Self::of_many().join(", ")
             )));
         }
         for t in 0..n {

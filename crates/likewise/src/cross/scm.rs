@@ -137,7 +137,7 @@ impl Scm {
     /// when cancelled.
     pub fn fit(&self, views: &Views, seed: u64, monitor: &Monitor) -> Result<Hashed> {
         self.validate()?;
-        views.check_modalities(2, "semantic correlation maximisation")?;
+        views.check_two("semantic correlation maximisation")?;
         let (sides, classes) = Side::all(views)?;
         let problem = Problem::of(&sides[0], &sides[1], classes, self)?;
         let (wx, wy) = match self.how {

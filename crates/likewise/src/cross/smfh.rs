@@ -169,7 +169,7 @@ impl Smfh {
     /// when cancelled.
     pub fn fit(&self, views: &Views, seed: u64, monitor: &Monitor) -> Result<Hashed> {
         self.validate()?;
-        views.check_modalities(2, "supervised matrix factorisation hashing")?;
+        views.check_two("supervised matrix factorisation hashing")?;
         let known = |row: usize| views.weight()[views.object(0)[row]] > 0.0;
         let pairs: Vec<(usize, usize)> = views
             .pairs(0, 1)

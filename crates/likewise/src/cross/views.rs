@@ -2,7 +2,6 @@
 
 use ndarray::ArrayView2;
 
-use super::Learner;
 use crate::matrix::check_finite;
 use crate::{Error, Result};
 
@@ -165,21 +164,15 @@ impl<'a> Views<'a> {
         self.object[a].iter().enumerate().filter_map(pair).collect()
     }
 
-    /// Fails unless there are so many modalities.
-    pub(crate) fn check_modalities(&self, n: usize, what: &str) -> Result<()> {
+    /// Fails unless there are two modalities.
+    pub(crate) fn check_two(&self, what: &str) -> Result<()> {
         let there = self.n_modalities();
-        if there == n {
+        if there == 2 {
             return Ok(());
         }
-        let others = if there > n {
-            let any = |name: &&&str| Learner::named(name).is_some_and(|one| one.takes_many());
-            let names: Vec<&str> = Learner::NAMES.iter().filter(any).copied().collect();
-            format!("; take {n} of them, or {}", names.join(", "))
-        } else {
-            String::new()
-        };
+        let fewer = if there > 2 { "; take 2 of them" } else { "" };
         Err(Error::data(format!(
-            "{what} takes {n} modalities, but there are {there}{others}"
+            "{what} takes 2 modalities, but there are {there}{fewer}"
         )))
     }
 }
