@@ -122,8 +122,9 @@ impl Recipe {
     /// Class probabilities that weigh as much as the features; the start without labels; class
     /// probabilities of the labels alone and of what spreads from them, by logistic regression and by
     /// linear discriminants; those of scaled columns, which lose on more sets than they gain on and
-    /// therefore have to beat the others; relevant component analysis; and the head of `mixed-lp`, on
-    /// whitened and on centred features. Those that this build cannot run are left out.
+    /// therefore have to beat the others; relevant component analysis; and the head of `mixed-lp`. Its form
+    /// on centred features is none of them: in 125 fits of nine sets it was never chosen, for a quarter of
+    /// the time. Those that this build cannot run are left out.
     pub fn candidates() -> Vec<Self> {
         let mut candidates = vec![
             Self::mild_probabilities(),
@@ -139,7 +140,6 @@ impl Recipe {
             Self::scaled_probabilities(),
             Self::mixed_rca(),
             Self::mixed_lp(),
-            Self::mixed_lp_centred(),
         ];
         candidates.retain(|recipe| recipe.check_build().is_ok());
         candidates

@@ -52,8 +52,10 @@ impl<'p> Plan<'p> {
     /// is a test part, their items too, and some without a label, since what is fitted to items
     /// flatters them. A recipe takes the place of one before it where its gain, query by query, is
     /// above half of the half of its 95 % interval, about one standard error, and above half a point.
-    /// After two rounds a recipe whose 95 % interval is below the best one's is tried no further: most are,
-    /// and they are half of the work. Where nothing can be measured it is `usual`,
+    /// After two rounds those that have little chance left are tried no further: most, and they are more
+    /// than half of the work. They are a recipe whose 95 % interval is below the best one's, and one
+    /// after the best one that would not take its place with half a standard error more. The first one,
+    /// which stands where nothing is better, is tried in all rounds. Where nothing can be measured it is `usual`,
     /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
@@ -264,7 +266,8 @@ fn compared(fits: &[Recipe], values: &[Values], sizes: &[f64]) -> Result<(usize,
     Ok((best, tried))
 }
 
-/// Leaves those running that are not clearly below the best of them.
+/// Leaves those running that may still be chosen: before the best of them what is not clearly below it,
+/// after it what would take its place with half a standard error more. The first one runs on.
 fn drop_those_behind(runs: &mut [bool], values: &[Values], sizes: &[f64]) -> Result<()> {
     let mut best: Option<(usize, f64)> = None;
     for place in (0..runs.len()).filter(|&place| runs[place]) {
@@ -276,17 +279,23 @@ fn drop_those_behind(runs: &mut [bool], values: &[Values], sizes: &[f64]) -> Res
     let Some((best, _)) = best else {
         return Ok(());
     };
-    for place in (0..runs.len()).filter(|&place| place != best) {
+    for place in (1..runs.len()).filter(|&place| place != best) {
         let gain = few_labels::estimate(&less(&values[place], &values[best]), sizes)?;
-        runs[place] &= gain.is_none_or(|gain| gain.high >= 0.0);
+        runs[place] &= gain.is_none_or(|gain| {
+            gain.high >= 0.0 && (place < best || gain.value + half(gain) / 4.0 > LEAST_GAIN)
+        });
     }
     Ok(())
 }
 
 /// Whether a gain is more likely than not to be one, and large enough to matter.
 fn clear(gain: Estimate) -> bool {
-    let half = (gain.high - gain.value).max(gain.value - gain.low);
-    gain.value > (half / 2.0).max(LEAST_GAIN)
+    gain.value > (half(gain) / 2.0).max(LEAST_GAIN)
+}
+
+/// Half of its 95 % interval, about two standard errors.
+fn half(gain: Estimate) -> f64 {
+    (gain.high - gain.value).max(gain.value - gain.low)
 }
 
 fn plain(of: &Values) -> Vec<Vec<(u32, f64)>> {
@@ -369,18 +378,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clearly_behind_is_tried_no_further() -> Result<()> {
+    fn what_has_little_chance_is_tried_no_further() -> Result<()> {
         let sizes = [10.0, 10.0];
         let good = vec![round([0.9, 0.9, 0.8, 0.9]); 2];
         let near = vec![round([0.9, 0.6, 0.9, 0.9]), round([0.8, 0.9, 0.9, 0.8])];
         let bad = vec![round([0.1, 0.1, 0.0, 0.1]); 2];
-        let mut runs = vec![true; 3];
-        drop_those_behind(
-            &mut runs,
-            &[bad.clone(), good.clone(), near.clone()],
-            &sizes,
-        )?;
-        assert_eq!(runs, [false, true, true]);
+        let left = |values: &[&Values]| {
+            let mut runs = vec![true; values.len()];
+            let values: Vec<Values> = values.iter().map(|&of| of.clone()).collect();
+            drop_those_behind(&mut runs, &values, &sizes).map(|()| runs)
+        };
+        // The first stays, whatever it is. Before the best one stays what may be as good, after it
+        // what may be better.
+        assert_eq!(
+            left(&[&bad, &bad, &near, &good])?,
+            [true, false, true, true]
+        );
+        assert_eq!(left(&[&bad, &good, &near])?, [true, true, false]);
+        let mixed = vec![round([1.0, 0.5, 1.0, 0.9]), round([0.9, 0.9, 0.9, 0.9])];
+        assert_eq!(left(&[&bad, &good, &mixed])?, [true, true, true]);
 
         // Those that ran on are compared with what was dropped by the rounds of both.
         let recipe = |name: &str| Recipe {
