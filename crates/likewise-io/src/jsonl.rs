@@ -1,7 +1,7 @@
 //! One JSON object a line: its keys are the columns of a table.
 //!
-//! A key that a line does not have is missing there, as is null. Lists and objects below the first
-//! level are left out. Never more than one line is held.
+//! A key that a line does not have is missing there, as is null. A list of numbers is a column
+//! a number; other lists and objects below the first level are left out. Never more than one line is held.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -95,6 +95,7 @@ impl Rows for Objects<'_> {
                         },
                         Value::Number(number) => Cell::Number(*number),
                         Value::Flag(flag) => Cell::Flag(*flag),
+                        Value::Numbers(list) => Cell::Numbers(list),
                         Value::Other => Cell::Other,
                     };
                 }
@@ -168,7 +169,8 @@ enum Value {
     Text(String),
     Number(f64),
     Flag(bool),
-    /// A list or an object, which is passed over.
+    Numbers(Vec<f64>),
+    /// Another list or an object, which is passed over.
     Other,
 }
 
@@ -235,8 +237,14 @@ impl<'de> Deserialize<'de> for Value {
                 self,
                 mut seq: A,
             ) -> std::result::Result<Value, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Value::Other)
+                let mut numbers = Some(Vec::new());
+                while let Some(value) = seq.next_element::<Value>()? {
+                    match (value, &mut numbers) {
+                        (Value::Number(number), Some(numbers)) => numbers.push(number),
+                        _ => numbers = None,
+                    }
+                }
+                Ok(numbers.map_or(Value::Other, Value::Numbers))
             }
 
             fn visit_map<A: MapAccess<'de>>(

@@ -3,13 +3,14 @@
 //! A reader gives a table as [`cells::Rows`]. What its columns hold is looked at in one pass
 //! ([`survey`]), what becomes of each is decided ([`decide`]), and a second pass makes the features
 //! ([`features`]). How that was done is a [`Layout`](crate::layout::Layout), by which other tables are
-//! read in the same way.
+//! read in the same way. Lists of numbers are columns from the start ([`lists`]).
 
 pub(crate) mod cells;
 pub(crate) mod date;
 mod decide;
 mod features;
 mod labels;
+mod lists;
 mod ngrams;
 mod read;
 mod survey;

@@ -13,7 +13,9 @@ pub(crate) enum Cell<'a> {
     Flag(bool),
     /// Days since 2000-01-01.
     Date(f64),
-    /// What no column of a table can hold: lists, records.
+    /// A list of numbers.
+    Numbers(&'a [f64]),
+    /// What no column of a table can hold: other lists, records.
     Other,
 }
 

@@ -15,7 +15,7 @@ const ITEMS_A_WORD: usize = 3;
 const MOSTLY: f64 = 0.8;
 
 /// Why text is left out of which no word stands twice.
-pub(super) const DIFFERENT: &str = "text, all different; ids by `id_column`?";
+pub(super) const DIFFERENT: &str = "text, all different; ids by `id_column`, or words by `text`?";
 
 /// What was decided of a table.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use likewise::Monitor;
 use super::cells::{Rows, elsewhere};
 use super::decide::{self, Decided, decide};
 use super::features::{self, By, Read};
+use super::lists::Lists;
 use super::survey::Survey;
 use super::tell::tell;
 use crate::assemble::{Parts, Shape};
@@ -134,7 +135,9 @@ fn roles_by(
 /// What [`read`] would read. One pass over the table.
 pub(crate) fn shape(rows: &mut dyn Rows, options: &ReadOptions) -> Result<Shape> {
     let mut budget = Budget::new(options.max_memory);
-    let plan = plan(rows, options, &mut budget, &Monitor::silent())?;
+    let (mut rows, asked) = Lists::of(rows, options, &mut budget)?;
+    let options = &asked;
+    let plan = plan(&mut rows, options, &mut budget, &Monitor::silent())?;
     let dimensions = plan.decided.layout.dimensions();
     Ok(Shape::one("features", plan.rows, dimensions))
 }
@@ -146,6 +149,8 @@ pub(crate) fn shape(rows: &mut dyn Rows, options: &ReadOptions) -> Result<Shape>
 pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     options.choose(&["features"])?;
     let mut budget = Budget::new(options.max_memory);
+    let (mut rows, asked) = Lists::of(rows, options, &mut budget)?;
+    let (rows, options) = (&mut rows, &asked);
     let Plan {
         names,
         roles,

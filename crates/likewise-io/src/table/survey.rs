@@ -72,7 +72,7 @@ impl Tally {
         let mut value = None;
         match cell {
             Cell::Missing => {}
-            Cell::Other => self.others += 1,
+            Cell::Numbers(_) | Cell::Other => self.others += 1,
             Cell::Flag(_) => self.flags += 1,
             Cell::Date(_) => self.dates += 1,
             Cell::Number(v) => {
@@ -149,7 +149,7 @@ pub(super) fn word<'a>(cell: &Cell<'a>) -> Option<std::borrow::Cow<'a, str>> {
         Cell::Text(text) => Some(flag(text).unwrap_or(text).into()),
         Cell::Flag(flag) => Some(if flag { "true" } else { "false" }.into()),
         Cell::Number(value) => Some(value.to_string().into()),
-        Cell::Missing | Cell::Date(_) | Cell::Other => None,
+        Cell::Missing | Cell::Date(_) | Cell::Numbers(_) | Cell::Other => None,
     }
 }
 
