@@ -26,7 +26,7 @@ use crate::estimate::Estimate;
 use crate::query::{embedded, estimate_of_embedding};
 use crate::run_folder::{Amendment, OUTSIDE, RunFolder, write_index};
 use crate::source::{ReadAs, Source};
-use crate::{Result, failed};
+use crate::{Result, failed, labels};
 
 /// Items of the run that a new one is believed to be like.
 const NEIGHBORS: usize = 10;
@@ -121,7 +121,10 @@ pub fn estimate(run: &RunFolder, source: &Source, at: &Environment) -> Result<Es
     let (n, d) = ((shape.items + new) as f64, shape.views[0].1 as f64);
     let kind = run.index_kind()?;
     let needed = estimate_of_embedding(run, source, at)?;
-    Ok(needed.resident(8.0 * n * d + 300.0 * n).index(kind, n, d))
+    let needed = needed.resident(8.0 * n * d + 300.0 * n);
+    // The beliefs come last, and a quarter of them again as they are read and written.
+    let classes = labels::of(&run.items()?)?.n_classes() as f64;
+    Ok(needed.index(kind, n, d).stage(10.0 * n * classes, 0.0))
 }
 
 /// Fails on ids that stand already.
@@ -202,9 +205,8 @@ fn write_beliefs(to: &Amendment, added: &[ItemRow], votes: &[HashMap<String, f64
     let classes = &saved.classes;
     let score = |(i, c): (usize, usize)| votes[i].get(&classes[c]).copied().unwrap_or(0.0);
     let scores = Array2::from_shape_fn((added.len(), classes.len()), score);
-    let all = concatenate(Axis(0), &[saved.beliefs.scores.view(), scores.view()]);
     let beliefs = &mut saved.beliefs;
-    beliefs.scores = all.map_err(|e| failed(format!("beliefs: {e}")))?;
+    (beliefs.scores.append(Axis(0), scores.view())).map_err(|e| failed(format!("beliefs: {e}")))?;
     for item in added {
         let class = item.pseudo_label.as_ref();
         let class = class.and_then(|name| classes.iter().position(|own| own == name));

@@ -437,7 +437,7 @@ pub fn estimate(
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
     training(shape, recipe)
-        .resident(8.0 * n * d + 8.0 * n * rank)
+        .resident(CODE + 8.0 * n * d + 8.0 * n * rank)
         .graph(n, rank, k)
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
@@ -446,6 +446,9 @@ pub fn estimate(
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
 }
+
+/// Pages of the program that learning and measuring read in beside those of any other work, bytes.
+const CODE: f64 = 24e6;
 
 /// Operations of the choice of a start by so many labels: each shrinkage that is tried whitens the
 /// labeled items, in double precision, and asks them among each other.

@@ -348,7 +348,8 @@ impl Mixed {
         (scaling.apply(known, f), scaling)
     }
 
-    /// Solves for `G`, from `F`: a good start where there are few negative edges.
+    /// Solves for `G`; where labeled nodes alone are fitted from `F`, a good start where there are few
+    /// negative edges.
     pub(super) fn solve(
         &self,
         known: &Known,
@@ -366,6 +367,8 @@ impl Mixed {
                 (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?
             }
             Fit::All => {
+                // No start for these, and as large as the scores.
+                drop(start);
                 let degrees = graph.divisors();
                 let diagonal = degrees.iter().map(|d| (1.0 + self.mu) * d).collect();
                 let operator = self.operator(graph, diagonal, negatives);
