@@ -1,8 +1,8 @@
 //! Advice about the labels of a run: what to label next, what that is likely worth, and from which
 //! similarity on two items are the same.
 //!
-//! All of it is asked of the embedding of the run and of the labels that its fit saw
-//! ([`likewise::advise`]). Where a fit hid labels, or kept them for its test, they are hidden here too.
+//! What to label and the threshold are asked of the embedding of the run and of the labels that its fit saw
+//! ([`likewise::advise`]), what labels are worth of its whitened features, which have learned from none. Where a fit hid labels, or kept them for its test, they are hidden here too.
 
 mod shown;
 
@@ -11,8 +11,9 @@ use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
 use likewise::advise::shares::shares;
 use likewise::advise::temperature::Temperature;
 use likewise::advise::threshold::{Finder, Threshold};
+use likewise::distance::Metric;
 use likewise::eval::bootstrap::Estimate as Interval;
-use likewise::{Embedding, Graph, Label, Labels};
+use likewise::{Embedding, ErrorKind, Graph, Label, Labels};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 use serde::Serialize;
@@ -21,6 +22,7 @@ use self::shown::Shown;
 pub use self::shown::askable;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
+use crate::query::Before;
 use crate::run_folder::RunFolder;
 use crate::{Result, run_graph};
 
@@ -120,17 +122,25 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     let shown = Shown::of(run, &items)?;
     let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
     let mut notes = shown.notes.clone();
-    let measured = measure(&graph, &shown.labels, wanted.seed, at)?;
+    let measured = match measure(run, &shown.labels, wanted.seed, at) {
+        Ok(Some(curve)) => {
+            notes.push(ON_THE_START.to_owned());
+            Some(curve)
+        }
+        Ok(None) => {
+            notes.push(format!("{UNTOLD}: two classes need three labels"));
+            None
+        }
+        Err(e) if e.kind() == ErrorKind::Data => {
+            notes.push(format!("{UNTOLD}: {e}"));
+            None
+        }
+        Err(e) => return Err(e),
+    };
     let temperature = match &measured {
         Some(curve) => Temperature::fit(&curve.held_out)?,
         None => None,
     };
-    notes.push(match measured {
-        Some(_) => LEARNED.to_owned(),
-        None => {
-            "what more labels are worth cannot be told: two classes need three labels".to_owned()
-        }
-    });
     let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
     let open = shown.askable.iter().zip(shown.labels.items());
     let open = open.filter(|&(&askable, &label)| askable && label == Label::Unknown);
@@ -175,19 +185,26 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
 }
 
 /// What must be said of the curve.
-const LEARNED: &str = "take what more labels are worth for a hint: on public sets its interval held the truth in half \
-                       of the cases only. The embedding has learned from the labels that the curve keeps back, unless it \
-                       is the start: its shares are then likely too high, and the gain too low";
+const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none: of \
+                            135 such curves on public sets the interval held the true share in 111, the true gain in 73";
+/// What is said where there is no curve.
+const UNTOLD: &str = "what more labels are worth cannot be told";
 
 /// What [`advise`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
     run_graph::estimate(run, at)
 }
 
-fn measure(graph: &Graph, labels: &Labels, seed: u64, at: &Environment) -> Result<Option<Curve>> {
+/// On the whitened features, label-free: an embedding has learned from the very labels that a curve keeps
+/// back, and nearly all of them would be believed rightly there.
+///
+/// Fails where the data of the run have gone or changed, and when cancelled.
+fn measure(run: &RunFolder, labels: &Labels, seed: u64, at: &Environment) -> Result<Option<Curve>> {
+    let start = Before::of(run, at)?.whitened_items()?;
+    let graph = run_graph::of_rows(start.view(), Metric::Cosine, seed, at.monitor)?;
     let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
     let measure = Measure::new().repeats(repeats).seed(seed);
-    measure.measure(graph, labels, at.monitor)
+    measure.measure(&graph, labels, at.monitor)
 }
 
 fn worth(curve: &Curve, labels: usize, budget: usize) -> Worth {

@@ -2,7 +2,7 @@
 //!
 //! 1. Rows that are equal bit by bit become one.
 //! 2. Of those that are left, each is joined to those of its 16 nearest whose cosine is
-//!    not below the threshold.
+//!    not below the threshold, and that are alike in what rows differ in ([`Usual`]).
 //! 3. Whatever hangs together is a group.
 //!
 //! A group is a chain: its first and last item may be less alike than the threshold. Where more than
@@ -17,8 +17,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use likewise::eval::leak::{ALIKE, Usual};
 use likewise::matrix::{self, check_finite};
-use likewise::neighbor::{Exact, Ivf};
+use likewise::neighbor::{Exact, Ivf, Neighbors};
 use likewise::{Collection, Label, Monitor};
 use ndarray::{Array1, ArrayView2};
 use rayon::prelude::*;
@@ -44,6 +45,8 @@ const RECALL: f64 = 0.95;
 const SAME_WAY: f64 = 0.6;
 /// ... if there are so many different rows: the mean of a few copies is the copy.
 const MANY: usize = 100;
+/// A copy is nearer than the last of the neighbours usually is, by this factor of squared distances.
+const NEARER: f64 = 0.05;
 /// Groups on a page.
 const GROUPS: usize = 200;
 /// Items of one of them.
@@ -99,6 +102,9 @@ pub struct Member {
 /// Looks for items that stand more than once among the rows of `x` (`n x d`), those of
 /// `collection`.
 ///
+/// Near are rows of a cosine of `threshold` or more that are also alike in what rows differ in: in a few columns of
+/// unlike size, as of measured quantities, nearly all cosines are high, which makes no copies.
+///
 /// Fails on NaN, for a threshold that is not above 0 and at most 1, and when cancelled.
 pub fn find(
     collection: &Collection,
@@ -129,6 +135,13 @@ pub fn find(
         } else {
             Exact::new().search(rows.view(), k, monitor)?.0
         };
+        // Of few items nobody knows in what they usually differ.
+        let most =
+            (distinct.len() >= MANY).then(|| MostApart::of(rows.view(), &neighbors, threshold));
+        let is_copy = |pair| {
+            most.as_ref()
+                .is_none_or(|most| most.holds(rows.view(), pair))
+        };
         for (row, (list, alike)) in (neighbors.indices.rows().into_iter())
             .zip(neighbors.similarities.rows())
             .enumerate()
@@ -138,6 +151,9 @@ pub fn find(
                     break;
                 }
                 let other = other as usize;
+                if !is_copy((row, other)) {
+                    continue;
+                }
                 nearest[row] = nearest[row].max(cosine.min(1.0));
                 nearest[other] = nearest[other].max(cosine.min(1.0));
                 join(&mut joined, row, other);
@@ -176,6 +192,38 @@ pub fn find(
         conflicting: groups.iter().filter(|group| group.conflicting).count(),
         groups,
     })
+}
+
+/// How far near items are apart at most.
+struct MostApart {
+    usual: Usual,
+    /// In squared deviations ([`Usual::apart`]).
+    most: f64,
+}
+
+impl MostApart {
+    /// Twice what the cosine allows where all columns vary alike; and much less than items are from the last of
+    /// their neighbours, unless these are mostly copies themselves: in few columns anything is near something.
+    fn of(rows: ArrayView2<f32>, neighbors: &Neighbors, threshold: f32) -> Self {
+        let all: Vec<usize> = (0..rows.nrows()).collect();
+        let usual = Usual::of(rows, all.iter());
+        let most = (ALIKE * ALIKE).max(4.0 * (1.0 - f64::from(threshold)));
+        let last = all.iter().zip(neighbors.indices.rows());
+        let last = last.filter_map(|(&row, list)| Some((row, *list.last()? as usize)));
+        let mut apart: Vec<f64> = last.map(|pair| usual.apart(rows, pair)).collect();
+        apart.sort_unstable_by(f64::total_cmp);
+        let usually = apart.get(apart.len() / 2).copied().unwrap_or(0.0);
+        let most = if usually > most {
+            most.min(NEARER * usually)
+        } else {
+            most
+        };
+        Self { usual, most }
+    }
+
+    fn holds(&self, rows: ArrayView2<f32>, pair: (usize, usize)) -> bool {
+        self.usual.apart(rows, pair) <= self.most
+    }
 }
 
 /// Fails for a threshold that no cosine can be compared with.
@@ -439,6 +487,27 @@ mod tests {
         assert!(found.centered);
         assert!(items(&found).contains(&vec![3, 150]), "{:?}", items(&found));
         assert!(found.identical + found.near < 100, "{}", found.in_words());
+    }
+
+    #[test]
+    fn high_cosines_of_few_unlike_columns_make_no_copies() {
+        // As a table of lengths: one column is far larger than the others.
+        let mut rng = seed::stream(9, "test rows");
+        let size = [60.0, 6.0, 3.0, 0.5];
+        let mut x = Array2::from_shape_fn((300, 4), |(_, j)| {
+            size[j] * (1.0 + 0.1 * rng.random::<f32>())
+        });
+        let copy = x.row(3).mapv(|v| v * 1.000_02);
+        x.row_mut(150).assign(&copy);
+        x[[150, 2]] *= 1.000_1;
+        let found = found(&x, 0.995);
+        assert!(
+            items(&found)
+                .iter()
+                .any(|group| group.contains(&3) && group.contains(&150))
+        );
+        // By the cosine alone nearly all would be copies of each other.
+        assert!(found.near < 150, "{}", found.in_words());
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod shown;
 mod why;
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use likewise::propagate::{Harmonic, Session};
@@ -94,6 +95,32 @@ pub struct Live<'g> {
     /// From the confidence of the labels that spread to that of the fit.
     scale: Scale,
     shown: Current,
+}
+
+/// The items of a run with the labels that were given to it live since it was fitted, and how many items
+/// have another label by these.
+///
+/// Fails where another process takes labels for the run, and where its journal is damaged.
+pub fn since(run: &Path, items: Vec<ItemRow>) -> Result<(Vec<ItemRow>, usize)> {
+    if !run.join(journal::NAME).exists() {
+        return Ok((items, 0));
+    }
+    let (journal, _) = Journal::open(run)?;
+    let items = Items::new(items);
+    let mut labeled = Labeled::of(items.rows())?;
+    for entry in journal.entries() {
+        replay(&mut labeled, entry, &journal, &items.by_id)?;
+    }
+    let mut given = 0;
+    let rows = items.rows().iter().enumerate().map(|(row, item)| {
+        let label = labeled.name(row).map(str::to_owned);
+        given += usize::from(label != item.label);
+        ItemRow {
+            label,
+            ..item.clone()
+        }
+    });
+    Ok((rows.collect(), given))
 }
 
 impl<'g> Live<'g> {

@@ -36,9 +36,9 @@ use crate::{Error, Result, usage};
 
 /// All choices of a run.
 ///
-/// `Recipe::default()` is `mixed-lp` with the settings that won on real data;
-/// [`Recipe::paper`] is the same method with the printed values. Every source of
-/// pseudo-labels goes with every learner, and with every loss of one by gradients.
+/// What a recipe leaves out is as in `mixed-lp`, with the settings that won on real data; `mixed-lp-paper` is the
+/// same method with the printed values. Every source of pseudo-labels goes with every learner, and with every loss
+/// of one by gradients.
 ///
 /// ```
 /// use likewise_study::Recipe;

@@ -167,7 +167,11 @@ pub fn explain(name: &str) -> Result<Explained> {
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
 const RECIPES: [(&str, &str, &str); 29] = [
-    ("mixed-lp", "the recipe of fit", "mixed_lp"),
+    (
+        "mixed-lp",
+        "the recipe of a head on whitened features",
+        "mixed_lp",
+    ),
     (
         "mixed-lp-centred",
         "the recipe of heads on features that are not whitened",

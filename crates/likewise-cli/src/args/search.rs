@@ -20,7 +20,7 @@ pub(crate) struct Search {
     pub(crate) query: Option<PathBuf>,
     /// Search for the item of the run with this id (it is left out of the answer).
     #[arg(long, value_name = "ID", group = "asked")]
-    pub(crate) id: Option<String>,
+    pub(crate) id: Vec<String>,
     /// The feature matrix of --query to use; given again, these side by side. Default: the run's.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,

@@ -49,6 +49,7 @@ pub(super) fn fit(args: &Fit, mut recipe: Recipe, at: &Context) -> Result<(), Fa
         Rights {
             resume: args.resume,
             overwrite: args.overwrite,
+            renew: false,
         },
     )?;
     let path = source.path();

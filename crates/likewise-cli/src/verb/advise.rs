@@ -13,6 +13,9 @@ use crate::output;
 /// Items that are printed.
 const SHOWN: usize = 20;
 
+/// Columns of the file of what to label next.
+pub(super) const ADVISED: [&str; 5] = ["id", "label", "believed", "sure", "why"];
+
 pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     let out = args.out.as_deref();
     check_output(out, &[])?;
@@ -46,8 +49,7 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
                 next.why.clone(),
             ]
         });
-        let names = ["id", "label", "believed", "sure", "why"];
-        likewise_io::write_lines(out, &names, lines)?;
+        likewise_io::write_lines(out, &ADVISED, lines)?;
     }
     if at.common.json {
         return output::json(&advice);

@@ -80,6 +80,7 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     write_classes(args, &classes)?;
     let bootstrap = Bootstrap::new().seed(at.common.seed);
     let summary = Summary::of(&[measured], &bootstrap)?;
+    tell_of_lone(&summary, at)?;
     let measured = Measured {
         summary: &summary,
         loss,
@@ -101,6 +102,24 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
         }
     }
     gates(args, measured.summary, &measured.loss)
+}
+
+/// Fails where no query has anything to find; says where some have not.
+fn tell_of_lone(summary: &Summary, at: &Context) -> Result<(), Failure> {
+    let (queries, lone) = (summary.n_queries, summary.n_lone);
+    if lone == queries {
+        return Err(Failure::failed(
+            "no query has another item of its class in the gallery, so that there is nothing to find; label two \
+             items of a class at least",
+        ));
+    }
+    if lone > 0 {
+        at.env.monitor.warn(format!(
+            "{lone} of {queries} queries have no other item of their class in the gallery: R@k and P@k count them as \
+             misses, the other measures leave them out"
+        ));
+    }
+    Ok(())
 }
 
 /// The metrics, and the losses that were asked for.

@@ -4,6 +4,8 @@ mod recipe;
 mod told;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -26,7 +28,8 @@ use likewise_study::study::{Choice, Protocol, Results, TupleKind};
 use self::recipe::{across, chooses, recipe};
 pub(super) use self::told::print;
 use self::told::{check_gates, gates, show, tell, tell_of_resume, tell_of_time};
-use super::refit::{Again, again};
+use super::advise::ADVISED;
+use super::refit::{Again, again, with_those_of_its_page};
 use crate::args::{Fit, joined};
 use crate::aside::aside;
 use crate::context::Context;
@@ -34,7 +37,10 @@ use crate::failure::Failure;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     match again(args, at.common.seed)? {
-        Some(again) => fit(&again.args, Some(&again), at),
+        Some(mut again) => {
+            again.items = with_those_of_its_page(args.data.path(), again.items)?;
+            fit(&again.args, Some(&again), at)
+        }
         None => fit(args, None, at),
     }
 }
@@ -117,7 +123,7 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     check_output(Some(out), &[])?;
     let clock = Instant::now();
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
-    let work = Work::begin(out, rights(args))?;
+    let work = Work::begin(out, rights(args, again))?;
     tell_of_resume(args, &work, out, at);
     check_apart(&source, out)?;
     let Loaded {
@@ -257,10 +263,11 @@ fn encoders(
     }
 }
 
-fn rights(args: &Fit) -> Rights {
+fn rights(args: &Fit, again: Option<&Again>) -> Rights {
     Rights {
         resume: args.resume,
         overwrite: args.overwrite,
+        renew: again.is_some_and(|again| again.renews),
     }
 }
 
@@ -347,11 +354,8 @@ fn digest(
     }
     let own = again.map(|again| again.items.as_slice());
     let joined = labels::join(collection, own, &args.add_labels, at.env.monitor)?;
-    if again.is_some_and(|again| again.data.split(';').next() != Some(digest.as_str())) {
-        at.env.monitor.warn(format!(
-            "{}: these data have changed since the run was made of them",
-            source.path().display()
-        ));
+    if let Some(again) = again {
+        of_same_data(source, &digest, again, args, at)?;
     }
     if joined.missing > 0 {
         at.env.monitor.warn(format!(
@@ -367,7 +371,53 @@ fn digest(
         );
         aside!("{}", plain::message(&said));
     }
+    if args.add_labels.iter().any(|file| was_advised(file)) {
+        at.env.monitor.warn(
+            "labels that were asked for by `likewise advise` are of harder items than most: what is measured by \
+             them is lower than the truth",
+        );
+    }
     Ok(format!("{digest}; labels {}", labels::digest(collection)))
+}
+
+/// Whether a file of labels is one that `likewise advise` wrote: by its first line.
+fn was_advised(file: &Path) -> bool {
+    let mut line = String::new();
+    let read =
+        File::open(file).and_then(|file| BufReader::new(file.take(4096)).read_line(&mut line));
+    read.is_ok() && line.trim_end() == ADVISED.join(",")
+}
+
+/// Fails where the data of a run are others by now, and the run would be replaced: labels that go by the
+/// number of a row would be those of other items.
+fn of_same_data(
+    source: &Source,
+    digest: &str,
+    again: &Again,
+    args: &Fit,
+    at: &Context,
+) -> Result<(), Failure> {
+    let data = |digest: &str| digest.split(['+', ';']).next().map(str::to_owned);
+    let path = source.path().display();
+    if data(&again.data) != data(digest) {
+        let changed = format!("{path}: these data have changed since the run was made of them");
+        if again.renews && !args.overwrite {
+            return Err(Failure::usage(format!(
+                "{changed}; fit them anew with all labels, write another run (-o NEW), or take these data in \
+                 their place: --overwrite"
+            )));
+        }
+        at.env.monitor.warn(changed);
+    } else if let Some(file) = &args.data.labels
+        && again.data.split(';').next() != Some(digest)
+    {
+        at.env.monitor.warn(format!(
+            "{}: it has changed since the run was made, whose labels stand; give it with --add-labels to take \
+             what it says now",
+            file.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The file of tuples that was named.

@@ -2,13 +2,16 @@
 //! --triplets FILE`: the same learning, with more triplets.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Parser as _;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_study::run_folder::{Config, RunFolder};
+use likewise_study::{live, plain};
 
 use crate::args::{Cli, Fit, Table, Verb};
+use crate::aside::aside;
 use crate::config;
 use crate::failure::Failure;
 
@@ -28,6 +31,8 @@ pub(super) struct Again {
     pub(super) model: Option<Model>,
     /// Files of triplets that it has learned from.
     pub(super) learned: usize,
+    /// Whether the new run takes its place.
+    pub(super) renews: bool,
 }
 
 /// The run that stands in the place of the data; none where these are data, or nothing is added.
@@ -91,6 +96,10 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
             own.data.path().display()
         )));
     }
+    if own.data.labels.as_ref().is_some_and(|file| !file.exists()) {
+        // All that it said stands in the run.
+        own.data.labels = None;
+    }
     let mut command = record.arguments;
     for file in &args.add_labels {
         command.extend(["--add-labels".to_owned(), file.display().to_string()]);
@@ -109,7 +118,7 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
         own.triplets.extend_from_slice(&args.triplets);
     }
     own.out = Some(args.out.clone().unwrap_or_else(|| path.to_owned()));
-    own.overwrite = args.overwrite || args.out.is_none();
+    own.overwrite = args.overwrite;
     own.resume = args.resume;
     own.dry_run = args.dry_run;
     own.gate.clone_from(&args.gate);
@@ -124,7 +133,21 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
         command,
         model,
         learned: if args.goes_on { learned } else { 0 },
+        renews: args.out.is_none(),
     }))
+}
+
+/// The items with the labels that were given on the page of the run since it was fitted.
+pub(super) fn with_those_of_its_page(
+    run: &Path,
+    items: Vec<ItemRow>,
+) -> Result<Vec<ItemRow>, Failure> {
+    let (items, given) = live::since(run, items)?;
+    if given > 0 {
+        let said = format!("{given} labels were given on its page since, and count");
+        aside!("{}", plain::message(&said));
+    }
+    Ok(items)
 }
 
 fn no_effect(flag: &str, with: &str) -> Failure {

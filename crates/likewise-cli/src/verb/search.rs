@@ -13,7 +13,13 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
-    let query = match (&args.id, &args.query, &args.query_text) {
+    if let [_, other, ..] = args.id.as_slice() {
+        let other = plain::name(other);
+        return Err(Failure::usage(format!(
+            "--id {other}: one item at a time; leave the others out, or ask for many with --query FILE"
+        )));
+    }
+    let query = match (args.id.first(), &args.query, &args.query_text) {
         (Some(id), ..) => {
             let view = (!args.view.is_empty()).then_some("--view");
             if let Some(flag) = view.or(args.images.first()) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Label, Monitor};
 use likewise_io::ReadOptions;
+use likewise_study::live::journal::{Change, Journal, What};
 use serde_json::Value;
 
 use crate::program;
@@ -454,6 +455,80 @@ fn a_run_is_fitted_again_with_more_labels() {
 }
 
 #[test]
+fn a_refit_loses_nothing_of_what_was_given_before() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    let lines: String = (0..300)
+        .step_by(4)
+        .map(|i| format!("d{},{}\n", 6 * i, class(&x, 6 * i)))
+        .collect();
+    scene.text("base.csv", &format!("id,label\n{lines}"));
+    scene.good("fit x.csv --labels base.csv --recipe rca --split folds -q -o run");
+    // A label that was given on its page.
+    let run = scene.path("run");
+    let given = Change {
+        id: "d6".into(),
+        old: None,
+        new: Some("7".into()),
+    };
+    let mut journal = Journal::open(&run).unwrap().0;
+    journal.append(None, What::Label, vec![given]).unwrap();
+    drop(journal);
+    scene.text("one.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));
+    let refit = |more: &[&str]| {
+        let line = [&["fit", "run", "--add-labels", "one.csv"], more].concat();
+        let output = program::likewise(scene.at(), &line);
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    // The labels that the run was made of stand in it.
+    fs::remove_file(scene.path("base.csv")).unwrap();
+    let (code, said) = refit(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("1 labels were given on its page since"),
+        "{said}"
+    );
+    let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
+    let label = |id: &str| {
+        items
+            .iter()
+            .find(|item| item.id == id)
+            .unwrap()
+            .label
+            .clone()
+    };
+    assert_eq!(label("d6").as_deref(), Some("7"));
+    assert_eq!(label("d12"), Some(class(&x, 12).to_string()));
+    assert_eq!(label("d24"), Some(class(&x, 24).to_string()));
+    // Another fit that was begun in the folder is not dropped by the way.
+    fs::create_dir_all(run.join("checkpoints")).unwrap();
+    fs::write(run.join("checkpoints/choice.json"), "{}").unwrap();
+    let before = files(&run);
+    let (code, said) = refit(&[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("holds a fit that was interrupted"), "{said}");
+    assert!(files(&run) == before);
+    fs::remove_dir_all(run.join("checkpoints")).unwrap();
+    // Nor is the run replaced by one of other data.
+    let table = fs::read_to_string(scene.path("x.csv")).unwrap();
+    let fewer = table.trim_end().rsplit_once('\n').unwrap().0;
+    scene.text("x.csv", fewer);
+    let before = files(&run);
+    let (code, said) = refit(&[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("these data have changed") && said.contains("--overwrite"),
+        "{said}"
+    );
+    assert!(files(&run) == before);
+    let (code, said) = refit(&["--overwrite"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
 fn a_recipe_that_was_chosen_is_kept() {
     let scene = Scene::new();
     let x = few(&scene);
@@ -514,6 +589,8 @@ fn new_items_join_a_run() {
     assert_eq!(beliefs.beliefs.scores.nrows(), 340);
     let hits = scene.json("search run --id d1 -k 5");
     assert_eq!(hits[0]["hits"].as_array().unwrap().len(), 5);
+    let said = scene.bad("search run --id d1 --id d7", 2);
+    assert!(said.contains("--id d7: one item at a time"), "{said}");
     scene.good("search run --query x.csv -k 5");
     scene.good("eval run");
     scene.good("suspects run");

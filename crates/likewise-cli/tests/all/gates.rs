@@ -84,3 +84,28 @@ fn a_missed_gate_has_its_own_exit_code() {
         assert!(said.contains("map is 0."), "{said}");
     }
 }
+
+#[test]
+fn queries_that_have_nothing_to_find_are_told_of_and_alone_are_no_zero() {
+    let folder = scene();
+    let eval = |label: &dyn Fn(usize) -> usize| {
+        let rows: String = (0..40).map(|i| format!("{i},{}\n", label(i))).collect();
+        fs::write(folder.path().join("own.csv"), format!("id,label\n{rows}")).unwrap();
+        let arguments = ["eval", "x.npy", "--labels", "own.csv", "--no-nmi"];
+        let output = command(folder.path(), &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said, output.stdout)
+    };
+    let (code, said, shown) = eval(&|i| i);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("nothing to find") && shown.is_empty(),
+        "{said}"
+    );
+    let (code, said, _) = eval(&|i| i.min(30));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("30 of 40 queries have no other item"),
+        "{said}"
+    );
+}

@@ -87,6 +87,15 @@ impl Before {
         })
     }
 
+    /// The whitened rows of all items of the run, in their order.
+    ///
+    /// Fails where the data lack one.
+    pub fn whitened_items(&self) -> Result<Array2<f32>> {
+        let rows: Option<Vec<usize>> = self.rows.iter().copied().collect();
+        let rows = rows.ok_or_else(|| failed("some items of the run are not in its data"))?;
+        Ok(matrix::select_rows(self.whitened.view(), &rows))
+    }
+
     /// The `k` items most similar to an item of the run, itself first; none for an item that the data do
     /// not hold.
     ///

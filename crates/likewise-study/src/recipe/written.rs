@@ -26,8 +26,7 @@ impl Recipe {
     /// loss = { name = "contextual" }
     /// ```
     ///
-    /// Fails on a file that cannot be read, and on unknown or wrong fields
-    /// ([`ErrorKind::Parameter`]).
+    /// Fails on a file that cannot be read, and on unknown or wrong fields.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = likewise_io::read_text(path, MOST_TEXT)

@@ -31,6 +31,8 @@ pub struct Rights {
     pub resume: bool,
     /// Replace a finished run, or drop an unfinished fit.
     pub overwrite: bool,
+    /// Replace a finished run, and drop nothing: what is asked for is that run, made again.
+    pub renew: bool,
 }
 
 /// A run that is being made, in a folder that is held for it.
@@ -82,7 +84,7 @@ impl Work {
             let message = format!("{shown} holds a fit that was interrupted");
             return Err(usage(message).hint(Hint::ResumeOrOverwrite));
         }
-        if finished && !kept && !rights.overwrite {
+        if finished && !kept && !rights.overwrite && !rights.renew {
             if !rights.resume {
                 let message = format!("{shown} holds a finished run");
                 return Err(usage(message).hint(Hint::Overwrite));

@@ -255,6 +255,10 @@ impl Rows {
         // A test part of labels that could all be fitted, and measured in turn.
         let apart =
             plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none();
+        // Items of several labels are in no folds.
+        let tagged =
+            (plan.collection.labels.as_ref()).is_some_and(|labels| labels.tags().is_some());
+        let apart = apart && !tagged;
         let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
         let label = |class: &str, least: usize, why| {
             let now = self.labels.get(class).copied().unwrap_or(0);
@@ -324,6 +328,11 @@ impl Rows {
                     "more labels narrow the interval, and it is found worst so far",
                 ),
                 None => Next::Nothing,
+            },
+            // No label tells what is right for classes without any.
+            (Some(Worse), _) if self.disjoint => Next::Recipe {
+                name: "start".into(),
+                why: "it leaves the start as it is, which did better here".into(),
             },
             // The labels of a test part chose nothing; those that are kept back may.
             (Some(Worse), _) if !plan.chosen => Next::Recipe {

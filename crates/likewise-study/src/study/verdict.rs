@@ -431,7 +431,8 @@ impl Sureness {
             Some(share) => format!(
                 "About {:.0} % of the unlabeled items look like none of the labeled classes (an \
                  estimate): they count as wrong answers, and how they themselves are found is not \
-                 measured.",
+                 measured. If they are of these classes after all, the labels are of items unlike the others, \
+                 and the values hold for such items alone.",
                 100.0 * share
             ),
             None => {
@@ -466,7 +467,10 @@ impl Next {
                 now,
                 more,
                 why,
-            } => format!("Next: {more} more labels of class {class} ({now} now): {why}."),
+            } => {
+                let labels = if *more == 1 { "label" } else { "labels" };
+                format!("Next: {more} more {labels} of class {class} ({now} now): {why}.")
+            }
             Self::Recipe { name, why } => format!("Next: try the recipe {name}: {why}."),
             Self::Nothing => return None,
         })

@@ -30,8 +30,9 @@ const MOST: usize = 20_000;
 const ROWS: usize = 256;
 /// Directions along which two rows are compared before all their values are.
 const AXES: usize = 8;
-/// Standard deviations that near rows are apart at most, in the mean of the columns; others are 1.4 apart.
-const ALIKE: f64 = 0.25;
+/// Standard deviations that near rows are [apart](Usual::apart) at most, in the mean of the columns; others are
+/// 1.4 apart.
+pub const ALIKE: f64 = 0.25;
 /// Directions that cells are cut along.
 const CUTS: usize = 3;
 /// Held-out items of one task.
@@ -301,7 +302,8 @@ fn near(
         .collect();
     if !pairs.is_empty() {
         let usual = Usual::of(x, train.iter().chain(&held_out));
-        for pair in pairs.into_iter().filter(|&pair| usual.are_alike(x, pair)) {
+        let alike = |&pair: &(usize, usize)| usual.apart(x, pair) <= ALIKE * ALIKE;
+        for pair in pairs.into_iter().filter(alike) {
             report.near_duplicates.add(pair);
         }
     }
@@ -313,18 +315,23 @@ fn near(
 ///
 /// Where one column is far larger than the others, as in a table that nobody has scaled, all rows point the
 /// same way; what differs then is small beside that column, and not beside itself.
-struct Usual {
+#[derive(Debug, Clone)]
+pub struct Usual {
     deviations: Vec<f64>,
 }
 
 impl Usual {
-    fn of<'a>(x: ArrayView2<f32>, items: impl Iterator<Item = &'a usize>) -> Self {
+    /// Of these rows, but those of zeros. One pass, O(d) memory.
+    pub fn of<'a>(x: ArrayView2<f32>, items: impl Iterator<Item = &'a usize>) -> Self {
         let (mut n, mut means) = (0.0, vec![0.0; x.ncols()]);
         let mut squares = means.clone();
         for &item in items {
-            n += 1.0;
             let row = x.row(item);
             let length = length(row);
+            if length <= 0.0 {
+                continue;
+            }
+            n += 1.0;
             for ((value, mean), square) in row.iter().zip(&mut means).zip(&mut squares) {
                 // Welford's update.
                 let value = f64::from(*value) / length;
@@ -338,8 +345,9 @@ impl Usual {
         }
     }
 
-    /// Whether two rows differ by little of what is usual, in the mean of the columns.
-    fn are_alike(&self, x: ArrayView2<f32>, (a, b): (usize, usize)) -> bool {
+    /// How far two rows are apart, in squared standard deviations, in the mean of the columns that vary:
+    /// 2 for rows that have nothing to do with each other.
+    pub fn apart(&self, x: ArrayView2<f32>, (a, b): (usize, usize)) -> f64 {
         let (a, b) = (x.row(a), x.row(b));
         let (of_a, of_b) = (length(a), length(b));
         let (mut sum, mut columns) = (0.0, 0.0);
@@ -350,7 +358,7 @@ impl Usual {
                 columns += 1.0;
             }
         }
-        sum <= ALIKE * ALIKE * columns
+        if columns > 0.0 { sum / columns } else { 0.0 }
     }
 }
 

@@ -63,7 +63,7 @@ impl Recipe {
     }
 
     /// Mixed label propagation on the whitened features gives pseudo-labels; a head that keeps
-    /// what the features know learns them, weighted by their confidence. The recipe of `fit`.
+    /// what the features know learns them, weighted by their confidence.
     ///
     /// **Use it** where the classes to be searched are the labeled ones and few items have a
     /// label. **Not** where search is for classes without any label: there
