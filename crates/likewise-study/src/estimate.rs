@@ -107,6 +107,13 @@ impl Estimate {
         .resident(8.0 * n * c)
     }
 
+    /// A method that makes matrices of all pairs of `n` items: at most so many at once, and some hundred products
+    /// of them.
+    pub fn all_pairs(self, n: f64) -> Self {
+        const MATRICES: f64 = 32.0;
+        self.stage(MATRICES * 8.0 * n * n, WIDE * 400.0 * n.powi(3))
+    }
+
     /// An index of `n` rows of `d` that are in memory.
     pub fn index(self, kind: IndexKind, n: f64, d: f64) -> Self {
         match kind {
@@ -224,6 +231,12 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_of_items_cost_memory() {
+        // What goldberg took of 1000 items, the most of all.
+        assert!(Estimate::new().all_pairs(1000.0).memory() > 300 << 20);
+    }
 
     #[test]
     fn classes_cost_time_and_memory() {

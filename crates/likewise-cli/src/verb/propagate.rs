@@ -73,13 +73,13 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     method.check_nodes(shape.items as usize)?;
     if args.dry_run {
         let classes = shape.classes(&data, &at.env).unwrap_or(10);
-        return at.print(estimate(args, &shape, classes, at));
+        return at.print(estimate(args, &method, &shape, classes, at));
     }
     shape.read().check(at.env.max_memory)?;
     let start = Instant::now();
     let collection = data.load(&at.env)?;
-    estimate(args, &shape, source::labels(&collection)?.n_classes(), at)
-        .check(at.env.max_memory)?;
+    let classes = source::labels(&collection)?.n_classes();
+    estimate(args, &method, &shape, classes, at).check(at.env.max_memory)?;
     let nodes = Nodes::of(args, &method, collection, at)?;
     let truth = source::labels(&nodes.collection)?;
     let per_class = args.labels_per_class.map(std::num::NonZeroUsize::get);
@@ -391,9 +391,19 @@ fn excluded(path: &Path, ids: &[String], labels: &Labels) -> Result<Vec<(u32, u3
     Ok(pairs)
 }
 
-fn estimate(args: &Propagate, shape: &DataShape, classes: usize, at: &Context) -> Estimate {
+fn estimate(
+    args: &Propagate,
+    method: &Method,
+    shape: &DataShape,
+    classes: usize,
+    at: &Context,
+) -> Estimate {
     let k = args.flags.k as f64;
-    let spread = shape.read().propagation(shape.items, k, classes as f64);
+    let mut spread = shape.read().propagation(shape.items, k, classes as f64);
+    let dense = |ability: &Ability| matches!(ability, Ability::Dense { .. });
+    if method.abilities().iter().any(dense) {
+        spread = spread.all_pairs(shape.items);
+    }
     match args.graph {
         Some(_) => spread,
         None => shape.graph(spread, &args.flags.settings(at.common.seed)),

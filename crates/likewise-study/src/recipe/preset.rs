@@ -123,8 +123,8 @@ impl Recipe {
     /// probabilities of the labels alone and of what spreads from them, by logistic regression and by
     /// linear discriminants; those of scaled columns, which lose on more sets than they gain on and
     /// therefore have to beat the others; relevant component analysis; and the head of `mixed-lp`. Its form
-    /// on centred features is none of them: in 125 fits of nine sets it was never chosen, for a quarter of
-    /// the time. Those that this build cannot run are left out.
+    /// on centred features is none of them: while it was, in 125 fits of nine sets, it was never chosen, for
+    /// a quarter of the time. Those that this build cannot run are left out.
     pub fn candidates() -> Vec<Self> {
         let mut candidates = vec![
             Self::mild_probabilities(),
