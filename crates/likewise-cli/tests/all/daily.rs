@@ -458,11 +458,11 @@ fn a_run_is_fitted_again_with_more_labels() {
 fn a_refit_loses_nothing_of_what_was_given_before() {
     let scene = Scene::new();
     let x = few(&scene);
-    let lines: String = (0..300)
-        .step_by(4)
-        .map(|i| format!("d{},{}\n", 6 * i, class(&x, 6 * i)))
+    let rows = (0..1800).step_by(24);
+    let lines: Vec<String> = rows
+        .map(|row| format!("d{row},{}\n", class(&x, row)))
         .collect();
-    scene.text("base.csv", &format!("id,label\n{lines}"));
+    scene.text("base.csv", &format!("id,label\n{}", lines.concat()));
     scene.good("fit x.csv --labels base.csv --recipe rca --split folds -q -o run");
     // A label that was given on its page.
     let run = scene.path("run");

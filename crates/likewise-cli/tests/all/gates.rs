@@ -89,7 +89,8 @@ fn a_missed_gate_has_its_own_exit_code() {
 fn queries_that_have_nothing_to_find_are_told_of_and_alone_are_no_zero() {
     let folder = scene();
     let eval = |label: &dyn Fn(usize) -> usize| {
-        let rows: String = (0..40).map(|i| format!("{i},{}\n", label(i))).collect();
+        let rows: Vec<String> = (0..40).map(|i| format!("{i},{}\n", label(i))).collect();
+        let rows = rows.concat();
         fs::write(folder.path().join("own.csv"), format!("id,label\n{rows}")).unwrap();
         let arguments = ["eval", "x.npy", "--labels", "own.csv", "--no-nmi"];
         let output = command(folder.path(), &arguments).output().unwrap();
