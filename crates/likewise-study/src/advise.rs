@@ -118,9 +118,7 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         return Err(crate::Error::parameter("budget", 0, "must be at least 1"));
     }
     estimate(run, at)?.check(at.max_memory)?;
-    let (items, embeddings) = run_graph::read(run)?;
-    let shown = Shown::of(run, &items)?;
-    let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
+    let shown = Shown::of(run, &run.items()?)?;
     let mut notes = shown.notes.clone();
     let measured = match measure(run, &shown.labels, wanted.seed, at) {
         Ok(Some(curve)) => {
@@ -141,6 +139,9 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         Some(curve) => Temperature::fit(&curve.held_out)?,
         None => None,
     };
+    // Only now, so that not both are in memory.
+    let (items, embeddings) = run_graph::read(run)?;
+    let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
     let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
     let open = shown.askable.iter().zip(shown.labels.items());
     let open = open.filter(|&(&askable, &label)| askable && label == Label::Unknown);
@@ -193,7 +194,9 @@ const UNTOLD: &str = "what more labels are worth cannot be told";
 
 /// What [`advise`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
-    run_graph::estimate(run, at)
+    let (n, d) = (run.record()?.items as f64, run.config()?.dimensions as f64);
+    // The features as they are read, powered, whitened and searched.
+    Ok(run_graph::estimate(run, at)?.stage(28.0 * n * d, 0.0))
 }
 
 /// On the whitened features, label-free: an embedding has learned from the very labels that a curve keeps
