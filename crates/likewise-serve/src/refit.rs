@@ -77,17 +77,8 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
 
 /// The items with the labels as they are now, and those alone as a table.
 fn items(open: &Open, shown: &Shown) -> (u64, Vec<ItemRow>, String) {
-    let labeled = shown.labeled();
-    let rows = open
-        .items
-        .rows()
-        .iter()
-        .enumerate()
-        .map(|(row, item)| ItemRow {
-            label: labeled.name(row).map(str::to_owned),
-            ..item.clone()
-        });
-    (shown.sequence(), rows.collect(), shown.csv())
+    let rows = shown.labeled().rows(open.items.rows());
+    (shown.sequence(), rows, shown.csv())
 }
 
 /// Who hears of the progress, and is asked to stop when the server is.

@@ -111,16 +111,12 @@ pub fn since(run: &Path, items: Vec<ItemRow>) -> Result<(Vec<ItemRow>, usize)> {
     for entry in journal.entries() {
         replay(&mut labeled, entry, &journal, &items.by_id)?;
     }
-    let mut given = 0;
-    let rows = items.rows().iter().enumerate().map(|(row, item)| {
-        let label = labeled.name(row).map(str::to_owned);
-        given += usize::from(label != item.label);
-        ItemRow {
-            label,
-            ..item.clone()
-        }
-    });
-    Ok((rows.collect(), given))
+    let rows = labeled.rows(items.rows());
+    let given = rows.iter().zip(items.rows());
+    let given = given
+        .filter(|(now, before)| now.label != before.label)
+        .count();
+    Ok((rows, given))
 }
 
 impl<'g> Live<'g> {

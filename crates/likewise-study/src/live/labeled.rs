@@ -78,6 +78,15 @@ impl Labeled {
         }
     }
 
+    /// The items of the run with these labels.
+    pub fn rows(&self, items: &[ItemRow]) -> Vec<ItemRow> {
+        let each = items.iter().enumerate().map(|(row, item)| ItemRow {
+            label: self.name(row).map(str::to_owned),
+            ..item.clone()
+        });
+        each.collect()
+    }
+
     /// The number of a class.
     pub fn class(&self, name: &str) -> Option<u32> {
         let place = self.classes.iter().position(|class| class == name)?;
