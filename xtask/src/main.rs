@@ -140,12 +140,14 @@ fn card() -> bool {
         &all[..],
         &["--", "-D", "warnings"],
     ];
-    let tests = |package, filter| {
+    let tests = |package, program, filter| {
         let test = ["test", "-p", package, "--features", "vulkan", "--test"];
         let device = Some(("LIKEWISE_TEST_DEVICE", "vulkan"));
-        run("cargo", &[&test[..], &["all", filter]].concat(), device)
+        run("cargo", &[&test[..], &[program, filter]].concat(), device)
     };
-    cargo(&clippy.concat()) && tests("likewise-nn", "vulkan") && tests("likewise-study", "matrix")
+    cargo(&clippy.concat())
+        && tests("likewise-nn", "networks", "vulkan")
+        && tests("likewise-study", "studies", "matrix")
 }
 
 /// The fuzz targets: libFuzzer gives them a main, so that only cargo-fuzz builds them whole.

@@ -24,7 +24,9 @@ const NAMES: [&str; 3] = ["toy-learner", "toy-propagation", "toy-loss"];
 /// the parts.
 const TESTS: [&[&str]; 2] = [
     &["--test", "propagate", "--test", "damage"],
-    &["--test", "all", "--", "loss::", "matrix::"],
+    &[
+        "--test", "networks", "--test", "studies", "--", "loss::", "matrix::",
+    ],
 ];
 
 /// Whether every toy touches few files and is found by all that should find it.

@@ -10,7 +10,7 @@ use likewise_study::Device;
 use likewise_study::Recipe;
 use likewise_study::recipe::Keep;
 use likewise_study::study::{Delivered, Found, Next, Plan, Protocol, Row, SplitKind, Study};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 
 fn run(
@@ -149,7 +149,35 @@ fn where_every_class_has_labels_nothing_is_taken_for_outside() {
         let (x, all) = clouds(600, 6, 1.1, seed);
         let collection = collection(x, Some(all.draw(10, seed)));
         let study = run(&collection, &quick(), &folds()).unwrap();
-        assert_eq!(study.results.answers.sure.unwrap().outside, None);
+        let sure = study.results.answers.sure.unwrap();
+        assert_eq!((sure.outside, sure.central), (None, None));
+    }
+}
+
+/// Labels of ten items of each class, of those thirty of a hundred that are nearest to its middle.
+fn easy(x: &Array2<f32>, all: &Labels) -> Labels {
+    let mut easy = Vec::new();
+    for mut members in all.by_class() {
+        let middle = x.select(Axis(0), &members).mean_axis(Axis(0)).unwrap();
+        let apart = |i: &usize| (&x.row(*i) - &middle).mapv(|v| v * v).sum();
+        members.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
+        let nearest = 3 * members.len() / 10;
+        easy.extend(members[..nearest].iter().step_by(nearest / 10).take(10));
+    }
+    all.masked(|i| easy.contains(&i))
+}
+
+#[test]
+fn labels_of_easy_items_are_said_to_be_easy() {
+    for seed in 0..3 {
+        let (x, all) = clouds(600, 6, 1.1, seed);
+        let shown = easy(&x, &all);
+        let study = run(&collection(x, Some(shown)), &quick(), &folds()).unwrap();
+        let central = study.results.answers.sure.unwrap().central;
+        let central = central.expect("labels of the middle of each class");
+        assert!(central < 0.35, "{central}");
+        let mut said = study.results.verdict.iter();
+        assert!(said.any(|line| line.contains("of easier items than most")));
     }
 }
 
