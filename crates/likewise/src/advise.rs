@@ -7,6 +7,7 @@
 //! | how often is a confidence of .8 right? | [`temperature`] |
 //! | which labels are likely wrong? | [`suspects`] |
 //! | is an item of none of the known classes? | [`outside`] |
+//! | are the labels of easier items than most? | [`central`] |
 //! | what should be labeled next? | [`next`] |
 //! | what are more labels worth? | [`curve`] |
 //! | from which similarity on are two items the same? | [`threshold`] |
@@ -17,6 +18,7 @@
 //! All but [`oracle`] need no truth beyond the given labels.
 
 pub mod balance;
+pub mod central;
 pub mod curve;
 pub mod diagnosis;
 pub mod next;

@@ -27,7 +27,6 @@ use super::row::Row;
 use super::run::Study;
 use super::setup::{FIRST_DRAW, START};
 use super::shifted::Shifted;
-use super::sizes::ClassSizes;
 use super::verdict::Delivered;
 use crate::Result;
 use crate::recipe::Keep;
@@ -161,8 +160,9 @@ impl Ground<'_> {
         }
 
         let baseline = self.whitened_start()?;
-        let ClassSizes { of: sizes, outside } = self.class_sizes(&once, quiet)?;
-        rows.outside = outside;
+        let counted = self.class_sizes(&once, quiet)?;
+        (rows.outside, rows.central) = (counted.outside, counted.central);
+        let sizes = counted.of;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
         let ask = |embedding: &Embedding, number: usize| {
@@ -225,17 +225,7 @@ impl Ground<'_> {
         }
         rows.fill(&values, known, &sizes, self.train.len())?;
         if rows.summaries.is_empty() {
-            rows.not_measured = Some(format!(
-                "no class has the three labels{} that a measurement takes: one to fit, and two to \
-                 ask for each other (there are {} labels in {} classes)",
-                if once.n_known() < known.n_known() {
-                    " of different items"
-                } else {
-                    ""
-                },
-                known.n_known(),
-                known.n_classes()
-            ));
+            rows.not_measured = Some(too_few(known, &once));
         }
         let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
         let log = DrawLog::of(0, drawn, &chosen, Some(&all.beliefs), None);
@@ -279,6 +269,21 @@ impl Ground<'_> {
         };
         Ok((best, delivered))
     }
+}
+
+/// Why no label can be asked for: `once` are the labels of different items.
+fn too_few(known: &Labels, once: &Labels) -> String {
+    format!(
+        "no class has the three labels{} that a measurement takes: one to fit, and two to \
+         ask for each other (there are {} labels in {} classes)",
+        if once.n_known() < known.n_known() {
+            " of different items"
+        } else {
+            ""
+        },
+        known.n_known(),
+        known.n_classes()
+    )
 }
 
 impl Rows {

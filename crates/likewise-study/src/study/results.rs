@@ -101,6 +101,9 @@ pub(super) struct Rows {
     pub(super) labels: BTreeMap<String, usize>,
     /// Share of the unlabeled items that look like none of the labeled classes.
     pub(super) outside: Option<f64>,
+    /// The share of its class that is nearer to the middle than a labeled item is, where that is clearly less
+    /// than a half.
+    pub(super) central: Option<f64>,
     /// Items that could still be labeled.
     pub(super) unlabeled: usize,
     /// The class that is found worst.
@@ -202,10 +205,12 @@ impl Rows {
             lone: self.lone,
             gallery: recipe.n_gallery,
             rounds: recipe.draws,
+            chosen_once: plan.chosen && !few_labels && recipe.draws > 1,
             few_labels,
             refit: plan.protocol.refits(),
             classes: few_labels.then_some(self.labels.len()),
             outside: self.outside,
+            central: self.central,
         });
         let next = self.next(plan, labels.as_ref(), spreading.as_ref());
         let taught_by = match plan.tuples {
@@ -478,6 +483,19 @@ impl Results {
         Ok(results)
     }
 
+    /// Keeps of R@k and P@k, and of their intervals, these k. Fails with the first one that was not measured.
+    pub fn keep_at(&mut self, ks: &[usize]) -> Result<(), usize> {
+        let measured = &self.summary.recall;
+        if let Some(&missing) = ks.iter().find(|k| !measured.contains_key(k)) {
+            return Err(missing);
+        }
+        keep_at(&mut self.summary, ks);
+        for baseline in self.baselines.values_mut() {
+            keep_at(baseline, ks);
+        }
+        Ok(())
+    }
+
     /// Whether the numbers say anything: not those of a handful of queries.
     pub fn tells(&self) -> bool {
         let few = |answer: &Answer| answer.finding == verdict::Finding::TooFew;
@@ -529,6 +547,15 @@ impl Results {
     }
 }
 
+fn keep_at(summary: &mut Summary, ks: &[usize]) {
+    summary.recall.retain(|k, _| ks.contains(k));
+    summary.precision.retain(|k, _| ks.contains(k));
+    summary.ndcg.retain(|k, _| ks.contains(k));
+    let asked = |k: &str| k.parse().is_ok_and(|k| ks.contains(&k));
+    let of_metric = |name: &String| name.split_once('@').is_none_or(|(_, k)| asked(k));
+    summary.ci.retain(|name, _| of_metric(name));
+}
+
 #[cfg(test)]
 mod tests {
     use likewise::eval::bootstrap::Estimate;
@@ -570,5 +597,29 @@ mod tests {
         assert_eq!(said, expected);
         // Raw features that are the best start themselves are told of once.
         assert_eq!(rows.falls(Row::Raw).len(), 2);
+    }
+    #[test]
+    fn a_run_keeps_the_k_that_are_asked_for() {
+        let by_k = |one, eight| BTreeMap::from([(1, one), (8, eight)]);
+        let ci = |names: &[&str]| {
+            let each = names.iter().map(|name| ((*name).to_owned(), [0.2, 0.6]));
+            each.collect::<BTreeMap<_, _>>()
+        };
+        let mut summary = Summary {
+            recall: by_k(0.5, 0.9),
+            precision: by_k(0.5, 0.4),
+            map: Some(0.3),
+            ci: ci(&["recall@1", "recall@8", "map"]),
+            ..Summary::default()
+        };
+        keep_at(&mut summary, &[8]);
+        let expected = Summary {
+            recall: BTreeMap::from([(8, 0.9)]),
+            precision: BTreeMap::from([(8, 0.4)]),
+            map: Some(0.3),
+            ci: ci(&["recall@8", "map"]),
+            ..Summary::default()
+        };
+        assert_eq!(summary, expected);
     }
 }

@@ -1,5 +1,6 @@
 //! How many items each class has, where only some of them are labeled.
 
+use likewise::advise::central::Central;
 use likewise::advise::outside::reach::Reached;
 use likewise::advise::outside::share::Inside;
 use likewise::{Label, Labels, Monitor, matrix, seed};
@@ -20,6 +21,19 @@ pub(super) struct ClassSizes {
     pub(super) of: Vec<f64>,
     /// Share of the unlabeled items that look like none of the classes, where it is clearly above 0.
     pub(super) outside: Option<f64>,
+    /// The share of its class that is nearer to the middle than a labeled item is, where that is clearly less
+    /// than a half.
+    pub(super) central: Option<f64>,
+}
+
+impl ClassSizes {
+    fn counted(of: Vec<f64>) -> Self {
+        Self {
+            of,
+            outside: None,
+            central: None,
+        }
+    }
 }
 
 impl Ground<'_> {
@@ -40,10 +54,7 @@ impl Ground<'_> {
             sizes[class as usize] += 1.0;
         }
         if open.is_empty() {
-            return Ok(ClassSizes {
-                of: sizes,
-                outside: None,
-            });
+            return Ok(ClassSizes::counted(sizes));
         }
         let seed = self.plan.protocol.seed;
         let mut rng = seed::stream(seed, "items to count classes by");
@@ -64,11 +75,15 @@ impl Ground<'_> {
             for class in open.filter_map(|place| beliefs.pseudo_label[place]) {
                 sizes[class as usize] += each;
             }
-            return Ok(ClassSizes {
-                of: sizes,
-                outside: None,
-            });
+            return Ok(ClassSizes::counted(sizes));
         };
+        let mut class: Vec<Option<u32>> = seen.items().iter().map(|l| l.class()).collect();
+        for (&place, &nearest) in reached.open.iter().zip(&reached.nearest) {
+            class[place] = nearest;
+        }
+        let labeled: Vec<bool> = seen.items().iter().map(|l| l.class().is_some()).collect();
+        let central = Central::of(rows.view(), &class, &labeled)?;
+        let central = central.filter(Central::is_clear).map(|c| c.nearer);
         // Of the unlabeled items, and with the labeled ones.
         let added = |shares: Vec<f64>, items: f64| -> Vec<f64> {
             let each = sizes.iter().zip(shares);
@@ -80,8 +95,8 @@ impl Ground<'_> {
         let inside = Inside::of(&reached.known, &reached.weight(&all)?, &reached.scores)?;
         if !inside.is_part() {
             return Ok(ClassSizes {
-                of: all,
-                outside: None,
+                central,
+                ..ClassSizes::counted(all)
             });
         }
         let mut order: Vec<usize> = (0..reached.open.len()).collect();
@@ -95,6 +110,7 @@ impl Ground<'_> {
         Ok(ClassSizes {
             of: added(reached.shares(|i| within[i])?, each * most as f64),
             outside: Some(1.0 - inside.share),
+            central,
         })
     }
 }

@@ -114,6 +114,10 @@ pub struct Sureness {
     pub gallery: usize,
     /// Label draws, or rounds that kept labels back.
     pub rounds: usize,
+    /// Whether the labels of the first draw chose the recipe for all: what another choice would change is not in
+    /// the intervals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen_once: bool,
     /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
     pub few_labels: bool,
     /// Whether the model in the run has learned from the test part too, after the measurement.
@@ -125,6 +129,10 @@ pub struct Sureness {
     /// it is clearly above 0; an estimate, rather too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<f64>,
+    /// With few labels, the share of its class that is nearer to the middle than a labeled item is, where that
+    /// is clearly less than a half.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub central: Option<f64>,
 }
 
 /// What was delivered: the model in the run.
@@ -404,6 +412,10 @@ impl Sureness {
         } else {
             let draws = match self.rounds {
                 1 => String::new(),
+                n if self.chosen_once => format!(
+                    ", {n} draws of the labels, of which the first chose the recipe (another choice is not in the \
+                     intervals)"
+                ),
                 n => format!(", {n} draws of the labels"),
             };
             let sample =
@@ -427,20 +439,29 @@ impl Sureness {
 
 impl Sureness {
     fn outside_in_words(self) -> String {
-        match self.outside {
-            Some(share) => format!(
+        if let Some(share) = self.outside {
+            return format!(
                 "About {:.0} % of the unlabeled items look like none of the labeled classes (an \
                  estimate): they count as wrong answers, and how they themselves are found is not \
                  measured. If they are of these classes after all, the labels are of items unlike the others, \
                  and the values hold for such items alone.",
                 100.0 * share
-            ),
-            None => {
-                "It holds for items of the labeled classes; that others are among the items was \
-                     not seen, and if there are many, all values are too high."
-                    .into()
-            }
+            );
         }
+        let holds = "It holds for items of the labeled classes; that others are among the items was not seen, and \
+                     if there are many, all values are too high.";
+        format!("{holds}{}", self.central_in_words())
+    }
+
+    fn central_in_words(self) -> String {
+        self.central.map_or(String::new(), |nearer| {
+            format!(
+                " The labels are of easier items than most: {:.0} % of a class are nearer to its middle than a \
+                 labeled item, where labels of blindly drawn items have 50 %. The values hold for such items, and \
+                 are too high for all: label some that are drawn blindly.",
+                100.0 * nearer
+            )
+        })
     }
 }
 
@@ -562,10 +583,12 @@ mod tests {
                 lone: 0,
                 gallery: 600,
                 rounds: 5,
+                chosen_once: false,
                 few_labels: false,
                 refit: false,
                 classes: None,
                 outside: None,
+                central: None,
             }),
             not_measured: None,
             validation: None,

@@ -1,5 +1,7 @@
 //! The method that the flags choose, with its parameters.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use likewise::propagate::{Lgc, Mass, Method, Mixed};
 use serde_json::{Map, Value};
@@ -38,6 +40,18 @@ pub(crate) fn method(args: &Propagate) -> Result<Method, Failure> {
     Ok(method)
 }
 
+/// The file of `--class-sizes`, where it names one.
+pub(super) fn sizes(args: &Propagate) -> Option<&Path> {
+    let written = args.class_sizes.as_deref();
+    written.filter(|written| !is_word(written)).map(Path::new)
+}
+
+/// The words of `--class-sizes`; anything else is a file.
+fn is_word(written: &str) -> bool {
+    let words = ["balanced", "labeled", "estimated", "free"];
+    words.contains(&written) || written.starts_with("within=")
+}
+
 /// The parameters that were given, by the names that recipes use.
 fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     let mut changes = Map::new();
@@ -71,7 +85,7 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
                 })?;
                 serde_json::json!({ "within": ratio })
             }
-            None if super::sizes::word(written) => written.as_str().into(),
+            None if is_word(written) => written.as_str().into(),
             // Read once the classes are known.
             None => "balanced".into(),
         };

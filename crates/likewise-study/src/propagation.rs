@@ -1,0 +1,295 @@
+//! Labels spread over the graph of some data, and what hidden labels say of it.
+
+mod inputs;
+mod tags;
+
+use std::path::Path;
+use std::time::Instant;
+
+use likewise::advise::balance::Balance;
+use likewise::advise::diagnosis::{Diagnose, Diagnosis};
+use likewise::advise::oracle::Oracle;
+use likewise::advise::temperature::Temperature;
+use likewise::neighbor::Neighbors;
+use likewise::propagate::{Ability, Given, Method, Propagate as _, Sizes, Spread};
+use likewise::{Beliefs, Collection, Graph, Labels, Monitor};
+use serde::Serialize;
+
+pub use self::tags::{ByTag, Hidden, Tag};
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::graph::{DataShape, Searched, Settings};
+use crate::{Result, failed, source};
+
+/// A propagation to run, and where its results go.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// How labels spread.
+    pub method: Method,
+    /// The view that a graph is built of; `None`: the only one.
+    pub view: Option<&'a str>,
+    /// A graph that was written before; `None`: one is built.
+    pub graph: Option<&'a Path>,
+    /// How it is built.
+    pub settings: Settings,
+    /// Labels kept for each class; the others only measure.
+    pub labels_per_class: Option<usize>,
+    /// A table with the size of each class.
+    pub sizes: Option<&'a Path>,
+    /// Pairs known to be unlike.
+    pub known_negatives: Option<&'a Path>,
+    /// What items are not.
+    pub excluded: Option<&'a Path>,
+    /// Ask the labels whether the propagation helps.
+    pub diagnose: bool,
+    /// Calibrate the confidences by labels that are hidden in turn.
+    pub calibrate: bool,
+    /// Where the beliefs go.
+    pub out: Option<&'a Path>,
+    /// Where the negative edges go.
+    pub negatives: Option<&'a Path>,
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// Where each item has one class.
+    Classes(Box<Classes>),
+    /// Where an item may have several labels.
+    Tags(ByTag),
+}
+
+/// Of a propagation of classes.
+#[derive(Debug, Serialize)]
+pub struct Classes {
+    /// The method.
+    pub method: String,
+    /// Iterations of its solver.
+    pub iterations: usize,
+    /// Its last relative residual.
+    pub residual: f64,
+    /// Whether that is below the tolerance.
+    pub converged: bool,
+    /// Parts of the graph.
+    pub components: usize,
+    /// Items without a neighbour.
+    pub isolated: usize,
+    /// Items that no label reaches.
+    pub unreached: usize,
+    /// Share of all items of known class whose pseudo-label is right, labeled ones included
+    /// (eq. 36); absent if no label was hidden.
+    pub accuracy: Option<f64>,
+    /// The same among the items whose label was hidden.
+    pub accuracy_hidden: Option<f64>,
+    /// Labels that were given.
+    pub labels: usize,
+    /// Mean weight of a negative edge.
+    pub mean_negative_weight: Option<f64>,
+    /// Share of the edges that are negative.
+    pub negative_share: Option<f64>,
+    /// Classes for which the objective has no minimum (lpdr).
+    pub negative_curvature: Option<usize>,
+    /// How the neighbours were found, if the graph was built here.
+    pub search: Option<Searched>,
+    /// Sizes of the classes beside what the labels say of them.
+    pub balance: Balance,
+    /// What the hidden labels say of confidences and negative edges.
+    pub oracle: Option<Oracle>,
+    /// Whether the propagation helps.
+    pub diagnosis: Option<Diagnosis>,
+    /// What the confidences were divided by.
+    pub temperature: Option<Temperature>,
+    /// From the first item read to the last belief written.
+    pub seconds: f64,
+}
+
+impl Job<'_> {
+    /// What it takes, with so many classes.
+    pub fn estimate(&self, shape: &DataShape, classes: usize) -> Estimate {
+        let k = self.settings.graph.n_neighbors() as f64;
+        let mut spread = (shape.read()).propagation(shape.items, k, classes as f64);
+        let dense = |ability: &Ability| matches!(ability, Ability::Dense { .. });
+        if self.method.abilities().iter().any(dense) {
+            spread = spread.all_pairs(shape.items);
+        }
+        match self.graph {
+            Some(_) => spread,
+            None => shape.graph(spread, &self.settings),
+        }
+    }
+
+    /// Spreads the labels of `collection`, and writes what was asked for; `start` is when its
+    /// reading began.
+    ///
+    /// Fails without labels, where a file does not suit the items, as the method does, and
+    /// where a result cannot be written.
+    pub fn run(
+        mut self,
+        collection: Collection,
+        start: Instant,
+        at: &Environment,
+    ) -> Result<Answer> {
+        let nodes = self.nodes(collection, at.monitor)?;
+        let items = &nodes.collection;
+        let truth = source::labels(items)?;
+        let visible = source::visible(items, self.labels_per_class, self.seed);
+        if let Some(path) = self.sizes {
+            let sizes = inputs::sizes(path, visible.classes())?;
+            self.method.set_sizes(Sizes::Known(sizes));
+        }
+        let known = (self.known_negatives)
+            .map(|path| inputs::known_negatives(path, &nodes.graph))
+            .transpose()?;
+        let excluded = (self.excluded)
+            .map(|path| inputs::excluded(path, items.ids(), &visible))
+            .transpose()?;
+        let given = Given {
+            neighbors: nodes.neighbors.as_ref(),
+            negatives: known.as_ref(),
+            excluded: excluded.as_deref().unwrap_or_default(),
+            ..Given::new(&nodes.graph, &visible)
+        };
+        if truth.tags().is_some() {
+            let items = (truth, items.ids());
+            let mut answer =
+                tags::spread(&self.method, &given, items, self.out, self.seed, at.monitor)?;
+            answer.search = nodes.search;
+            answer.seconds = start.elapsed().as_secs_f64();
+            return Ok(Answer::Tags(answer));
+        }
+        let mut answer = self.classes(&given, (items, truth), at.monitor)?;
+        answer.search = nodes.search;
+        answer.seconds = start.elapsed().as_secs_f64();
+        Ok(Answer::Classes(Box::new(answer)))
+    }
+
+    /// Spreads classes.
+    fn classes(
+        &self,
+        given: &Given,
+        (items, truth): (&Collection, &Labels),
+        monitor: &Monitor,
+    ) -> Result<Classes> {
+        let visible = given.labels;
+        let diagnosis = (self.diagnose || self.calibrate)
+            .then(|| self.diagnosis(items, given, monitor))
+            .transpose()?;
+        let Spread {
+            mut beliefs,
+            negatives,
+        } = self.method.spread(given, monitor)?;
+        let temperature = diagnosis.as_ref().and_then(|d| d.temperature);
+        if self.calibrate {
+            match &temperature {
+                Some(temperature) => beliefs.confidence = temperature.calibrated(&beliefs),
+                None => monitor.warn(
+                    "too few labels to calibrate the confidences; they are as the method gives them",
+                ),
+            }
+        }
+        if let Some(out) = self.out {
+            likewise_io::beliefs::write(out, &beliefs, visible.classes(), items.ids())?;
+        }
+        if let (Some(out), Some(negatives)) = (self.negatives, &negatives) {
+            inputs::write_negatives(out, given.graph, negatives)?;
+        }
+        let hidden = |i: usize| visible[i].class().is_none();
+        let any_hidden = (0..truth.len()).any(|i| hidden(i) && truth[i].class().is_some());
+        let oracle = || Oracle::measure(&beliefs, truth, negatives.as_ref(), given.graph);
+        let oracle = any_hidden.then(oracle).transpose()?;
+        let balance = Balance::measure(&beliefs, visible)?;
+        if let Some(warning) = &balance.warning {
+            monitor.warn(warning);
+        }
+        let convergence = &beliefs.convergence;
+        Ok(Classes {
+            method: self.method.name().into(),
+            iterations: convergence.iterations,
+            residual: convergence.residual,
+            converged: convergence.converged,
+            components: convergence.components,
+            isolated: convergence.isolated,
+            unreached: convergence.unreached,
+            accuracy: accuracy(&beliefs, truth, |_| any_hidden),
+            accuracy_hidden: accuracy(&beliefs, truth, hidden),
+            labels: visible.n_known(),
+            mean_negative_weight: convergence.mean_negative_weight,
+            negative_share: convergence.negative_share,
+            negative_curvature: convergence.negative_curvature,
+            search: None,
+            balance,
+            oracle,
+            diagnosis,
+            temperature,
+            seconds: 0.0,
+        })
+    }
+
+    fn diagnosis(
+        &self,
+        collection: &Collection,
+        given: &Given,
+        monitor: &Monitor,
+    ) -> Result<Diagnosis> {
+        let mut diagnose = Diagnose::new().seed(self.seed);
+        if let Ok(view) = collection.view(self.view)
+            && view.present.is_none()
+        {
+            diagnose = diagnose.features(view.matrix.view());
+        }
+        diagnose.run(&self.method, given, monitor)
+    }
+
+    /// The graph that was given, or that of the view.
+    fn nodes(&self, collection: Collection, monitor: &Monitor) -> Result<Nodes> {
+        let Some(path) = self.graph else {
+            let (collection, name) = source::with_view(collection, self.view, monitor)?;
+            let x = collection.view(Some(&name))?.matrix.view();
+            let built = self.settings.build(x, monitor)?;
+            let kept = self.method.has(Ability::NeedsNeighbors);
+            return Ok(Nodes {
+                collection,
+                graph: built.graph,
+                neighbors: kept.then_some(built.neighbors),
+                search: Some(built.search),
+            });
+        };
+        let graph = likewise_io::graph::read(path)?;
+        if graph.n() != collection.len() {
+            return Err(failed(format!(
+                "{}: the graph has {} nodes, the data have {} items; build it from the same data",
+                path.display(),
+                graph.n(),
+                collection.len()
+            )));
+        }
+        Ok(Nodes {
+            collection,
+            graph,
+            neighbors: None,
+            search: None,
+        })
+    }
+}
+
+/// The items and their graph.
+struct Nodes {
+    collection: Collection,
+    graph: Graph,
+    /// Kept where the method needs them.
+    neighbors: Option<Neighbors>,
+    /// How they were found, if the graph was built here.
+    search: Option<Searched>,
+}
+
+fn accuracy(beliefs: &Beliefs, truth: &Labels, counts: impl Fn(usize) -> bool) -> Option<f64> {
+    let counted = |i: &usize| counts(*i) && truth[*i].class().is_some();
+    let items: Vec<usize> = (0..truth.len()).filter(counted).collect();
+    let right = items
+        .iter()
+        .filter(|&&i| beliefs.pseudo_label[i] == truth[i].class());
+    (!items.is_empty()).then(|| right.count() as f64 / items.len() as f64)
+}
