@@ -82,8 +82,78 @@ impl Compared {
             Found::TooFew => "too few queries to tell",
         };
         format!(
-            "{first} against {second}: {found}.{numbers} over {} queries; {} better, {} worse, {} the same",
-            self.queries, self.better, self.worse, self.same
+            "{first} against {second}: {found}.{numbers} over {} queries; {} better, {} worse, {} the same{}",
+            self.queries,
+            self.better,
+            self.worse,
+            self.same,
+            self.yet()
         )
+    }
+
+    /// The other metrics that clearly go another way than is found.
+    fn yet(&self) -> String {
+        let other = self.metrics.iter().filter_map(|(name, both)| {
+            let e = both.difference;
+            let way = if e.low > 0.0 && self.finding != Found::Better {
+                "rises"
+            } else if e.high < 0.0 && self.finding != Found::Worse {
+                "falls"
+            } else {
+                return None;
+            };
+            Some(format!(
+                "{name} {way} ({:+.3} [{:+.3}, {:+.3}])",
+                e.value, e.low, e.high
+            ))
+        });
+        let other: Vec<String> = other.collect();
+        if other.is_empty() {
+            String::new()
+        } else {
+            format!(". Yet {}", other.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_that_goes_the_other_way_is_said() {
+        let both = |low: f64, high: f64| Both {
+            first: 0.5,
+            second: 0.5 + f64::midpoint(low, high),
+            difference: Interval {
+                value: f64::midpoint(low, high),
+                low,
+                high,
+            },
+        };
+        let mut compared = Compared {
+            recipes: ["lda".into(), "lmnn".into()],
+            split: SplitKind::Item,
+            queries: 90,
+            drawn_from: None,
+            gallery: 90,
+            metrics: BTreeMap::from([
+                ("map_at_r".into(), both(0.01, 0.03)),
+                ("recall@1".into(), both(-0.01, 0.02)),
+                ("recall@8".into(), both(-0.06, -0.02)),
+            ]),
+            finding: Found::Better,
+            better: 50,
+            worse: 30,
+            same: 10,
+            changed: vec![],
+        };
+        let said = compared.in_words();
+        assert!(
+            said.ends_with("10 the same. Yet recall@8 falls (-0.040 [-0.060, -0.020])"),
+            "{said}"
+        );
+        compared.metrics.remove("recall@8");
+        assert!(compared.in_words().ends_with("10 the same"));
     }
 }

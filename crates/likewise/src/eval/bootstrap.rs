@@ -130,16 +130,42 @@ impl Bootstrap {
     ///
     /// Takes neither resamples nor seed. O(items x log(items)).
     pub fn nmi(&self, nmi: &Nmi) -> Result<Estimate> {
-        self.check()?;
-        let error = jackknife_error(nmi)?;
-        let normal = Normal::new(0.0, 1.0)
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("the normal law: {e}")))?;
-        let half = normal.inverse_cdf(f64::midpoint(1.0, self.confidence)) * error;
+        let half = self.half(jackknife_error(nmi)?)?;
         Ok(Estimate {
             value: nmi.value,
             low: (nmi.value - half).max(0.0),
             high: (nmi.value + half).min(1.0),
         })
+    }
+
+    /// The difference `a - b` of NMI with the interval of the same jackknife, paired by item: where an item is
+    /// left out, it is left out of both.
+    ///
+    /// Fails unless both are of the same items.
+    pub fn nmi_difference(&self, a: &Nmi, b: &Nmi) -> Result<Estimate> {
+        if a.classes != b.classes {
+            return Err(Error::data(
+                "the two systems did not cluster the same items; evaluate both with one protocol",
+            ));
+        }
+        let (of_a, of_b) = (Without::each(a)?, Without::each(b)?);
+        let n = a.classes.len();
+        let apart = |i: usize| (of_a.item(a, i) - of_b.item(b, i), 1.0);
+        let half = self.half(error_of(n, (0..n).map(apart)))?;
+        let value = a.value - b.value;
+        Ok(Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        })
+    }
+
+    /// Half of the interval of a normal distribution with this standard error.
+    fn half(&self, error: f64) -> Result<f64> {
+        self.check()?;
+        let normal = Normal::new(0.0, 1.0)
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("the normal law: {e}")))?;
+        Ok(normal.inverse_cdf(f64::midpoint(1.0, self.confidence)) * error)
     }
 
     fn check(&self) -> Result<()> {
@@ -232,51 +258,80 @@ impl Bootstrap {
     }
 }
 
-/// Standard error of NMI: `sqrt((n - 1) / n sum (v_i - mean v)^2)` over the values `v_i` without
-/// item i. All items of one (class, cluster) pair have the same value.
+/// Standard error of NMI by the jackknife.
 fn jackknife_error(nmi: &Nmi) -> Result<f64> {
-    let n = nmi.classes.len();
-    if n == 0 || nmi.clusters.len() != n {
-        return Err(Error::data(
-            "NMI: one class and one cluster an item are needed",
-        ));
+    let without = Without::each(nmi)?;
+    let values = without.values.iter().copied();
+    Ok(error_of(nmi.classes.len(), values))
+}
+
+/// `sqrt((n - 1) / n sum (v_i - mean v)^2)` over the values `v_i` without item i, each so many times.
+fn error_of(n: usize, values: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+    if n < 2 {
+        return 0.0;
     }
-    if n == 1 {
-        return Ok(0.0);
+    let mean = values.clone().map(|(v, c)| v * c).sum::<f64>() / n as f64;
+    let squares: f64 = values.map(|(v, c)| c * (v - mean).powi(2)).sum();
+    (squares * (n - 1) as f64 / n as f64).sqrt()
+}
+
+/// NMI without one item. All items of one (class, cluster) pair have the same value.
+struct Without {
+    /// The pairs that occur, in order.
+    pairs: Vec<u64>,
+    /// Of each, the value without one of its items, and how many these are.
+    values: Vec<(f64, f64)>,
+}
+
+fn pair(nmi: &Nmi, i: usize) -> u64 {
+    u64::from(nmi.classes[i]) << 32 | u64::from(nmi.clusters[i])
+}
+
+impl Without {
+    fn item(&self, nmi: &Nmi, i: usize) -> f64 {
+        let pair = pair(nmi, i);
+        self.values[self.pairs.partition_point(|&p| p < pair)].0
     }
-    // Number of items of each part, and what leaving one of them out takes from sum c ln c.
-    let count = |mut parts: Vec<u64>| -> (Vec<u64>, Vec<usize>) {
-        parts.sort_unstable();
-        let runs = parts.chunk_by(|a, b| a == b);
-        runs.map(|run| (run[0], run.len())).unzip()
-    };
-    let c_ln_c = |c: usize| {
-        if c > 1 {
-            c as f64 * (c as f64).ln()
-        } else {
-            0.0
+
+    fn each(nmi: &Nmi) -> Result<Self> {
+        let n = nmi.classes.len();
+        if n == 0 || nmi.clusters.len() != n {
+            return Err(Error::data(
+                "NMI: one class and one cluster an item are needed",
+            ));
         }
-    };
-    let total = |counts: &[usize]| counts.iter().map(|&c| c_ln_c(c)).sum::<f64>();
-    let pair = |i: usize| u64::from(nmi.classes[i]) << 32 | u64::from(nmi.clusters[i]);
-    let (classes, by_class) = count(nmi.classes.iter().map(|&c| u64::from(c)).collect());
-    let (clusters, by_cluster) = count(nmi.clusters.iter().map(|&c| u64::from(c)).collect());
-    let (pairs, by_pair) = count((0..n).map(pair).collect());
-    let totals = [&by_class, &by_cluster, &by_pair].map(|counts| total(counts));
-    let left = (n - 1) as f64;
-    let without = |(pair, &together): (&u64, &usize)| {
-        let class = by_class[classes.partition_point(|&c| c < pair >> 32)];
-        let cluster = by_cluster[clusters.partition_point(|&c| c < pair & 0xffff_ffff)];
-        let entropy = |of: usize, count: usize| {
-            left.ln() - (totals[of] - c_ln_c(count) + c_ln_c(count - 1)) / left
+        // Number of items of each part, and what leaving one of them out takes from sum c ln c.
+        let count = |mut parts: Vec<u64>| -> (Vec<u64>, Vec<usize>) {
+            parts.sort_unstable();
+            let runs = parts.chunk_by(|a, b| a == b);
+            runs.map(|run| (run[0], run.len())).unzip()
         };
-        let (h, g) = (entropy(0, class), entropy(1, cluster));
-        (from_entropies(h, g, entropy(2, together)), together as f64)
-    };
-    let values: Vec<(f64, f64)> = pairs.iter().zip(&by_pair).map(without).collect();
-    let mean = values.iter().map(|(v, c)| v * c).sum::<f64>() / n as f64;
-    let squares: f64 = values.iter().map(|(v, c)| c * (v - mean).powi(2)).sum();
-    Ok((squares * left / n as f64).sqrt())
+        let c_ln_c = |c: usize| {
+            if c > 1 {
+                c as f64 * (c as f64).ln()
+            } else {
+                0.0
+            }
+        };
+        let total = |counts: &[usize]| counts.iter().map(|&c| c_ln_c(c)).sum::<f64>();
+        let (classes, by_class) = count(nmi.classes.iter().map(|&c| u64::from(c)).collect());
+        let (clusters, by_cluster) = count(nmi.clusters.iter().map(|&c| u64::from(c)).collect());
+        let (pairs, by_pair) = count((0..n).map(|i| pair(nmi, i)).collect());
+        let totals = [&by_class, &by_cluster, &by_pair].map(|counts| total(counts));
+        // One item alone leaves nothing, and has no error.
+        let left = (n - 1).max(1) as f64;
+        let without = |(pair, &together): (&u64, &usize)| {
+            let class = by_class[classes.partition_point(|&c| c < pair >> 32)];
+            let cluster = by_cluster[clusters.partition_point(|&c| c < pair & 0xffff_ffff)];
+            let entropy = |of: usize, count: usize| {
+                left.ln() - (totals[of] - c_ln_c(count) + c_ln_c(count - 1)) / left
+            };
+            let (h, g) = (entropy(0, class), entropy(1, cluster));
+            (from_entropies(h, g, entropy(2, together)), together as f64)
+        };
+        let values = pairs.iter().zip(&by_pair).map(without).collect();
+        Ok(Self { pairs, values })
+    }
 }
 
 /// Mean of independent runs (label draws, training seeds) with its 95 % Student t
@@ -406,6 +461,44 @@ mod tests {
             clusters,
             skipped: 0,
         }
+    }
+
+    #[test]
+    fn the_difference_of_nmi_is_paired_by_item() {
+        let classes: Vec<u32> = (0..400).map(|i| i % 8).collect();
+        let of = |wrong: &dyn Fn(u32) -> bool| {
+            let clusters: Vec<u32> = (0..400)
+                .map(|i| if wrong(i) { (i + 3) % 8 } else { i % 8 })
+                .collect();
+            Nmi {
+                value: crate::eval::nmi::nmi(&classes, &clusters).unwrap(),
+                classes: classes.clone(),
+                clusters,
+                skipped: 0,
+            }
+        };
+        let many = of(&|i| i % 7 == 0);
+        let more = of(&|i| i % 7 == 0 || i % 50 == 1);
+        let bootstrap = Bootstrap::new();
+        let none = bootstrap.nmi_difference(&many, &many).unwrap();
+        assert_eq!((none.value, none.low, none.high), (0.0, 0.0, 0.0));
+        let e = bootstrap.nmi_difference(&many, &more).unwrap();
+        assert!(0.0 < e.low && e.low < e.value && e.value < e.high, "{e:?}");
+        // What both have in common is no luck: the interval is narrower than that of either.
+        let alone = bootstrap.nmi(&many).unwrap();
+        assert!(e.high - e.low < alone.high - alone.low, "{e:?} {alone:?}");
+        // Against the definition, item by item.
+        let without = |nmi: &Nmi, i: usize| {
+            let rest = |of: &[u32]| [&of[..i], &of[i + 1..]].concat();
+            crate::eval::nmi::nmi(&rest(&nmi.classes), &rest(&nmi.clusters)).unwrap()
+        };
+        let apart: Vec<f64> = (0..400)
+            .map(|i| without(&many, i) - without(&more, i))
+            .collect();
+        let mean = apart.iter().sum::<f64>() / 400.0;
+        let squares: f64 = apart.iter().map(|v| (v - mean).powi(2)).sum();
+        let half = 1.959_963_985 * (squares * 399.0 / 400.0).sqrt();
+        assert!((e.high - e.value - half).abs() < 1e-9, "{e:?} {half}");
     }
 
     #[test]

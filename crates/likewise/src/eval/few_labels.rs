@@ -145,8 +145,8 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
 /// spread of the rounds is added, since all of a round share one fit, and since each fits fewer
 /// labels than the model that is kept: `t sqrt(s_groups^2 / g + s_rounds^2 / rounds)`, where `g` groups
 /// of unequal weight count as `(sum w)^2 / sum w^2`. The spread of a single round (three labels
-/// a class) is taken to be that of the groups. On six public sets the larger of the two
-/// alone held 40 of 48 true gains, both together 45.
+/// a class) is taken to be that of the groups. On the six public sets that it
+/// was chosen on, the larger of the two alone held 40 of 48 true gains, both together 44.
 ///
 /// Fails on a class without a size.
 pub fn estimate(rounds: &[Vec<(u32, f64)>], sizes: &[f64]) -> Result<Option<Estimate>> {

@@ -101,14 +101,7 @@ impl Summary {
                 .iter()
                 .map(|nmi| bootstrap.nmi(nmi))
                 .collect::<Result<_>>()?;
-            let mean = |of: fn(&Estimate) -> f64| {
-                intervals.iter().map(of).sum::<f64>() / intervals.len() as f64
-            };
-            let over_items = Estimate {
-                value: mean(|e| e.value),
-                low: mean(|e| e.low),
-                high: mean(|e| e.high),
-            };
+            let over_items = mean_of(&intervals);
             let values: Vec<f64> = nmis.iter().map(|n| n.value).collect();
             let estimate = joined(over_items, &values);
             summary.nmi = Some(estimate.value);
@@ -141,11 +134,28 @@ impl Summary {
                 (measure.to_string(), joined(over_queries, &runs))
             })
             .collect();
-        let nmi = per_run(&|run| run.nmi.as_ref().map(|n| n.value));
-        if let Some(estimate) = t_interval(&nmi) {
-            difference.insert("nmi".into(), estimate);
+        let draws = a.len().max(b.len());
+        let both = (0..draws).filter_map(|d| {
+            let (a, b) = (a[d % a.len()].nmi.as_ref()?, b[d % b.len()].nmi.as_ref()?);
+            Some(bootstrap.nmi_difference(a, b))
+        });
+        let nmi: Vec<Estimate> = both.collect::<Result<_>>()?;
+        if !nmi.is_empty() {
+            let values: Vec<f64> = nmi.iter().map(|e| e.value).collect();
+            difference.insert("nmi".into(), joined(mean_of(&nmi), &values));
         }
         Ok(difference)
+    }
+}
+
+/// Their mean, and those of their ends.
+fn mean_of(intervals: &[Estimate]) -> Estimate {
+    let mean =
+        |of: fn(&Estimate) -> f64| intervals.iter().map(of).sum::<f64>() / intervals.len() as f64;
+    Estimate {
+        value: mean(|e| e.value),
+        low: mean(|e| e.low),
+        high: mean(|e| e.high),
     }
 }
 
