@@ -10,6 +10,7 @@ use likewise::propagate::Method;
 use likewise_nn::cross;
 use likewise_nn::loss::Loss;
 
+pub(super) use self::papers::AFFINITY_TRIPLET;
 use super::{Affinity, On, PseudoLabels, Recipe};
 use crate::near::there_are;
 use crate::{Error, Result};

@@ -903,10 +903,27 @@ fn presets_of_papers_hold_what_is_printed() {
         "labeled_epochs = 5",
         "epochs = 25",
         "keep = \"best\"",
+        "mu = 0.010101010101010102",
+        "scale = \"probability\"",
+        "name = \"adamw\"",
+        "weight_decay = 0.0001",
+        "proxy_factor = 100.0",
+        "confidence = \"plain\"",
+        "confidence_power = 1.0",
     ];
     holds("mixed-lp-paper", &zhuang);
     // Dutta, Harandi and Sekhar, AAAI 2021.
     let dutta = [
+        "unit = true",
+        "center = 0.0",
+        "shrinkage = \"inf\"",
+        "standardize = false",
+        "k = 10",
+        "gamma = 0.99",
+        "alpha = 40.0",
+        "normalize = false",
+        "dim = 64",
+        "keep = \"best\"",
         "partition = 9000",
         "every = 10",
         "batch = 100",
@@ -917,4 +934,17 @@ fn presets_of_papers_hold_what_is_printed() {
         "epochs = 50",
     ];
     holds("affinity-triplet", &dutta);
+    // Behind a network the first neighbours are those of its rows, unless a recipe says another.
+    let behind = |more: &str| {
+        let text = format!(
+            "base = \"affinity-triplet\"\nlearner.model = {{ kind = \"network\", encoder = {{ name = \"mnist\" }} }}\n{more}"
+        );
+        let recipe = Recipe::from_toml(&text).unwrap();
+        match recipe.pseudo_labels {
+            PseudoLabels::Affinity(affinity) => affinity.on,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(behind(""), On::Model);
+    assert_eq!(behind("pseudo_labels.on = \"embedding\""), On::Embedding);
 }

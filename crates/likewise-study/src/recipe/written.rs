@@ -6,7 +6,10 @@ use likewise::graph::Symmetrize;
 use likewise::propagate::Method;
 use likewise_nn::net::EmbeddingConfig;
 
-use super::{Linear, ModelConfig, NetworkConfig, Orthogonal, PseudoLabels, Recipe, printed};
+use super::preset::AFFINITY_TRIPLET;
+use super::{
+    Linear, ModelConfig, NetworkConfig, On, Orthogonal, PseudoLabels, Recipe, printed,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
@@ -165,6 +168,12 @@ impl Recipe {
         match *head {
             ModelConfig::Orthogonal(map) if !network.is_whitened() => {
                 network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });
+                if let PseudoLabels::Affinity(affinity) = &mut self.pseudo_labels
+                    && before.name == AFFINITY_TRIPLET
+                    && !holds(says, "pseudo_labels.on")
+                {
+                    affinity.on = On::Model;
+                }
             }
             ModelConfig::Linear(Linear { keep: 0.0, width })
                 if let Some(of_paper) = printed::of_network(&before.name) =>

@@ -28,6 +28,12 @@ struct Printed {
     sampler: Sampler,
 }
 
+/// The recipe whose first neighbours behind a network are those of the network.
+pub(in crate::recipe) const AFFINITY_TRIPLET: &str = "affinity-triplet";
+
+/// Directions that are more than any features have.
+const ALL: usize = 1 << 16;
+
 impl Recipe {
     /// As `mixed-lp`, but labels go along mutual nearest neighbours: pairs that
     /// list each other.
@@ -256,15 +262,15 @@ impl Recipe {
     /// gradients a batch of 100 triplets; five partitions of 9000 unlabeled items, ten whole epochs
     /// on each, and of all epochs the best.
     ///
-    /// Here on features as they are; with a [network](crate::recipe::NetworkConfig), its weights move
+    /// Here on rows of features brought to unit length, which is where the paper begins and has its graph too, and
+    /// not centred; with a [network](crate::recipe::NetworkConfig), its weights move
     /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
-    /// printed) at 1e-4. Faster steps have ruined networks that began at random: nothing but
-    /// the first neighbours says what is alike. The settings are those printed for MNIST and CIFAR-10
-    /// (k 10, 40 degrees, 64 columns); for larger images the paper has k 50, 45 degrees and 128
-    /// columns. Neighbours are those of the rows before the map;
-    /// the first partition's those of the whitened features or pixels, unless
-    /// `pseudo_labels.on` is `"model"` or the network is
-    /// [pretrained](crate::recipe::Pretraining) (printed for CIFAR-10: 30 epochs with a softmax).
+    /// printed, as is the weight decay of 5e-4) at 1e-4. Faster steps have ruined networks that began at random: nothing but
+    /// the first neighbours says what is alike. The settings are those printed for MNIST (k 10, 40
+    /// degrees, 64 columns); CIFAR-10 has 32 columns, and larger images k 50, 45 degrees and 128 columns.
+    /// Neighbours are those of the rows before the map: behind a network those of its rows (`pseudo_labels.on` is
+    /// `"model"` there unless a recipe says another), which may be [pretrained](crate::recipe::Pretraining)
+    /// (printed for CIFAR-10: 30 epochs with a softmax).
     ///
     /// **Use it** to compare with that paper, and behind networks whose first neighbours are good.
     /// **Not** on features of 64 columns or fewer (`learner.model.dim`), where the map could only
@@ -273,7 +279,15 @@ impl Recipe {
     /// `pseudo_labels.every = 1` changes the partition after each.
     pub fn affinity_triplet() -> Self {
         Self {
-            name: "affinity-triplet".into(),
+            name: AFFINITY_TRIPLET.into(),
+            start: StartConfig {
+                unit: true,
+                center: 0.0,
+                rank: ALL,
+                shrinkage: Some(f64::INFINITY),
+                standardize: Some(false),
+                ..StartConfig::default()
+            },
             pseudo_labels: PseudoLabels::Affinity(Affinity::default()),
             learner: gradient(GradientConfig {
                 model: ModelConfig::Orthogonal(Orthogonal::default()),
@@ -299,7 +313,6 @@ impl Recipe {
                 keep: Keep::Best,
                 ..RoundsConfig::default()
             },
-            ..Self::default()
         }
     }
 
