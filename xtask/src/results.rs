@@ -1,4 +1,4 @@
-//! The index of `results/README.md`, from the files of the experiments.
+//! The index of `results/README.md`, from the files of the experiments; and that their pages say what these say.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,8 @@ struct Entry {
     command: String,
 }
 
-/// Writes the index; with `--check`, says whether it is as it would be written.
+/// Writes the index; with `--check`, says whether it is as it would be written, and which pages are older than
+/// the words of their experiments.
 pub(crate) fn results(arguments: &[String]) -> Result<bool> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = root.join("results/README.md");
@@ -33,7 +34,45 @@ pub(crate) fn results(arguments: &[String]) -> Result<bool> {
     if !fresh {
         eprintln!("xtask: the index of results/README.md is stale; run `cargo xtask results`");
     }
-    Ok(fresh)
+    let older = older(&root)?;
+    for said in &older {
+        eprintln!("xtask: {said}");
+    }
+    Ok(fresh && older.is_empty())
+}
+
+/// The pages that lack words of their experiments: these were changed, and the page not made again.
+fn older(root: &Path) -> Result<Vec<String>> {
+    let mut older = Vec::new();
+    for file in fs::read_dir(root.join("experiments"))? {
+        let file = file?.path();
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let page = format!("results/{name}/README.md");
+        let Ok(text) = fs::read_to_string(root.join(&page)) else {
+            // Not run yet.
+            continue;
+        };
+        let experiment: toml::Table = fs::read_to_string(&file)?.parse()?;
+        older.extend(missing(&experiment, &text).map(|key| {
+            format!(
+                "{page}: it lacks the `{key}` of its experiment as it is now; likewise reproduce \
+                 experiments/{name}.toml makes it again from what was measured"
+            )
+        }));
+    }
+    older.sort();
+    Ok(older)
+}
+
+/// The words of an experiment that do not stand on its page.
+fn missing<'a>(
+    experiment: &'a toml::Table,
+    page: &'a str,
+) -> impl Iterator<Item = &'static str> + 'a {
+    ["protocol", "reading"].into_iter().filter(move |key| {
+        let words = experiment.get(*key).and_then(toml::Value::as_str);
+        words.is_some_and(|words| !page.contains(words.trim()))
+    })
 }
 
 /// The pages in their order. Fails on a page that is not in the order, and on one without words.
@@ -125,6 +164,17 @@ mod tests {
         assert_eq!(written, format!("a\n{BEGIN}\n\n| t |\n\n{END}\nb\n"));
         assert_eq!(with_index(&written, "| t |\n").unwrap(), written);
         assert!(with_index("a", "").is_err());
+    }
+
+    #[test]
+    fn a_page_without_the_words_of_its_experiment_is_older() {
+        let experiment: toml::Table = "protocol = \"\"\"\none\ntwo\n\"\"\"\nreading = \"three\""
+            .parse()
+            .unwrap();
+        let of = |page: &str| missing(&experiment, page).collect::<Vec<_>>();
+        assert!(of("# a\n\none\ntwo\n\nthree").is_empty());
+        assert_eq!(of("# a\n\none\n\nthree"), ["protocol"]);
+        assert_eq!(of("# a\n\none\ntwo"), ["reading"]);
     }
 
     #[test]
