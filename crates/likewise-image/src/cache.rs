@@ -8,7 +8,7 @@
 //! the same moment may lose rows, which are then made again; never do they mix.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use likewise_io::memory;
@@ -19,6 +19,29 @@ use crate::load::value;
 use crate::{ErrorKind, Result};
 
 const MAGIC: &[u8; 16] = b"likewise-cache 1";
+
+/// What the names of the files begin and end with, and how many hexadecimal digits stand between.
+const START: &str = "features-";
+const END: &str = ".bin";
+const DIGITS: usize = 16;
+
+/// Whether a file is one in which [features](crate::features()) are kept: its name and its first bytes say so.
+pub fn is_kept_features(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let digits = name.and_then(|name| name.strip_prefix(START)?.strip_suffix(END));
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let is_named =
+        digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(is_digit));
+    let is_file = || path.symlink_metadata().is_ok_and(|about| about.is_file());
+    is_named && is_file() && begins_with_magic(path)
+}
+
+fn begins_with_magic(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    let read =
+        likewise_io::open(path).is_ok_and(|(mut file, _)| file.read_exact(&mut start).is_ok());
+    read && start == *MAGIC
+}
 
 /// Raised whenever the same images and weights come to give other features.
 const FEATURES: u32 = 2;
@@ -52,7 +75,7 @@ impl Cache {
         let start = key.iter().take(8);
         let name = start.fold(0_u64, |name, &byte| (name << 8) | u64::from(byte));
         Ok(Self {
-            path: folder.join(format!("features-{name:016x}.bin")),
+            path: folder.join(format!("{START}{name:0DIGITS$x}{END}")),
             key,
             columns,
         })
@@ -137,8 +160,9 @@ mod tests {
     fn rows_come_back_and_are_merged() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(&folder.path().join("new"), &Encoder::pixels(32)).unwrap();
-        assert!(cache.load().unwrap().is_empty());
+        assert!(cache.load().unwrap().is_empty() && !is_kept_features(&cache.path));
         cache.add(rows(&[3, 1])).unwrap();
+        assert!(is_kept_features(&cache.path));
         cache.add(rows(&[2])).unwrap();
         assert_eq!(cache.load().unwrap(), rows(&[1, 2, 3]));
         let mut other = Encoder::pixels(32);

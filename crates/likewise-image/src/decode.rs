@@ -124,7 +124,7 @@ fn read_bytes(path: &Path, max_pixels: u64) -> Result<Vec<u8>> {
     let (file, length) = open(path, max_pixels)?;
     let mut bytes = Vec::new();
     let room = usize::try_from(length).unwrap_or(usize::MAX);
-    let read = match bytes.try_reserve_exact(room) {
+    let read = match likewise_io::memory::tried(|| bytes.try_reserve_exact(room)) {
         Ok(()) => file.take(length).read_to_end(&mut bytes),
         Err(_) => Err(std::io::ErrorKind::OutOfMemory.into()),
     };

@@ -205,6 +205,40 @@ impl ImageFolder {
         Ok(is_named_image(path) || (Form::of(path).is_err() && begins_as_image(path)))
     }
 
+    /// Whether `file` is read with the images of the folder `root`, or would be if it stood there: an image
+    /// below it, or a table of labels. To refuse an output that would change the data.
+    ///
+    /// ```
+    /// use likewise_image::ImageFolder;
+    /// # let folder = tempfile::tempdir()?;
+    /// let root = folder.path();
+    /// assert!(ImageFolder::reads(root, &root.join("metadata.csv")));
+    /// assert!(!ImageFolder::reads(root, &root.join("features.npy")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reads(root: &Path, file: &Path) -> bool {
+        let mut tables = metadata::NAMES.iter().map(|name| root.join(name));
+        if tables.any(|table| likewise_io::atomic::same_file(&table, file)) {
+            return true;
+        }
+        let folder = match file.parent() {
+            Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+            Some(folder) => folder,
+            None => return false,
+        };
+        let (Ok(root), Ok(folder)) = (root.canonicalize(), folder.canonicalize()) else {
+            return false;
+        };
+        let (Ok(below), Some(name)) = (folder.strip_prefix(&root), file.file_name()) else {
+            return false;
+        };
+        let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+        if below.iter().any(is_hidden) || is_hidden(name) {
+            return false;
+        }
+        metadata::is_named(&name.to_string_lossy()) || is_named_image(file) || begins_as_image(file)
+    }
+
     fn list(path: &Path, skip_bad: bool) -> Result<Self> {
         let mut folder = Self {
             root: path.to_owned(),

@@ -24,6 +24,7 @@ pub mod topic;
 pub mod transform;
 pub mod words;
 
+pub use cache::is_kept_features;
 pub use describe::{Described, Describer, describe, describers};
 pub use encoder::{Encode, Encoder};
 pub use features::{Features, collection, features};

@@ -72,6 +72,44 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
+/// Whether [`write`] to both paths would write one file, by links of any kind, also where there is
+/// none yet. To refuse two outputs of which one would replace the other.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// assert!(likewise_io::atomic::same_place(&path, &folder.path().join("./a")));
+/// assert!(!likewise_io::atomic::same_place(&path, &folder.path().join("b")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn same_place(a: &Path, b: &Path) -> bool {
+    same_file(a, b) || resolved(a) == resolved(b)
+}
+
+/// Where [`write`] would put its bytes: the whole path with all links resolved, also of a file that
+/// is not there yet. Where its folder is not there, the path stays as it is.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let new = folder.path().join("./a");
+/// assert_eq!(likewise_io::atomic::resolved(&new), folder.path().canonicalize()?.join("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn resolved(path: &Path) -> PathBuf {
+    let mut end = path.to_owned();
+    // A circle is refused by who writes.
+    for _ in 0..LINKS {
+        let Ok(target) = std::fs::read_link(&end) else {
+            break;
+        };
+        end = folder_of(&end).join(target);
+    }
+    match (std::fs::canonicalize(folder_of(&end)), end.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => end,
+    }
+}
+
 /// Makes a folder, and those above it, where it is not there. Of a symbolic link the folder
 /// that it leads to is made, and the link stays.
 ///
@@ -413,6 +451,32 @@ mod tests {
             }
             assert!(!same_file(&at("a"), &at("b")));
             assert!(!same_file(&at("none"), &at("none")));
+        }
+
+        #[test]
+        fn the_same_place_is_known_before_there_is_a_file() {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            std::fs::create_dir(at("sub")).unwrap();
+            symlink("sub", at("linked")).unwrap();
+            symlink("sub/new", at("dangling")).unwrap();
+            for same in [
+                "sub/new",
+                "./sub/new",
+                "sub/../sub/new",
+                "linked/new",
+                "dangling",
+            ] {
+                assert!(same_place(&at("sub/new"), &at(same)), "{same}");
+            }
+            for other in ["new", "sub/other", "no such folder/new"] {
+                assert!(!same_place(&at("sub/new"), &at(other)), "{other}");
+            }
+            std::fs::write(at("sub/new"), "").unwrap();
+            std::fs::hard_link(at("sub/new"), at("hard")).unwrap();
+            assert!(same_place(&at("sub/new"), &at("hard")));
+            symlink("round", at("round")).unwrap();
+            assert!(!same_place(&at("round"), &at("sub/new")));
         }
     }
 }

@@ -216,6 +216,18 @@ pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
+/// What reading this path reads beside it: of a file of pictures its labels, of a folder its files.
+pub(crate) fn beside(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let parts = parts_of(path).unwrap_or_default().into_iter();
+        let files = parts.flat_map(|part| [Some(part.pictures), part.labels]);
+        return files.flatten().collect();
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    let labels = name.and_then(is_name).and_then(|_| labels_beside(path));
+    labels.into_iter().collect()
+}
+
 /// A part of a folder: the word in its ids, its pictures and its labels.
 struct FolderPart {
     word: &'static str,

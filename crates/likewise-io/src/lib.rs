@@ -64,5 +64,5 @@ pub use mapped::Mapped;
 pub use npy::{write_npy, write_npy_bytes};
 pub use options::{ReadOptions, TableOptions};
 pub use read::{
-    inspect, is_idx_folder, read, read_bytes, read_list, read_matrix, read_with_layout,
+    inspect, is_idx_folder, read, read_beside, read_bytes, read_list, read_matrix, read_with_layout,
 };

@@ -1,6 +1,12 @@
 //! How much memory there is, and how much of it reading may take.
 
+use std::cell::Cell;
 use std::path::Path;
+
+thread_local! {
+    /// Whether this thread is in a [`tried`].
+    static TRIES: Cell<bool> = const { Cell::new(false) };
+}
 
 /// What is taken to be free where the system cannot be asked: 16 GiB.
 ///
@@ -31,6 +37,29 @@ pub fn available() -> u64 {
 /// ```
 pub fn allowed(asked: Option<u64>) -> u64 {
     asked.unwrap_or_else(|| available() / 10 * 9)
+}
+
+/// Does `work`, which reserves memory by `try_reserve` and says itself what follows where there is
+/// none.
+///
+/// An allocator that ends the program in place of handing out nothing should ask [`is_tried`] first,
+/// as that of the command does. It cannot tell otherwise who would take no for an answer.
+///
+/// ```
+/// let mut bytes: Vec<u8> = Vec::new();
+/// let reserved = likewise_io::memory::tried(|| bytes.try_reserve_exact(usize::MAX));
+/// assert!(reserved.is_err());
+/// ```
+pub fn tried<T>(work: impl FnOnce() -> T) -> T {
+    let before = TRIES.replace(true);
+    let done = work();
+    TRIES.set(before);
+    done
+}
+
+/// Whether this thread is in a [`tried`]. Allocates nothing.
+pub fn is_tried() -> bool {
+    TRIES.get()
 }
 
 /// A number of bytes for people, with the exact figure where it is small.
@@ -134,6 +163,13 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_tried_is_known_so_long() {
+        assert!(!is_tried());
+        let (within, after) = tried(|| (tried(is_tried), is_tried()));
+        assert!(within && after && !is_tried());
+    }
 
     /// What is available on a system of these files.
     fn of(files: &[(&str, &str)]) -> Option<u64> {

@@ -5,6 +5,7 @@ use std::io::Read;
 use half::{bf16, f16};
 use likewise::Monitor;
 
+use crate::memory::tried;
 use crate::{Error, ErrorKind, Result};
 
 /// How one number is stored.
@@ -196,17 +197,15 @@ pub(crate) fn interleave(
     }
 }
 
-/// Room for `more` values, or an error of kind `Memory` where the program's allocator tells that
-/// there is none.
+/// Room for `more` values, or an error of kind `Memory` where there is none.
 pub(crate) fn reserve<T>(out: &mut Vec<T>, more: usize) -> Result<()> {
-    out.try_reserve_exact(more)
-        .map_err(|_| no_memory(out.len().saturating_add(more)))
+    tried(|| out.try_reserve_exact(more)).map_err(|_| no_memory(out.len().saturating_add(more)))
 }
 
 /// Appends a value; fails as [`reserve`].
 pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
     if out.len() == out.capacity() {
-        out.try_reserve(1).map_err(|_| no_memory(out.len() + 1))?;
+        tried(|| out.try_reserve(1)).map_err(|_| no_memory(out.len() + 1))?;
     }
     out.push(value);
     Ok(())

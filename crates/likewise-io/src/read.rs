@@ -1,6 +1,6 @@
 //! Reading DATA: one path, whatever its form.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Monitor};
 use ndarray::Array2;
@@ -61,6 +61,14 @@ fn divided(form: Option<Form>, options: &ReadOptions) -> (ReadOptions, TableOpti
 pub fn is_idx_folder(folder: impl AsRef<Path>) -> Result<bool> {
     let folder = folder.as_ref();
     idx::is_folder(folder).map_err(|e| e.within(folder.display()))
+}
+
+/// What [`read`] reads beside this path itself: the labels that go with an idx file of pictures, and the
+/// idx files in a folder of them. To refuse an output that would replace one of them.
+///
+/// Nothing where the path cannot be read.
+pub fn read_beside(path: impl AsRef<Path>) -> Vec<PathBuf> {
+    idx::beside(path.as_ref())
 }
 
 fn check_folder(path: &Path) -> Result<()> {

@@ -11,7 +11,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use likewise::{Error, ErrorKind, Monitor};
 use likewise_study::Result;
-use likewise_study::live::journal::Journal;
+use likewise_study::journal::Journal;
 use likewise_study::run_folder::{Models, RunFolder};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};

@@ -362,6 +362,7 @@ fn without(e: &likewise::Error, path: &Path) -> likewise::Error {
 }
 
 fn bytes_of(run: &Path, file: &Path) -> Result<Bytes> {
-    let read = std::fs::read(file).map(Bytes::from);
-    read.map_err(|e| likewise::Error::data(format!("{}: {}: {e}", run.display(), file.display())))
+    let read = likewise_io::read_file(file, likewise_io::memory::allowed(None));
+    let read = read.map_err(|e| likewise::Error::from(e.within(run.display())))?;
+    Ok(Bytes::from(read))
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use likewise::Monitor;
-use likewise_study::live::journal::{Journal, What};
+use likewise_study::journal::{Journal, What};
 use likewise_study::live::{Done, Live};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};

@@ -171,7 +171,7 @@ impl Job {
         let seconds = clock.elapsed().as_secs_f64();
         self.seconds.insert("study".into(), seconds);
         self.write(&study, collection, &work, at)?;
-        work.finish()?;
+        work.finish(at.monitor)?;
         Ok(study)
     }
 

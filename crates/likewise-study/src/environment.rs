@@ -1,11 +1,16 @@
 //! What all work is done with.
 
+use std::error::Error as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use likewise::Monitor;
 use likewise_nn::Device;
 
 use crate::stages::Stages;
+use crate::{Result, failed};
+
+/// Threads that may be started however few cores there are; thousands stall a machine.
+const MOST_THREADS: usize = 64;
 
 /// Who is told of progress, where networks run, and what may be used.
 #[derive(Clone, Copy)]
@@ -18,6 +23,44 @@ pub struct Environment<'a> {
     pub device: &'a Device,
     /// Most memory that may be used, bytes; `None`: most of what is free.
     pub max_memory: Option<u64>,
+}
+
+/// Most threads that share the work on this machine, however many are asked for.
+pub fn most_threads() -> usize {
+    MOST_THREADS.max(4 * cores())
+}
+
+/// Threads that share the work: as many as are asked for, else as `RAYON_NUM_THREADS` says, else one
+/// a core; never more than [`most_threads`].
+pub fn threads(asked: Option<usize>) -> usize {
+    let said = std::env::var("RAYON_NUM_THREADS").ok();
+    wanted(asked, said.as_deref(), cores()).min(most_threads())
+}
+
+/// Starts [so many](threads) threads, which all work of this process shares from then on. Where they
+/// run already they stay as they are.
+///
+/// Fails where they cannot be started, and where a number is asked for that comes too late.
+pub fn start_threads(asked: Option<usize>) -> Result<()> {
+    let threads = threads(asked);
+    let started = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global();
+    match started {
+        // Without a cause of the system's: they run already.
+        Err(e) if asked.is_none() && e.source().is_none() => Ok(()),
+        other => other.map_err(|e| failed(format!("cannot start {threads} threads: {e}"))),
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn wanted(asked: Option<usize>, said: Option<&str>, cores: usize) -> usize {
+    let said = || said.and_then(|said| said.parse::<usize>().ok());
+    let wanted = asked.or_else(said).filter(|&threads| threads > 0);
+    wanted.unwrap_or(cores)
 }
 
 /// The day in Greenwich, `2026-01-31`.
@@ -61,7 +104,18 @@ fn date(mut days: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{date, moment};
+    use super::{date, moment, most_threads, threads, wanted};
+
+    #[test]
+    fn threads_are_never_without_measure() {
+        assert_eq!(threads(Some(usize::MAX)), most_threads());
+        assert!((1..=most_threads()).contains(&threads(None)));
+        assert_eq!(wanted(Some(3), Some("7"), 2), 3);
+        assert_eq!(wanted(None, Some("7"), 2), 7);
+        for none in [None, Some(""), Some("0"), Some("many"), Some("-1")] {
+            assert_eq!(wanted(None, none, 2), 2, "{none:?}");
+        }
+    }
 
     #[test]
     fn dates_know_leap_years() {

@@ -21,7 +21,6 @@ use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
-use crate::live::journal;
 use crate::recipe::{Learner, Recipe, most_neighbors};
 use crate::report::{self, About, Map, Rows, Thumbnails};
 use crate::run_folder::{
@@ -91,11 +90,6 @@ impl Job {
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
-        // Labels of other items must not become labels of these: that they can be put aside is known first.
-        let parts = work.replaces_other_data(&self.digest);
-        if parts {
-            journal::check_free(work.path())?;
-        }
         let clock = Instant::now();
         let mut study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
             Ok(study) => study,
@@ -113,13 +107,7 @@ impl Job {
             .insert("study".into(), clock.elapsed().as_secs_f64());
         match self.write(&study, collection, view, &work, thumbnails, second, at) {
             Ok(card) => {
-                if parts && let Some(aside) = journal::put_aside(work.path())? {
-                    at.monitor.warn(format!(
-                        "labels that were given to the run of other data that stood here are in {} now",
-                        aside.display()
-                    ));
-                }
-                work.finish()?;
+                work.finish(at.monitor)?;
                 Ok((study, card))
             }
             Err(e) => Err(if work.give_up(false) {
@@ -147,7 +135,7 @@ impl Job {
         };
         work.note(&self.config(view), &origin)?;
         let card = self.write(study, collection, view, &work, None, None, at)?;
-        work.finish()?;
+        work.finish(at.monitor)?;
         Ok(card)
     }
 

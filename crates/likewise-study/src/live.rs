@@ -7,14 +7,13 @@
 //! fit knows more than the graph, and a label far away is no reason to believe the graph.
 //! A run that nobody has labeled since shows what all other verbs show.
 //!
-//! Labels are kept in a [journal] beside the run. They stay when another model takes the place of the
+//! Labels are kept in a [journal](crate::journal) beside the run. They stay when another model takes the place of the
 //! run, and win over what the run says.
 //!
 //! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
 //! memory.
 
 mod items;
-pub mod journal;
 mod labeled;
 mod plane;
 mod queue;
@@ -36,8 +35,8 @@ pub use self::plane::{Plane, plane};
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
 pub use self::why::{Share, Source, Why};
+use crate::journal::{self, Change, Entry, Journal, What};
 use crate::{Result, run_graph, usage};
-use journal::{Change, Entry, Journal, What};
 
 /// How much a label weighs in the spreading. Where it weighs little, as in the default, whole graphs of small
 /// distances take nearly the same value, and one label far away turns a group whose own labels are right.

@@ -6,6 +6,7 @@ mod exchange;
 mod gallery;
 mod index;
 mod index_folder;
+mod links;
 pub(crate) mod lock;
 mod models;
 mod output;
@@ -152,6 +153,7 @@ impl RunFolder {
     pub fn hold(path: &Path) -> Result<(Self, Lock)> {
         Self::open(path)?;
         let lock = Lock::take(path)?;
+        links::check_none(path)?;
         move_up(path)?;
         Ok((Self::open(path)?, lock))
     }
@@ -342,8 +344,10 @@ fn words_of(descriptor: &str) -> String {
 
 /// The place of a file of a run: below, while a new run has not moved up altogether.
 fn place(root: &Path, name: &str) -> PathBuf {
-    let below = root.join(COMPLETE).join(name);
-    if below.exists() {
+    let complete = root.join(COMPLETE);
+    let below = complete.join(name);
+    // A folder of somebody else's may have this name.
+    if below.exists() && complete.join(RECORD).exists() {
         below
     } else {
         root.join(name)

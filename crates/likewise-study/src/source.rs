@@ -19,7 +19,7 @@ use likewise_image::{ImageFolder, Vocabulary};
 use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
 
-pub(crate) use self::archive::folder;
+pub(crate) use self::archive::{Folder, folder};
 pub use self::cache::{Cache, Kept};
 use self::images::Square;
 pub use self::images::Trained;

@@ -9,7 +9,7 @@ use likewise_io::TableOptions;
 use crate::Result;
 
 /// Names of such tables.
-const NAMES: [&str; 3] = ["metadata.csv", "metadata.jsonl", "metadata.parquet"];
+pub(super) const NAMES: [&str; 3] = ["metadata.csv", "metadata.jsonl", "metadata.parquet"];
 
 /// Whether a file of this name is such a table.
 pub(super) fn is_named(name: &str) -> bool {

@@ -271,3 +271,52 @@ fn one_folder_around_all_others_is_no_class() {
     let images = ImageFolder::open(one.path(), None).unwrap();
     assert_eq!(images.labels().unwrap().classes(), ["data"]);
 }
+
+#[test]
+fn what_is_read_of_a_folder_is_known_before_it_is_written() {
+    let folder = scene(&[
+        "photos/cat/a.png",
+        "photos/cat/by-content",
+        "photos/notes.txt",
+    ]);
+    let (at, root) = (folder.path(), folder.path().join("photos"));
+    let reads = |name: &str| ImageFolder::reads(&root, &at.join(name));
+    for name in [
+        "photos/metadata.csv",
+        "photos/cat/Metadata.parquet",
+        "photos/../photos/metadata.jsonl",
+        "photos/cat/a.png",
+        "photos/new.jpg",
+        "photos/cat/by-content",
+    ] {
+        assert!(reads(name), "{name}");
+    }
+    for name in [
+        "metadata.csv",
+        "photos/report.html",
+        "photos/notes.txt",
+        "photos/.hidden.png",
+        "photos/.git/metadata.csv",
+        "photos/none/metadata.csv",
+    ] {
+        assert!(!reads(name), "{name}");
+    }
+    // A single image is no folder.
+    assert!(!ImageFolder::reads(
+        &at.join("photos/cat/a.png"),
+        &at.join("metadata.csv")
+    ));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_table_that_a_link_in_the_folder_leads_to_is_read() {
+    let folder = scene(&["photos/a.png"]);
+    let at = folder.path();
+    std::fs::write(at.join("labels.csv"), "file_name,label\na.png,cat\n").unwrap();
+    std::os::unix::fs::symlink("../labels.csv", at.join("photos/metadata.csv")).unwrap();
+    assert!(ImageFolder::reads(
+        &at.join("photos"),
+        &at.join("labels.csv")
+    ));
+}

@@ -2,6 +2,7 @@
 
 use super::column::Slot;
 use crate::budget::Budget;
+use crate::memory::tried;
 use crate::number::push;
 use crate::{Error, ErrorKind, Result};
 
@@ -90,7 +91,7 @@ impl Vectors {
         let more = rows
             .checked_mul(dimension)
             .ok_or_else(|| Error::format("the vectors do not fit into memory"))?;
-        self.values.try_reserve(more).map_err(|_| {
+        tried(|| self.values.try_reserve(more)).map_err(|_| {
             Error::new(
                 ErrorKind::Memory,
                 "no memory for the vectors; choose another view",

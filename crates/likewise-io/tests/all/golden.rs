@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Label, Monitor, Part};
-use likewise_io::{ErrorKind, ReadOptions, inspect, read, read_labels, read_matrix};
+use likewise_io::{ErrorKind, ReadOptions, inspect, read, read_beside, read_labels, read_matrix};
 use ndarray::{Array2, array};
 
 fn path(name: &str) -> PathBuf {
@@ -342,6 +342,12 @@ fn idx_files_and_folders() {
     assert!(message("mnist/t10k-labels-idx1-ubyte.gz").contains("labels"));
     let shape = inspect(path("mnist"), &ReadOptions::default()).unwrap();
     assert_eq!((shape.items, shape.views[0].1), (6, 4));
+    assert_eq!(
+        read_beside(path("mnist/t10k-images-idx3-ubyte.gz")),
+        [path("mnist/t10k-labels-idx1-ubyte.gz")]
+    );
+    assert_eq!(read_beside(path("mnist")).len(), 4);
+    assert!(read_beside(path("pixels.idx")).is_empty());
     let ids = ["a", "b"].map(str::to_owned);
     let labels = read_labels(path("mnist/t10k-labels-idx1-ubyte.gz"), &ids).unwrap();
     assert_eq!(labels.n_known(), 2);

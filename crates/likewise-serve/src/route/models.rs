@@ -103,7 +103,8 @@ impl ModelNow {
     fn of(number: u32, current: u32, folder: &std::path::Path, record: &Record) -> Self {
         // What cannot be read is not shown.
         let json = |name: &str| -> Value {
-            let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+            let most = likewise_io::memory::allowed(None);
+            let bytes = likewise_io::read_file(folder.join(name), most).unwrap_or_default();
             serde_json::from_slice(&bytes).unwrap_or_default()
         };
         let (metrics, config) = (json("metrics.json"), json("config.json"));

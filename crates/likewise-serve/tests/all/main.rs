@@ -5,5 +5,7 @@ mod browser;
 mod http;
 mod labels;
 mod models;
+#[cfg(unix)]
+mod pipes;
 mod safe;
 mod scene;

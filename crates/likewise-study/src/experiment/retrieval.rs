@@ -257,6 +257,8 @@ struct Loaded {
     collection: Collection,
     trained: Option<Trained>,
     weights: Option<Weights>,
+    /// Where the images are that are trained on.
+    _folder: source::Folder,
 }
 
 impl Loaded {
@@ -279,7 +281,8 @@ impl Loaded {
             squeeze: data.squeeze,
             ..ReadAs::default()
         };
-        let source = Source::open(&source::folder(&sources.file)?, read)?;
+        let folder = source::folder(&sources.file)?;
+        let source = Source::open(folder.path(), read)?;
         let source = source.with_several_labels(data.multi_label.then_some(BETWEEN));
         let (mut collection, trained, weights) = if source.is_images() {
             // What is not trained by anyone still says how large images are.
@@ -308,6 +311,7 @@ impl Loaded {
             collection,
             trained,
             weights,
+            _folder: folder,
         })
     }
 }

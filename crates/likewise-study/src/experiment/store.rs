@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::written::Head;
 use crate::{Result, failed, no_json, usage};
 
+/// The figure beside the page.
+pub(super) const FIGURE: &str = "figure.svg";
+
 /// The pause between two writes, in times of a write: they take a fiftieth of the time.
 const PAUSE: u32 = 50;
 
@@ -272,16 +275,20 @@ pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Fails where a folder holds a page that is not of an experiment's results: it would be
-/// written over.
+/// Fails where a folder holds a page or a figure that is not of an experiment's results: it would
+/// be written over.
 pub(super) fn check_folder(folder: &Path) -> Result<()> {
-    let ours = folder.join("results.json").exists();
-    let page = folder.join("README.md");
-    if !ours && page.exists() {
-        return Err(usage(format!(
-            "{}: not a page of results; name another folder with -o",
-            page.display()
-        )));
+    if folder.join("results.json").exists() {
+        return Ok(());
+    }
+    for (name, what) in [("README.md", "page"), (FIGURE, "figure")] {
+        let path = folder.join(name);
+        if path.exists() {
+            return Err(usage(format!(
+                "{}: not a {what} of results; name another folder with -o",
+                path.display()
+            )));
+        }
     }
     Ok(())
 }

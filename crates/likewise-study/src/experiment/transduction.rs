@@ -25,7 +25,7 @@ pub(super) use self::definition::Experiment;
 use self::prepared::Prepared;
 use super::engine::{Asked, Average, Found, Kind, Set};
 use super::page::Skipped;
-use super::store::{Kept, replace};
+use super::store::{FIGURE, Kept, replace};
 use super::written::Head;
 use crate::Result;
 
@@ -163,7 +163,7 @@ impl Kind for Experiment {
     fn publish(&self, store: &Store, skipped: &[Skipped]) -> Result<()> {
         let figure = figure::svg(self, store)?;
         if let Some(figure) = &figure {
-            replace(&store.folder().join("figure.svg"), figure)?;
+            replace(&store.folder().join(FIGURE), figure)?;
         }
         let page = page::document(self, store, skipped, figure.is_some());
         replace(&store.folder().join("README.md"), &page)

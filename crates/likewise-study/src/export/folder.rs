@@ -1,92 +1,142 @@
 //! A folder that appears whole or not at all.
 
 use std::ffi::OsString;
+use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
 use std::path::{Path, PathBuf};
 
 use likewise::error::Hint;
 use likewise_io::atomic;
+use tempfile::TempDir;
 
-use crate::{Result, failed, usage};
+use crate::{Error, Result, failed, usage};
 
-/// Fills a new folder at `out` by `write`, which may leave no other files than these `names`.
+/// How often another export may put its folder there while this one does.
+const EXPORTS: usize = 100;
+
+/// Fills a new folder at `out` by `write`, which may leave no other files than these `names`. Of a
+/// link the folder that it leads to is replaced, and the link stays.
 ///
-/// Fails where something stands at `out`, unless `overwrite` and it is nothing but such files.
+/// Fails where something stands at `out`, unless `overwrite` and it is nothing but such files. Of
+/// exports that work at once each is whole, and the last one stays. One that is killed leaves
+/// hidden folders beside it: `.NAME.`, some letters or digits, and `.part` or `.old`.
 pub(super) fn fill(
     out: &Path,
     names: &[&str],
     overwrite: bool,
     write: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<()> {
-    let cannot = |e: std::io::Error| failed(format!("{}: {e}", out.display()));
-    check(out, names, overwrite)?;
-    let new = beside(out, ".part")?;
-    if let Some(parent) = new.parent().filter(|p| !p.as_os_str().is_empty()) {
-        atomic::make_folder(parent)?;
+    let target = Target {
+        out,
+        // By its parts: with a slash at its end a link is taken for its folder.
+        place: atomic::resolved(&out.components().collect::<PathBuf>()),
+        names,
+        overwrite,
+    };
+    target.check()?;
+    if let Some(folder) = target.place.parent() {
+        atomic::make_folder(folder_or_here(folder))?;
     }
-    // What a killed export left.
-    remove(&new).map_err(cannot)?;
-    std::fs::create_dir(&new).map_err(cannot)?;
-    let filled = write(&new).and_then(|()| {
-        let old = beside(out, ".old")?;
-        remove(&old).map_err(cannot)?;
-        if out.exists() {
-            std::fs::rename(out, &old).map_err(cannot)?;
-        }
-        std::fs::rename(&new, out).map_err(cannot)?;
-        remove(&old).map_err(cannot)
-    });
-    if filled.is_err() {
-        let _ = std::fs::remove_dir_all(&new);
-    }
-    filled
+    let new = target.beside(".part")?;
+    write(new.path())?;
+    let old = target.beside(".old")?;
+    target.put(new.path(), old.path())?;
+    // It has another name now; this one is nobody's.
+    let _ = new.keep();
+    old.close().map_err(|e| target.cannot(&e))
 }
 
-fn check(out: &Path, names: &[&str], overwrite: bool) -> Result<()> {
-    let entries = match std::fs::read_dir(out) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) if out.exists() && !out.is_dir() => {
-            drop(e);
+fn folder_or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    }
+}
+
+/// Where the folder goes, and what it may replace.
+struct Target<'a> {
+    /// As it was given.
+    out: &'a Path,
+    /// The same without links.
+    place: PathBuf,
+    names: &'a [&'a str],
+    overwrite: bool,
+}
+
+impl Target<'_> {
+    /// Fails where something stands there that may not be replaced.
+    fn check(&self) -> Result<()> {
+        let out = self.out.display();
+        let entries = match std::fs::read_dir(&self.place) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == NotFound => return Ok(()),
+            Err(_) if self.place.exists() && !self.place.is_dir() => {
+                return Err(usage(format!("{out}: this is a file; name a folder")));
+            }
+            Err(e) => return Err(self.cannot(&e)),
+        };
+        let found: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+        let foreign = found
+            .iter()
+            .find(|own| self.names.iter().all(|name| own != name));
+        if let Some(foreign) = foreign {
             return Err(usage(format!(
-                "{}: this is a file; name a folder",
-                out.display()
+                "{out}: holds {}, which is of no such export; name another folder",
+                foreign.display()
             )));
         }
-        Err(e) => return Err(failed(format!("{}: {e}", out.display()))),
-    };
-    let found: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-    let foreign = found
-        .iter()
-        .find(|own| names.iter().all(|name| own != name));
-    if let Some(foreign) = foreign {
-        return Err(usage(format!(
-            "{}: holds {}, which is of no such export; name another folder",
-            out.display(),
-            foreign.display()
-        )));
+        if found.is_empty() || self.overwrite {
+            return Ok(());
+        }
+        Err(usage(format!("{out}: holds an export already")).hint(Hint::Overwrite))
     }
-    if found.is_empty() || overwrite {
-        return Ok(());
+
+    /// A new hidden folder of this ending beside it, by a name that nobody has.
+    fn beside(&self, ending: &str) -> Result<TempDir> {
+        let (Some(folder), Some(name)) = (self.place.parent(), self.place.file_name()) else {
+            return Err(usage(format!(
+                "{}: no name of a folder",
+                self.out.display()
+            )));
+        };
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&hidden).suffix(ending);
+        let made = builder.tempdir_in(folder_or_here(folder));
+        made.map_err(|e| self.cannot(&e))
     }
-    let message = format!("{}: holds an export already", out.display());
-    Err(usage(message).hint(Hint::Overwrite))
-}
 
-/// The hidden folder of this ending beside another one.
-fn beside(out: &Path, ending: &str) -> Result<PathBuf> {
-    let Some(name) = out.file_name() else {
-        return Err(usage(format!("{}: no name of a folder", out.display())));
-    };
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(ending);
-    Ok(out.with_file_name(hidden))
-}
+    /// Puts the folder `new` there, once more where another export has just done so; what stood there
+    /// moves into `old`.
+    fn put(&self, new: &Path, old: &Path) -> Result<()> {
+        let mut others = 0_usize;
+        loop {
+            self.check()?;
+            let aside = old.join(others.to_string());
+            let moved = match std::fs::rename(&self.place, &aside) {
+                Ok(()) => true,
+                Err(e) if e.kind() == NotFound => false,
+                Err(e) => return Err(self.cannot(&e)),
+            };
+            let Err(e) = std::fs::rename(new, &self.place) else {
+                return Ok(());
+            };
+            if matches!(e.kind(), AlreadyExists | DirectoryNotEmpty) && others < EXPORTS {
+                others += 1;
+                continue;
+            }
+            if moved {
+                // What was refused once may be again: the message is of the first time.
+                let _ = std::fs::rename(&aside, &self.place);
+            }
+            return Err(self.cannot(&e));
+        }
+    }
 
-fn remove(folder: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
+    fn cannot(&self, e: &std::io::Error) -> Error {
+        failed(format!("{}: {e}", self.out.display()))
     }
 }
 
@@ -121,5 +171,64 @@ mod tests {
         assert!(said.to_string().contains("holds mine"), "{said}");
         assert_eq!(std::fs::read_dir(at.path().join("sub")).unwrap().count(), 1);
         assert!(fill(&out.join("a"), &["a"], true, put("x")).is_err());
+    }
+
+    /// Fills the folder with two files of the same text.
+    fn both(out: &Path, text: &str) -> Result<()> {
+        fill(out, &["a", "b"], true, |folder| {
+            std::fs::write(folder.join("a"), text).unwrap();
+            std::fs::write(folder.join("b"), text).unwrap();
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn what_others_keep_beside_it_stays() {
+        let at = tempfile::tempdir().unwrap();
+        let own = [".out.old", ".out.part"].map(|name| at.path().join(name));
+        for folder in &own {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("thesis.tex"), "dear reader").unwrap();
+        }
+        both(&at.path().join("out"), "one").unwrap();
+        both(&at.path().join("out"), "two").unwrap();
+        assert!(own.iter().all(|folder| folder.join("thesis.tex").exists()));
+        assert_eq!(std::fs::read_dir(at.path()).unwrap().count(), 3);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_target_of_a_link_is_filled_and_the_link_stays() {
+        let at = tempfile::tempdir().unwrap();
+        let (link, target) = (at.path().join("link"), at.path().join("sub/target"));
+        std::os::unix::fs::symlink("sub/target", &link).unwrap();
+        for (text, out) in [("one", "link"), ("two", "link"), ("three", "link/")] {
+            both(&at.path().join(out), text).unwrap();
+            assert!(link.is_symlink() && !target.is_symlink(), "{text}");
+            assert_eq!(std::fs::read_to_string(target.join("b")).unwrap(), text);
+        }
+        std::fs::write(target.join("mine"), "").unwrap();
+        assert!(both(&link, "four").is_err());
+        assert!(target.join("mine").exists());
+        assert_eq!(std::fs::read_dir(at.path().join("sub")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn exports_at_once_do_not_mix() {
+        let at = tempfile::tempdir().unwrap();
+        let out = at.path().join("out");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let out = &out;
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        both(out, &format!("{thread} {round}")).unwrap();
+                    }
+                });
+            }
+        });
+        let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+        assert_eq!(text("a"), text("b"));
+        assert_eq!(std::fs::read_dir(at.path()).unwrap().count(), 1);
     }
 }

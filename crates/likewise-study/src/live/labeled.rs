@@ -6,7 +6,7 @@ use std::sync::Arc;
 use likewise::{Label, Labels};
 use likewise_io::items::ItemRow;
 
-use super::journal::{Change, What};
+use crate::journal::{Change, What};
 use crate::run_folder::OUTSIDE;
 use crate::{Result, plain, usage};
 

@@ -1,11 +1,11 @@
 //! How a new run takes the place of an old one, and what a fit that was begun has left.
 
 use std::io::ErrorKind::NotFound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::parts;
 use super::record::{CONFIG, Config, Origin, RECORD, WORDS};
-use crate::{Result, failed};
+use crate::{Result, failed, journal};
 
 pub(super) const UNFINISHED: &str = "unfinished";
 pub(super) const COMPLETE: &str = "complete";
@@ -17,7 +17,14 @@ pub const CHOICE: &str = "choice.json";
 
 /// Whether a fit of ours was begun here.
 pub(super) fn has_begun(path: &Path) -> bool {
-    begun(path).is_some() || path.join(CHECKPOINTS).join(CHOICE).exists()
+    begun(path).is_some() || has_chosen(&path.join(CHECKPOINTS).join(CHOICE))
+}
+
+/// Whether this is what recipes were compared by: other programs have files of that name too.
+fn has_chosen(path: &Path) -> bool {
+    let read = || likewise_io::read_file(path, crate::text::MOST).ok();
+    let choice = || serde_json::from_slice::<serde_json::Value>(&read()?).ok();
+    path.is_file() && choice().is_some_and(|c| c["key"].is_string() && c["values"].is_array())
 }
 
 /// The settings and the data of a fit that was begun here.
@@ -31,16 +38,27 @@ pub fn begun(path: &Path) -> Option<(Config, Origin)> {
     Some((config, origin))
 }
 
-/// Moves the files of a complete run up, over those of an older one.
+/// Moves the files of a complete run up, over those of an older one. Labels that were given to an older run of
+/// other data must not become labels of these: they are put aside, and where they are then is given.
 ///
 /// Killed at any moment, it can be repeated: what is left below is of the new run, and what
 /// has gone is where it belongs.
-pub(super) fn move_up(root: &Path) -> Result<()> {
+pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
     let cannot = |e: std::io::Error| failed(format!("{}: {e}", root.display()));
     let complete = root.join(COMPLETE);
     let entries = match std::fs::read_dir(&complete) {
-        Err(e) if e.kind() == NotFound => return Ok(()),
+        Err(e) if e.kind() == NotFound => return Ok(None),
         entries => entries.map_err(cannot)?,
+    };
+    let mut entries = entries.peekable();
+    // A folder of somebody else's that has this name stays as it is.
+    if entries.peek().is_some() && record_in(&complete).is_none() {
+        return Ok(None);
+    }
+    let of = [root, &complete].map(|folder| data_of(&record_in(folder)?));
+    let aside = match of {
+        [Some(old), Some(new)] if old != new => journal::put_aside(root)?,
+        _ => None,
     };
     // The record says the same, and more. Before the run was complete, it told whose it was.
     if let Err(e) = std::fs::remove_file(complete.join(ORIGIN))
@@ -66,15 +84,25 @@ pub(super) fn move_up(root: &Path) -> Result<()> {
     for folder in [EVENTS, WORDS] {
         let _ = std::fs::remove_dir(root.join(folder));
     }
-    Ok(())
+    Ok(aside)
+}
+
+/// The record in a folder, if it is one.
+fn record_in(folder: &Path) -> Option<serde_json::Value> {
+    let text = likewise_io::read_file(folder.join(RECORD), crate::text::MOST).ok()?;
+    let record: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    record["version"].is_string().then_some(record)
+}
+
+/// What tells the data of a run from others; labels that were added make no other data.
+fn data_of(record: &serde_json::Value) -> Option<String> {
+    let digest = record["data_sha256"].as_str()?.split(';').next();
+    digest.map(str::to_owned)
 }
 
 /// Removes what an older run has and a complete one, by its record, has not.
 fn remove_others(root: &Path, complete: &Path) -> std::io::Result<()> {
-    let Ok(record) = likewise_io::read_file(complete.join(RECORD), crate::text::MOST) else {
-        return Ok(());
-    };
-    let Ok(record) = serde_json::from_slice::<serde_json::Value>(&record) else {
+    let Some(record) = record_in(complete) else {
         return Ok(());
     };
     let gone = |name: &&&str| record["parts"].get(**name).is_none();
@@ -98,5 +126,78 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(e) if e.kind() != NotFound => Err(failed(format!("{}: {e}", folder.display()))),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::journal::{Change, Journal, What};
+
+    fn record(folder: &Path, data: &str) {
+        fs::create_dir_all(folder).unwrap();
+        let text = format!("{{\"version\": \"1\", \"data_sha256\": \"{data}\", \"parts\": {{}}}}");
+        fs::write(folder.join(RECORD), text).unwrap();
+    }
+
+    fn label(run: &Path) {
+        let change = Change {
+            id: "a".into(),
+            old: None,
+            new: Some("cat".into()),
+        };
+        let (mut journal, _) = Journal::open(run).unwrap();
+        journal.append(None, What::Label, vec![change]).unwrap();
+    }
+
+    #[test]
+    fn labels_go_aside_with_the_data_that_they_are_of() {
+        let run = tempfile::tempdir().unwrap();
+        let run = run.path();
+        let there = || run.join(journal::NAME).exists();
+        record(run, "one");
+        label(run);
+        // More labels of the same data make no other data.
+        record(&run.join(COMPLETE), "one; labels two");
+        assert_eq!(move_up(run).unwrap(), None);
+        assert!(there() && !run.join(COMPLETE).exists());
+        record(&run.join(COMPLETE), "two");
+        let aside = move_up(run).unwrap().unwrap();
+        assert!(aside.exists() && !there());
+        assert!(
+            fs::read_to_string(run.join(RECORD))
+                .unwrap()
+                .contains("two")
+        );
+        assert_eq!(move_up(run).unwrap(), None);
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_with_the_name_of_a_complete_run_stays() {
+        let run = tempfile::tempdir().unwrap();
+        let run = run.path();
+        record(run, "one");
+        let notes = run.join(COMPLETE).join("README.md");
+        fs::create_dir(run.join(COMPLETE)).unwrap();
+        fs::write(&notes, "what is to be done").unwrap();
+        assert_eq!(move_up(run).unwrap(), None);
+        assert!(notes.exists() && !run.join("README.md").exists());
+        fs::remove_file(notes).unwrap();
+        // A killed process has left it empty.
+        assert_eq!(move_up(run).unwrap(), None);
+        assert!(!run.join(COMPLETE).exists());
+    }
+
+    #[test]
+    fn checkpoints_of_another_program_are_not_taken_for_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let choice = folder.path().join(CHECKPOINTS).join(CHOICE);
+        fs::create_dir(folder.path().join(CHECKPOINTS)).unwrap();
+        fs::write(&choice, "{\"model\": \"bert\"}").unwrap();
+        assert!(!has_begun(folder.path()));
+        fs::write(&choice, "{\"key\": \"a\", \"values\": []}").unwrap();
+        assert!(has_begun(folder.path()));
     }
 }

@@ -103,13 +103,7 @@ impl Gallery {
     }
 
     fn card(&self) -> Result<Option<IndexCard>> {
-        let path = self.index.join("index.json");
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
-        let broken = |e| failed(format!("{}: broken: {e}", path.display()));
-        serde_json::from_slice(&bytes).map(Some).map_err(broken)
+        IndexCard::read(&self.index)
     }
 
     /// What the index is, and its graph where it has one.

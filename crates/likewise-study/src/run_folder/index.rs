@@ -11,7 +11,7 @@ use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
 use super::parts;
-use crate::{Result, no_json, usage};
+use crate::{Result, failed, no_json, usage};
 
 /// From this many items on, `fit` builds an approximate index. Below, comparing with every
 /// item takes about ten milliseconds a query, and nothing need be built nor read.
@@ -46,6 +46,22 @@ pub struct IndexCard {
     /// What tells the embeddings that it was built of from others; none outside of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<String>,
+    /// What tells the ids and labels beside it from others; none in a run, whose record tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<String>,
+}
+
+impl IndexCard {
+    /// That of the index in a folder, if there is one. Fails where it is broken.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join("index.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
+        let broken = |e| failed(format!("{}: broken: {e}", path.display()));
+        serde_json::from_slice(&bytes).map(Some).map_err(broken)
+    }
 }
 
 /// The kind of index that suits a collection of this size whose rows compare so: an approximate one
@@ -97,6 +113,7 @@ pub fn build_index(
         sha256: None,
         replaced: None,
         embeddings: None,
+        ids: None,
     };
     if kind == IndexKind::Flat {
         return Ok((card, None));

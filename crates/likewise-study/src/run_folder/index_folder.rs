@@ -8,7 +8,9 @@ use likewise_io::items::{self, ItemRow};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::gallery::Gallery;
-use super::index::{IndexCard, old_index, write_built, write_index};
+use super::index::{IndexCard, build_index, old_index, write_built};
+use super::lock::Lock;
+use super::output::check_output;
 use super::record::EMBEDDINGS;
 use super::{RunFolder, parts};
 use crate::{Result, failed, usage};
@@ -20,6 +22,8 @@ const CARD: &str = "index.json";
 #[derive(Debug, Clone)]
 pub struct IndexFolder {
     root: PathBuf,
+    /// What tells its ids and labels from others; nothing in one of an earlier version.
+    ids: Option<String>,
 }
 
 impl IndexFolder {
@@ -28,7 +32,8 @@ impl IndexFolder {
         path.join(CARD).exists() && !RunFolder::is_meant(path)
     }
 
-    /// The folder of an index. Fails where it holds an index alone, without its embeddings.
+    /// The folder of an index. Fails where it holds an index alone, without its embeddings, and where the
+    /// ids and labels are not those of the index.
     pub fn open(path: &Path) -> Result<Self> {
         for name in [EMBEDDINGS, ITEMS] {
             if !path.join(name).exists() {
@@ -39,13 +44,21 @@ impl IndexFolder {
                 )));
             }
         }
-        Ok(Self {
+        let index = Self {
             root: path.to_owned(),
-        })
+            ids: IndexCard::read(path)?.and_then(|card| card.ids),
+        };
+        index.check_ids()?;
+        Ok(index)
     }
 
-    /// Fails where `out` holds files of these names that are of no index: they would be lost.
+    /// Fails where `out` holds files of these names that are of no index: they would be lost; where they
+    /// are those of a run; and where another process is writing them.
     pub fn check(out: &Path) -> Result<()> {
+        for name in [CARD, EMBEDDINGS, ITEMS] {
+            check_output(Some(&out.join(name)), &[])?;
+        }
+        Lock::is_free(out)?;
         old_index(out)?;
         let card = out.join(CARD).exists();
         for name in [EMBEDDINGS, ITEMS] {
@@ -62,7 +75,8 @@ impl IndexFolder {
     }
 
     /// Builds the index of the rows of `x`, one an item, and writes all of it into `out`; see
-    /// [`write_index`]. Until it is complete, what stands there is no index that can be searched.
+    /// [`build_index`]. Until it is complete, what stands there is no index that can be searched, and no
+    /// other process may write there.
     pub fn write(
         out: &Path,
         rows: &[ItemRow],
@@ -72,15 +86,9 @@ impl IndexFolder {
         seed: u64,
         monitor: &Monitor,
     ) -> Result<IndexCard> {
-        Self::write_items(out, rows, x)?;
-        write_index(
-            out,
-            (x, Some(&out.join(EMBEDDINGS))),
-            kind,
-            k,
-            seed,
-            monitor,
-        )
+        let _lock = Self::write_items(out, rows, x)?;
+        let (card, index) = build_index(x, kind, k, seed, monitor)?;
+        Self::complete(out, card, index.as_ref())
     }
 
     /// The same of an index that was [built](super::build_index) of the rows before.
@@ -91,16 +99,25 @@ impl IndexFolder {
         card: IndexCard,
         index: Option<&Hnsw>,
     ) -> Result<IndexCard> {
-        Self::write_items(out, rows, x)?;
-        write_built(out, card, index, Some(&out.join(EMBEDDINGS)))
+        let _lock = Self::write_items(out, rows, x)?;
+        Self::complete(out, card, index)
     }
 
-    fn write_items(out: &Path, rows: &[ItemRow], x: ArrayView2<f32>) -> Result<()> {
+    /// Writes what the index is of. Until the lock is dropped, the folder is this process's.
+    fn write_items(out: &Path, rows: &[ItemRow], x: ArrayView2<f32>) -> Result<Lock> {
         Self::check(out)?;
         likewise_io::atomic::make_folder(out)?;
+        let lock = Lock::take(out)?;
         // An older index of other embeddings says so from here on.
         likewise_io::write_npy(out.join(EMBEDDINGS), x)?;
-        Ok(items::write(out.join(ITEMS), rows)?)
+        items::write(out.join(ITEMS), rows)?;
+        Ok(lock)
+    }
+
+    /// Writes the index of what stands in `out`.
+    fn complete(out: &Path, mut card: IndexCard, index: Option<&Hnsw>) -> Result<IndexCard> {
+        card.ids = Some(parts::mark(&out.join(ITEMS))?);
+        write_built(out, card, index, Some(&out.join(EMBEDDINGS)))
     }
 
     /// What the index is, and its graph where it has one, checked byte for byte.
@@ -115,9 +132,24 @@ impl IndexFolder {
         self.root.join(EMBEDDINGS)
     }
 
-    /// Ids and labels of the items.
+    /// Ids and labels of the items. Fails where they are damaged, or of another index.
     pub fn items(&self) -> Result<Vec<ItemRow>> {
+        self.check_ids()?;
         Ok(items::read(self.root.join(ITEMS))?)
+    }
+
+    fn check_ids(&self) -> Result<()> {
+        let path = self.root.join(ITEMS);
+        if let Some(ids) = &self.ids
+            && parts::mark(&path)? != *ids
+        {
+            return Err(failed(format!(
+                "{}: not of the index beside it: it is damaged, or of another one; build the index anew \
+                 with `likewise index EMB -o FOLDER`",
+                path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// The embedding of one item, of which no others are read.
@@ -148,6 +180,13 @@ impl IndexFolder {
     }
 
     fn gallery(&self) -> Result<Gallery> {
+        let card = IndexCard::read(&self.root)?;
+        if card.is_some_and(|card| card.ids != self.ids) {
+            return Err(failed(format!(
+                "{}: another index took its place while it was read; ask again",
+                self.root.display()
+            )));
+        }
         Ok(Gallery {
             similarity: Similarity::Cosine,
             root: self.root.clone(),
@@ -155,5 +194,73 @@ impl IndexFolder {
             index: self.root.clone(),
             own: Some(parts::mark(&self.embeddings())?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of three items whose ids begin so.
+    fn write(out: &Path, begin: &str) -> Result<IndexCard> {
+        let row = |item: usize| ItemRow {
+            id: format!("{begin}{item}"),
+            ..ItemRow::default()
+        };
+        let rows: Vec<ItemRow> = (0..3).map(row).collect();
+        let (x, silent) = (Array2::<f32>::eye(3), Monitor::silent());
+        IndexFolder::write(out, &rows, x.view(), IndexKind::Flat, 1, 0, &silent)
+    }
+
+    #[test]
+    fn ids_of_another_index_are_not_taken_for_its_own() {
+        let scene = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| scene.path().join(name));
+        write(&one, "a").unwrap();
+        let open = IndexFolder::open(&one).unwrap();
+        assert_eq!(open.items().unwrap()[1].id, "a1");
+        write(&other, "b").unwrap();
+        std::fs::copy(other.join(ITEMS), one.join(ITEMS)).unwrap();
+        let refused = IndexFolder::open(&one).unwrap_err().to_string();
+        assert!(refused.contains("not of the index beside it"), "{refused}");
+        assert!(open.items().is_err());
+        // One that took its place altogether is whole, but not the one that was opened.
+        write(&one, "b").unwrap();
+        assert!(open.read().is_err());
+        assert!(IndexFolder::open(&one).unwrap().read().is_ok());
+        // An earlier version did not say whose they are.
+        let card = std::fs::read_to_string(one.join(CARD)).unwrap();
+        let mut card: serde_json::Value = serde_json::from_str(&card).unwrap();
+        card.as_object_mut().unwrap().remove("ids").unwrap();
+        std::fs::write(one.join(CARD), card.to_string()).unwrap();
+        let open = IndexFolder::open(&one).unwrap();
+        assert_eq!(open.items().unwrap()[1].id, "b1");
+        assert!(open.read().is_ok());
+    }
+
+    #[test]
+    fn an_index_has_one_writer() {
+        let scene = tempfile::tempdir().unwrap();
+        let out = scene.path().join("index");
+        write(&out, "a").unwrap();
+        let before = std::fs::read(out.join(ITEMS)).unwrap();
+        let lock = Lock::take(&out).unwrap();
+        let refused = write(&out, "b").unwrap_err().to_string();
+        assert!(refused.contains("another process"), "{refused}");
+        assert_eq!(std::fs::read(out.join(ITEMS)).unwrap(), before);
+        drop(lock);
+        write(&out, "b").unwrap();
+        assert_ne!(std::fs::read(out.join(ITEMS)).unwrap(), before);
+    }
+
+    #[test]
+    fn the_index_of_a_run_is_not_replaced_by_one_of_other_rows() {
+        let run = tempfile::tempdir().unwrap();
+        std::fs::write(run.path().join("run.json"), "{}").unwrap();
+        for out in [run.path().to_owned(), run.path().join("index")] {
+            let refused = write(&out, "a").unwrap_err().to_string();
+            assert!(refused.contains("belongs to the run"), "{refused}");
+        }
+        assert!(!run.path().join("index").exists());
     }
 }

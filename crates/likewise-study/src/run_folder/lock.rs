@@ -1,7 +1,7 @@
 //! One writer at a time in a run folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::{Result, failed};
@@ -17,6 +17,9 @@ pub struct Lock {
 
 pub(super) const NAME: &str = ".lock";
 
+/// Digits of the largest number of a process, and one more.
+const LONGEST: u64 = 21;
+
 impl Lock {
     /// Fails at once where another process holds the folder.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
@@ -29,6 +32,7 @@ impl Lock {
             )
         };
         loop {
+            is_ours(&path)?;
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             let mut file = options.open(&path).map_err(cannot)?;
@@ -41,7 +45,17 @@ impl Lock {
             if !is_at(&file, &path) {
                 continue;
             }
+            // Another name of a file of somebody else's looks like any file, but for what it holds.
+            let mut held = Vec::new();
+            (&file)
+                .take(LONGEST)
+                .read_to_end(&mut held)
+                .map_err(cannot)?;
+            if !held.iter().all(u8::is_ascii_digit) {
+                return Err(foreign(&path));
+            }
             let _ = file.set_len(0);
+            let _ = file.rewind();
             let _ = write!(file, "{}", std::process::id());
             return Ok(Self { path, file });
         }
@@ -61,6 +75,22 @@ impl Lock {
             _ => Ok(()),
         }
     }
+}
+
+/// Fails where something else than a file stands at the name of the lock: through a link, the file of somebody
+/// else would be written and removed.
+fn is_ours(path: &Path) -> Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.is_file() => Err(foreign(path)),
+        _ => Ok(()),
+    }
+}
+
+fn foreign(path: &Path) -> crate::Error {
+    failed(format!(
+        "{}: not a lock that was left here by a run; take it away, or name another folder",
+        path.display()
+    ))
 }
 
 fn is_held(folder: &Path, lock: &mut File) -> crate::Error {
@@ -89,7 +119,7 @@ impl Drop for Lock {
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let of = |m: std::io::Result<std::fs::Metadata>| m.ok().map(|m| (m.dev(), m.ino()));
-    of(file.metadata()) == of(std::fs::metadata(path))
+    of(file.metadata()) == of(std::fs::symlink_metadata(path))
 }
 
 /// Elsewhere a file that is open cannot be removed.
@@ -112,5 +142,30 @@ mod tests {
         drop(first);
         assert!(!folder.path().join(NAME).exists());
         drop(Lock::take(folder.path()).unwrap());
+        // A killed process has left its number, and nobody holds it.
+        std::fs::write(folder.path().join(NAME), "4294967295").unwrap();
+        drop(Lock::take(folder.path()).unwrap());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_lock_is_neither_written_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (theirs, lock) = (folder.path().join("keys"), folder.path().join(NAME));
+        let refused = || {
+            let said = Lock::take(folder.path()).unwrap_err().to_string();
+            assert!(said.contains("not a lock"), "{said}");
+            assert!(std::fs::symlink_metadata(&lock).is_ok());
+        };
+        std::fs::write(&theirs, "ssh-ed25519 AAAA").unwrap();
+        std::os::unix::fs::symlink(&theirs, &lock).unwrap();
+        refused();
+        std::fs::remove_file(&lock).unwrap();
+        std::fs::hard_link(&theirs, &lock).unwrap();
+        refused();
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"ssh-ed25519 AAAA");
+        std::fs::remove_file(&lock).unwrap();
+        std::fs::create_dir(&lock).unwrap();
+        refused();
     }
 }

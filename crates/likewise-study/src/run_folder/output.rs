@@ -3,11 +3,13 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use likewise_image::ImageFolder;
 use likewise_io::atomic;
 
 use super::RunFolder;
-use super::record::{CONFIG, EMBEDDINGS, RECORD, WORDS};
-use crate::{Result, usage};
+use super::exchange::EVENTS;
+use super::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
+use crate::{Result, journal, usage};
 
 /// Whether both are the same folder.
 pub fn is_same(a: &Path, b: &Path) -> bool {
@@ -73,14 +75,36 @@ pub fn check_output(out: Option<&Path>, inputs: &[Option<&Path>]) -> Result<()> 
         )));
     }
     for input in inputs.iter().flatten() {
-        if atomic::same_file(out, input) {
+        if is_read(out, input) {
             return Err(usage(format!(
                 "{}: this is read, so it cannot be written too; name another file",
                 out.display()
             )));
         }
+        check_no_part_of_images(out, input)?;
     }
     Ok(())
+}
+
+/// Whether who reads `input` reads the file `out`: it is that, or stands beside it.
+fn is_read(out: &Path, input: &Path) -> bool {
+    let beside = likewise_io::read_beside(input);
+    atomic::same_file(out, input) || beside.iter().any(|file| atomic::same_file(out, file))
+}
+
+/// Refuses an output that would be read with the images of the folder `input` from then on: an image, or a
+/// table of labels.
+fn check_no_part_of_images(out: &Path, input: &Path) -> Result<()> {
+    let is_part = |out: &Path| ImageFolder::reads(input, out);
+    // Of a run, which may hold files of any name, nothing is read as images.
+    if RunFolder::is_meant(input) || !(is_part(out) || is_part(&atomic::resolved(out))) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: a file of this name is read with the images of {}; name another file",
+        out.display(),
+        input.display()
+    )))
 }
 
 /// Refuses an output that is a file which the run of this folder was made of: its data, its labels.
@@ -100,30 +124,40 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         [Some(argument.as_str()), value]
     });
     for name in named.flatten().filter(|name| !name.is_empty()) {
-        if atomic::same_file(out, Path::new(name)) {
+        let name = Path::new(name);
+        if is_read(out, name) {
             return Err(usage(format!(
                 "{}: the run {} was made of this file; name another one",
                 out.display(),
                 run.display()
             )));
         }
+        check_no_part_of_images(out, name)?;
     }
     Ok(())
 }
 
-/// Whether this is a file of a run, of its index, or of its words.
+/// Whether this is a file of a run, or in the folders of its index, its words or its events; also by a link,
+/// which would be written through.
 pub fn is_part(path: &Path) -> bool {
-    let within = |folder: Option<&Path>| {
-        folder.is_some_and(|folder| {
-            let here = folder.as_os_str().is_empty();
-            RunFolder::is_meant(if here { Path::new(".") } else { folder })
-        })
+    is_called_part(path) || is_called_part(&atomic::resolved(path))
+}
+
+fn is_called_part(path: &Path) -> bool {
+    let is_run = |folder: &Path| {
+        let here = folder.as_os_str().is_empty();
+        RunFolder::is_meant(if here { Path::new(".") } else { folder })
     };
-    let name = path.file_name().unwrap_or_default();
+    let is_own = |folder: &Path| {
+        let own = ["index", WORDS, EVENTS].map(OsStr::new);
+        folder.file_name().is_some_and(|name| own.contains(&name))
+            && folder.parent().is_some_and(is_run)
+    };
     let own = [
         CONFIG,
         RECORD,
         EMBEDDINGS,
+        CODES,
         "model.safetensors",
         "items.parquet",
         "beliefs.npz",
@@ -134,13 +168,127 @@ pub fn is_part(path: &Path) -> bool {
         "report.html",
         "README.md",
     ];
-    let folder = path.parent();
-    let below = folder.is_some_and(|folder| {
-        let name = folder.file_name();
-        let own = ["index", WORDS]
-            .iter()
-            .any(|own| name == Some(OsStr::new(own)));
-        own && within(folder.parent())
-    });
-    below || own.iter().any(|own| name == *own) && within(folder)
+    let name = path.file_name().unwrap_or_default();
+    // Labels of data that have gone keep their name, and get a number.
+    let is_named = own.iter().any(|own| name == *own)
+        || name
+            .as_encoded_bytes()
+            .starts_with(journal::NAME.as_bytes());
+    path.ancestors().skip(1).any(is_own) || is_named && path.parent().is_some_and(is_run)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn refused(out: &Path, inputs: &[&Path]) -> String {
+        let inputs: Vec<_> = inputs.iter().map(|input| Some(*input)).collect();
+        let refused = check_output(Some(out), &inputs);
+        refused.map_or_else(|e| e.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn all_that_a_run_holds_is_a_part_of_it() {
+        let scene = tempfile::tempdir().unwrap();
+        let run = scene.path().join("run");
+        fs::create_dir_all(run.join("index")).unwrap();
+        let parts = [
+            "run.json",
+            "codes.npy",
+            "labels.jsonl",
+            "labels.jsonl.2",
+            "index/index.json",
+            "words/sift.safetensors",
+            "events/draw-0/events.jsonl",
+        ];
+        for part in parts {
+            assert!(!is_part(&run.join(part)), "{part} of no run");
+        }
+        fs::write(run.join("run.json"), "{}").unwrap();
+        for part in parts {
+            assert!(is_part(&run.join(part)), "{part}");
+        }
+        for other in ["new.npy", "notes/index.json", "index", "old/codes.npy"] {
+            assert!(!is_part(&run.join(other)), "{other}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_part_is_known_by_any_link() {
+        use std::os::unix::fs::symlink;
+        let scene = tempfile::tempdir().unwrap();
+        let at = |name: &str| scene.path().join(name);
+        fs::create_dir_all(at("run/index")).unwrap();
+        fs::write(at("run/run.json"), "{}").unwrap();
+        fs::write(at("run/embeddings.npy"), "rows").unwrap();
+        symlink("run/embeddings.npy", at("link.npy")).unwrap();
+        symlink("run/codes.npy", at("new.npy")).unwrap();
+        symlink("run/index", at("idx")).unwrap();
+        for part in ["link.npy", "new.npy", "idx/index.json", "idx/new"] {
+            assert!(is_part(&at(part)), "{part}");
+        }
+        // A part that is itself a link is one.
+        fs::write(at("elsewhere"), "").unwrap();
+        symlink("../elsewhere", at("run/model.safetensors")).unwrap();
+        assert!(is_part(&at("run/model.safetensors")) && !is_part(&at("elsewhere")));
+    }
+
+    #[test]
+    fn what_is_read_beside_an_input_is_no_output() {
+        let scene = tempfile::tempdir().unwrap();
+        let at = |name: &str| scene.path().join(name);
+        let pictures = at("train-images-idx3-ubyte");
+        for name in ["train-images-idx3-ubyte", "train-labels-idx1-ubyte"] {
+            fs::write(at(name), "").unwrap();
+        }
+        for out in ["train-images-idx3-ubyte", "train-labels-idx1-ubyte"] {
+            assert!(
+                refused(&at(out), &[&pictures]).contains("this is read"),
+                "{out}"
+            );
+        }
+        assert_eq!(refused(&at("g.npz"), &[&pictures]), "");
+        // In the folder of both, too.
+        let said = refused(&at("train-labels-idx1-ubyte"), &[scene.path()]);
+        assert!(said.contains("this is read"), "{said}");
+    }
+
+    #[test]
+    fn tables_of_labels_and_images_in_a_folder_of_images_are_no_outputs() {
+        let scene = tempfile::tempdir().unwrap();
+        let at = |name: &str| scene.path().join(name);
+        fs::create_dir_all(at("photos/cat")).unwrap();
+        let photos = at("photos");
+        for out in ["photos/metadata.csv", "photos/cat/tom.png"] {
+            let said = refused(&at(out), &[&photos]);
+            assert!(said.contains("read with the images"), "{out}: {said}");
+        }
+        for out in ["metadata.csv", "photos/groups.csv"] {
+            assert_eq!(refused(&at(out), &[&photos]), "", "{out}");
+        }
+        // So it is for the images that a run was made of.
+        let record = serde_json::json!({
+            "version": "0.1.0",
+            "arguments": ["fit", photos, "-q"],
+            "seed": 0,
+            "data": "photos",
+            "data_sha256": "",
+            "items": 0,
+            "seconds": {},
+            "peak_memory_bytes": null,
+            "threads": 1,
+        });
+        fs::create_dir(at("run")).unwrap();
+        fs::write(at("run/run.json"), record.to_string()).unwrap();
+        let apart = |out: &str| check_apart(Some(&at(out)), &at("run"));
+        let said = apart("photos/metadata.csv").unwrap_err().to_string();
+        assert!(said.contains("read with the images"), "{said}");
+        apart("suspects.csv").unwrap();
+        // What lies in a run is not read as images.
+        let said = refused(&at("run/metadata.csv"), &[&at("run")]);
+        assert_eq!(said, "");
+    }
 }

@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use likewise::Monitor;
 use likewise::error::Hint;
 use likewise_image::Vocabulary;
 use likewise_io::atomic;
@@ -18,11 +19,12 @@ use super::exchange::{
     CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove,
     sync,
 };
+use super::links;
 use super::lock::{self, Lock};
 use super::parts::{self, Parts};
 use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS};
 use super::{RunFolder, words_of};
-use crate::{Result, failed, no_json, usage};
+use crate::{Result, failed, journal, no_json, usage};
 
 /// What may happen to what a folder holds already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,7 +77,9 @@ impl Work {
         };
         // Another process may have finished its run since the first look.
         check(path)?;
+        links::check_none(path)?;
         move_up(path)?;
+        check_free(path)?;
         // Half a file is nothing to go on from.
         sweep(&work.checkpoints());
         let kept = has_begun(path) && !is_empty(&work.checkpoints());
@@ -122,7 +126,7 @@ impl Work {
 
     /// Whether the run that will be replaced, if there is one, is of other data than those of this digest. Labels
     /// that were added make no other data.
-    pub fn replaces_other_data(&self, digest: &str) -> bool {
+    fn replaces_other_data(&self, digest: &str) -> bool {
         let data = |digest: &str| digest.split(';').next().map(str::to_owned);
         super::record(&self.root).is_ok_and(|old| data(&old.data_sha256) != data(digest))
     }
@@ -130,7 +134,8 @@ impl Work {
     /// Notes what the run will be of: its settings, and what tells its data from others. An
     /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///
-    /// Fails where the fit that is gone on with was of something else.
+    /// Fails where the fit that is gone on with was of something else, and where labels of the data of a run
+    /// that it replaces could not be put aside in the end.
     pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
         // One that was interrupted while its recipe was chosen has noted nothing yet.
         let begun = begun(&self.root);
@@ -145,6 +150,9 @@ impl Work {
             remove(&self.root.join(UNFINISHED))?;
             self.drop_trainings()?;
             self.make_places()?;
+        }
+        if self.replaces_other_data(&origin.data_sha256) {
+            journal::check_free(&self.root)?;
         }
         self.write_json(ORIGIN, origin)?;
         self.write_json(CONFIG, config)
@@ -213,8 +221,9 @@ impl Work {
         names.iter().chain(there).map(mark).collect()
     }
 
-    /// Puts the new run, all of whose files are written, in the place of the old one.
-    pub fn finish(mut self) -> Result<()> {
+    /// Puts the new run, all of whose files are written, in the place of the old one; says where labels are that
+    /// were given to a run of other data.
+    pub fn finish(mut self, monitor: &Monitor) -> Result<()> {
         // Without any, those of an older run go.
         for folder in [self.events(), self.file(WORDS)] {
             std::fs::create_dir_all(folder).map_err(|e| cannot(&self.root, e))?;
@@ -229,7 +238,12 @@ impl Work {
             ))
         })?;
         sync(&self.root);
-        move_up(&self.root)?;
+        if let Some(aside) = move_up(&self.root)? {
+            monitor.warn(format!(
+                "labels that were given to the run of other data that stood here are in {} now",
+                aside.display()
+            ));
+        }
         self.drop_older();
         // Whatever stays does no harm: the next fit removes it.
         let _ = remove(&self.checkpoints());
@@ -324,6 +338,18 @@ fn check(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Fails where a folder of somebody else's has the name that a complete run has for a moment.
+fn check_free(path: &Path) -> Result<()> {
+    let complete = path.join(COMPLETE);
+    if !complete.exists() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: a run has a folder of this name while it is put in its place; give yours another name",
+        complete.display()
+    )))
 }
 
 /// Whether there is nothing below but what a killed process may have left: empty folders, a lock

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use likewise_image::is_kept_features;
 use serde::Serialize;
 
 use crate::{Error, Result};
@@ -11,6 +12,11 @@ const OWN: &str = "LIKEWISE_CACHE";
 
 /// Where archives are unpacked.
 pub(super) const UNPACKED: &str = "unpacked";
+/// What the name of one begins with that is being unpacked, and how many letters and digits follow.
+pub(super) const PART: &str = ".unpacking-";
+pub(super) const DRAWN: usize = 12;
+/// Digits of the digest that an unpacked archive is named by.
+const DIGITS: usize = 64;
 
 /// What is kept between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,7 +50,9 @@ impl Cache {
             features.add(&file)?;
         }
         let mut unpacked = Kept::default();
-        unpacked.add_all(&folder.join(UNPACKED))?;
+        for archive in unpacked_in(&folder)? {
+            unpacked.add_all(&archive)?;
+        }
         Ok(Self {
             folder,
             features,
@@ -57,10 +65,11 @@ impl Cache {
         for file in features_in(&self.folder)? {
             std::fs::remove_file(&file).map_err(|e| of_path(&file, &e))?;
         }
-        let unpacked = self.folder.join(UNPACKED);
-        if unpacked.is_dir() {
-            std::fs::remove_dir_all(&unpacked).map_err(|e| of_path(&unpacked, &e))?;
+        for archive in unpacked_in(&self.folder)? {
+            std::fs::remove_dir_all(&archive).map_err(|e| of_path(&archive, &e))?;
         }
+        // It stays where it holds something else.
+        let _ = std::fs::remove_dir(self.folder.join(UNPACKED));
         Ok(())
     }
 }
@@ -89,12 +98,27 @@ impl Kept {
 
 /// The files of features in the folder.
 fn features_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let is_ours = |path: &PathBuf| {
-        let name = path.file_stem().and_then(|name| name.to_str());
-        let named = name.is_some_and(|name| name.starts_with("features-"));
-        named && path.extension().is_some_and(|ending| ending == "bin")
+    let all = inside(folder)?.into_iter();
+    Ok(all.filter(|path| is_kept_features(path)).collect())
+}
+
+/// The folders of unpacked archives, and those that a program was killed in while it unpacked.
+fn unpacked_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let is_named = |name: &str| {
+        let whole = name.len() == DIGITS && name.bytes().all(is_digit);
+        let drawn = name.strip_prefix(PART);
+        whole
+            || drawn.is_some_and(|drawn| {
+                drawn.len() == DRAWN && drawn.bytes().all(|b| b.is_ascii_alphanumeric())
+            })
     };
-    Ok(inside(folder)?.into_iter().filter(is_ours).collect())
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(is_named) && path.symlink_metadata().is_ok_and(|about| about.is_dir())
+    };
+    let all = inside(&folder.join(UNPACKED))?.into_iter();
+    Ok(all.filter(is_ours).collect())
 }
 
 /// What stands in a folder, in the order of the names; nothing where there is none.
@@ -136,23 +160,50 @@ mod tests {
     fn only_what_is_ours_is_counted_and_removed() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().to_owned();
-        let write = |name: &str, bytes: usize| {
+        let write = |name: &str, bytes: &[u8]| {
             let path = at.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, vec![0; bytes]).unwrap();
+            std::fs::write(path, bytes).unwrap();
         };
-        write("features-00ff.bin", 10);
-        write("features-00fe.bin", 5);
-        write("unpacked/ab/cd/x.png", 7);
-        write("mine.txt", 3);
+        write("features-00000000000000ff.bin", b"likewise-cache 1, rows");
+        write("features-0123456789abcdef.bin", b"likewise-cache 1");
+        let archive = "0f".repeat(32);
+        write(&format!("unpacked/{archive}/cat/x.png"), &[0; 7]);
+        write("unpacked/.unpacking-abcDEF012345/y.png", &[0; 2]);
+        let theirs = [
+            "features-00.bin".to_owned(),
+            "features-00000000000000fe.bin".to_owned(),
+            "mine.txt".to_owned(),
+            format!("unpacked/{}/z.png", "0F".repeat(32)),
+            "unpacked/.unpacking-/z.png".to_owned(),
+            format!("unpacked/more/{archive}/z.png"),
+        ];
+        for name in &theirs {
+            write(name, &[0; 16]);
+        }
+        write("features-00.bin", b"likewise-cache 1");
         let cache = Cache::of(at.clone()).unwrap();
-        assert_eq!((cache.features.files, cache.features.bytes), (2, 15));
-        assert_eq!((cache.unpacked.files, cache.unpacked.bytes), (1, 7));
+        assert_eq!((cache.features.files, cache.features.bytes), (2, 38));
+        assert_eq!((cache.unpacked.files, cache.unpacked.bytes), (2, 9));
         cache.clear().unwrap();
-        let left: Vec<_> = inside(&at).unwrap();
-        assert_eq!(left, [at.join("mine.txt")]);
+        let cleared = Cache::of(at.clone()).unwrap();
+        assert_eq!(cleared.features, Kept::default());
+        assert_eq!(cleared.unpacked, Kept::default());
+        for name in &theirs {
+            assert!(at.join(name).is_file(), "{name}");
+        }
         let none = Cache::of(at.join("none")).unwrap();
         assert_eq!(none.features, Kept::default());
         none.clear().unwrap();
+    }
+
+    #[test]
+    fn a_cache_that_was_cleared_is_an_empty_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join(UNPACKED).join("a0".repeat(32));
+        std::fs::create_dir_all(archive).unwrap();
+        let cache = Cache::of(folder.path().to_owned()).unwrap();
+        cache.clear().unwrap();
+        assert!(inside(folder.path()).unwrap().is_empty());
     }
 }

@@ -31,7 +31,8 @@ pub(super) struct Hidden {
 
 /// All items, divided.
 pub(super) fn read(data: &Data, file: &Path, seed: u64, at: &Environment) -> Result<Collection> {
-    let source = Source::open(&source::folder(file)?, ReadAs::default())?;
+    let folder = source::folder(file)?;
+    let source = Source::open(folder.path(), ReadAs::default())?;
     let mut items = source.load(at)?;
     for view in &data.views {
         items.view(Some(view))?;

@@ -232,9 +232,9 @@ impl Cells for Row {
 pub(super) type Store = store::Store<Experiment>;
 
 impl Store {
-    /// Where unfinished trainings are kept.
+    /// Where unfinished trainings are kept: a name that nobody else gives to a folder, since it is removed.
     pub(super) fn checkpoints(&self) -> PathBuf {
-        self.folder().join("checkpoints")
+        self.folder().join(".likewise-checkpoints")
     }
 
     /// Takes them away; a folder that cannot be removed does no harm.

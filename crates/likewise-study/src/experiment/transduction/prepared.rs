@@ -51,7 +51,8 @@ impl Prepared {
             squeeze: encoder.is_some(),
             ..ReadAs::default()
         };
-        let collection = Source::open(&source::folder(path)?, read)?.load(at)?;
+        let folder = source::folder(path)?;
+        let collection = Source::open(folder.path(), read)?.load(at)?;
         let view = collection.view(data.view.as_deref())?;
         let truth = source::labels(&collection)?;
         let usable = |&i: &usize| {

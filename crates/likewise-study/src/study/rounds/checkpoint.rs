@@ -138,10 +138,12 @@ impl Checkpoint {
             ))
             .placed()
         };
-        let bytes = match std::fs::read(&self.path) {
-            Err(e) if matches!(e.kind(), NotFound | NotADirectory) => return Ok(None),
-            bytes => bytes.map_err(|e| damaged(&e))?,
-        };
+        let is_none = |e: std::io::Error| matches!(e.kind(), NotFound | NotADirectory);
+        if std::fs::metadata(&self.path).is_err_and(is_none) {
+            return Ok(None);
+        }
+        let most = likewise_io::memory::allowed(None);
+        let bytes = likewise_io::read_file(&self.path, most).map_err(|e| damaged(&e))?;
         let (arrays, metadata) =
             likewise_io::arrays::from_safetensors(&bytes).map_err(|e| damaged(&e))?;
         let (Some(state), Some(sum)) = (metadata.get("state"), metadata.get("sha256")) else {
@@ -486,5 +488,22 @@ mod tests {
             assert!(error.to_string().contains("is damaged"), "{error}");
             assert!(error.to_string().contains("delete it"), "{error}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_its_place_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("training.safetensors");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("there is no mkfifo here");
+            return;
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || tell.send(run(usize::MAX, Some(eager(path, "this"))).map(drop)));
+        let told = told.recv_timeout(Duration::from_mins(1)).unwrap();
+        let said = told.unwrap_err().to_string();
+        assert!(said.contains("a pipe, not a regular file"), "{said}");
     }
 }

@@ -46,9 +46,11 @@ impl Log {
     /// The log in `folder`, cut to the first `epochs` finished epochs (0 with the start not
     /// yet measured: nothing is kept).
     ///
-    /// Fails where the folder cannot be written. Lines that cannot be read are dropped.
+    /// Fails where the folder cannot be written, or something else than files stands in it. Lines
+    /// that cannot be read are dropped.
     pub(super) fn open(folder: PathBuf, epochs: usize) -> Result<Self> {
-        let text = std::fs::read_to_string(folder.join(LINES)).unwrap_or_default();
+        let most = likewise_io::memory::allowed(None);
+        let text = likewise_io::read_text(folder.join(LINES), most).unwrap_or_default();
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
@@ -64,6 +66,9 @@ impl Log {
         };
         log.files(|folder| {
             std::fs::create_dir_all(folder)?;
+            [LINES, RECORDS]
+                .iter()
+                .try_for_each(|name| check(&folder.join(name)))?;
             std::fs::write(folder.join(LINES), as_lines(&kept))?;
             let mut records = record(&TbEvent {
                 wall_time: kept.first().map_or_else(now, |line| line.time),
@@ -144,6 +149,15 @@ impl Line {
             }),
         })
     }
+}
+
+/// Fails where something stands at a path that is no file: who opens a pipe waits for its reader.
+fn check(path: &Path) -> std::io::Result<()> {
+    if path.exists() && !path.is_file() {
+        let what = format!("{} is no regular file", path.display());
+        return Err(std::io::Error::other(what));
+    }
+    Ok(())
 }
 
 fn as_lines(lines: &[Line]) -> String {
@@ -289,5 +303,25 @@ mod tests {
         assert_eq!(steps, [0, 0, 1, 2, 2, 3, 4, 4]);
         drop(Log::open(folder.path().into(), 0).unwrap());
         assert_eq!(events(folder.path()).len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        for name in [LINES, RECORDS] {
+            let folder = tempfile::tempdir().unwrap();
+            let pipe = folder.path().join(name);
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+            if !made.is_ok_and(|status| status.success()) {
+                println!("there is no mkfifo here");
+                return;
+            }
+            let (tell, told) = std::sync::mpsc::channel();
+            let path = folder.path().to_owned();
+            std::thread::spawn(move || tell.send(Log::open(path, 0).map(drop)));
+            let told = told.recv_timeout(std::time::Duration::from_mins(1));
+            let said = told.unwrap().unwrap_err().to_string();
+            assert!(said.contains("no regular file"), "{said}");
+        }
     }
 }

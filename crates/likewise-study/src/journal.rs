@@ -91,7 +91,15 @@ impl Journal {
     pub fn open(run: &Path) -> Result<(Self, usize)> {
         let path = run.join(NAME);
         let cannot = |e: std::io::Error| failed(format!("{}: {e}", path.display()));
-        let is_new = !path.exists();
+        // Through a link the file of somebody else would be cut, and a pipe would be waited for.
+        let there = std::fs::symlink_metadata(&path);
+        let is_new = there.is_err();
+        if there.is_ok_and(|there| !there.is_file()) {
+            return Err(failed(format!(
+                "{}: not a file of labels that were given to this run; take it away",
+                path.display()
+            )));
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(cannot)?;
@@ -111,12 +119,26 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(cannot)?;
-        let whole = (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1);
-        let torn = text.len() - whole;
-        text.truncate(whole);
-        let entries = read(&text).map_err(|e| e.within(path.display()))?;
+        let mut whole = (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1);
+        let tail = text.split_off(whole);
+        let mut entries = read(&text).map_err(|e| e.within(path.display()))?;
+        let mut torn = tail.len();
+        if let Some(entry) = last_entry(&tail, entries.len() as u64 + 1) {
+            // Whole but for its end, which an editor may have taken.
+            file.write_all(b"\n").map_err(cannot)?;
+            entries.push(entry);
+            (whole, torn) = (whole + tail.len() + 1, 0);
+        } else if !is_begun(&tail) {
+            return Err(failed(format!(
+                "{}: what stands after its last line is not of it; take the file from a copy, or move it away to \
+                 begin without these labels",
+                path.display()
+            )));
+        }
         if torn > 0 {
             file.set_len(whole as u64).map_err(cannot)?;
+        }
+        if !tail.is_empty() {
             file.sync_all().map_err(cannot)?;
         }
         let journal = Self {
@@ -225,6 +247,18 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
     a.len() == b.len()
 }
 
+/// The entry of this number, if these bytes are one.
+fn last_entry(tail: &[u8], number: u64) -> Option<Entry> {
+    let entry: Entry = serde_json::from_slice(tail).ok()?;
+    (entry.sequence == number).then_some(entry)
+}
+
+/// Whether an entry may begin like this.
+fn is_begun(tail: &[u8]) -> bool {
+    let begin = b"{\"sequence\":";
+    tail.starts_with(begin) || begin.starts_with(tail)
+}
+
 /// Fails where another process takes labels for the run in a folder.
 pub fn check_free(run: &Path) -> Result<()> {
     if run.join(NAME).exists() {
@@ -326,7 +360,7 @@ mod tests {
             .iter()
             .rposition(|&byte| byte == b'\n')
             .unwrap();
-        for cut in last + 1..whole.len() {
+        for cut in last + 1..whole.len() - 1 {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let (mut journal, torn) = Journal::open(run.path()).unwrap();
             assert_eq!((torn, journal.sequence()), (cut - last - 1, 2), "{cut}");
@@ -338,6 +372,41 @@ mod tests {
             assert_eq!((torn, journal.sequence()), (0, 3));
             assert_eq!(journal.entries()[2].items[0].id, "c");
         }
+    }
+
+    #[test]
+    fn a_last_line_without_its_end_counts_and_the_next_entry_stands_after_it() {
+        let run = tempfile::tempdir().unwrap();
+        drop(filled(run.path()));
+        let path = run.path().join(NAME);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        let (mut journal, torn) = Journal::open(run.path()).unwrap();
+        assert_eq!((torn, journal.sequence()), (0, 3));
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        journal
+            .append(None, What::Label, change("c", Some("dog")))
+            .unwrap();
+        drop(journal);
+        assert_eq!(Journal::open(run.path()).unwrap().0.sequence(), 4);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_journal_is_left_as_it_is() {
+        let run = tempfile::tempdir().unwrap();
+        let (theirs, path) = (run.path().join("notes"), run.path().join(NAME));
+        std::fs::write(&theirs, "one line without an end").unwrap();
+        std::os::unix::fs::symlink(&theirs, &path).unwrap();
+        let refused = || Journal::open(run.path()).unwrap_err().to_string();
+        assert!(refused().contains("not a file of labels"));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::copy(&theirs, &path).unwrap();
+        assert!(refused().contains("after its last line"));
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            std::fs::read(&theirs).unwrap()
+        );
     }
 
     #[test]

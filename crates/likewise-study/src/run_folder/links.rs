@@ -1,0 +1,89 @@
+//! That a run keeps its files in its own folder.
+
+use std::path::Path;
+
+use super::exchange::{CHECKPOINTS, COMPLETE, EVENTS, UNFINISHED};
+use super::parts;
+use super::record::{CODES, RECORD, WORDS};
+use crate::{Result, failed, journal};
+
+/// Files beside those that the record tells of.
+const FILES: [&str; 6] = [
+    RECORD,
+    CODES,
+    journal::NAME,
+    "README.md",
+    "report.html",
+    "beliefs.npz",
+];
+const FOLDERS: [&str; 7] = [
+    COMPLETE,
+    UNFINISHED,
+    CHECKPOINTS,
+    EVENTS,
+    WORDS,
+    "index",
+    "models",
+];
+
+/// Fails where a file or a folder of a run is a link: what is written, moved or removed there would be
+/// somebody else's, by a run that was made to do so. What others keep beside a run may be anything.
+pub(super) fn check_none(root: &Path) -> Result<()> {
+    let files = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
+    for name in files {
+        check(&root.join(name))?;
+    }
+    FOLDERS
+        .iter()
+        .try_for_each(|name| check_below(&root.join(name)))
+}
+
+fn check_below(folder: &Path) -> Result<()> {
+    check(folder)?;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        check_below(&entry.path())?;
+    }
+    Ok(())
+}
+
+fn check(path: &Path) -> Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if there.is_symlink() => Err(failed(format!(
+            "{}: a link, and a run keeps its files in its own folder; put what it leads to in its place, or take \
+             it away",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_in_place_of_what_is_a_runs_are_refused() {
+        let scene = tempfile::tempdir().unwrap();
+        let (theirs, run) = (scene.path().join("thesis"), scene.path().join("run"));
+        fs::create_dir_all(run.join("index")).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        symlink(&theirs, run.join("photos")).unwrap();
+        check_none(&run).unwrap();
+        for name in [
+            COMPLETE,
+            UNFINISHED,
+            "index/index.json",
+            journal::NAME,
+            CODES,
+        ] {
+            symlink(&theirs, run.join(name)).unwrap();
+            let said = check_none(&run).unwrap_err().to_string();
+            assert!(said.contains(name), "{said}");
+            fs::remove_file(run.join(name)).unwrap();
+        }
+        check_none(&run).unwrap();
+    }
+}
