@@ -154,4 +154,19 @@ mod tests {
             ["ours", "theirs"]
         );
     }
+
+    #[test]
+    fn the_image_holds_them_and_is_built_from_the_whole_workspace() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        let image = read("Dockerfile");
+        for said in ["--bin xtask -- notices", "/target/THIRD-PARTY.md"] {
+            assert!(image.contains(said), "{said}");
+        }
+        // Cargo builds nothing where a member is missing.
+        let ignored = read(".dockerignore");
+        for member in ["crates", "fuzz", "xtask"] {
+            assert!(ignored.lines().all(|line| line != member), "{member}");
+        }
+    }
 }

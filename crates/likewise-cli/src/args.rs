@@ -40,7 +40,7 @@ pub(crate) use self::advise::Advise;
 pub(crate) use self::cache::Cache;
 pub(crate) use self::compare::Compare;
 pub(crate) use self::completions::Completions;
-pub(crate) use self::data::{joined, read_as};
+pub(crate) use self::data::{joined, open, read_as};
 pub(crate) use self::demo::Demo;
 pub(crate) use self::describe::Describe;
 pub(crate) use self::doctor::Doctor;

@@ -203,8 +203,20 @@ fn named(args: &[OsString]) -> Option<OsString> {
     None
 }
 
+/// Whether a key of a file can be the name of a flag. It becomes one of the words of the command line,
+/// which are printed as they are in some messages.
+fn is_name(key: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    !key.is_empty() && key.chars().all(is_part)
+}
+
 /// A setting of a file; none where it switches off what is off.
 fn setting(key: &str, value: &toml::Value, place: &str) -> Result<Option<Said>, Failure> {
+    if !is_name(key) {
+        return Err(Failure::usage(format!(
+            "{place}: \"{key}\" is no flag: the names of flags are small letters, digits and -"
+        )));
+    }
     let word = |value: &toml::Value| match value {
         toml::Value::String(s) => Some(s.clone()),
         toml::Value::Integer(i) => Some(i.to_string()),
@@ -234,6 +246,16 @@ fn setting(key: &str, value: &toml::Value, place: &str) -> Result<Option<Said>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_the_name_of_a_flag_is_no_key() {
+        for key in ["k", "max-memory", "max_memory", "2d"] {
+            assert!(is_name(key), "{key}");
+        }
+        for key in ["", "x y", "K", "k=3", "x\u{1b}", "x\u{202e}", "größe"] {
+            assert!(!is_name(key), "{key:?}");
+        }
+    }
 
     #[test]
     fn a_switch_of_the_file_can_be_switched_off() {

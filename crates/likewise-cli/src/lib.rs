@@ -16,14 +16,13 @@ mod verb;
 use std::ffi::OsString;
 
 use clap::Parser;
-use likewise_study::{Environment, estimate};
+use likewise_study::{Environment, environment, estimate, plain};
 
 use args::{Cli, Verb};
+use aside::aside;
 use context::Context;
 use failure::Failure;
-
-/// Threads that are started however few cores there are; thousands stall a machine.
-const MOST_THREADS: usize = 64;
+pub use memory::OrSay;
 
 /// Runs a command line, whose first word is the name of the program, and gives its exit code.
 ///
@@ -40,7 +39,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(e) => match arguments.of_file(&e) {
             Some(failure) => return failure.report(),
-            None => e.exit(),
+            None => return told(&e, &arguments.line),
         },
     };
     match run(&cli, &line) {
@@ -51,20 +50,31 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
-    if let Some(threads) = cli.common.threads {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let most = MOST_THREADS.max(4 * cores);
-        if threads.get() > most {
-            return Err(Failure::usage(format!(
-                "--threads {threads}: at most {most} on this machine, which has {cores} cores"
-            )));
-        }
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build_global()
-            .map_err(|e| Failure::failed(format!("cannot start {threads} threads: {e}")))?;
+/// Says what is wrong with a command line, or what was asked of it, and gives its exit code.
+fn told(e: &clap::Error, line: &[OsString]) -> u8 {
+    let acts = |word: &OsString| !plain::is_shown(&word.to_string_lossy());
+    if !e.use_stderr() || !line.iter().any(acts) {
+        e.exit();
     }
+    // Names of files stand in it as they were given, by a pattern perhaps.
+    let text = e.render().to_string();
+    aside!("{}", plain::lines(text.trim_end()));
+    u8::try_from(e.exit_code()).unwrap_or(2)
+}
+
+/// Starts the threads that all work shares. Fails on more than a machine takes.
+fn start_threads(asked: Option<usize>) -> Result<(), Failure> {
+    let most = environment::most_threads();
+    if let Some(threads) = asked.filter(|&threads| threads > most) {
+        return Err(Failure::usage(format!(
+            "--threads {threads}: at most {most} on this machine"
+        )));
+    }
+    Ok(environment::start_threads(asked)?)
+}
+
+fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
+    start_threads(cli.common.threads.map(std::num::NonZeroUsize::get))?;
     let (monitor, stages) = progress::monitor(&cli.common, matches!(cli.verb, Verb::Fit(_)));
     let asked = cli.common.max_memory.map(|limit| limit.0);
     if let Some(limit) = asked {

@@ -11,12 +11,15 @@ use likewise_study::size::Bytes;
 
 use crate::failure::Failure;
 
-/// The system's allocator; where it has nothing left, the program says so and fails, in place
-/// of a signal.
-struct OrSay;
-
-#[global_allocator]
-static ALLOCATOR: OrSay = OrSay;
+/// The allocator of the program: the system's; where that has nothing left, the program says so and
+/// fails with the exit code 1, in place of a signal.
+///
+/// It is installed by the program alone, not by this library: in a Python process one array that is too
+/// large must not end all others. Code of ours that reserves memory by
+/// [`tried`](likewise_io::memory::tried) hears of what there is not, and says so itself. What other
+/// libraries reserve cannot be told from what they cannot do without, and ends the program.
+#[derive(Debug, Clone, Copy)]
+pub struct OrSay;
 
 #[expect(
     unsafe_code,
@@ -46,7 +49,7 @@ unsafe impl GlobalAlloc for OrSay {
 }
 
 fn given(place: *mut u8, size: usize) -> *mut u8 {
-    if place.is_null() {
+    if place.is_null() && !likewise_io::memory::is_tried() {
         out_of_memory(size);
     }
     place
@@ -144,6 +147,16 @@ const PAGE: u64 = 4096;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As in the Python package, which links the library and not the program.
+    #[test]
+    fn the_library_brings_no_allocator() {
+        let mut bytes: Vec<u8> = Vec::new();
+        let reserved = bytes.try_reserve_exact(isize::MAX as usize);
+        // What nobody looks at need not be asked for.
+        std::hint::black_box(&bytes);
+        assert!(reserved.is_err());
+    }
 
     #[test]
     fn resident_memory_grows_with_what_is_held() {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use likewise::{Event, Monitor, Result};
+use likewise_study::environment;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -18,7 +19,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Stack of the working thread, as large as that of a main thread.
 const STACK: usize = 8 << 20;
 
-/// How work is done: threads (`None`: as many as there are cores), whether progress is told, and
+/// How work is done: threads (`None`: as many as there are cores; never thousands), whether progress is told, and
 /// who is told: a callable of a kind, a text and a number.
 pub(crate) type How = (Option<usize>, bool, Py<PyAny>);
 
@@ -125,10 +126,12 @@ fn pool(threads: Option<usize>) -> PyResult<Option<ThreadPool>> {
     let me = std::process::id();
     let forked = *BORN.get_or_init(|| me) != me;
     if threads.is_none() && !forked {
+        // At the first call; afterwards they run.
+        environment::start_threads(None).map_err(|e| exception(&e))?;
         return Ok(None);
     }
     let pool = ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
+        .num_threads(environment::threads(threads))
         .build();
     let cannot = |e: rayon::ThreadPoolBuildError| {
         PyValueError::new_err(format!("n_jobs: cannot start the threads: {e}"))

@@ -184,11 +184,12 @@ def test_a_recipe_in_a_file(tmp_path):
 def test_any_number_of_threads_gives_the_same():
     x, y = blobs()
     shown = hidden(y)
-    one, two = (
+    one, two, far_too_many = (
         likewise.MetricLearner("mixed-rca", measure=False, n_jobs=n).fit(x, shown).transform(x)
-        for n in (1, 2)
+        for n in (1, 2, 10**9)
     )
     assert np.array_equal(one, two)
+    assert np.array_equal(one, far_too_many)
 
 
 def test_seeds_of_every_kind():

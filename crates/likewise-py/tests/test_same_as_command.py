@@ -93,6 +93,10 @@ def test_a_saved_study_is_a_run_that_the_command_searches(files, likewise_comman
     assert [int(hit["id"]) for hit in answer[0]["hits"]] == [i for i in ids[0] if i != 3][:4]
     with pytest.raises(ValueError, match="overwrite=True"):
         study.save(folder / "mine")
+    # An index would take the place of the embeddings of the run.
+    for place in ["mine", "mine/index"]:
+        with pytest.raises(ValueError, match="belongs to the run"):
+            likewise.Index(x).save(folder / place)
     study.save(folder / "mine", overwrite=True)
     # What the folder holds is what `fit` writes of the same data.
     likewise_command("fit", "x.npy", "--labels", "y.npy", "--recipe", "label-rca", "-o", "run", cwd=folder)

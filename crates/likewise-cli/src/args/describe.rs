@@ -14,8 +14,11 @@ pub(crate) struct Describe {
     #[arg(long, value_name = "LIST")]
     pub(crate) with: String,
     /// Where the features go: .npz, with ids, labels and split.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print the estimated time and memory.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) data: Data,
 }

@@ -1,5 +1,7 @@
 //! `likewise describe`
 
+use likewise_study::estimate::Estimate;
+use likewise_study::graph::DataShape;
 use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source::{Maker, ReadAs, Source};
 use serde::Serialize;
@@ -22,7 +24,7 @@ struct View {
 }
 
 pub(crate) fn run(args: &Describe, at: &Context) -> Result<(), Failure> {
-    let out = Some(args.out.as_path());
+    let out = args.out.as_deref();
     check_output(out, &[Some(args.data.path()), args.data.labels.as_deref()])?;
     check_ending(out, "descriptors are written", "npz")?;
     let makers = Maker::list(&args.with)?;
@@ -43,8 +45,18 @@ pub(crate) fn run(args: &Describe, at: &Context) -> Result<(), Failure> {
         ..args.data.read_as(at.common.seed)?
     };
     output::beside(out);
-    let collection = Source::open(path, read)?.load(&at.env)?;
-    likewise_io::collection::write(&args.out, &collection)?;
+    let source = Source::open(path, read)?;
+    let shape = DataShape::of(&source, &at.env)?;
+    let twice = 8.0 * shape.items * shape.all_columns;
+    let estimate = Estimate::new().resident(twice).stage(shape.making, 0.0);
+    if args.dry_run {
+        return at.print(estimate);
+    }
+    estimate.check(at.env.max_memory)?;
+    let collection = source.load(&at.env)?;
+    if let Some(out) = out {
+        likewise_io::collection::write(out, &collection)?;
+    }
     let views = collection.views().iter().map(|view| View {
         view: view.name.clone(),
         columns: view.matrix.ncols(),

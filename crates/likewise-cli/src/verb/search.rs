@@ -4,10 +4,9 @@ use likewise_study::across::{Ask, estimate_of_search};
 use likewise_study::plain;
 use likewise_study::query::{self, Answer, Query};
 use likewise_study::run_folder::{AcrossFolder, IndexFolder, RunFolder};
-use likewise_study::source::Source;
 use likewise_study::table::aligned;
 
-use crate::args::{Search, read_as};
+use crate::args::{Search, open, read_as};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         (None, Some(path), _) => {
             let seed = at.common.seed;
             let read = read_as(None, &args.view, &args.table, &args.images, seed)?;
-            Query::Data(Box::new(Source::open(path, read)?))
+            Query::Data(Box::new(open(path, read)?))
         }
         (None, None, Some(text)) if AcrossFolder::is_one(&args.run) => {
             let view = (!args.view.is_empty()).then_some("--view");

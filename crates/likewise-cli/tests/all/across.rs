@@ -14,6 +14,27 @@ use crate::program::{likewise, succeeds};
 
 const N: usize = 120;
 
+#[test]
+fn labels_of_other_data_stay_with_those_when_a_run_across_views_takes_their_place() {
+    let folder = pairs();
+    let at = folder.path();
+    succeeds(at, &fit("cca", "run", &[]));
+    let line =
+        "{\"sequence\":1,\"time\":\"2026-01-01T00:00:00Z\",\"what\":\"label\",\"items\":[]}\n";
+    fs::write(at.join("run/labels.jsonl"), line).unwrap();
+    succeeds(at, &fit("cca", "run", &["--overwrite"]));
+    assert!(at.join("run/labels.jsonl").exists());
+    let (image, text) = (view(5, 3), view(4, 4));
+    let views = [("image", &image), ("text", &text)];
+    archive(&at.join("pairs.npz"), &views, &labels());
+    succeeds(at, &fit("cca", "run", &["--overwrite"]));
+    assert!(!at.join("run/labels.jsonl").exists());
+    assert_eq!(
+        fs::read_to_string(at.join("run/labels.jsonl.1")).unwrap(),
+        line
+    );
+}
+
 /// Three classes, of which each view tells two apart well; a fixed noise, the same on every machine.
 fn view(columns: usize, seed: u64) -> Array2<f32> {
     let mut state = seed;

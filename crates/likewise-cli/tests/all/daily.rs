@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Label, Monitor};
 use likewise_io::ReadOptions;
-use likewise_study::live::journal::{Change, Journal, What};
+use likewise_study::journal::{Change, Journal, What};
 use serde_json::Value;
 
 use crate::program;
@@ -699,8 +699,17 @@ fn classes_and_confusion_are_written_of_embeddings_and_of_runs() {
             .all(|item| item.drawn.is_none() || item.split != Some(likewise::Part::Test))
     );
 
-    let text = scene.bad("eval t.csv --classes c.csv --confusion c.csv", 2);
-    assert!(text.contains("name two"), "{text}");
+    // A file that is not there yet is one file, too.
+    for [one, other] in [
+        ["c.csv", "c.csv"],
+        ["new.csv", "new.csv"],
+        ["new.csv", "./new.csv"],
+    ] {
+        let command = format!("eval t.csv --classes {one} --confusion {other}");
+        let text = scene.bad(&command, 2);
+        assert!(text.contains("name two"), "{text}");
+    }
+    assert!(!scene.path("new.csv").exists());
     scene.bad("eval t.csv --classes c.parquet", 2);
     scene.bad("eval t.csv --classes t.csv", 2);
     scene.good("fit t.csv --recipe rca --split folds --labels-per-class 5 -o folds -q");
@@ -752,6 +761,44 @@ fn what_a_run_was_made_of_is_no_output() {
     scene.good("suspects run -o s.csv");
     assert_eq!(fs::read(scene.path("x.csv")).unwrap(), data.unwrap());
     assert_eq!(fs::read(scene.path("y.csv")).unwrap(), labels.unwrap());
+}
+
+#[test]
+fn what_is_read_beside_the_data_is_no_output() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("photos")).unwrap();
+    for i in 0..2_u8 {
+        let mut photo = b"P6 8 8 255\n".to_vec();
+        photo.extend((0..192).map(|at: u8| at.wrapping_mul(i + 1)));
+        fs::write(scene.path(&format!("photos/{i}.ppm")), photo).unwrap();
+    }
+    let table = "file_name,label\n0.ppm,cat\n1.ppm,dog\n";
+    scene.text("photos/metadata.csv", table);
+    scene.good("features photos -o f.npy");
+    let before = files(&scene.path("photos"));
+    for command in [
+        "duplicates photos -o photos/metadata.csv",
+        "features photos -o photos/metadata.parquet",
+    ] {
+        let said = scene.bad(command, 2);
+        assert!(said.contains("read with the images"), "{command}: {said}");
+    }
+    assert_eq!(files(&scene.path("photos")), before);
+    // The labels beside pictures in the form of MNIST.
+    let pictures = [0, 0, 8, 3, 0, 0, 0, 6, 0, 0, 0, 2, 0, 0, 0, 2];
+    let pixels = (0..24_u8).map(|at| at.wrapping_mul(37));
+    let pictures: Vec<u8> = pictures.into_iter().chain(pixels).collect();
+    let labels = [0_u8, 0, 8, 1, 0, 0, 0, 6, 0, 1, 0, 1, 0, 1];
+    fs::write(scene.path("train-images-idx3-ubyte"), pictures).unwrap();
+    fs::write(scene.path("train-labels-idx1-ubyte"), labels).unwrap();
+    let graph = "graph train-images-idx3-ubyte -k 2 -o";
+    let said = scene.bad(&format!("{graph} train-labels-idx1-ubyte"), 2);
+    assert!(said.contains("this is read"), "{said}");
+    assert_eq!(
+        fs::read(scene.path("train-labels-idx1-ubyte")).unwrap(),
+        labels
+    );
+    scene.good(&format!("{graph} g.npz"));
 }
 
 #[test]

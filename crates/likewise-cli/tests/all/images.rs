@@ -320,6 +320,18 @@ fn descriptors_of_a_folder_are_views_to_fit() {
     let scene = scene();
     let at = scene.path();
     let with = ["describe", "photos", "--with", "hist,lbp"];
+    let before = succeeds(
+        at,
+        &[&with[..], &["-o", "d.npz", "--dry-run", "--json"]].concat(),
+    );
+    let before: serde_json::Value = serde_json::from_str(&before).unwrap();
+    // The rows twice, of 768 colours and more, beside the program.
+    assert!(before["memory_bytes"].as_u64().unwrap() > (64 << 20) + 60 * 768 * 8);
+    assert!(!at.join("d.npz").exists());
+    succeeds(at, &[&with[..], &["--dry-run"]].concat());
+    let little = [&with[..], &["-o", "d.npz", "--max-memory", "1KiB"]].concat();
+    let (code, told) = said(at, &little);
+    assert!(code == Some(1) && told.contains("--max-memory"), "{told}");
     let answer = succeeds(at, &[&with[..], &["-o", "d.npz", "--json"]].concat());
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["items"], 60);

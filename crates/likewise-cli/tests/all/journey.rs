@@ -644,6 +644,34 @@ fn help_completions_man_and_explanations_exist() {
 }
 
 #[test]
+fn an_item_on_both_sides_does_not_find_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // The nearest other item is of the other class, for each of them.
+    let rows = ["a,x,1,0", "b,y,.98,.17", "c,x,0,1", "d,y,-.17,.98"];
+    let write = |name: &str, rows: &[&str]| {
+        let text = format!("id,label,f0,f1\n{}\n", rows.join("\n"));
+        fs::write(at.join(name), text).unwrap();
+    };
+    write("q.csv", &rows);
+    let mut turned = rows;
+    turned.reverse();
+    write("g.csv", &turned);
+    let recall = |more: &[&str]| {
+        let eval = ["eval", "q.csv", "--at", "1", "--no-nmi", "--json"];
+        let answer = json(&succeeds(at, &[&eval[..], more].concat()));
+        assert_eq!(answer["n_queries"], 4);
+        answer["recall"]["1"].as_f64().unwrap()
+    };
+    assert!(recall(&[]).abs() < 1e-12);
+    assert!(recall(&["--gallery", "g.csv"]).abs() < 1e-12);
+    // Under other ids they are other items, and each is nearest to its like.
+    let others = turned.map(|row| format!("other-{row}"));
+    write("g.csv", &others.each_ref().map(String::as_str));
+    assert!((recall(&["--gallery", "g.csv"]) - 1.0).abs() < 1e-12);
+}
+
+#[test]
 fn losses_of_embeddings_without_unlabeled_items() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -140,8 +140,19 @@ fn the_cache_is_shown_and_cleared() {
     let scene = scene();
     let at = scene.path();
     fs::create_dir(at.join("cache")).unwrap();
-    fs::write(at.join("cache/features-00.bin"), [0; 100]).unwrap();
-    fs::write(at.join("cache/mine.txt"), "mine").unwrap();
+    let mut kept = b"likewise-cache 1".to_vec();
+    kept.resize(100, 0);
+    fs::write(at.join("cache/features-00000000000000ff.bin"), &kept).unwrap();
+    // Others have files of such names too.
+    let theirs = [
+        "mine.txt",
+        "features-00.bin",
+        "features-00000000000000fe.bin",
+    ];
+    for name in theirs {
+        fs::write(at.join("cache").join(name), "mine").unwrap();
+    }
+    fs::create_dir_all(at.join("cache/unpacked/mine")).unwrap();
     let run = |arguments: &[&str]| {
         let mut command = command(at, arguments);
         let output = command
@@ -156,7 +167,9 @@ fn the_cache_is_shown_and_cleared() {
     assert_eq!(kept["features"]["bytes"], 100);
     assert!(run(&["cache", "--clear"]).contains("1 file of features"));
     assert!(run(&["cache"]).starts_with("0 files of features"));
-    assert!(at.join("cache/mine.txt").exists());
+    for name in theirs.iter().chain(&["unpacked/mine"]) {
+        assert!(at.join("cache").join(name).exists(), "{name}");
+    }
 }
 
 #[test]

@@ -12,9 +12,12 @@ mod images;
 mod journey;
 mod kept_word;
 mod kernels;
+#[cfg(target_os = "linux")]
+mod limits;
 mod metric;
 mod mine;
 mod pages;
+mod plain;
 mod program;
 mod reproduce;
 mod run_folder;

@@ -9,6 +9,20 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The program in so many KiB of address space.
+#[cfg(target_os = "linux")]
+pub(crate) fn confined(folder: &Path, kib: u64, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    // The shell sets the limit and becomes the program.
+    let script = r#"ulimit -c 0; ulimit -v "$1"; shift; exec "$@""#;
+    command
+        .args(["-c", script, "sh", &kib.to_string()])
+        .arg(env!("CARGO_BIN_EXE_likewise"))
+        .args(arguments)
+        .current_dir(folder);
+    command
+}
+
 pub(crate) fn likewise(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }

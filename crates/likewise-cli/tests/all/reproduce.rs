@@ -261,6 +261,8 @@ paper_row = [
 #[test]
 fn recipes_are_compared_and_cells_are_kept() {
     let scene = Scene::new(RETRIEVAL);
+    fs::create_dir_all(scene.path("out/checkpoints")).unwrap();
+    fs::write(scene.path("out/checkpoints/mine.pt"), "mine").unwrap();
     let answer = scene.answer("out", &[]);
     // Three methods twice on both sets, and one once.
     assert_eq!(
@@ -290,7 +292,8 @@ fn recipes_are_compared_and_cells_are_kept() {
     ] {
         assert!(page.contains(words), "no \"{words}\" in: {page}");
     }
-    assert!(!scene.path("out/checkpoints").exists());
+    assert!(!scene.path("out/.likewise-checkpoints").exists());
+    assert!(scene.path("out/checkpoints/mine.pt").exists());
     let results = fs::read(scene.path("out/results.json")).unwrap();
     assert_eq!(scene.computed("out", &[]), 0);
     assert_eq!(fs::read(scene.path("out/results.json")).unwrap(), results);
@@ -315,6 +318,21 @@ fn recipes_are_compared_and_cells_are_kept() {
     let after = scene.json("out/times.json");
     let machines = after["machine"].as_str().unwrap();
     assert!(machines.starts_with("an abacus; "), "{machines}");
+}
+
+#[test]
+fn pages_and_figures_of_others_are_not_replaced() {
+    for name in ["README.md", "figure.svg"] {
+        let scene = Scene::new(EXPERIMENT);
+        fs::create_dir(scene.path("r")).unwrap();
+        fs::write(scene.path("r").join(name), "mine").unwrap();
+        let output = scene.run("r", &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(name) && said.contains("-o"), "{said}");
+        assert_eq!(fs::read(scene.path("r").join(name)).unwrap(), b"mine");
+        assert!(!scene.path("r/results.json").exists());
+    }
 }
 
 #[test]

@@ -334,6 +334,16 @@ fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
         assert_eq!(fs::read(at.join("other").join(file)).unwrap(), b"mine");
         fs::remove_dir_all(at.join("other")).unwrap();
     }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        symlink("run/embeddings.npy", at.join("link.npy")).unwrap();
+        symlink("run/index", at.join("idx")).unwrap();
+        fails(at, &["embed", "run", "x.npy", "-o", "link.npy"], 2);
+        let said = fails(at, &["index", "x.npy", "-o", "idx"], 2);
+        assert!(said.contains("belongs to the run"), "{said}");
+        assert_eq!(files(&at.join("run")), before);
+    }
     succeeds(at, &["embed", "run", "x.npy", "-o", "run/new.npy"]);
     succeeds(at, &["index", "run", "-o", "elsewhere", "-q"]);
     // What is left of a run is no folder of images.
@@ -601,44 +611,4 @@ fn other_files_of_a_folder_of_images_are_no_data() {
     fs::copy(at.join("photos/a/0.ppm"), at.join("photos/a/9.ppm")).unwrap();
     succeeds(at, &fit);
     assert_ne!(digest(), before);
-}
-
-#[test]
-fn names_of_the_data_do_not_act_on_the_terminal() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    data(at);
-    let id = "\u{1b}]52;c;cm0gLXJm\u{7}\u{9b}2J\u{202e}";
-    let hostile = |i: usize| if i.is_multiple_of(2) { id } else { "" };
-    let rows = (0..60).map(|i| {
-        let (class, one) = (i % 3, i % 7);
-        format!(
-            "{}{i},{}{class},{one},{},{}\n",
-            hostile(i),
-            hostile(class),
-            i % 11,
-            class * 5
-        )
-    });
-    let table = format!("id,label,x,y,z\n{}", rows.collect::<String>());
-    fs::write(at.join("h.csv"), table).unwrap();
-    let twice = format!("id,label,x\n{id},a,1\n{id},a,2\n");
-    fs::write(at.join("twice.csv"), twice).unwrap();
-    let query = format!("{id}0");
-    let commands: [&[&str]; 6] = [
-        &["fit", "h.csv", "-k", "5", "--epochs", "1", "-o", "run"],
-        &["search", "run", "--id", &query],
-        &["search", "run", "--id", &query, "--json"],
-        &["eval", "run"],
-        &["doctor", "h.csv"],
-        &["doctor", "twice.csv"],
-    ];
-    for command in commands {
-        let output = likewise(at, command);
-        for said in [output.stdout, output.stderr] {
-            let said = String::from_utf8(said).unwrap();
-            let acts = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-            assert!(!said.contains(acts), "{command:?}: {said:?}");
-        }
-    }
 }

@@ -179,6 +179,8 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
     for (text, words) in [
         ("threads = \"many\"", ["run.toml: threads: ", "many"]),
         ("nosuch = 1", ["run.toml: nosuch: ", "unexpected"]),
+        ("\"k 5\" = 1", ["run.toml: \"k 5\" is no flag", "letters"]),
+        ("[graph]\nK = 5", ["run.toml: [graph]: \"K\"", "letters"]),
         (
             "[graph]\nsymmetrize = \"half\"",
             ["run.toml: [graph]: symmetrize: ", "sum, mutual"],
@@ -211,6 +213,12 @@ fn outputs_that_end_in_another_form() {
         let negatives = ["-k", "5", "-o", "b.npz", "--negatives", name];
         let all = [&PROPAGATE[..], &negatives].concat();
         scene.refuses(&all, 2, &[name, ".npz"]);
+    }
+    // None of both is there yet.
+    for negatives in ["b.npz", "./b.npz"] {
+        let both = ["-k", "5", "-o", "b.npz", "--negatives", negatives];
+        let both = [&PROPAGATE[..], &both].concat();
+        scene.refuses(&both, 2, &["name one file"]);
     }
     for arguments in [
         &["graph", "good.npy", "-k", "5", "-o", "-"][..],

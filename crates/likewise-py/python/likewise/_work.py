@@ -74,7 +74,8 @@ def _bar(stage: str, total: Optional[int]) -> Any:
 def how(n_jobs: Optional[int] = None, verbose: bool = False) -> tuple[Optional[int], bool, Listener]:
     """What every call of the extension ends in.
 
-    `n_jobs` is as in joblib, but None means all cores: no result depends on the number of threads.
+    `n_jobs` is as in joblib, but None means all cores: no result depends on the number of threads. Of
+    more than a machine takes, four a core or 64, that many are started.
     """
     verbose = bool(verbose)
     if n_jobs is None:
