@@ -11,6 +11,13 @@ use crate::data::Result;
 
 const INDEX: &str = "run/index/hnsw.usearch";
 const CARD: &str = "run/index/index.json";
+const JOURNAL: &str = "run/labels.jsonl";
+
+/// Labels that were given on the page of a run.
+const GIVEN: &str = r#"{"sequence":1,"time":"2026-01-01T00:00:00Z","who":"ann","what":"label","items":[{"id":"i3","old":null,"new":"red"}]}
+{"sequence":2,"time":"2026-01-01T00:00:01Z","what":{"add_class":"owl"},"items":[]}
+{"sequence":3,"time":"2026-01-01T00:00:02Z","what":{"undo":1},"items":[]}
+"#;
 
 fn made(place: &Place, recipe: &str) -> Result<Files> {
     let mut files = whole(place, recipe)?;
@@ -52,11 +59,14 @@ pub(super) fn kind(place: &Place) -> Result<Mutated> {
         "compare run run -o page.html",
         "suspects run -o suspects.csv",
         "add run x.csv --prefix new-",
+        "fit run --add-labels more.csv -o new",
         "fit x.csv --resume --draws 1 --epochs 1 --recipe label-rca --labels-per-class 5 -o run",
     ];
     let mut cases = vec![];
     for recipe in [SMALL, ""] {
-        let files = made(place, recipe)?;
+        let mut files = made(place, recipe)?;
+        files.insert(JOURNAL.into(), GIVEN.into());
+        files.insert("more.csv".into(), "id,label\ni5,green\n".into());
         for command in commands {
             let case = Case::new(&format!("{command} -q --threads 1"), files.clone());
             cases.push(case.only(|name| name.starts_with("run/") && ending(name) != "md"));

@@ -505,7 +505,8 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     assert_eq!(label("d24"), Some(class(&x, 24).to_string()));
     // Another fit that was begun in the folder is not dropped by the way.
     fs::create_dir_all(run.join("checkpoints")).unwrap();
-    fs::write(run.join("checkpoints/choice.json"), "{}").unwrap();
+    let choice = "{\"key\": \"a\", \"values\": []}";
+    fs::write(run.join("checkpoints/choice.json"), choice).unwrap();
     let before = files(&run);
     let (code, said) = refit(&[]);
     assert_eq!(code, Some(2), "{said}");

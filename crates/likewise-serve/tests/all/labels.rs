@@ -443,7 +443,7 @@ fn a_torn_last_line_is_dropped_and_said() {
     for cut in [
         first + 1,
         usize::midpoint(first, whole.len()),
-        whole.len() - 1,
+        whole.len() - 2,
     ] {
         std::fs::write(journal(run.path()), &whole[..cut]).unwrap();
         let server = Server::of(run.path());

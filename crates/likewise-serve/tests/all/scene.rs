@@ -102,7 +102,7 @@ pub(crate) fn fit_as(
         recipe: Recipe::mild_probabilities().fitting(collection.len()),
         protocol: asked.protocol(collection, &[])?,
         data: data_of(collection).display().to_string(),
-        digest: labels::digest(collection),
+        digest: format!("digits; labels {}", labels::digest(collection)),
         read_as: "x".into(),
         table: None,
         encoder: vec![],

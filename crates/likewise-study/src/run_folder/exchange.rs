@@ -94,10 +94,14 @@ fn record_in(folder: &Path) -> Option<serde_json::Value> {
     record["version"].is_string().then_some(record)
 }
 
-/// What tells the data of a run from others; labels that were added make no other data.
 fn data_of(record: &serde_json::Value) -> Option<String> {
-    let digest = record["data_sha256"].as_str()?.split(';').next();
-    digest.map(str::to_owned)
+    record["data_sha256"].as_str().map(data_alone)
+}
+
+/// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
+pub(super) fn data_alone(digest: &str) -> String {
+    let end = digest.find(['+', ';']).unwrap_or(digest.len());
+    digest[..end].to_owned()
 }
 
 /// Removes what an older run has and a complete one, by its record, has not.

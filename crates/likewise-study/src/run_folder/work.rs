@@ -16,8 +16,8 @@ use likewise_io::atomic;
 use serde::Serialize;
 
 use super::exchange::{
-    CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove,
-    sync,
+    CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
+    move_up, remove, sync,
 };
 use super::links;
 use super::lock::{self, Lock};
@@ -124,11 +124,10 @@ impl Work {
         &self.root
     }
 
-    /// Whether the run that will be replaced, if there is one, is of other data than those of this digest. Labels
-    /// that were added make no other data.
+    /// Whether the run that will be replaced, if there is one, is of other data than those of this digest.
     fn replaces_other_data(&self, digest: &str) -> bool {
-        let data = |digest: &str| digest.split(';').next().map(str::to_owned);
-        super::record(&self.root).is_ok_and(|old| data(&old.data_sha256) != data(digest))
+        super::record(&self.root)
+            .is_ok_and(|old| data_alone(&old.data_sha256) != data_alone(digest))
     }
 
     /// Notes what the run will be of: its settings, and what tells its data from others. An

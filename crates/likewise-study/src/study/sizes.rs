@@ -77,13 +77,8 @@ impl Ground<'_> {
             }
             return Ok(ClassSizes::counted(sizes));
         };
-        let mut class: Vec<Option<u32>> = seen.items().iter().map(|l| l.class()).collect();
-        for (&place, &nearest) in reached.open.iter().zip(&reached.nearest) {
-            class[place] = nearest;
-        }
-        let labeled: Vec<bool> = seen.items().iter().map(|l| l.class().is_some()).collect();
-        let central = Central::of(rows.view(), &class, &labeled)?;
-        let central = central.filter(Central::is_clear).map(|c| c.nearer);
+        drop(rows);
+        let central = self.central(&items, &seen, &reached)?;
         // Of the unlabeled items, and with the labeled ones.
         let added = |shares: Vec<f64>, items: f64| -> Vec<f64> {
             let each = sizes.iter().zip(shares);
@@ -112,5 +107,20 @@ impl Ground<'_> {
             outside: Some(1.0 - inside.share),
             central,
         })
+    }
+
+    /// Whether the labels are of easier items than most: the share of its class that is nearer to the middle than a
+    /// labeled item, where that is clearly less than a half.
+    fn central(&self, items: &[usize], seen: &Labels, reached: &Reached) -> Result<Option<f64>> {
+        let mut class: Vec<Option<u32>> = seen.items().iter().map(|l| l.class()).collect();
+        for (&place, &nearest) in reached.open.iter().zip(&reached.nearest) {
+            class[place] = nearest;
+        }
+        let labeled: Vec<bool> = seen.items().iter().map(|l| l.class().is_some()).collect();
+        // Whitened, all items are about as far from the middle of their class.
+        let plain = self.scaled().unwrap_or_else(|| self.centred());
+        let rows = plain.rows(&matrix::select_rows(self.plan.features, items));
+        let central = Central::of(rows.view(), &class, &labeled)?;
+        Ok(central.filter(Central::is_clear).map(|c| c.nearer))
     }
 }
