@@ -175,7 +175,7 @@ fn labels_of_easy_items_are_said_to_be_easy() {
         let study = run(&collection(x, Some(shown)), &quick(), &folds()).unwrap();
         let central = study.results.answers.sure.unwrap().central;
         let central = central.expect("labels of the middle of each class");
-        assert!(central < 0.35, "{central}");
+        assert!(central < 0.45, "{central}");
         let mut said = study.results.verdict.iter();
         assert!(said.any(|line| line.contains("of easier items than most")));
     }
