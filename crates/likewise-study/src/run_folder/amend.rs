@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::exchange::{COMPLETE, UNFINISHED, has_begun, move_up, remove, sync};
+use super::links;
 use super::lock::Lock;
 use super::record::{RECORD, Record};
 use super::{RunFolder, parts};
@@ -31,6 +32,7 @@ impl Amendment {
                 path.display()
             )));
         }
+        links::check_own(path)?;
         run.check()?;
         let amendment = Self {
             root: path.to_owned(),

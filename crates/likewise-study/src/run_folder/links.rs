@@ -1,11 +1,11 @@
-//! That a run keeps its files in its own folder.
+//! That a run keeps its files in its own folder, and others theirs elsewhere.
 
 use std::path::Path;
 
-use super::exchange::{CHECKPOINTS, COMPLETE, EVENTS, UNFINISHED};
+use super::exchange::{CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED};
 use super::parts;
 use super::record::{CODES, RECORD, WORDS};
-use crate::{Result, failed, journal};
+use crate::{Result, failed, journal, usage};
 
 /// Files beside those that the record tells of.
 const FILES: [&str; 6] = [
@@ -38,6 +38,35 @@ pub(super) fn check_none(root: &Path) -> Result<()> {
         .try_for_each(|name| check_below(&root.join(name)))
 }
 
+/// Fails where somebody else keeps files in the folders that a fit empties: what it has not left there is not
+/// its own to remove.
+pub(super) fn check_own(root: &Path) -> Result<()> {
+    let all = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
+    let all: Vec<&str> = all.chain(&FOLDERS).copied().collect();
+    check_names(&root.join(UNFINISHED), |name| {
+        name == ORIGIN || all.contains(&name)
+    })?;
+    check_names(&root.join(CHECKPOINTS), |name| {
+        name == CHOICE || name.ends_with(".safetensors")
+    })
+}
+
+fn check_names(folder: &Path, own: impl Fn(&str) -> bool) -> Result<()> {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        // What a killed process was about to write.
+        let begun = name.starts_with('.') && name.ends_with(".part");
+        if !begun && !own(&name) {
+            return Err(usage(format!(
+                "{}: a fit empties this folder, and {name} is not of one; move it elsewhere",
+                folder.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn check_below(folder: &Path) -> Result<()> {
     check(folder)?;
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -63,6 +92,32 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn files_of_others_in_the_folders_that_a_fit_empties_are_refused() {
+        let run = tempfile::tempdir().unwrap();
+        let at = |name: &str| run.path().join(name);
+        check_own(run.path()).unwrap();
+        for folder in [UNFINISHED, CHECKPOINTS] {
+            fs::create_dir(at(folder)).unwrap();
+        }
+        for own in [
+            "checkpoints/draw-0.safetensors",
+            "checkpoints/choice.json",
+            "checkpoints/.draw-0.safetensors.abc.part",
+            "unfinished/origin.json",
+            "unfinished/embeddings.npy",
+        ] {
+            fs::write(at(own), "").unwrap();
+        }
+        check_own(run.path()).unwrap();
+        for other in ["checkpoints/thesis.txt", "unfinished/notes.md"] {
+            fs::write(at(other), "").unwrap();
+            let said = check_own(run.path()).unwrap_err().to_string();
+            assert!(said.contains("is not of one"), "{said}");
+            fs::remove_file(at(other)).unwrap();
+        }
+    }
 
     #[test]
     fn links_in_place_of_what_is_a_runs_are_refused() {

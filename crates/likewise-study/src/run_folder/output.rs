@@ -1,7 +1,7 @@
 //! Where a verb may write: never over what it reads, nor over a part of a run.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use likewise_image::ImageFolder;
 use likewise_io::atomic;
@@ -110,8 +110,8 @@ fn check_no_part_of_images(out: &Path, input: &Path) -> Result<()> {
 /// Refuses an output that is a file which the run of this folder was made of: its data, its labels.
 /// Of a folder that is no run nothing is said.
 ///
-/// Files are known by the names that the fit was given, so only from where it was fitted, or where
-/// they were whole paths.
+/// Files are known by the names that the fit was given: from where this is asked, from the folder of the run and
+/// from all above it, since it is not known where the fit was.
 pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
     let (Some(out), true) = (out, RunFolder::is_meant(run)) else {
         return Ok(());
@@ -124,17 +124,26 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         [Some(argument.as_str()), value]
     });
     for name in named.flatten().filter(|name| !name.is_empty()) {
-        let name = Path::new(name);
-        if is_read(out, name) {
-            return Err(usage(format!(
-                "{}: the run {} was made of this file; name another one",
-                out.display(),
-                run.display()
-            )));
+        for name in places_of(Path::new(name), run) {
+            if is_read(out, &name) {
+                return Err(usage(format!(
+                    "{}: the run {} was made of this file; name another one",
+                    out.display(),
+                    run.display()
+                )));
+            }
+            check_no_part_of_images(out, &name)?;
         }
-        check_no_part_of_images(out, name)?;
     }
     Ok(())
+}
+
+/// Where a file of this name may be that a run was made of.
+fn places_of(name: &Path, run: &Path) -> Vec<PathBuf> {
+    let run = std::fs::canonicalize(run).unwrap_or_else(|_| run.to_owned());
+    let above = run.ancestors().map(|folder| folder.join(name));
+    let above = above.filter(|place| name.is_relative() && place.exists());
+    std::iter::once(name.to_owned()).chain(above).collect()
 }
 
 /// Whether this is a file of a run, or in the folders of its index, its words or its events; also by a link,
@@ -287,6 +296,14 @@ mod tests {
         let said = apart("photos/metadata.csv").unwrap_err().to_string();
         assert!(said.contains("read with the images"), "{said}");
         apart("suspects.csv").unwrap();
+        // A relative name is looked for where the fit may have been.
+        let mut record = record;
+        record["arguments"] = serde_json::json!(["fit", "x.npz", "--labels", "l.csv"]);
+        fs::write(at("run/run.json"), record.to_string()).unwrap();
+        fs::write(at("l.csv"), "id,label\n").unwrap();
+        let said = apart("l.csv").unwrap_err().to_string();
+        assert!(said.contains("was made of this file"), "{said}");
+        apart("other.csv").unwrap();
         // What lies in a run is not read as images.
         let said = refused(&at("run/metadata.csv"), &[&at("run")]);
         assert_eq!(said, "");

@@ -78,6 +78,7 @@ impl Work {
         // Another process may have finished its run since the first look.
         check(path)?;
         links::check_none(path)?;
+        links::check_own(path)?;
         move_up(path)?;
         check_free(path)?;
         // Half a file is nothing to go on from.

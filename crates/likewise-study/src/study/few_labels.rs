@@ -342,6 +342,7 @@ impl Rows {
             *sum += value.r_precision;
             *n += 1;
         }
+        self.unasked = by_class.iter().filter(|(_, asked)| *asked == 0).count();
         self.weakest = super::results::weakest(&by_class, known.classes());
         Ok(())
     }

@@ -106,6 +106,8 @@ pub(super) struct Rows {
     pub(super) central: Option<f64>,
     /// Items that could still be labeled.
     pub(super) unlabeled: usize,
+    /// Labeled classes that were not asked for, since they have too few labels.
+    pub(super) unasked: usize,
     /// The class that is found worst.
     pub(super) weakest: Option<String>,
     /// Ids of items to label first.
@@ -208,7 +210,8 @@ impl Rows {
             chosen_once: plan.chosen && !few_labels && recipe.draws > 1,
             few_labels,
             refit: plan.protocol.refits(),
-            classes: few_labels.then_some(self.labels.len()),
+            classes: few_labels.then_some(self.labels.len() - self.unasked),
+            unasked: self.unasked,
             outside: self.outside,
             central: self.central,
         });

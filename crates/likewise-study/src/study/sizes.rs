@@ -14,6 +14,9 @@ use crate::recipe::Propagation;
 /// Most items without a label that are looked at: shares of more are as good.
 const MOST: usize = 20_000;
 
+/// Labels of a class from which on it is told what looks like it.
+const TOLD: usize = 3;
+
 /// How many items are of the classes that have labels.
 #[derive(Debug, Clone)]
 pub(super) struct ClassSizes {
@@ -88,7 +91,9 @@ impl Ground<'_> {
         let unlabeled = each * reached.open.len() as f64;
         let all = added(reached.shares(|_| true)?, unlabeled);
         let inside = Inside::of(&reached.known, &reached.weight(&all)?, &reached.scores)?;
-        if !inside.is_part() {
+        // Of a class with a label or two, items are far from these, and look like those of no class.
+        let all_told = reached.labeled.iter().all(|&labels| labels >= TOLD);
+        if !inside.is_part() || !all_told {
             return Ok(ClassSizes {
                 central,
                 ..ClassSizes::counted(all)

@@ -72,6 +72,11 @@ pub(super) const LABELS: &str = "labels";
 /// Half of the last digit that is shown.
 const SHOWN: f64 = 0.000_5;
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 /// One comparison of the result with something simpler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -122,9 +127,12 @@ pub struct Sureness {
     pub few_labels: bool,
     /// Whether the model in the run has learned from the test part too, after the measurement.
     pub refit: bool,
-    /// With few labels, the classes that have some: all numbers are of items of these.
+    /// With few labels, the classes that were asked for: all numbers are of items of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
+    /// With few labels, the classes that have some, but too few to be asked for.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unasked: usize,
     /// With few labels, the share of the unlabeled items that look like none of these classes, where
     /// it is clearly above 0; an estimate, rather too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,8 +276,12 @@ impl Verdict {
             Row::Whitened => "whitened features",
             other => other.title(),
         };
-        let of = (self.sure.and_then(|sure| sure.classes)).map_or_else(String::new, |n| {
-            format!(" of items of the {n} labeled classes")
+        let of = (self.sure.and_then(|sure| sure.classes)).map_or_else(String::new, |n| match self
+            .sure
+            .map_or(0, |sure| sure.unasked)
+        {
+            0 => format!(" of items of the {n} labeled classes"),
+            _ => format!(" of items of the {n} classes with three labels or more"),
         });
         let change = format!(
             "{metric}{of} {:.3} -> {:.3} against {than}, the best start without labels ({})",
@@ -405,8 +417,9 @@ impl Sureness {
             };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
-                 items, in {} rounds that fitted the other labels{all}. {}",
+                 items, in {} rounds that fitted the other labels{all}. {}{}",
                 self.rounds,
+                self.unasked_in_words(),
                 self.outside_in_words()
             )
         } else {
@@ -438,6 +451,18 @@ impl Sureness {
 }
 
 impl Sureness {
+    fn unasked_in_words(self) -> String {
+        match self.unasked {
+            0 => String::new(),
+            1 => "Another class has fewer than three labels, so that it is in no value, however many items it has. "
+                .into(),
+            n => format!(
+                "{n} other classes have fewer than three labels, so that they are in no value, however many items \
+                 they have. "
+            ),
+        }
+    }
+
     fn outside_in_words(self) -> String {
         if let Some(share) = self.outside {
             return format!(
@@ -587,6 +612,7 @@ mod tests {
                 few_labels: false,
                 refit: false,
                 classes: None,
+                unasked: 0,
                 outside: None,
                 central: None,
             }),

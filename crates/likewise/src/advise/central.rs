@@ -21,8 +21,9 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::{Error, Result};
 
-/// Labels that are further than this below a blind draw, in standard deviations, are no blind draw: they were in
-/// none of two hundred that were, on four sets with 3 to 20 labels a class.
+/// Labels that are further than this below a blind draw, in standard deviations, are no blind draw. On four public
+/// sets, 5 to 20 labels a class, none of 96 draws that were blind was called so, 46 of 48 of the third of a class
+/// that is nearest to its middle were, and 28 of 48 of the third nearest to one of its items.
 const CLEAR: f64 = -3.0;
 
 /// How far labeled items are from the middle of their classes, beside the others of these classes.
