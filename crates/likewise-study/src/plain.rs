@@ -77,6 +77,14 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
+/// A page in HTML, whatever the names in it: a browser leaves control characters out, a terminal would not.
+pub fn page(html: String) -> String {
+    match escaped(&html, |c| !c.is_control() || "\n\t\r".contains(c)) {
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) => html,
+    }
+}
+
 /// One line of prose in a Markdown file: names of the data are no markup there.
 pub(crate) fn markdown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -137,6 +145,17 @@ mod tests {
         }
         assert_eq!(lines("a\nb"), "a\nb");
         assert_eq!(name("Käse 猫 é"), "Käse 猫 é");
+    }
+
+    #[test]
+    fn a_page_that_is_printed_does_not_act_either() {
+        for text in HOSTILE {
+            let shown = page(format!("<p>{text}</p>\n"));
+            let mut letters = shown.chars().filter(|&c| c != '\n');
+            assert!(!letters.any(char::is_control), "{shown:?}");
+        }
+        let right = "<p>\u{5d0}\u{200f}</p>\n";
+        assert_eq!(page(right.into()), right);
     }
 
     #[test]

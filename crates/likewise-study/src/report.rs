@@ -29,7 +29,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ndarray::ArrayView2;
 
 use crate::study::{Results, Row, SplitKind, Study};
-use crate::{Error, Result};
+use crate::{Error, Result, plain};
 pub use across::{Shown, across};
 use ground::{Ground, percent};
 pub use place::Map;
@@ -142,7 +142,8 @@ pub fn html<'a>(
         gallery,
         tested,
     };
-    Ok(page(&ground, pictures.as_ref(), about, second)?.into_string())
+    let page = page(&ground, pictures.as_ref(), about, second)?;
+    Ok(plain::page(page.into_string()))
 }
 
 /// The labels, and the class that spread to every other item.

@@ -9,8 +9,8 @@ use super::ground::percent;
 use super::table::split_in_words;
 use super::thumbnail::{Pictures, Thumbnails};
 use super::{About, POLICY, STYLE, section};
-use crate::Result;
 use crate::study::{CrossStudy, Texts, nearest_items, select_items};
+use crate::{Result, plain};
 
 /// Queries that are shown for each direction, of other classes as far as there are some.
 const QUERIES: usize = 6;
@@ -116,7 +116,7 @@ pub fn across<'a>(
             }
         }
     };
-    Ok(page.into_string())
+    Ok(plain::page(page.into_string()))
 }
 
 fn numbers(table: &[Vec<String>]) -> Markup {

@@ -7,8 +7,8 @@ use ndarray::ArrayView2;
 use super::gallery::{answers, tail};
 use super::thumbnail::{Pictures, Thumbnails};
 use super::{POLICY, STYLE};
-use crate::Result;
 use crate::compare::compared::{Changed, Compared};
+use crate::{Result, plain};
 
 /// Queries that are shown of those that got better, and of those that got worse.
 const SHOWN: usize = 8;
@@ -63,7 +63,7 @@ pub(crate) fn page<'a>(pair: &Pair<'a>, pictures: Option<Thumbnails<'a>>) -> Res
             }
         }
     };
-    Ok(page.into_string())
+    Ok(plain::page(page.into_string()))
 }
 
 fn metrics(compared: &Compared) -> Markup {

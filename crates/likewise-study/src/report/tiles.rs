@@ -5,7 +5,7 @@ use maud::{DOCTYPE, PreEscaped, html};
 use super::gallery::tail;
 use super::thumbnail::{Pictures, Thumbnails};
 use super::{POLICY, STYLE};
-use crate::Result;
+use crate::{Result, plain};
 
 /// Items under one title.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(crate) fn page<'a>(
             }
         }
     };
-    Ok(page.into_string())
+    Ok(plain::page(page.into_string()))
 }
 
 #[cfg(test)]
