@@ -247,14 +247,14 @@ fn gates_that_the_split_cannot_answer_are_refused_before_any_work() {
     said(&scene, &few);
     fs::create_dir(scene.path("run/checkpoints")).unwrap();
     fs::create_dir(scene.path("run/unfinished")).unwrap();
-    fs::write(scene.path("run/checkpoints/kept"), "").unwrap();
+    fs::write(scene.path("run/checkpoints/kept.safetensors"), "").unwrap();
     let config = scene.path("run/config.json");
     fs::copy(config, scene.path("run/unfinished/config.json")).unwrap();
     let origin = "{ \"data_sha256\": \"0\", \"read_as\": \"\" }";
     scene.text("run/unfinished/origin.json", origin);
     let again = [&few[..], &["--overwrite", "--gate", "recall@1=0.5"]].concat();
     scene.refuses(&again, 2, &rule);
-    assert!(scene.path("run/checkpoints/kept").exists());
+    assert!(scene.path("run/checkpoints/kept.safetensors").exists());
     assert!(scene.path("run/run.json").exists());
 }
 

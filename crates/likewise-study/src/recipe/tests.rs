@@ -914,10 +914,6 @@ fn presets_of_papers_hold_what_is_printed() {
     holds("mixed-lp-paper", &zhuang);
     // Dutta, Harandi and Sekhar, AAAI 2021.
     let dutta = [
-        "unit = true",
-        "center = 0.0",
-        "shrinkage = \"inf\"",
-        "standardize = false",
         "k = 10",
         "gamma = 0.99",
         "alpha = 40.0",

@@ -7,9 +7,7 @@ use likewise::propagate::Method;
 use likewise_nn::net::EmbeddingConfig;
 
 use super::preset::AFFINITY_TRIPLET;
-use super::{
-    Linear, ModelConfig, NetworkConfig, On, Orthogonal, PseudoLabels, Recipe, printed,
-};
+use super::{Linear, ModelConfig, NetworkConfig, On, Orthogonal, PseudoLabels, Recipe, printed};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.

@@ -31,9 +31,6 @@ struct Printed {
 /// The recipe whose first neighbours behind a network are those of the network.
 pub(in crate::recipe) const AFFINITY_TRIPLET: &str = "affinity-triplet";
 
-/// Directions that are more than any features have.
-const ALL: usize = 1 << 16;
-
 impl Recipe {
     /// As `mixed-lp`, but labels go along mutual nearest neighbours: pairs that
     /// list each other.
@@ -262,8 +259,9 @@ impl Recipe {
     /// gradients a batch of 100 triplets; five partitions of 9000 unlabeled items, ten whole epochs
     /// on each, and of all epochs the best.
     ///
-    /// Here on rows of features brought to unit length, which is where the paper begins and has its graph too, and
-    /// not centred; with a [network](crate::recipe::NetworkConfig), its weights move
+    /// Here on the start of all recipes, whitened rows, where the paper begins on the rows of its network at unit
+    /// length (`start = { unit = true, center = 0, shrinkage = inf, standardize = false, rank = D }` for features of
+    /// D columns: a random map of such rows keeps more); with a [network](crate::recipe::NetworkConfig), its weights move
     /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
     /// printed, as is the weight decay of 5e-4) at 1e-4. Faster steps have ruined networks that began at random: nothing but
     /// the first neighbours says what is alike. The settings are those printed for MNIST (k 10, 40
@@ -280,14 +278,6 @@ impl Recipe {
     pub fn affinity_triplet() -> Self {
         Self {
             name: AFFINITY_TRIPLET.into(),
-            start: StartConfig {
-                unit: true,
-                center: 0.0,
-                rank: ALL,
-                shrinkage: Some(f64::INFINITY),
-                standardize: Some(false),
-                ..StartConfig::default()
-            },
             pseudo_labels: PseudoLabels::Affinity(Affinity::default()),
             learner: gradient(GradientConfig {
                 model: ModelConfig::Orthogonal(Orthogonal::default()),
@@ -313,6 +303,7 @@ impl Recipe {
                 keep: Keep::Best,
                 ..RoundsConfig::default()
             },
+            ..Self::default()
         }
     }
 
