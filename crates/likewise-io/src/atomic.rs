@@ -72,7 +72,7 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Whether [`write`] to both paths would write one file, by links of any kind, also where there is
+/// Whether [`write()`] to both paths would write one file, by links of any kind, also where there is
 /// none yet. To refuse two outputs of which one would replace the other.
 ///
 /// ```
@@ -86,7 +86,7 @@ pub fn same_place(a: &Path, b: &Path) -> bool {
     same_file(a, b) || resolved(a) == resolved(b)
 }
 
-/// Where [`write`] would put its bytes: the whole path with all links resolved, also of a file that
+/// Where [`write()`] would put its bytes: the whole path with all links resolved, also of a file that
 /// is not there yet. Where its folder is not there, the path stays as it is.
 ///
 /// ```
