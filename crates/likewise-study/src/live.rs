@@ -7,7 +7,7 @@
 //! fit knows more than the graph, and a label far away is no reason to believe the graph.
 //! A run that nobody has labeled since shows what all other verbs show.
 //!
-//! Labels are kept in a [journal](crate::journal) beside the run. They stay when another model takes the place of the
+//! Labels are kept in a [journal] beside the run. They stay when another model takes the place of the
 //! run, and win over what the run says.
 //!
 //! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
