@@ -18,7 +18,7 @@ use crate::estimate::Estimate;
 use crate::gate::Losses;
 use crate::graph::DataShape;
 use crate::sides::Sides;
-use crate::{Result, failed};
+use crate::{Error, Result};
 
 /// Classes that are thought of before the labels are read.
 const CLASSES: f64 = 100.0;
@@ -150,7 +150,7 @@ impl Job {
 fn tell_of_lone(summary: &Summary, at: &Environment) -> Result<()> {
     let (queries, lone) = (summary.n_queries, summary.n_lone);
     if lone == queries {
-        return Err(failed(
+        return Err(Error::data(
             "no query has another item of its class in the gallery, so that there is nothing to find; label two \
              items of a class at least",
         ));
