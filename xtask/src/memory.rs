@@ -198,6 +198,11 @@ fn of_rows(fit: &str, k: usize, queries: &str) -> Vec<String> {
         "add run q.npy --prefix new-".to_owned(),
         "duplicates x.npy -o d.csv".to_owned(),
         "features x.npy -o f.parquet".to_owned(),
+        "export run --to parquet -o e.parquet".to_owned(),
+        "export run --to faiss -o e.faiss".to_owned(),
+        "fit x.npy --labels y.npy --labels-per-class 3 --recipe start --draws 1 -o other"
+            .to_owned(),
+        "compare run other".to_owned(),
     ]
     .into()
 }
@@ -209,6 +214,7 @@ fn of_photos() -> Vec<String> {
         "embed run photos --threads 8 -o e.npy",
         "search run --query photos --threads 8",
         "eval photos --threads 8",
+        "describe photos --with hist,gist,phog --threads 8 -o d.npz",
     ]
     .map(str::to_owned)
     .into()

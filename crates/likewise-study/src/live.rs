@@ -99,13 +99,16 @@ pub struct Live<'g> {
 /// The items of a run with the labels that were given to it live since it was fitted, and how many items
 /// have another label by these.
 ///
+/// Labels of items that the run has not are left out, and counted in a warning.
+///
 /// Fails where another process takes labels for the run, and where its journal is damaged.
-pub fn since(run: &Path, items: Vec<ItemRow>) -> Result<(Vec<ItemRow>, usize)> {
+pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<ItemRow>, usize)> {
     if !run.join(journal::NAME).exists() {
         return Ok((items, 0));
     }
     let (journal, _) = Journal::open(run)?;
     let items = Items::new(items);
+    warn_of_strangers(&journal, &items.by_id, monitor);
     let mut labeled = Labeled::of(items.rows())?;
     for entry in journal.entries() {
         replay(&mut labeled, entry, &journal, &items.by_id)?;
@@ -166,6 +169,7 @@ impl<'g> Live<'g> {
                 items.rows.len()
             )));
         }
+        warn_of_strangers(journal, &items.by_id, monitor);
         let mut labeled = Labeled::of(&items.rows)?;
         let origin = labeled.classes().to_vec();
         let mut session = begun(graph, &labeled, monitor)?;
@@ -488,6 +492,23 @@ fn replay(
         what => drop(labeled.follow(what, &entry.items, by_id)?),
     }
     Ok(())
+}
+
+/// Warns of labels in the journal whose items the run has not, as one that was fitted on other data.
+fn warn_of_strangers(journal: &Journal, by_id: &HashMap<String, u32>, monitor: &Monitor) {
+    let changes = journal.entries().iter().flat_map(|entry| &entry.items);
+    let missing: HashSet<&str> = changes
+        .map(|change| change.id.as_str())
+        .filter(|id| !by_id.contains_key(*id))
+        .collect();
+    // The first by name, so that it is the same one each time.
+    if let Some(first) = missing.iter().min() {
+        monitor.warn(format!(
+            "{}: labels of {} items that the run has not are left out (\"{first}\", for one)",
+            journal::NAME,
+            missing.len()
+        ));
+    }
 }
 
 /// Spreads labels; `None` where there are none.

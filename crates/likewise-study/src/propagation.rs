@@ -12,7 +12,7 @@ use likewise::advise::oracle::Oracle;
 use likewise::advise::temperature::Temperature;
 use likewise::neighbor::Neighbors;
 use likewise::propagate::{Ability, Given, Method, Propagate as _, Sizes, Spread};
-use likewise::{Beliefs, Collection, Graph, Labels, Monitor};
+use likewise::{Beliefs, Collection, Convergence, Graph, Labels, Monitor};
 use serde::Serialize;
 
 pub use self::tags::{ByTag, Hidden, Tag};
@@ -67,18 +67,9 @@ pub enum Answer {
 pub struct Classes {
     /// The method.
     pub method: String,
-    /// Iterations of its solver.
-    pub iterations: usize,
-    /// Its last relative residual.
-    pub residual: f64,
-    /// Whether that is below the tolerance.
-    pub converged: bool,
-    /// Parts of the graph.
-    pub components: usize,
-    /// Items without a neighbour.
-    pub isolated: usize,
-    /// Items that no label reaches.
-    pub unreached: usize,
+    /// How it went.
+    #[serde(flatten)]
+    pub convergence: Convergence,
     /// Share of all items of known class whose pseudo-label is right, labeled ones included
     /// (eq. 36); absent if no label was hidden.
     pub accuracy: Option<f64>,
@@ -86,12 +77,6 @@ pub struct Classes {
     pub accuracy_hidden: Option<f64>,
     /// Labels that were given.
     pub labels: usize,
-    /// Mean weight of a negative edge.
-    pub mean_negative_weight: Option<f64>,
-    /// Share of the edges that are negative.
-    pub negative_share: Option<f64>,
-    /// Classes for which the objective has no minimum (lpdr).
-    pub negative_curvature: Option<usize>,
     /// How the neighbours were found, if the graph was built here.
     pub search: Option<Searched>,
     /// Sizes of the classes beside what the labels say of them.
@@ -204,21 +189,12 @@ impl Job<'_> {
         if let Some(warning) = &balance.warning {
             monitor.warn(warning);
         }
-        let convergence = &beliefs.convergence;
         Ok(Classes {
             method: self.method.name().into(),
-            iterations: convergence.iterations,
-            residual: convergence.residual,
-            converged: convergence.converged,
-            components: convergence.components,
-            isolated: convergence.isolated,
-            unreached: convergence.unreached,
+            convergence: beliefs.convergence.clone(),
             accuracy: accuracy(&beliefs, truth, |_| any_hidden),
             accuracy_hidden: accuracy(&beliefs, truth, hidden),
             labels: visible.n_known(),
-            mean_negative_weight: convergence.mean_negative_weight,
-            negative_share: convergence.negative_share,
-            negative_curvature: convergence.negative_curvature,
             search: None,
             balance,
             oracle,

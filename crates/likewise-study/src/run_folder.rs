@@ -29,7 +29,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 pub use self::across::{AcrossFolder, open_across, save_across};
 pub(crate) use self::amend::Amendment;
-pub use self::exchange::{CHOICE, begun};
+pub use self::exchange::{CHOICE, begun, data_alone};
 use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
 use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};

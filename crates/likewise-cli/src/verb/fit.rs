@@ -21,7 +21,9 @@ use likewise_study::graph::DataShape;
 use likewise_study::labels;
 use likewise_study::plain;
 use likewise_study::report::{Map, Thumbnails};
-use likewise_study::run_folder::{Encoded, IndexCard, Rights, Work, check_output, is_same};
+use likewise_study::run_folder::{
+    Encoded, IndexCard, Rights, Work, check_output, data_alone, is_same,
+};
 use likewise_study::source::{Labeled, Source, Trained, with_view};
 use likewise_study::study::{Choice, Protocol, Results, TupleKind};
 
@@ -38,7 +40,7 @@ use crate::failure::Failure;
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     match again(args, at.common.seed)? {
         Some(mut again) => {
-            again.items = with_those_of_its_page(args.data.path(), again.items)?;
+            again.items = with_those_of_its_page(args.data.path(), again.items, at)?;
             fit(&again.args, Some(&again), at)
         }
         None => fit(args, None, at),
@@ -397,9 +399,8 @@ fn of_same_data(
     args: &Fit,
     at: &Context,
 ) -> Result<(), Failure> {
-    let data = |digest: &str| digest.split(['+', ';']).next().map(str::to_owned);
     let path = source.path().display();
-    if data(&again.data) != data(digest) {
+    if data_alone(&again.data) != data_alone(digest) {
         let changed = format!("{path}: these data have changed since the run was made of them");
         if again.renews && !args.overwrite {
             return Err(Failure::usage(format!(

@@ -79,13 +79,14 @@ fn print(answer: &Classes) -> Result<(), Failure> {
         }
         _ => "no hidden labels to measure accuracy on".into(),
     };
+    let went = &answer.convergence;
     output::line(format!(
         "{}: {} labels, {} iterations, residual {:.1e}{}, {accuracy}, {:.1} s",
         answer.method,
         answer.labels,
-        answer.iterations,
-        answer.residual,
-        parts_in_words(answer.components, answer.isolated, answer.unreached),
+        went.iterations,
+        went.residual,
+        parts_in_words(went.components, went.isolated, went.unreached),
         answer.seconds
     ))?;
     for remark in answer.diagnosis.iter().flat_map(|d| &d.verdict) {

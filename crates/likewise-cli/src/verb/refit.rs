@@ -13,6 +13,7 @@ use likewise_study::{live, plain};
 use crate::args::{Cli, Fit, Table, Verb};
 use crate::aside::aside;
 use crate::config;
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// What a run was made with, to be made again.
@@ -141,8 +142,9 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
 pub(super) fn with_those_of_its_page(
     run: &Path,
     items: Vec<ItemRow>,
+    at: &Context,
 ) -> Result<Vec<ItemRow>, Failure> {
-    let (items, given) = live::since(run, items)?;
+    let (items, given) = live::since(run, items, at.env.monitor)?;
     if given > 0 {
         let said = format!("{given} labels were given on its page since, and count");
         aside!("{}", plain::message(&said));

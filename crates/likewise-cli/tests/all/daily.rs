@@ -473,6 +473,12 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     };
     let mut journal = Journal::open(&run).unwrap().0;
     journal.append(None, What::Label, vec![given]).unwrap();
+    let stranger = Change {
+        id: "stranger".into(),
+        old: None,
+        new: Some("7".into()),
+    };
+    journal.append(None, What::Label, vec![stranger]).unwrap();
     drop(journal);
     scene.text("one.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));
     let refit = |more: &[&str]| {
@@ -491,6 +497,8 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
         said.contains("1 labels were given on its page since"),
         "{said}"
     );
+    let left_out = "labels of 1 items that the run has not are left out (\"stranger\"";
+    assert!(said.contains(left_out), "{said}");
     let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
     let label = |id: &str| {
         items
@@ -762,6 +770,15 @@ fn what_a_run_was_made_of_is_no_output() {
     scene.good("suspects run -o s.csv");
     assert_eq!(fs::read(scene.path("x.csv")).unwrap(), data.unwrap());
     assert_eq!(fs::read(scene.path("y.csv")).unwrap(), labels.unwrap());
+
+    // A file of settings may name them too.
+    scene.text("run.toml", "[fit]\nlabels = \"y.csv\"\n");
+    scene.good("fit x.csv --config run.toml --recipe start --split folds -q -o named");
+    let said = scene.bad("suspects named -o y.csv", 2);
+    assert!(
+        said.contains("the run named was made of this file"),
+        "{said}"
+    );
 }
 
 #[test]

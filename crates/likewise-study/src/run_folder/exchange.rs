@@ -95,13 +95,15 @@ fn record_in(folder: &Path) -> Option<serde_json::Value> {
 }
 
 fn data_of(record: &serde_json::Value) -> Option<String> {
-    record["data_sha256"].as_str().map(data_alone)
+    record["data_sha256"]
+        .as_str()
+        .map(|digest| data_alone(digest).to_owned())
 }
 
 /// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
-pub(super) fn data_alone(digest: &str) -> String {
+pub fn data_alone(digest: &str) -> &str {
     let end = digest.find(['+', ';']).unwrap_or(digest.len());
-    digest[..end].to_owned()
+    &digest[..end]
 }
 
 /// Removes what an older run has and a complete one, by its record, has not.

@@ -123,7 +123,10 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         let value = argument.split_once('=').map(|(_, value)| value);
         [Some(argument.as_str()), value]
     });
-    for name in named.flatten().filter(|name| !name.is_empty()) {
+    let mut named: Vec<String> = named.flatten().map(str::to_owned).collect();
+    let files = named.iter().flat_map(|name| named_in(Path::new(name), run));
+    named.extend(files.collect::<Vec<_>>());
+    for name in named.iter().filter(|name| !name.is_empty()) {
         for name in places_of(Path::new(name), run) {
             if is_read(out, &name) {
                 return Err(usage(format!(
@@ -136,6 +139,27 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a file of settings of this name says, in which data and labels may be named.
+fn named_in(file: &Path, run: &Path) -> Vec<String> {
+    let is_toml = file.extension().is_some_and(|ending| ending == "toml");
+    let places = is_toml.then(|| places_of(file, run)).into_iter().flatten();
+    let tables = places.filter_map(|place| {
+        let text = likewise_io::read_file(place, crate::text::MOST).ok()?;
+        String::from_utf8(text).ok()?.parse::<toml::Table>().ok()
+    });
+    let mut open: Vec<toml::Value> = tables.map(toml::Value::Table).collect();
+    let mut words = Vec::new();
+    while let Some(value) = open.pop() {
+        match value {
+            toml::Value::String(word) => words.push(word),
+            toml::Value::Array(values) => open.extend(values),
+            toml::Value::Table(table) => open.extend(table.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    words
 }
 
 /// Where a file of this name may be that a run was made of.
