@@ -129,11 +129,8 @@ impl Asked {
         let device = likewise_nn::device("cpu")?;
         let mut tried = vec![];
         if self.recipe == AUTO && tuples.is_none() {
-            let fitting = |recipe: Recipe| recipe.fitting(x.nrows());
-            let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(fitting).collect();
-            let unseen = fitting(Recipe::mixed_rca());
             let plan = Plan::of(&data, x, &recipe, &protocol, device.clone());
-            let choice = plan.choose_recipe(&candidates, [&recipe, &unseen], monitor)?;
+            let choice = plan.choose_recipe(None, monitor)?;
             (recipe, tried) = (choice.recipe, choice.tried);
         }
         let plan = Plan {

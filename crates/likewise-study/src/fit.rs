@@ -518,13 +518,11 @@ fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
         .stage(shape.decoding + network, 0.0)
 }
 
-/// What the labels at hand choose among the [candidates](Recipe::candidates), with `k` neighbours where
-/// that is asked for; `usual` where there is nothing to choose by. What was compared is kept among the
-/// `checkpoints`, and not done again.
+/// What the labels at hand choose, with `k` neighbours where that is asked for. What was compared is kept among
+/// the `checkpoints`, and not done again.
 ///
 /// Fails where `k` is not below the number of items, and as the fits of the candidates do.
 pub fn choose(
-    usual: &Recipe,
     collection: &Collection,
     view: &View,
     protocol: &Protocol,
@@ -538,26 +536,12 @@ pub fn choose(
         let rule = format!("k = {k} must be from 1 to {most}, the number of other items");
         return Err(usage(rule));
     }
-    let neighbors = |mut recipe: Recipe| -> Recipe {
-        match k {
-            None => recipe.fitting(collection.len()),
-            Some(k) => {
-                if recipe.pseudo_labels.on().is_some() {
-                    // It asks for neighbours, so that they can be set.
-                    let _ = recipe.set_neighbors(k);
-                }
-                recipe
-            }
-        }
-    };
-    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(neighbors).collect();
-    let unseen = neighbors(Recipe::mixed_rca());
-    let device = at.device.clone();
+    let (device, recipe) = (at.device.clone(), Recipe::default());
     let plan = Plan {
         checkpoints: checkpoints.clone(),
-        ..Plan::of(collection, view.matrix.view(), usual, protocol, device)
+        ..Plan::of(collection, view.matrix.view(), &recipe, protocol, device)
     };
-    let chosen = plan.choose_recipe(&candidates, [usual, &unseen], at.monitor);
+    let chosen = plan.choose_recipe(k, at.monitor);
     chosen.map_err(|e| {
         let kept = checkpoints.is_some_and(|folder| folder.join(CHOICE).exists());
         if kept && e.kind() == ErrorKind::Cancelled {

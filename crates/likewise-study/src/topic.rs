@@ -166,7 +166,7 @@ pub fn explain(name: &str) -> Result<Explained> {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 29] = [
+const RECIPES: [(&str, &str, &str); 32] = [
     (
         "mixed-lp",
         "the recipe of a head on whitened features",
@@ -202,6 +202,21 @@ const RECIPES: [(&str, &str, &str); 29] = [
         "scaled-label-probabilities",
         "the recipe of class probabilities of scaled columns by the known labels alone",
         "scaled_label_probabilities",
+    ),
+    (
+        "scaled-mild-probabilities",
+        "the recipe of class probabilities that weigh as much as the scaled columns",
+        "scaled_mild_probabilities",
+    ),
+    (
+        "scaled-lda",
+        "the recipe of linear discriminants of scaled columns by the known labels alone",
+        "scaled_lda",
+    ),
+    (
+        "scaled-mixed-lda",
+        "the recipe of linear discriminants of scaled columns",
+        "scaled_mixed_lda",
     ),
     (
         "mixed-lda",

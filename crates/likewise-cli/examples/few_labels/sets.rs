@@ -103,14 +103,11 @@ pub(crate) fn fit(collection: &Collection, seed: u64) -> Result<Study, Failed> {
         seed,
         ..Protocol::default()
     };
-    let fitting = |recipe: Recipe| recipe.fitting(collection.len());
-    let usual = fitting(Recipe::mild_probabilities());
-    let unseen = fitting(Recipe::mixed_rca());
-    let candidates: Vec<Recipe> = Recipe::candidates().into_iter().map(fitting).collect();
     let features = collection.views()[0].matrix.view();
     let device = likewise_nn::device("cpu")?;
-    let plan = Plan::of(collection, features, &usual, &protocol, device.clone());
-    let chosen = plan.choose_recipe(&candidates, [&usual, &unseen], &Monitor::silent())?;
+    let any = Recipe::default();
+    let plan = Plan::of(collection, features, &any, &protocol, device.clone());
+    let chosen = plan.choose_recipe(None, &Monitor::silent())?;
     let plan = Plan::of(collection, features, &chosen.recipe, &protocol, device);
     Ok(plan.run(&Monitor::silent())?)
 }

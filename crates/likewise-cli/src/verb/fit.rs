@@ -112,7 +112,7 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     if args.dry_run {
         let labeled = shape.labeled(&source, &at.env);
         let needed = if chooses {
-            with_choice(needed(labeled), &shape, &Recipe::candidates(), labeled)
+            with_choice(needed(labeled), &shape, &Recipe::candidates(false), labeled)
         } else {
             needed(labeled)
         };
@@ -143,7 +143,7 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let mut tried = vec![];
     if chooses {
         let protocol = asked.protocol(&collection, &args.gate)?;
-        let choice = chosen(args, &recipe, &work, (&collection, view), &protocol, at)?;
+        let choice = chosen(args, &work, (&collection, view), &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }
     let labeled = collection.labels.as_ref().and_then(Labeled::of);
@@ -194,7 +194,6 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
 /// The recipe that the labels choose.
 fn chosen(
     args: &Fit,
-    usual: &Recipe,
     work: &Work,
     (collection, view): (&Collection, &View),
     protocol: &Protocol,
@@ -208,9 +207,7 @@ fn chosen(
         });
     }
     let kept = Some(work.checkpoints());
-    Ok(choose(
-        usual, collection, view, protocol, args.k, kept, &at.env,
-    )?)
+    Ok(choose(collection, view, protocol, args.k, kept, &at.env)?)
 }
 
 /// Whether the run is there, finished; it is shown then. Fails where it is of other data or settings.

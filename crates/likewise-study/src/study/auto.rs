@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use likewise::eval::bootstrap::Estimate;
 use likewise::eval::few_labels::{self, Round, Value};
 use likewise::eval::split;
+use likewise::linear::uneven;
 use likewise::{Labels, Monitor, Part, matrix, seed};
-use ndarray::Axis;
+use ndarray::{Array1, ArrayView2, Axis};
 use rand::seq::index;
 
 use self::kept::{Kept, Values};
@@ -19,8 +20,8 @@ use super::plan::Plan;
 use super::protocol::{Protocol, SplitKind};
 use super::rounds::ENOUGH;
 use super::tried::Tried;
+use crate::Result;
 use crate::recipe::{PseudoLabels, Recipe};
-use crate::{Error, Result};
 
 /// Most items among which recipes are compared; all labeled ones are among them, unless these
 /// alone are more.
@@ -31,6 +32,8 @@ const LEAST_GAIN: f64 = 0.005;
 const OWN_ROUNDS: u64 = 0x6175_746f;
 /// Labels of a class that a measurement takes.
 const LEAST: usize = 5;
+/// Standard deviation of the lengths of rows, as a share of their mean, from which on they count.
+const VARIED: f64 = 0.3;
 /// Rounds after which a recipe that is clearly behind is not tried any further.
 const ENOUGH_ROUNDS: usize = 2;
 
@@ -45,8 +48,9 @@ pub struct Choice {
 }
 
 impl<'p> Plan<'p> {
-    /// The recipe among `candidates`, the usual one first and then those that rarely lose, that does best on
-    /// labels which it does not learn from.
+    /// The recipe among the [candidates](Recipe::candidates), the usual one first and then those that rarely lose,
+    /// that does best on labels which it does not learn from. Each has `k` neighbours, or as many as suit the
+    /// number of items.
     ///
     /// The labels at hand are kept back in turn, as in a study of a handful of labels; where there
     /// is a test part, their items too, and some without a label, since what is fitted to items
@@ -55,31 +59,33 @@ impl<'p> Plan<'p> {
     /// After two rounds those that have little chance left are tried no further: most, and they are more
     /// than half of the work. They are a recipe whose 95 % interval is below the best one's, and one
     /// after the best one that would not take its place with half a standard error more. The first one,
-    /// which stands where nothing is better, is tried in all rounds. Where nothing can be measured it is `usual`,
-    /// and where the classes that are searched have no labels it is `unseen`. What rounds over the
+    /// which stands where nothing is better, is tried in all rounds, and is taken where nothing can be measured.
+    /// Where the classes that are searched have no labels it is `mixed-rca`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
     /// Of more than 2,500 training items a part is enough; of the test part only the names of its
     /// classes are looked at.
-    pub fn choose_recipe(
-        &self,
-        candidates: &[Recipe],
-        [usual, unseen]: [&Recipe; 2],
-        monitor: &Monitor,
-    ) -> Result<Choice> {
-        let none = |recipe: &Recipe| Choice {
-            recipe: recipe.clone(),
+    pub fn choose_recipe(&self, k: Option<usize>, monitor: &Monitor) -> Result<Choice> {
+        let none = |recipe: Recipe| Choice {
+            recipe,
             tried: vec![],
         };
-        let Some(truth) = &self.collection.labels else {
-            return Ok(none(usual));
+        let fitting = |recipe: Recipe| with_neighbors(recipe, k, self.collection.len());
+        let candidates = |rows: ArrayView2<f32>| -> Vec<Recipe> {
+            let each = Recipe::candidates(asks_for_scales(rows));
+            each.into_iter().map(fitting).collect()
         };
+        let first = |mut of: Vec<Recipe>| none(of.swap_remove(0));
         matrix::check_finite(self.features, "features")?;
+        let Some(truth) = &self.collection.labels else {
+            return Ok(first(candidates(self.features)));
+        };
         let parts = self.protocol.parts(self.collection, truth)?;
         if is_disjoint(truth, &parts) {
-            return Ok(none(unseen));
+            return Ok(none(fitting(Recipe::mixed_rca())));
         }
         let (rows, known) = self.among(truth, &parts);
+        let candidates = candidates(self.features.select(Axis(0), &rows).view());
         if let Err(e) = likewise_nn::networks("a recipe by gradients") {
             monitor.warn(format!("{e}: none is compared"));
         }
@@ -88,7 +94,7 @@ impl<'p> Plan<'p> {
         let once = copies.once(&known);
         let rounds = few_labels::rounds(&once, self.protocol.seed ^ OWN_ROUNDS);
         if known.n_classes() < 2 || rounds.is_empty() {
-            return Ok(none(usual));
+            return Ok(first(candidates));
         }
         let (collection, features) = (
             self.collection.select(&rows),
@@ -98,11 +104,14 @@ impl<'p> Plan<'p> {
             split: SplitKind::Folds,
             ..self.protocol.clone()
         };
-        let first = candidates
-            .first()
-            .ok_or_else(|| Error::data("no recipe to choose from"))?;
         let device = self.device.clone();
-        let part = Plan::of(&collection, features.view(), first, &protocol, device);
+        let part = Plan::of(
+            &collection,
+            features.view(),
+            &candidates[0],
+            &protocol,
+            device,
+        );
         let fits: Vec<Recipe> = (candidates.iter())
             .map(|recipe| recipe.clone().fitting(rows.len()))
             .collect();
@@ -229,6 +238,38 @@ impl<'p> Plan<'p> {
         let rows = places.into_iter().map(|place| train[place]).collect();
         (rows, known)
     }
+}
+
+/// Whether rows of length 1 would lose what features say, so that columns are better scaled: where columns are of
+/// different units, the largest alone is left; where lengths vary much, as of measurements that are all large for
+/// some items, they are part of what is said.
+///
+/// Of 24 sets lengths vary so in eight. In these half of the cosine by `scaled-mild-probabilities` gains
+/// up to .08 of R@1 and .22 of MAP@R over `mild-probabilities`, and loses at most .009 and .005; in the others it
+/// loses up to .05 and .08.
+fn asks_for_scales(rows: ArrayView2<f32>) -> bool {
+    uneven(rows).is_some() || lengths_vary(rows)
+}
+
+fn lengths_vary(rows: ArrayView2<f32>) -> bool {
+    let far = matrix::outsized(rows);
+    let kept = (rows.rows().into_iter().enumerate()).filter(|(i, _)| !far.contains(i));
+    let squares = kept.map(|(_, row)| row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>());
+    let lengths: Array1<f64> = squares.map(f64::sqrt).collect();
+    let mean = lengths.mean().unwrap_or_default();
+    lengths.std(0.0) > VARIED * mean
+}
+
+/// A recipe with so many neighbours, or as many as suit so many items.
+fn with_neighbors(mut recipe: Recipe, k: Option<usize>, items: usize) -> Recipe {
+    let Some(k) = k else {
+        return recipe.fitting(items);
+    };
+    if recipe.pseudo_labels.on().is_some() {
+        // It asks for neighbours, so that they can be set.
+        let _ = recipe.set_neighbors(k);
+    }
+    recipe
 }
 
 /// Whether the classes that ask have no label to fit on.

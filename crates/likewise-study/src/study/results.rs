@@ -342,6 +342,10 @@ impl Rows {
                 name: "start".into(),
                 why: "it leaves the start as it is, which did better here".into(),
             },
+            // So few cannot be kept back, so that no recipe is chosen by them.
+            (Some(Worse), _) if !self.labels.values().any(|&n| n >= ASKED) => {
+                Next::LabelEvery { to: MEASURED }
+            }
             // The labels of a test part chose nothing; those that are kept back may.
             (Some(Worse), _) if !plan.chosen => Next::Recipe {
                 name: "auto".into(),

@@ -8,7 +8,9 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
         "Recipes are compared on labels that they do not learn from: each keeps some of the labels \
          at hand back in turn, and what counts is how many of their class come first. The first of \
          the table is the one that stands where nothing can be compared, with fewer than three \
-         labels a class: mild-probabilities. The others follow, those that rarely lose first; one that is \
+         labels a class: mild-probabilities, or scaled-mild-probabilities where columns are of \
+         different units or rows differ much in length. \
+         The others follow, those that rarely lose first; one that is \
          not clearly better than the best before it (by about a standard error, and by half a point) \
          loses to it. Where the \
          classes that are searched have no labels, mixed-rca is taken. Use it unless you compare methods.",

@@ -593,6 +593,35 @@ fn raw_features_that_validation_prefers_are_delivered_by_the_refit_too() {
 }
 
 #[test]
+fn columns_are_scaled_where_rows_of_length_one_would_lose_what_they_say() {
+    let (x, truth) = clouds(120, 3, 1.0, 5);
+    // One label a class leaves none to measure by.
+    let shown = truth.masked(|i| i < 3);
+    let chosen = |x: Array2<f32>| {
+        let collection = collection(x, Some(shown.clone()));
+        let (any, protocol) = (Recipe::default(), folds());
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan::of(&collection, features, &any, &protocol, Device::flex());
+        let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
+        assert!(choice.tried.is_empty());
+        choice.recipe.name
+    };
+    let mut large = x.clone();
+    large.column_mut(31).mapv_inplace(|v| 900.0 + 100.0 * v);
+    // Measurements that are all large for some items, and one row that is damaged.
+    let mut long = x.mapv(f32::abs);
+    for (i, mut row) in long.rows_mut().into_iter().enumerate() {
+        row *= 1.0 + (i % 3) as f32;
+    }
+    let mut damaged = x.clone();
+    damaged.row_mut(7).fill(1e9);
+    assert_eq!(chosen(x), "mild-probabilities");
+    assert_eq!(chosen(large), "scaled-mild-probabilities");
+    assert_eq!(chosen(long), "scaled-mild-probabilities");
+    assert_eq!(chosen(damaged), "mild-probabilities");
+}
+
+#[test]
 fn what_is_left_to_label_is_what_has_no_label_and_not_the_test_part() {
     let (x, all) = clouds(400, 4, 1.2, 5);
     let apart = |labels_per_class| Protocol {
@@ -620,11 +649,7 @@ fn a_choice_that_was_interrupted_goes_on_where_it_stopped() {
     let (x, truth) = clouds(120, 3, 1.0, 5);
     let shown = truth.masked(|i| i < 24);
     let collection = collection(x, Some(shown));
-    let fits = [
-        Recipe::named("label-probabilities").unwrap(),
-        Recipe::named("label-rca").unwrap(),
-        Recipe::named("logistic").unwrap(),
-    ];
+    let any = Recipe::default();
     let folder = tempfile::tempdir().unwrap();
     let choose = |kept: bool, most: usize| {
         let steps = Arc::new(AtomicUsize::new(0));
@@ -644,9 +669,9 @@ fn a_choice_that_was_interrupted_goes_on_where_it_stopped() {
         let features = collection.views()[0].matrix.view();
         let plan = Plan {
             checkpoints: kept.then(|| folder.path().to_owned()),
-            ..Plan::of(&collection, features, &fits[0], &protocol, Device::flex())
+            ..Plan::of(&collection, features, &any, &protocol, Device::flex())
         };
-        let choice = plan.choose_recipe(&fits, [&fits[0], &fits[1]], &monitor);
+        let choice = plan.choose_recipe(None, &monitor);
         (choice, steps.load(Ordering::Relaxed))
     };
     let (whole, all) = choose(false, usize::MAX);

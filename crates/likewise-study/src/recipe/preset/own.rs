@@ -165,6 +165,50 @@ impl Recipe {
         }
     }
 
+    /// As `scaled-probabilities`, which are half of the cosine in place of four fifths.
+    ///
+    /// **Use it** as `scaled-probabilities`, where the classes are unsure and the columns say as much. **Not** for
+    /// classes without any label.
+    ///
+    /// **Source.** As of `scaled-probabilities`.
+    pub fn scaled_mild_probabilities() -> Self {
+        Self {
+            name: "scaled-mild-probabilities".into(),
+            learner: Learner::Closed(Closed::Logistic(
+                Logistic::default().strength(1000.0).share(0.5),
+            )),
+            ..Self::scaled_probabilities()
+        }
+    }
+
+    /// As `scaled-probabilities`, by linear discriminant analysis.
+    ///
+    /// **Use it** where columns are measured quantities and classes spread alike around their means. **Not** for
+    /// classes without any label.
+    ///
+    /// **Source.** As of `mixed-lda`.
+    pub fn scaled_mixed_lda() -> Self {
+        Self {
+            name: "scaled-mixed-lda".into(),
+            learner: Self::mixed_lda().learner,
+            ..Self::scaled_probabilities()
+        }
+    }
+
+    /// As `scaled-mixed-lda`, by the known labels alone.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** with fewer than two labels a class, nor for classes without any label.
+    ///
+    /// **Source.** As of `mixed-lda`.
+    pub fn scaled_lda() -> Self {
+        Self {
+            name: "scaled-lda".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::scaled_mixed_lda()
+        }
+    }
+
     /// As `probabilities`, by linear discriminant analysis.
     ///
     /// **Use it** where the classes to be searched are the labeled ones and spread alike around
