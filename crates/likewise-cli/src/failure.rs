@@ -127,7 +127,8 @@ fn as_flag(message: String) -> String {
 /// `--label-column size`.
 pub(crate) fn as_flags(message: &str) -> String {
     // The fields of a file keep their names, whatever flags there are.
-    if !message.contains('`') || message.contains("unknown field `") {
+    let of_file = [" field `", " variant `"];
+    if !message.contains('`') || of_file.iter().any(|word| message.contains(word)) {
         return message.to_owned();
     }
     let command = Cli::command();

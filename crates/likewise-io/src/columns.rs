@@ -55,8 +55,9 @@ pub(crate) fn check(
         && !counting.contains(&column)
     {
         monitor.warn(format!(
-            "column {} carries {:.1} % of the variance of all {} columns, so similarity is \
-             nearly that column alone; scale the columns, or remove it if it is no feature",
+            "column {} carries {:.1} % of the variance of all {} columns, so the similarity \
+             of the features as they are is nearly that column alone; remove it if it is no feature, or take what \
+             scales columns, as fit does",
             named(&[column]),
             100.0 * share,
             x.ncols()

@@ -504,7 +504,7 @@ fn warn_of_strangers(journal: &Journal, by_id: &HashMap<String, u32>, monitor: &
     // The first by name, so that it is the same one each time.
     if let Some(first) = missing.iter().min() {
         monitor.warn(format!(
-            "{}: labels of {} items that the run has not are left out (\"{first}\", for one)",
+            "{}: labels of items that the run has not are left out: {} (\"{first}\", for one)",
             journal::NAME,
             missing.len()
         ));

@@ -179,7 +179,7 @@ const RECIPES: [(&str, &str, &str); 32] = [
     ),
     (
         "mild-probabilities",
-        "the recipe where nothing can be measured",
+        "the recipe where nothing can be measured, of rows of length 1",
         "mild_probabilities",
     ),
     (

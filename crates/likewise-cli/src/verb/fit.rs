@@ -107,11 +107,12 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     if args.k.is_none() && again.is_none() {
         limit_neighbors(&mut recipe, shape.items, at.env.monitor);
     }
-    let chooses = again.is_none() && chooses(args, at)?;
+    let chooses = again.is_none_or(|again| !again.compared) && chooses(args, at)?;
     let needed = |labeled| estimate(&shape, &recipe, &asked, labeled);
     if args.dry_run {
         let labeled = shape.labeled(&source, &at.env);
         let needed = if chooses {
+            // Nothing is read yet; the other list is shorter.
             with_choice(needed(labeled), &shape, &Recipe::candidates(false), labeled)
         } else {
             needed(labeled)
@@ -142,7 +143,10 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let view = collection.view(Some(&name))?;
     let mut tried = vec![];
     if chooses {
-        let protocol = asked.protocol(&collection, &args.gate)?;
+        let protocol = match again {
+            Some(again) => again.config.protocol.clone(),
+            None => asked.protocol(&collection, &args.gate)?,
+        };
         let choice = chosen(args, &work, (&collection, view), &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }

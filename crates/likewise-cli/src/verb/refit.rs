@@ -22,6 +22,8 @@ pub(super) struct Again {
     pub(super) args: Fit,
     /// What was chosen then.
     pub(super) config: Config,
+    /// Whether recipes were compared for it: one that merely stood where nothing could be is chosen anew.
+    pub(super) compared: bool,
     /// Its items, with all labels that are known.
     pub(super) items: Vec<ItemRow>,
     /// Digest of the data it was made of.
@@ -61,6 +63,9 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     }
     let (config, record, items) =
         RunFolder::read_by(path, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
+    let compared = !RunFolder::read_by(path, RunFolder::metrics)?
+        .tried
+        .is_empty();
     if seed != 0 && seed != record.seed {
         return Err(no_effect("--seed", with));
     }
@@ -129,6 +134,7 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     Ok(Some(Again {
         args: own,
         config,
+        compared,
         items,
         data: record.data_sha256,
         command,

@@ -455,6 +455,35 @@ fn a_run_is_fitted_again_with_more_labels() {
 }
 
 #[test]
+fn a_recipe_that_stood_where_nothing_could_be_compared_is_chosen_with_more_labels() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    let labels = |of_class: usize| {
+        let mut seen = [0; 10];
+        let rows = (0..1800).step_by(6).filter(|&row| {
+            let seen = &mut seen[class(&x, row) as usize];
+            *seen += 1;
+            *seen <= of_class
+        });
+        let lines: Vec<String> = rows
+            .map(|row| format!("d{row},{}\n", class(&x, row)))
+            .collect();
+        format!("id,label\n{}", lines.concat())
+    };
+    scene.text("one.csv", &labels(1));
+    scene.text("four.csv", &labels(4));
+    let tried = || {
+        let text = fs::read_to_string(scene.path("run/metrics.json")).unwrap();
+        let metrics: serde_json::Value = serde_json::from_str(&text).unwrap();
+        metrics["tried"].as_array().map_or(0, Vec::len)
+    };
+    scene.good("fit x.csv --labels one.csv -q -o run");
+    assert_eq!(tried(), 0);
+    scene.good("fit run --add-labels four.csv -q");
+    assert!(tried() > 4);
+}
+
+#[test]
 fn a_refit_loses_nothing_of_what_was_given_before() {
     let scene = Scene::new();
     let x = few(&scene);
@@ -497,7 +526,7 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
         said.contains("1 labels were given on its page since"),
         "{said}"
     );
-    let left_out = "labels of 1 items that the run has not are left out (\"stranger\"";
+    let left_out = "labels of items that the run has not are left out: 1 (\"stranger\"";
     assert!(said.contains(left_out), "{said}");
     let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
     let label = |id: &str| {
@@ -772,8 +801,8 @@ fn what_a_run_was_made_of_is_no_output() {
     assert_eq!(fs::read(scene.path("y.csv")).unwrap(), labels.unwrap());
 
     // A file of settings may name them too.
-    scene.text("run.toml", "[fit]\nlabels = \"y.csv\"\n");
-    scene.good("fit x.csv --config run.toml --recipe start --split folds -q -o named");
+    scene.text("run.settings", "[fit]\nlabels = \"y.csv\"\n");
+    scene.good("fit x.csv --config run.settings --recipe start --split folds -q -o named");
     let said = scene.bad("suspects named -o y.csv", 2);
     assert!(
         said.contains("the run named was made of this file"),

@@ -124,7 +124,18 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         [Some(argument.as_str()), value]
     });
     let mut named: Vec<String> = named.flatten().map(str::to_owned).collect();
-    let files = named.iter().flat_map(|name| named_in(Path::new(name), run));
+    let config = record.arguments.iter().position(|word| word == "--config");
+    let config = config.and_then(|at| record.arguments.get(at + 1));
+    let config =
+        config.or_else(|| (record.arguments.iter()).find(|word| word.starts_with("--config=")));
+    let config = config.map(|word| word.trim_start_matches("--config=").to_owned());
+    let is_toml = |name: &&String| {
+        Path::new(name.as_str())
+            .extension()
+            .is_some_and(|e| e == "toml")
+    };
+    let files = named.iter().filter(is_toml).chain(&config);
+    let files = files.flat_map(|name| named_in(Path::new(name), run));
     named.extend(files.collect::<Vec<_>>());
     for name in named.iter().filter(|name| !name.is_empty()) {
         for name in places_of(Path::new(name), run) {
@@ -143,9 +154,7 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
 
 /// What a file of settings of this name says, in which data and labels may be named.
 fn named_in(file: &Path, run: &Path) -> Vec<String> {
-    let is_toml = file.extension().is_some_and(|ending| ending == "toml");
-    let places = is_toml.then(|| places_of(file, run)).into_iter().flatten();
-    let tables = places.filter_map(|place| {
+    let tables = places_of(file, run).into_iter().filter_map(|place| {
         let text = likewise_io::read_file(place, crate::text::MOST).ok()?;
         String::from_utf8(text).ok()?.parse::<toml::Table>().ok()
     });

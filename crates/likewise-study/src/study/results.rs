@@ -294,8 +294,11 @@ impl Rows {
         let unmeasured = self.unlabeled > 0 && self.labels.values().any(asked_of);
         match (labels.map(|answer| answer.finding), spreading) {
             (None | Some(TooFew), _) if few_labels => match fewest() {
+                // At once as many as a measurement takes, so that the goal does not move.
                 Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
-                    to: MEASURED.max(least + 1),
+                    to: (verdict::ENOUGH.div_ceil(self.labels.len()))
+                        .max(MEASURED)
+                        .max(least + 1),
                 },
                 _ => Next::Nothing,
             },
@@ -343,7 +346,9 @@ impl Rows {
                 why: "it leaves the start as it is, which did better here".into(),
             },
             // So few cannot be kept back, so that no recipe is chosen by them.
-            (Some(Worse), _) if !self.labels.values().any(|&n| n >= ASKED) => {
+            (Some(Worse), _)
+                if self.unlabeled > 0 && !self.labels.values().any(|&n| n >= ASKED) =>
+            {
                 Next::LabelEvery { to: MEASURED }
             }
             // The labels of a test part chose nothing; those that are kept back may.
@@ -376,8 +381,24 @@ const PERFECT: f64 = 0.995;
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.
 fn labels_only(recipe: &Recipe) -> Option<&'static str> {
+    let spread = [
+        (Recipe::probabilities(), "label-probabilities"),
+        (Recipe::scaled_probabilities(), "scaled-label-probabilities"),
+        (Recipe::scaled_mixed_lda(), "scaled-lda"),
+        (Recipe::mixed_rca(), "label-rca"),
+    ];
+    let own =
+        |(known, _): &&(Recipe, _)| known.start == recipe.start && known.learner == recipe.learner;
+    if let Some((_, name)) = spread.iter().find(own) {
+        return Some(name);
+    }
     match &recipe.learner {
-        Learner::Closed(learner) => Some(learner.name()),
+        // On another start, or with another share, it is not what was measured.
+        Learner::Closed(learner) => {
+            let named = Recipe::named(learner.name()).ok()?;
+            let is_own = named.start == recipe.start && named.learner == recipe.learner;
+            is_own.then(|| learner.name())
+        }
         Learner::Cross(learner) => Some(learner.name()),
         Learner::Gradient(gradient) => {
             let usual = gradient.metric.is_none()

@@ -61,7 +61,7 @@ impl Finding {
 }
 
 /// Queries below which no difference is called one.
-const ENOUGH: usize = 16;
+pub(super) const ENOUGH: usize = 16;
 
 /// Queries from which on answers that are all alike say that nothing changed.
 const MANY: usize = 100;
@@ -501,7 +501,7 @@ impl Next {
             }
             Self::LabelEvery { to } => format!(
                 "Next: {to} labels of every class at least; of a class with fewer there is too little to \
-                 measure."
+                 measure, or to choose a recipe by."
             ),
             Self::MeasureAll => {
                 "Next: let all labels be fitted (split by folds): then they measure \

@@ -12,7 +12,9 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
          different units or rows differ much in length. \
          The others follow, those that rarely lose first; one that is \
          not clearly better than the best before it (by about a standard error, and by half a point) \
-         loses to it. Where the \
+         loses to it. After two rounds those that are far behind are tried no further: their values are of fewer \
+         rounds, so compare the gains. Labels that choose and also measure make the measured value a little too \
+         good; those of a test part do not. Where the \
          classes that are searched have no labels, mixed-rca is taken. Use it unless you compare methods.",
     ),
     (

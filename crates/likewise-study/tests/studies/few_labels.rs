@@ -608,13 +608,16 @@ fn columns_are_scaled_where_rows_of_length_one_would_lose_what_they_say() {
     };
     let mut large = x.clone();
     large.column_mut(31).mapv_inplace(|v| 900.0 + 100.0 * v);
-    // Measurements that are all large for some items, and one row that is damaged.
+    // Measurements that are all large for some items, and rows that are damaged or empty.
     let mut long = x.mapv(f32::abs);
     for (i, mut row) in long.rows_mut().into_iter().enumerate() {
         row *= 1.0 + (i % 3) as f32;
     }
     let mut damaged = x.clone();
-    damaged.row_mut(7).fill(1e9);
+    damaged.row_mut(7).mapv_inplace(|v| 40.0 * v);
+    for row in 10..25 {
+        damaged.row_mut(row).fill(0.0);
+    }
     assert_eq!(chosen(x), "mild-probabilities");
     assert_eq!(chosen(large), "scaled-mild-probabilities");
     assert_eq!(chosen(long), "scaled-mild-probabilities");

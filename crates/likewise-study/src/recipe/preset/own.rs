@@ -167,10 +167,12 @@ impl Recipe {
 
     /// As `scaled-probabilities`, which are half of the cosine in place of four fifths.
     ///
-    /// **Use it** as `scaled-probabilities`, where the classes are unsure and the columns say as much. **Not** for
-    /// classes without any label.
+    /// **Use it** with one or two labels a class where columns are measured quantities, of different units perhaps,
+    /// or where rows differ much in length: `auto` begins with it there. **Not** for embeddings and spectra, where
+    /// `mild-probabilities` keeps more, nor for classes without any label.
     ///
-    /// **Source.** As of `scaled-probabilities`.
+    /// **Source.** As of `scaled-probabilities`. Over `mild-probabilities`, with one label a class, it gained .07 of
+    /// R@1 and .22 of MAP@R on a table of mails, and lost .05 and .08 on Fourier coefficients of digits.
     pub fn scaled_mild_probabilities() -> Self {
         Self {
             name: "scaled-mild-probabilities".into(),
