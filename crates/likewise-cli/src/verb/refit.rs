@@ -63,9 +63,6 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     }
     let (config, record, items) =
         RunFolder::read_by(path, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
-    let compared = !RunFolder::read_by(path, RunFolder::metrics)?
-        .tried
-        .is_empty();
     if seed != 0 && seed != record.seed {
         return Err(no_effect("--seed", with));
     }
@@ -134,7 +131,7 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
     Ok(Some(Again {
         args: own,
         config,
-        compared,
+        compared: compared(path)?,
         items,
         data: record.data_sha256,
         command,
@@ -142,6 +139,12 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
         learned: if args.goes_on { learned } else { 0 },
         renews: args.out.is_none(),
     }))
+}
+
+/// Whether recipes were compared for a run.
+fn compared(run: &Path) -> Result<bool, Failure> {
+    let metrics = RunFolder::read_by(run, RunFolder::metrics)?;
+    Ok(!metrics.tried.is_empty())
 }
 
 /// The items with the labels that were given on the page of the run since it was fitted.
