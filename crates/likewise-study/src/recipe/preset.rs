@@ -132,7 +132,8 @@ impl Recipe {
     /// linear discriminants; the same of scaled columns; relevant component analysis; and the head of
     /// `mixed-lp`. Where `scaled`, those of rows of length 1 are left out but for `mild-probabilities`, which comes
     /// after those of scaled columns. The form of `mixed-lp` on centred features is none of them: while it was, in
-    /// 125 fits of nine sets, it was never chosen, for a quarter of the time. Those that this build cannot run are left out.
+    /// 125 fits of nine sets, it was never chosen, for a quarter of the time. Those that this build cannot run are
+    /// left out.
     pub fn candidates(scaled: bool) -> Vec<Self> {
         let unit_lda = Self {
             start: Self::probabilities().start,

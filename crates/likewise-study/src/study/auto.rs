@@ -63,8 +63,8 @@ impl<'p> Plan<'p> {
     /// Where the classes that are searched have no labels it is `mixed-rca`. What rounds over the
     /// same labels then say of the chosen one is a little too good; a test part is not.
     ///
-    /// The plan's own recipe is not looked at. Of more than 2,500 training items a part is enough; of the test part only the names of its
-    /// classes are looked at.
+    /// The plan's own recipe is not looked at. Of more than 2,500 training items a part is enough; of the test part
+    /// only the names of its classes are looked at.
     pub fn choose_recipe(&self, k: Option<usize>, monitor: &Monitor) -> Result<Choice> {
         let none = |recipe: Recipe| Choice {
             recipe,
