@@ -221,6 +221,8 @@ mod tests {
     fn the_fields_of_a_file_are_no_flags() {
         let said = "unknown field `gama`, expected one of `gamma`, `epochs`";
         assert_eq!(as_flags(said), said);
+        let said = "index/index.json: broken: missing field `kind` at line 1 column 19";
+        assert_eq!(as_flags(said), said);
         assert_eq!(
             as_flags("give `label_column size`"),
             "give --label-column size"

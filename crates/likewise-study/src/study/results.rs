@@ -590,6 +590,35 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_recipe_of_labels_only_is_the_one_that_was_measured() {
+        for recipe in Recipe::candidates(false)
+            .into_iter()
+            .chain(Recipe::candidates(true))
+        {
+            let Some(name) = labels_only(&recipe) else {
+                continue;
+            };
+            let named = Recipe::named(name).unwrap();
+            assert_eq!(named.pseudo_labels, PseudoLabels::None, "{name}");
+            if matches!(recipe.learner, Learner::Closed(_)) {
+                let (own, named) = (
+                    (&recipe.start, &recipe.learner),
+                    (&named.start, &named.learner),
+                );
+                assert_eq!(own, named, "{}: {name}", recipe.name);
+            }
+        }
+        let of = |name: &str| labels_only(&Recipe::named(name).unwrap());
+        assert_eq!(
+            of("scaled-probabilities"),
+            Some("scaled-label-probabilities")
+        );
+        assert_eq!(of("mixed-lp"), Some("confidence-proxy"));
+        // No recipe has this form.
+        assert_eq!(of("scaled-mild-probabilities"), None);
+    }
+
     fn by(value: f64) -> Estimate {
         Estimate {
             value,

@@ -625,6 +625,20 @@ fn columns_are_scaled_where_rows_of_length_one_would_lose_what_they_say() {
 }
 
 #[test]
+fn few_labels_of_few_classes_are_told_at_once_how_many_would_do() {
+    let (x, truth) = clouds(120, 3, 1.0, 5);
+    for shown in [3, 6] {
+        let labels = truth.masked(|i| i < shown);
+        let study = run(&collection(x.clone(), Some(labels)), &quick(), &folds()).unwrap();
+        let next = &study.results.answers.next;
+        assert!(
+            matches!(next, Next::LabelEvery { to: 6 }),
+            "{shown}: {next:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_left_to_label_is_what_has_no_label_and_not_the_test_part() {
     let (x, all) = clouds(400, 4, 1.2, 5);
     let apart = |labels_per_class| Protocol {
