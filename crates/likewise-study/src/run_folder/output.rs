@@ -124,18 +124,7 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
         [Some(argument.as_str()), value]
     });
     let mut named: Vec<String> = named.flatten().map(str::to_owned).collect();
-    let config = record.arguments.iter().position(|word| word == "--config");
-    let config = config.and_then(|at| record.arguments.get(at + 1));
-    let config =
-        config.or_else(|| (record.arguments.iter()).find(|word| word.starts_with("--config=")));
-    let config = config.map(|word| word.trim_start_matches("--config=").to_owned());
-    let is_toml = |name: &&String| {
-        Path::new(name.as_str())
-            .extension()
-            .is_some_and(|e| e == "toml")
-    };
-    let files = named.iter().filter(is_toml).chain(&config);
-    let files = files.flat_map(|name| named_in(Path::new(name), run));
+    let files = (named.iter()).flat_map(|name| named_in(Path::new(name), run));
     named.extend(files.collect::<Vec<_>>());
     for name in named.iter().filter(|name| !name.is_empty()) {
         for name in places_of(Path::new(name), run) {
@@ -152,9 +141,17 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a file of settings of this name says, in which data and labels may be named.
+/// The most bytes that are looked through for names.
+const SETTINGS: u64 = 1 << 20;
+
+/// What a file of this name says, if it is one of settings, in which data and labels may be named.
 fn named_in(file: &Path, run: &Path) -> Vec<String> {
-    let tables = places_of(file, run).into_iter().filter_map(|place| {
+    let is_small = |place: &PathBuf| {
+        let there = std::fs::metadata(place);
+        there.is_ok_and(|there| there.is_file() && there.len() <= SETTINGS)
+    };
+    let places = places_of(file, run).into_iter().filter(is_small);
+    let tables = places.filter_map(|place| {
         let text = likewise_io::read_file(place, crate::text::MOST).ok()?;
         String::from_utf8(text).ok()?.parse::<toml::Table>().ok()
     });
