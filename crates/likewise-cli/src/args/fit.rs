@@ -96,8 +96,8 @@ pub(crate) struct Fit {
     )]
     pub(crate) out: Option<PathBuf>,
     /// Join these labels to those of the data; they win where both label an item. With a run in
-    /// the place of DATA, it is fitted again on its own data, recipe and seed, and replaced unless
-    /// -o names another folder.
+    /// the place of DATA, it is fitted again on its own data, recipe and seed (where auto had too
+    /// few labels to compare any, it chooses now), and replaced unless -o names another folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) add_labels: Vec<PathBuf>,
     /// How the map in the report places items. Default: pca.
