@@ -195,14 +195,15 @@ fn of_rows(fit: &str, k: usize, queries: &str) -> Vec<String> {
         "eval e.npy --labels y.npy".to_owned(),
         "suspects run -o s.csv".to_owned(),
         "advise run -o n.csv".to_owned(),
+        "fit x.npy --labels y.npy --labels-per-class 3 --recipe start --draws 1 -o other"
+            .to_owned(),
+        "compare run other".to_owned(),
+        // From here on the run has items that the other has not.
         "add run q.npy --prefix new-".to_owned(),
         "duplicates x.npy -o d.csv".to_owned(),
         "features x.npy -o f.parquet".to_owned(),
         "export run --to parquet -o e.parquet".to_owned(),
         "export run --to faiss -o e.faiss".to_owned(),
-        "fit x.npy --labels y.npy --labels-per-class 3 --recipe start --draws 1 -o other"
-            .to_owned(),
-        "compare run other".to_owned(),
     ]
     .into()
 }

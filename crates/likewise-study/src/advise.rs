@@ -24,7 +24,7 @@ use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::query::Before;
 use crate::run_folder::RunFolder;
-use crate::{Result, run_graph};
+use crate::{Result, live, run_graph};
 
 /// Items up to which the curve is drawn five times; beyond, twice.
 const FIVE_TIMES: usize = 50_000;
@@ -58,7 +58,7 @@ impl Default for Wanted {
 pub struct Advice {
     /// Items of the run.
     pub items: usize,
-    /// Items whose label the fit saw.
+    /// Items whose label the fit saw, or that was given on its page since.
     pub labels: usize,
     /// Items that may be asked for.
     pub unlabeled: usize,
@@ -118,7 +118,10 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         return Err(crate::Error::parameter("budget", 0, "must be at least 1"));
     }
     estimate(run, at)?.check(at.max_memory)?;
-    let shown = Shown::of(run, &run.items()?)?;
+    // What was labeled on its page since is not asked for again.
+    let (labeled, _) = live::since(run.root(), run.items()?, at.monitor)?;
+    let shown = Shown::of(run, &labeled)?;
+    drop(labeled);
     let mut notes = shown.notes.clone();
     let measured = match measure(run, &shown.labels, wanted.seed, at) {
         Ok(Some(curve)) => {

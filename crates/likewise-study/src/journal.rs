@@ -91,15 +91,8 @@ impl Journal {
     pub fn open(run: &Path) -> Result<(Self, usize)> {
         let path = run.join(NAME);
         let cannot = |e: std::io::Error| failed(format!("{}: {e}", path.display()));
-        // Through a link the file of somebody else would be cut, and a pipe would be waited for.
-        let there = std::fs::symlink_metadata(&path);
-        let is_new = there.is_err();
-        if there.is_ok_and(|there| !there.is_file()) {
-            return Err(failed(format!(
-                "{}: not a file of labels that were given to this run; take it away",
-                path.display()
-            )));
-        }
+        check_own(&path)?;
+        let is_new = !path.exists();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(cannot)?;
@@ -119,7 +112,7 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(cannot)?;
-        let mut whole = (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1);
+        let mut whole = whole(&text);
         let tail = text.split_off(whole);
         let mut entries = read(&text).map_err(|e| e.within(path.display()))?;
         let mut torn = tail.len();
@@ -257,6 +250,41 @@ fn last_entry(tail: &[u8], number: u64) -> Option<Entry> {
 fn is_begun(tail: &[u8]) -> bool {
     let begin = b"{\"sequence\":";
     tail.starts_with(begin) || begin.starts_with(tail)
+}
+
+/// The entries of the journal of a run, the oldest first, without holding it: none where nobody has labeled.
+/// A last line that is being written is left out.
+///
+/// Fails where it is damaged before its last line.
+pub fn entries(run: &Path) -> Result<Vec<Entry>> {
+    let path = run.join(NAME);
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Ok(vec![]);
+    }
+    check_own(&path)?;
+    let text = std::fs::read(&path).map_err(|e| failed(format!("{}: {e}", path.display())))?;
+    let (whole, tail) = text.split_at(whole(&text));
+    let mut entries = read(whole).map_err(|e| e.within(path.display()))?;
+    entries.extend(last_entry(tail, entries.len() as u64 + 1));
+    Ok(entries)
+}
+
+/// Fails where what stands there is no file of this run: through a link the file of somebody else would
+/// be cut, and a pipe would be waited for.
+fn check_own(path: &Path) -> Result<()> {
+    let there = std::fs::symlink_metadata(path);
+    if there.is_ok_and(|there| !there.is_file()) {
+        return Err(failed(format!(
+            "{}: not a file of labels that were given to this run; take it away",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Bytes of whole lines.
+fn whole(text: &[u8]) -> usize {
+    (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1)
 }
 
 /// Fails where another process takes labels for the run in a folder.

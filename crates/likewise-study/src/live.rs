@@ -97,21 +97,21 @@ pub struct Live<'g> {
 }
 
 /// The items of a run with the labels that were given to it live since it was fitted, and how many items
-/// have another label by these.
+/// have another label by these. The run may be served meanwhile.
 ///
 /// Labels of items that the run has not are left out, and counted in a warning.
 ///
-/// Fails where another process takes labels for the run, and where its journal is damaged.
+/// Fails where its journal is damaged.
 pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<ItemRow>, usize)> {
-    if !run.join(journal::NAME).exists() {
+    let entries = journal::entries(run)?;
+    if entries.is_empty() {
         return Ok((items, 0));
     }
-    let (journal, _) = Journal::open(run)?;
     let items = Items::new(items);
-    warn_of_strangers(&journal, &items.by_id, monitor);
+    warn_of_strangers(&entries, &items.by_id, monitor);
     let mut labeled = Labeled::of(items.rows())?;
-    for entry in journal.entries() {
-        replay(&mut labeled, entry, &journal, &items.by_id)?;
+    for entry in &entries {
+        replay(&mut labeled, entry, &entries, &items.by_id)?;
     }
     let rows = labeled.rows(items.rows());
     let given = rows.iter().zip(items.rows());
@@ -169,14 +169,15 @@ impl<'g> Live<'g> {
                 items.rows.len()
             )));
         }
-        warn_of_strangers(journal, &items.by_id, monitor);
+        let entries = journal.entries();
+        warn_of_strangers(entries, &items.by_id, monitor);
         let mut labeled = Labeled::of(&items.rows)?;
         let origin = labeled.classes().to_vec();
         let mut session = begun(graph, &labeled, monitor)?;
         let base = believed(session.as_ref(), graph.n());
         let before = (labeled.classes().to_vec(), labeled.labels().to_vec());
-        for entry in journal.entries() {
-            replay(&mut labeled, entry, journal, &items.by_id)?;
+        for entry in entries {
+            replay(&mut labeled, entry, entries, &items.by_id)?;
         }
         if before != (labeled.classes().to_vec(), labeled.labels().to_vec()) {
             session = begun(graph, &labeled, monitor)?;
@@ -474,13 +475,13 @@ impl<'g> Live<'g> {
 fn replay(
     labeled: &mut Labeled,
     entry: &Entry,
-    journal: &Journal,
+    entries: &[Entry],
     by_id: &HashMap<String, u32>,
 ) -> Result<()> {
     match &entry.what {
         What::Undo(sequence) => {
             let undone = (*sequence as usize).checked_sub(1);
-            let undone = undone.and_then(|place| journal.entries().get(place));
+            let undone = undone.and_then(|place| entries.get(place));
             let Some(undone) = undone else {
                 return Err(likewise::Error::data(format!(
                     "entry {} of the journal takes back an entry {sequence} that is not there",
@@ -495,8 +496,8 @@ fn replay(
 }
 
 /// Warns of labels in the journal whose items the run has not, as one that was fitted on other data.
-fn warn_of_strangers(journal: &Journal, by_id: &HashMap<String, u32>, monitor: &Monitor) {
-    let changes = journal.entries().iter().flat_map(|entry| &entry.items);
+fn warn_of_strangers(entries: &[Entry], by_id: &HashMap<String, u32>, monitor: &Monitor) {
+    let changes = entries.iter().flat_map(|entry| &entry.items);
     let missing: HashSet<&str> = changes
         .map(|change| change.id.as_str())
         .filter(|id| !by_id.contains_key(*id))

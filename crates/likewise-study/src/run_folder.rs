@@ -158,6 +158,11 @@ impl RunFolder {
         Ok((Self::open(path)?, lock))
     }
 
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// `run.json`. Fails where it is damaged.
     pub fn record(&self) -> Result<Record> {
         record(&self.root)

@@ -14,7 +14,7 @@ use crate::report::Thumbnails;
 use crate::report::tiles::{self, Group, Tile};
 use crate::run_folder::RunFolder;
 use crate::source::{Photos, ReadAs, Source};
-use crate::{Result, failed, labels, run_graph};
+use crate::{Result, failed, labels, live, run_graph};
 
 /// Items on a page.
 const TILES: usize = 400;
@@ -26,6 +26,8 @@ pub struct Found {
     pub checked: usize,
     /// Labeled items that could not be: no other label reaches them, or their class has no other.
     pub unchecked: usize,
+    /// Items whose label was given on the page of the run since it was fitted; it is checked as all others.
+    pub since: usize,
     /// The suspicious ones, the surest first.
     pub suspects: Vec<Suspect>,
 }
@@ -52,13 +54,15 @@ pub struct Suspect {
     pub item: usize,
 }
 
-/// Looks for labels of a run that are likely wrong. Labels that the fit hid are checked as well.
+/// Looks for labels of a run that are likely wrong. Labels that the fit hid are checked as well, and those
+/// that were given on its page since.
 ///
 /// Fails for a run without enough labels, where it is damaged, and when cancelled.
 pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<ItemRow>)> {
     run.record()?.check_single_labels("suspects")?;
     estimate(run, at)?.check(at.max_memory)?;
-    let (items, embeddings) = run_graph::read(run)?;
+    let (_, embeddings) = run_graph::read(run)?;
+    let (items, since) = live::since(run.root(), run.items()?, at.monitor)?;
     let known = labels::of(&items)?;
     let place = run.file("items.parquet").display().to_string();
     if known.n_known() == 0 {
@@ -87,6 +91,7 @@ pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<
     let found = Found {
         checked: found.checked,
         unchecked: found.unchecked,
+        since,
         suspects: suspects.collect(),
     };
     Ok((found, items))
@@ -145,10 +150,13 @@ impl Found {
     /// The answer in one line.
     pub fn in_words(&self) -> String {
         let (n, checked) = (self.suspects.len(), self.checked);
-        let rest = match self.unchecked {
+        let mut rest = match self.unchecked {
             0 => String::new(),
             n => format!("; {n} could not be checked, for lack of other labels near them"),
         };
+        if self.since > 0 {
+            rest += &format!("; {} of all were given or changed on its page", self.since);
+        }
         match n {
             0 => {
                 format!("nothing suspicious: none of {checked} labels contradicts the others{rest}")

@@ -147,10 +147,14 @@ pub fn names() -> Vec<(&'static str, String)> {
 pub fn explain(name: &str) -> Result<Explained> {
     let spelled = spelled(name);
     if let Some(&(word, what, text)) = WORDS.iter().find(|word| word.0 == spelled) {
+        let text = match word {
+            "auto" => format!("{text}\n\n{}", between()),
+            _ => text.to_owned(),
+        };
         return Ok(Explained {
             name: word.to_owned(),
             what: what.to_owned(),
-            text: text.to_owned(),
+            text,
         });
     }
     let topic = topics().into_iter().find(|topic| topic.name == name);
@@ -165,8 +169,24 @@ pub fn explain(name: &str) -> Result<Explained> {
     })
 }
 
+/// The recipes between which `auto` chooses.
+fn between() -> String {
+    let names = |scaled: bool| {
+        let recipes = Recipe::candidates(scaled).into_iter();
+        recipes
+            .map(|recipe| recipe.name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    format!(
+        "Recipes, in their order: {}.\n\nWhere columns are of different units or rows differ much in length: {}.",
+        names(false),
+        names(true)
+    )
+}
+
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 32] = [
+const RECIPES: [(&str, &str, &str); 33] = [
     (
         "mixed-lp",
         "the recipe of a head on whitened features",
@@ -222,6 +242,11 @@ const RECIPES: [(&str, &str, &str); 32] = [
         "mixed-lda",
         "the recipe of linear discriminants",
         "mixed_lda",
+    ),
+    (
+        "unit-lda",
+        "the recipe of linear discriminants by the known labels alone",
+        "unit_lda",
     ),
     (
         "mixed-lp-paper",

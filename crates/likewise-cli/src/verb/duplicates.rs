@@ -82,6 +82,11 @@ fn print(found: &Found) -> Result<(), Failure> {
             "all items point the same way, so their mean was taken off before they were compared",
         )?;
     }
+    if found.scaled {
+        output::line(
+            "columns are of different units, so they were brought to one size before items were compared",
+        )?;
+    }
     if found.approximate {
         output::line("the search was approximate: a few may have been missed")?;
     }

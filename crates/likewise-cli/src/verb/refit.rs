@@ -8,7 +8,7 @@ use clap::Parser as _;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_study::run_folder::{Config, RunFolder};
-use likewise_study::{live, plain};
+use likewise_study::{journal, live, plain};
 
 use crate::args::{Cli, Fit, Table, Verb};
 use crate::aside::aside;
@@ -153,9 +153,12 @@ pub(super) fn with_those_of_its_page(
     items: Vec<ItemRow>,
     at: &Context,
 ) -> Result<Vec<ItemRow>, Failure> {
+    // What is labeled while this fits would be missing from it.
+    journal::check_free(run)?;
     let (items, given) = live::since(run, items, at.env.monitor)?;
     if given > 0 {
-        let said = format!("{given} labels were given on its page since, and count");
+        let labels = if given == 1 { "label" } else { "labels" };
+        let said = format!("{given} {labels} given on its page since it was fitted: counted");
         aside!("{}", plain::message(&said));
     }
     Ok(items)

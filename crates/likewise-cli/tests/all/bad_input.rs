@@ -353,6 +353,23 @@ fn broken_files() {
 }
 
 #[test]
+fn features_that_tell_nothing_apart() {
+    let scene = Scene::new();
+    let same = Array2::from_elem((60, 4), 7.0_f32);
+    likewise_io::write_npy(scene.path("same.npy"), same.view()).unwrap();
+    let words = ["same.npy", "60 items", "the same features"];
+    for recipe in ["auto", "start", "lda", "mixed-rca"] {
+        let fit = [
+            "fit", "same.npy", "--labels", "good.csv", "--recipe", recipe,
+        ];
+        scene.refuses(&[&fit[..], &["-o", "run"]].concat(), 1, &words);
+        let split = ["--split", "item", "-o", "run"];
+        scene.refuses(&[&fit[..], &split].concat(), 1, &words);
+    }
+    scene.refuses(&["fit", "same.npy", "-o", "run"], 1, &words);
+}
+
+#[test]
 fn labels_that_do_not_fit() {
     let scene = Scene::new();
     scene.text("foreign.csv", "id,label\n0,a\n999,b\n");

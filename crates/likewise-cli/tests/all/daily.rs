@@ -509,6 +509,16 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     };
     journal.append(None, What::Label, vec![stranger]).unwrap();
     drop(journal);
+    // What checks the labels, and what asks for more, know of it.
+    let found = scene.json("suspects run");
+    assert_eq!(found["since"], 1, "{found}");
+    let before = scene.json("advise run --budget 5");
+    let known = before["labels"].as_u64().unwrap();
+    fs::rename(run.join("labels.jsonl"), scene.path("aside.jsonl")).unwrap();
+    let without = scene.json("advise run --budget 5");
+    assert_eq!(without["labels"].as_u64().unwrap() + 1, known, "{without}");
+    assert_eq!(scene.json("suspects run")["since"], 0);
+    fs::rename(scene.path("aside.jsonl"), run.join("labels.jsonl")).unwrap();
     scene.text("one.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));
     let refit = |more: &[&str]| {
         let line = [&["fit", "run", "--add-labels", "one.csv"], more].concat();
@@ -523,7 +533,7 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     let (code, said) = refit(&[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains("1 labels were given on its page since"),
+        said.contains("1 label given on its page since it was fitted: counted"),
         "{said}"
     );
     let left_out = "labels of items that the run has not are left out: 1 (\"stranger\"";

@@ -139,7 +139,7 @@ pub(super) fn run<K: Kind>(request: &Request, at: &Environment) -> Result<Answer
         }
     }
     if store.count() == 0 {
-        return Err(none_here(&request.experiment, &places));
+        return Err(none_here(&request.experiment, &places, &skipped));
     }
     store.write(&experiment)?;
     experiment.publish(&store, &skipped)?;
@@ -181,11 +181,18 @@ fn check_names<S: Set>(sets: &[S], only: &[String]) -> Result<()> {
 }
 
 /// That no data set of an experiment is in any of the folders.
-fn none_here(experiment: &Path, folders: &[PathBuf]) -> Error {
-    let looked: Vec<String> = folders.iter().map(|p| p.display().to_string()).collect();
+fn none_here(experiment: &Path, folders: &[PathBuf], skipped: &[Skipped]) -> Error {
+    let looked = folders.iter().map(|folder| match folder.as_os_str() {
+        here if here.is_empty() => ".".to_owned(),
+        other => Path::new(other).display().to_string(),
+    });
+    let looked: Vec<String> = looked.collect();
+    let first = skipped.first();
+    let first = first.map(|set| format!(" (\"{}\": {})", set.name, set.reason));
     let message = format!(
-        "{}: none of its data is here; looked in {}",
+        "{}: none of its data is here{}; looked in {}",
         experiment.display(),
+        first.unwrap_or_default(),
         looked.join(", ")
     );
     failed(message).hint(Hint::NameData)

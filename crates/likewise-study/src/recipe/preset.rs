@@ -5,7 +5,7 @@ mod papers;
 mod unlabeled;
 
 use likewise::learn::Closed;
-use likewise::linear::{Behind, Lda};
+use likewise::linear::Behind;
 use likewise::propagate::Method;
 use likewise_nn::cross;
 use likewise_nn::loss::Loss;
@@ -32,6 +32,7 @@ impl Recipe {
             "scaled-lda",
             "scaled-mixed-lda",
             "mixed-lda",
+            "unit-lda",
             "mixed-lp-paper",
             "proxy-anchor-paper",
             "proxy-nca-plus-plus-paper",
@@ -89,6 +90,7 @@ impl Recipe {
             "proxy-nca-plus-plus-paper" => Self::proxy_nca_plus_plus_paper(),
             "soft-triple-paper" => Self::soft_triple_paper(),
             "mixed-lda" => Self::mixed_lda(),
+            "unit-lda" => Self::unit_lda(),
             "mixed-rca" => Self::mixed_rca(),
             "dssml" => Self::dssml(),
             "affinity-triplet" => Self::affinity_triplet(),
@@ -135,10 +137,6 @@ impl Recipe {
     /// 125 fits of nine sets, it was never chosen, for a quarter of the time. Those that this build cannot run are
     /// left out.
     pub fn candidates(scaled: bool) -> Vec<Self> {
-        let unit_lda = Self {
-            start: Self::probabilities().start,
-            ..Self::closed(Closed::Lda(Lda::default()))
-        };
         let mut candidates = if scaled {
             vec![
                 Self::scaled_mild_probabilities(),
@@ -154,7 +152,7 @@ impl Recipe {
                 Self::mild_probabilities(),
                 Self::start(),
                 Self::label_probabilities(),
-                unit_lda,
+                Self::unit_lda(),
                 Self::probabilities(),
                 Self::mixed_lda(),
                 Self::scaled_mild_probabilities(),

@@ -76,7 +76,7 @@ impl<'p> Plan<'p> {
             each.into_iter().map(fitting).collect()
         };
         let first = |mut of: Vec<Recipe>| none(of.swap_remove(0));
-        matrix::check_finite(self.features, "features")?;
+        self.check_features()?;
         let Some(truth) = &self.collection.labels else {
             return Ok(first(candidates(self.features)));
         };

@@ -97,7 +97,7 @@ impl<'p> Plan<'p> {
     pub(super) fn all_labels(&'p self, monitor: &Monitor) -> Result<(Drawn, Ground<'p>)> {
         self.recipe.validate()?;
         self.check_several(self.recipe)?;
-        matrix::check_finite(self.features, "features")?;
+        self.check_features()?;
         let seed = self.protocol.seed;
         let truth = match &self.collection.labels {
             Some(labels) => labels.clone(),
@@ -368,6 +368,9 @@ fn distinct(values: &Values) -> usize {
 fn nothing_to_measure(known: &Labels, without_labels: bool) -> String {
     let why = match known.n_known() {
         0 => "no item is labeled with a class".into(),
+        1 => {
+            "only one item is labeled with a class; what is alike shows against a second one".into()
+        }
         n => format!("{n} labels of one class only; what is alike shows against a second one"),
     };
     if without_labels {

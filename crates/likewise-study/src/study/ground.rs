@@ -82,8 +82,22 @@ impl<'p> Plan<'p> {
             let message = "the data hold no labels; this split needs some";
             Error::data(message).hint(Hint::GiveLabels)
         })?;
-        matrix::check_finite(self.features, "features")?;
+        self.check_features()?;
         Ok((labels, self.protocol.parts(self.collection, labels)?))
+    }
+
+    /// Fails on NaN, and where nothing tells one item from another.
+    pub(super) fn check_features(&self) -> Result<()> {
+        matrix::check_finite(self.features, "features")?;
+        let rows = self.features.rows();
+        let mut others = rows.into_iter().skip(1);
+        if self.features.nrows() > 1 && others.all(|row| row == self.features.row(0)) {
+            return Err(Error::data(format!(
+                "all {} items have the same features, so that nothing tells them apart; give columns that differ",
+                self.features.nrows()
+            )));
+        }
+        Ok(())
     }
 
     /// What the recipe's encoder reads, if there is one.

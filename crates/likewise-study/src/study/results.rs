@@ -380,30 +380,20 @@ const PERFECT: f64 = 0.995;
 
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.
-fn labels_only(recipe: &Recipe) -> Option<&'static str> {
-    let spread = [
-        (Recipe::probabilities(), "label-probabilities"),
-        (Recipe::scaled_probabilities(), "scaled-label-probabilities"),
-        (Recipe::scaled_mixed_lda(), "scaled-lda"),
-        (Recipe::mixed_rca(), "label-rca"),
-    ];
-    let own =
-        |(known, _): &&(Recipe, _)| known.start == recipe.start && known.learner == recipe.learner;
-    if let Some((_, name)) = spread.iter().find(own) {
-        return Some(name);
-    }
+fn labels_only(recipe: &Recipe) -> Option<String> {
     match &recipe.learner {
         // On another start, or with another share, it is not what was measured.
-        Learner::Closed(learner) => {
-            let named = Recipe::named(learner.name()).ok()?;
-            let is_own = named.start == recipe.start && named.learner == recipe.learner;
-            is_own.then(|| learner.name())
-        }
-        Learner::Cross(learner) => Some(learner.name()),
+        Learner::Closed(_) => Recipe::names().into_iter().find(|name| {
+            Recipe::named(name).is_ok_and(|named| {
+                let is_alone = named.pseudo_labels == PseudoLabels::None;
+                is_alone && named.start == recipe.start && named.learner == recipe.learner
+            })
+        }),
+        Learner::Cross(learner) => Some(learner.name().to_owned()),
         Learner::Gradient(gradient) => {
             let usual = gradient.metric.is_none()
                 && matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
-            (usual && recipe.encoder().is_none()).then_some("confidence-proxy")
+            (usual && recipe.encoder().is_none()).then(|| "confidence-proxy".to_owned())
         }
     }
 }
@@ -474,7 +464,7 @@ impl Results {
     ) -> Self {
         let answers = rows.judge(plan, &per_draw);
         Self {
-            verdict: answers.lines(),
+            verdict: answers.lines(&plan.recipe.name),
             learning_helped: answers.helped(),
             answers,
             summary: rows.summaries.remove(&Row::Recipe).unwrap_or_default(),
@@ -599,7 +589,7 @@ mod tests {
             let Some(name) = labels_only(&recipe) else {
                 continue;
             };
-            let named = Recipe::named(name).unwrap();
+            let named = Recipe::named(&name).unwrap();
             assert_eq!(named.pseudo_labels, PseudoLabels::None, "{name}");
             if matches!(recipe.learner, Learner::Closed(_)) {
                 let (own, named) = (
@@ -609,12 +599,18 @@ mod tests {
                 assert_eq!(own, named, "{}: {name}", recipe.name);
             }
         }
+        // What a table of a choice calls it is what asks for it.
+        for recipe in [false, true].into_iter().flat_map(Recipe::candidates) {
+            assert_eq!(Recipe::named(&recipe.name).unwrap(), recipe);
+        }
         let of = |name: &str| labels_only(&Recipe::named(name).unwrap());
         assert_eq!(
-            of("scaled-probabilities"),
+            of("scaled-probabilities").as_deref(),
             Some("scaled-label-probabilities")
         );
-        assert_eq!(of("mixed-lp"), Some("confidence-proxy"));
+        assert_eq!(of("mixed-lda").as_deref(), Some("unit-lda"));
+        assert_eq!(of("mixed-rca").as_deref(), Some("label-rca"));
+        assert_eq!(of("mixed-lp").as_deref(), Some("confidence-proxy"));
         // No recipe has this form.
         assert_eq!(of("scaled-mild-probabilities"), None);
     }

@@ -317,8 +317,8 @@ impl Verdict {
         self.delivered != Delivered::Learned && !self.sure.is_some_and(|sure| sure.few_labels)
     }
 
-    /// All answers, a line each, the headline first.
-    pub fn lines(&self) -> Vec<String> {
+    /// All answers of a study of a recipe of this name, a line each, the headline first.
+    pub fn lines(&self, recipe: &str) -> Vec<String> {
         let mut lines = vec![self.headline()];
         if self.bound {
             let said =
@@ -369,11 +369,10 @@ impl Verdict {
                         .into(),
                 );
             }
-            Delivered::Learned if self.labels.is_none() => lines.push(
-                "Delivered: what was learned. Nothing measured it: it can be worse than the features \
+            Delivered::Learned if self.labels.is_none() => lines.push(format!(
+                "Delivered: what {recipe} learned. Nothing measured it: it can be worse than the features \
                  as they are, and a few labels more tell."
-                    .into(),
-            ),
+            )),
             Delivered::Learned if measured_lower => lines.push(
                 "Delivered: what was learned. It measured below the best start, but by less than \
                  luck can do."
@@ -389,7 +388,8 @@ impl Verdict {
                     .into(),
             ),
             Delivered::Start if self.labels.is_none() => {
-                lines.push("Delivered: the start without labels.".into());
+                let own = if self.learns { format!(" of {recipe}") } else { String::new() };
+                lines.push(format!("Delivered: the start{own}, without labels."));
             }
             Delivered::Start => lines.push(
                 "Delivered: the start; training it further was not shown to be better.".into(),
@@ -626,7 +626,7 @@ mod tests {
             },
         };
         assert!(verdict.helped());
-        let lines = verdict.lines();
+        let lines = verdict.lines("mixed-lp");
         let starts = [
             "Did the labels help? Yes: MAP@R 0.500 -> 0.700 against whitened",
             "Did spreading them to other items add to that? Not clearly: MAP@R +0.010",
@@ -702,10 +702,10 @@ mod tests {
         };
         assert!(!verdict.helped());
         assert_eq!(
-            verdict.lines(),
+            verdict.lines("mixed-lp"),
             [
                 "Did the labels help? Not measured: no item is labeled.",
-                "Delivered: the start without labels."
+                "Delivered: the start of mixed-lp, without labels."
             ]
         );
     }

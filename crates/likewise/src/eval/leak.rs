@@ -2,7 +2,8 @@
 //!
 //! A duplicate across parts is the commonest reason for numbers that are too good.
 //! [`check`] looks for rows that are equal bit by bit, for rows that point almost the
-//! same way and differ little in every column, for ids that stand twice, and for classes on both sides of a class-disjoint
+//! same way (with columns of one size, where they are of [different units](comparable)) and differ little in every
+//! column, for ids that stand twice, and for classes on both sides of a class-disjoint
 //! split.
 //!
 //! Cost: O(n d) for the exact duplicates. Rows of a cosine near 1 lie near each other along
@@ -14,10 +15,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, CowArray, Ix2};
 use rayon::prelude::*;
 
 use crate::distance::{Metric, Searched};
+use crate::linear::uneven;
 use crate::linear::whitening::Spectrum;
 use crate::matrix::{check_finite, l2_normalize, select_rows};
 use crate::{Error, Labels, Monitor, Part, Result, seed};
@@ -35,6 +37,8 @@ const AXES: usize = 8;
 pub const ALIKE: f64 = 0.25;
 /// Directions that cells are cut along.
 const CUTS: usize = 3;
+/// Rows from which on it can be told whether columns are of one unit.
+const MANY: usize = 100;
 /// Held-out items of one task.
 const CHUNK: usize = 256;
 
@@ -280,6 +284,8 @@ fn near(
         monitor.end();
         return Ok(());
     }
+    let x = comparable(x);
+    let x = x.view();
     let cells = Cells::new(x, &train, &held_out, threshold)?;
     // A comparison along the axes takes about as long as 256 dimensions of a product do.
     let all = train.len() as f64 * held_out.len() as f64;
@@ -309,6 +315,25 @@ fn near(
     }
     monitor.end();
     Ok(())
+}
+
+/// The rows whose cosine tells whether two are nearly the same: around their mean and with columns of one size, where
+/// these are of [different units](uneven), of which the cosine would see the largest alone; as they are elsewhere, and
+/// where they are fewer than 100.
+///
+/// ```
+/// let rows = ndarray::Array2::from_shape_fn((100, 3), |(i, j)| [900.0, 1.0, 1.0][j] * (i % (j + 7)) as f32);
+/// let rows = likewise::eval::leak::comparable(rows.view());
+/// let mean = rows.column(0).mean().unwrap_or(1.0);
+/// assert!(mean.abs() < 1e-5 && rows.iter().all(|v| v.abs() < 3.0));
+/// ```
+pub fn comparable(x: ArrayView2<f32>) -> CowArray<f32, Ix2> {
+    let scales = if x.nrows() < MANY { None } else { uneven(x) };
+    let Some((mean, scale)) = scales else {
+        return x.into();
+    };
+    let of = |(i, j)| ((f64::from(x[[i, j]]) - mean[j]) * scale[j]) as f32;
+    Array2::from_shape_fn(x.dim(), of).into()
 }
 
 /// How much rows of length 1 usually differ, column by column.
@@ -730,5 +755,20 @@ mod tests {
         x.row_mut(35).assign(&copy);
         x[(35, 2)] += 1e-2;
         assert_eq!(found(&x).examples, [(4, 35)]);
+    }
+
+    #[test]
+    fn few_columns_of_different_units_make_no_duplicates() {
+        use rand::RngExt;
+        let mut rng = seed::stream(1, "a table");
+        let size = [60.0, 6.0, 3.0, 0.5];
+        let mut x = Array2::from_shape_fn((400, 4), |(_, j)| {
+            size[j] * (1.0 + 0.1 * rng.random::<f32>())
+        });
+        let parts: Vec<Part> = (0..400).map(|i| [Train, Test][i / 300]).collect();
+        assert_eq!(run(&x, &parts).near_duplicates.count, 0);
+        let copy = x.row(4).mapv(|v| v * 1.000_01);
+        x.row_mut(350).assign(&copy);
+        assert_eq!(run(&x, &parts).near_duplicates.examples, [(4, 350)]);
     }
 }

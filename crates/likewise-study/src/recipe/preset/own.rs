@@ -217,12 +217,26 @@ impl Recipe {
     /// their means: spectra, descriptors. **Not** for classes without any label.
     ///
     /// **Source.** Ledoit and Wolf's discriminants on propagated labels; `likewise explain lda` says
-    /// more. The recipe `lda` has the labels alone.
+    /// more. The recipe `unit-lda` has the labels alone.
     pub fn mixed_lda() -> Self {
         Self {
             name: "mixed-lda".into(),
             learner: Learner::Closed(Closed::Lda(Lda::default())),
             ..Self::probabilities()
+        }
+    }
+
+    /// As `mixed-lda`, by the known labels alone: `lda` on centred rows of length 1.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** with fewer than two labels a class, nor for classes without any label.
+    ///
+    /// **Source.** As of `mixed-lda`.
+    pub fn unit_lda() -> Self {
+        Self {
+            name: "unit-lda".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::mixed_lda()
         }
     }
 

@@ -48,6 +48,7 @@ struct Program {
     rows: CscMatrix<f64>,
     bounds: Vec<f64>,
     equalities: usize,
+    beta: f64,
 }
 
 impl Program {
@@ -102,14 +103,16 @@ impl Program {
             rows: rows.matrix(bounds.len(), unknowns),
             bounds,
             equalities: n,
+            beta,
         }
     }
 
     fn solve(&self) -> Result<(Vec<f64>, usize)> {
         let failed = |what: String| {
             let message = format!(
-                "goldberg: the quadratic program was not solved ({what}); parameters of ordinary \
-                 size (beta, the weights of edges) make it solvable"
+                "goldberg: the quadratic program with beta = {} was not solved ({what}); parameters of \
+                 ordinary size (beta, the weights of edges) make it solvable",
+                self.beta
             );
             Error::new(ErrorKind::Internal, message)
         };
