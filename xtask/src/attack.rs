@@ -2,7 +2,7 @@
 //!
 //! Every kind of input has a file here that makes valid ones, from `testdata/` and by the
 //! program itself. They are mutated by the thousand and given to the program, which may refuse
-//! them with a message or answer; it may not panic, be killed by a signal, or hang.
+//! them with a message or answer; it may not panic, run out of memory, be killed by a signal, or hang.
 
 mod annotations;
 mod ask;
@@ -47,7 +47,7 @@ Feeds damaged input to the program for N seconds (60). The same seed makes the s
 --only     only the kinds whose name holds this
 --limit    seconds after which an execution counts as hanging (20)
 
-What made it panic, end by a signal or hang is kept in target/attack, with the command.";
+What made it panic, run out of memory, end by a signal or hang is kept in target/attack, with the command.";
 
 /// Where valid input for the attacks is taken from, and what once broke the program.
 const OLD: &str = "testdata/attack";
@@ -216,24 +216,25 @@ impl Found {
     }
 
     fn table(&self) -> String {
-        let line = |name: &str, cells: [String; 5]| {
+        let line = |name: &str, cells: [String; 6]| {
             let cells = cells.map(|cell| format!("{cell:>10}"));
             format!("{name:<24}{}\n", cells.concat())
         };
-        let head = ["executions", "panic", "signal", "hang", "unnamed"];
+        let head = ["executions", "panic", "memory", "signal", "hang", "unnamed"];
         let mut text = line("", head.map(str::to_owned));
         let mut sums = [0; Verdict::ALL.len()];
         let row = |counts: &[usize]| {
             let count = |verdict: Verdict| counts[verdict as usize].to_string();
             let all: usize = counts.iter().sum();
-            let [panic, signal, hang, unnamed] = [
+            let [panic, memory, signal, hang, unnamed] = [
                 Verdict::Panic,
+                Verdict::Memory,
                 Verdict::Signal,
                 Verdict::Hang,
                 Verdict::Unnamed,
             ]
             .map(count);
-            [all.to_string(), panic, signal, hang, unnamed]
+            [all.to_string(), panic, memory, signal, hang, unnamed]
         };
         for (name, counts) in &self.0 {
             text += &line(name, row(counts));
@@ -251,16 +252,16 @@ mod tests {
     fn a_table_of_what_was_found() {
         let mut found = Found::default();
         assert!(found.is_clean());
-        found.0.insert("images".into(), [7, 1, 0, 0, 0]);
+        found.0.insert("images".into(), [7, 1, 0, 0, 0, 0]);
         assert!(found.is_clean());
-        found.0.insert("labels".into(), [1, 0, 0, 2, 0]);
+        found.0.insert("labels".into(), [1, 0, 0, 3, 2, 0]);
         assert!(!found.is_clean());
         let table = found.table();
         let words = |line: usize| -> Vec<&str> {
             let line = table.lines().nth(line).unwrap_or("");
             line.split_whitespace().collect()
         };
-        assert_eq!(words(1), ["images", "8", "0", "0", "0", "1"]);
-        assert_eq!(words(3), ["all", "11", "0", "2", "0", "1"]);
+        assert_eq!(words(1), ["images", "8", "0", "0", "0", "0", "1"]);
+        assert_eq!(words(3), ["all", "14", "0", "3", "2", "0", "1"]);
     }
 }

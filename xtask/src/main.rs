@@ -105,6 +105,7 @@ fn check() -> bool {
         && clean(results::results(&["--check".into()]))
         && clean(claims::claims())
         && clean(links::links())
+        && deny::deny_if_there()
         && cargo(&[
             "clippy",
             "--workspace",

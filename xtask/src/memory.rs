@@ -23,10 +23,10 @@ results/memory.md: estimate, limit, measured peak. Linux only; takes half an hou
 --binary   what is measured. Default: target/release/likewise, built first
 --only     only the sets whose name holds this; prints the page and writes nothing
 --weights  the network that the photos are embedded by. Default:
-           data/weights/efficientnet_lite0.safetensors, where it is";
+           data/weights/lite0/efficientnet_lite0.pth, which `cargo xtask weights` fetches";
 
 const PAGE: &str = "results/memory.md";
-const WEIGHTS: &str = "data/weights/efficientnet_lite0.safetensors";
+const WEIGHTS: &str = "data/weights/lite0/efficientnet_lite0.pth";
 /// Less than the program says that it needs for whatever it is, and more than it takes to say so.
 const LEAST: u64 = 63 << 20;
 /// A peak above the limit by more than this is a fault.
@@ -67,6 +67,12 @@ pub(crate) fn memory(arguments: &[String]) -> Result<bool> {
         eprintln!("{HELP}");
         return Ok(false);
     };
+    if options.weights.is_none() && options.only.is_empty() {
+        return Err(format!(
+            "{WEIGHTS} is not there, and the page is of it too: cargo xtask weights"
+        )
+        .into());
+    }
     let mut page = head()?;
     let mut kept = true;
     for set in sets(options.weights.as_deref()) {
@@ -236,7 +242,7 @@ fn of_networks() -> Vec<String> {
 }
 
 /// Name of the weights beside the photos: by their content they are known whatever it is.
-const NETWORK: &str = "lite0.safetensors";
+const NETWORK: &str = "lite0.pth";
 
 const TUNED: &str = r#"base = "mixed-lp"
 [learner.model]

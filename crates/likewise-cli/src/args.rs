@@ -29,10 +29,11 @@ mod several;
 mod suspects;
 mod table;
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use likewise_study::size::Bytes;
 
 pub(crate) use self::add::Add;
@@ -51,7 +52,7 @@ pub(crate) use self::explain::Explain;
 pub(crate) use self::export::{Export, TargetName};
 pub(crate) use self::features::Features;
 pub(crate) use self::fit::Fit;
-pub(crate) use self::graph::Graph;
+pub(crate) use self::graph::{Graph, NEIGHBORS, check_neighbors, neighbors};
 pub(crate) use self::index::Index;
 pub(crate) use self::man::Man;
 pub(crate) use self::mine::{Mine, TupleKind};
@@ -78,6 +79,28 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+impl Cli {
+    /// Reads a command line. A number below 0 behind a flag is its value, so that what is said of it is the rule
+    /// of the value.
+    pub(crate) fn read<Word: Into<OsString> + Clone>(
+        line: impl IntoIterator<Item = Word>,
+    ) -> Result<Self, clap::Error> {
+        let signed = |arg: Arg| {
+            let takes = arg.get_action().takes_values() && !arg.is_positional();
+            if takes {
+                arg.allow_negative_numbers(true)
+            } else {
+                arg
+            }
+        };
+        let command = Self::command()
+            .mut_args(signed)
+            .mut_subcommands(|verb| verb.mut_args(signed));
+        let mut matches = command.try_get_matches_from(line)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut Self::command()))
+    }
 }
 
 /// Flags of every verb.

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
+use likewise_io::atomic;
 use likewise_study::text;
 
 use crate::failure::Failure;
@@ -67,6 +68,7 @@ pub(crate) fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<Argu
     let mut flags: Vec<OsString> = said.iter().flat_map(Said::flags).collect();
     flags.retain(|flag| !off.iter().any(|name| name == flag));
     args.splice(at + 1..=at, flags);
+    check_alone(&args, Path::new(&path))?;
     Ok(Arguments { line: args, said })
 }
 
@@ -201,6 +203,37 @@ fn named(args: &[OsString]) -> Option<OsString> {
         }
     }
     None
+}
+
+/// Fails where the file of the settings stands in the command line as something else too: as an output it would be
+/// lost.
+fn check_alone(args: &[OsString], file: &Path) -> Result<(), Failure> {
+    let mut named = false;
+    for arg in args {
+        // Its own name, right behind the flag.
+        let is_own = std::mem::replace(&mut named, arg == "--config");
+        let text = arg.to_string_lossy();
+        if is_own || text.starts_with("--config=") {
+            continue;
+        }
+        let value = match text.split_once('=') {
+            Some((flag, value)) if flag.starts_with('-') => value,
+            _ if text.starts_with('-') && !text.starts_with("--") => text.get(2..).unwrap_or(""),
+            _ => &text,
+        };
+        let given = if value.len() == text.len() {
+            Path::new(arg)
+        } else {
+            Path::new(value)
+        };
+        if atomic::same_file(given, file) {
+            return Err(Failure::usage(format!(
+                "{}: the settings are read from this file, so it can be nothing else; name another file",
+                file.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a key of a file can be the name of a flag. It becomes one of the words of the command line,

@@ -15,7 +15,7 @@ mod verb;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use likewise_study::size::Bytes;
 use likewise_study::{Environment, environment, estimate, plain};
 
 use args::{Cli, Verb};
@@ -35,7 +35,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(arguments) => arguments,
         Err(e) => return e.report(),
     };
-    let cli = match Cli::try_parse_from(&arguments.line) {
+    let cli = match Cli::read(&arguments.line) {
         Ok(cli) => cli,
         Err(e) => match arguments.of_file(&e) {
             Some(failure) => return failure.report(),
@@ -53,13 +53,26 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
 /// Says what is wrong with a command line, or what was asked of it, and gives its exit code.
 fn told(e: &clap::Error, line: &[OsString]) -> u8 {
     let acts = |word: &OsString| !plain::is_shown(&word.to_string_lossy());
-    if !e.use_stderr() || !line.iter().any(acts) {
+    let text = e.render().to_string();
+    if !e.use_stderr() || !line.iter().any(acts) && in_words(&text) == text {
         e.exit();
     }
     // Names of files stand in it as they were given, by a pattern perhaps.
-    let text = e.render().to_string();
+    let text = in_words(&text);
     aside!("{}", plain::lines(text.trim_end()));
     u8::try_from(e.exit_code()).unwrap_or(2)
+}
+
+/// The message with what the reader of whole numbers says put into the rule that they must keep.
+fn in_words(text: &str) -> String {
+    text.replace(
+        "invalid digit found in string",
+        "must be a whole number of 0 or more",
+    )
+    .replace(
+        "number would be zero for non-zero type",
+        "must be at least 1",
+    )
 }
 
 /// Starts the threads that all work shares. Fails on more than a machine takes.
@@ -77,6 +90,12 @@ fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
     start_threads(cli.common.threads.map(std::num::NonZeroUsize::get))?;
     let (monitor, stages) = progress::monitor(&cli.common, matches!(cli.verb, Verb::Fit(_)));
     let asked = cli.common.max_memory.map(|limit| limit.0);
+    if asked.is_some_and(|limit| limit < estimate::BASE) {
+        return Err(Failure::failed(format!(
+            "the program itself may need {} of memory; allow more with --max-memory",
+            Bytes(estimate::BASE)
+        )));
+    }
     if let Some(limit) = asked {
         memory::watch(limit, &monitor);
     }

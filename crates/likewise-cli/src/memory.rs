@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use likewise::Monitor;
@@ -55,10 +55,14 @@ fn given(place: *mut u8, size: usize) -> *mut u8 {
     place
 }
 
+/// How far the end of the program is: none, being said, said.
+static END_OF_ALL: AtomicU8 = AtomicU8::new(0);
+/// How long a thread waits for another one to end the program, before it does so itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Ends the program with a message, once, whichever threads come here together.
 #[cold]
 fn out_of_memory(size: usize) -> ! {
-    static SAID: AtomicBool = AtomicBool::new(false);
     thread_local! {
         static HERE: Cell<bool> = const { Cell::new(false) };
     }
@@ -66,19 +70,42 @@ fn out_of_memory(size: usize) -> ! {
         // Ending needed memory too.
         std::process::abort();
     }
-    if SAID.swap(true, Ordering::Relaxed) {
-        // Another thread is about to end all.
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
+    if END_OF_ALL.fetch_max(1, Ordering::Relaxed) > 0 {
+        // Another thread is about to end all. It may wait for something that this one holds, or for
+        // somebody to read what it says.
+        std::thread::sleep(PATIENCE);
+        if END_OF_ALL.load(Ordering::Relaxed) == 1 {
+            std::process::exit(1);
         }
+        std::thread::sleep(PATIENCE);
+        std::process::abort();
     }
     // Nothing here allocates, nor fails where nobody reads.
+    let mut text = [0_u8; 256];
+    let mut left = &mut text[..];
     let _ = writeln!(
-        std::io::stderr(),
+        left,
         "error: out of memory: {size} bytes more were needed; use fewer items, dimensions, \
          neighbours or threads (--dry-run tells what the work needs)"
     );
+    let unused = left.len();
+    say(&text[..text.len() - unused]);
+    END_OF_ALL.store(2, Ordering::Relaxed);
     std::process::exit(1);
+}
+
+/// Writes to standard error past its lock: the thread that holds it may be the one that waits.
+fn say(text: &[u8]) {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        let own = std::io::stderr().as_fd().try_clone_to_owned();
+        let _ = own.map(|own| std::fs::File::from(own).write_all(text));
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = std::io::stderr().write_all(text);
+    }
 }
 
 /// Most memory that was allowed, once it was passed.
@@ -156,6 +183,20 @@ mod tests {
         // What nobody looks at need not be asked for.
         std::hint::black_box(&bytes);
         assert!(reserved.is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_ends_the_program_is_said_whoever_holds_standard_error() {
+        let held = std::io::stderr().lock();
+        let (done, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            say(b"(a test: this is said past a lock)\n");
+            done.send(())
+        });
+        let said = heard.recv_timeout(Duration::from_secs(20));
+        drop(held);
+        assert!(said.is_ok());
     }
 
     #[test]

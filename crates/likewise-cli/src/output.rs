@@ -50,7 +50,11 @@ fn put(text: &str) -> Result<(), Failure> {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())
         }
-        other => Ok(other?),
+        Err(e) => {
+            let e = likewise_io::Error::from(e).within("standard output");
+            Err(Failure::failed(e.to_string()))
+        }
+        Ok(()) => Ok(()),
     }
 }
 

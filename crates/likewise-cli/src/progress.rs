@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(8);
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A monitor that draws bars on a terminal, writes a line now and then elsewhere, and stops the work at the first
-/// Ctrl-C or SIGTERM; and where the time goes. `resumes`: whether work that is stopped can be gone on with.
+/// Ctrl-C, SIGTERM or SIGHUP; and where the time goes. `resumes`: whether work that is stopped can be gone on with.
 pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
@@ -105,12 +105,32 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
     });
     // Without a handler the signals still end the program; files are atomic either way.
     #[cfg(unix)]
-    if let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM]) {
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(ends()) {
         let end = end.clone();
         std::thread::spawn(move || signals.forever().for_each(|_| end()));
     }
     let _ = ctrlc::set_handler(move || end());
     (monitor, stages)
+}
+
+/// The signals that end the work, but Ctrl-C: a terminal that is closed is one of them, unless the program was
+/// told to outlive it (`nohup`).
+#[cfg(unix)]
+fn ends() -> Vec<i32> {
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+    // Where the system does not tell, the signal is left to it.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    match ignored(&status) {
+        Some(mask) if mask >> (SIGHUP - 1) & 1 == 0 => vec![SIGTERM, SIGHUP],
+        _ => vec![SIGTERM],
+    }
+}
+
+/// The signals that a process ignores, bit by bit, as the system tells it of itself.
+#[cfg(unix)]
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    u64::from_str_radix(mask?.trim(), 16).ok()
 }
 
 /// What is said where no bar can be drawn.
@@ -172,6 +192,16 @@ fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_ignored_is_read() {
+        assert_eq!(
+            ignored("Name:\tx\nSigIgn:\t0000000000001001\n"),
+            Some(0x1001)
+        );
+        assert_eq!(ignored(""), None);
+    }
 
     #[test]
     fn a_line_now_and_then_and_none_before() {

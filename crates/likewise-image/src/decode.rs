@@ -31,13 +31,17 @@ const REMARKS: u64 = 1 << 25;
 
 /// Reads and decodes a file; see [`decode`].
 pub fn read(path: impl AsRef<Path>, max_pixels: u64) -> Result<RgbImage> {
-    Ok(read_held(path.as_ref(), max_pixels)?.0)
+    Ok(read_held(path.as_ref(), max_pixels, 0)?.0)
 }
 
-/// As [`read`], with the room that the image takes.
-pub(crate) fn read_held(path: &Path, max_pixels: u64) -> Result<(RgbImage, Held<'static>)> {
+/// As [`read`], with the room that the image takes and that work on it does, of `beside` bytes a pixel.
+pub(crate) fn read_held(
+    path: &Path,
+    max_pixels: u64,
+    beside: u64,
+) -> Result<(RgbImage, Held<'static>)> {
     let bytes = read_bytes(path, max_pixels)?;
-    let image = decode_held(&bytes, max_pixels, shared());
+    let image = decode_held(&bytes, max_pixels, beside, shared());
     image.map_err(|e| e.within(path.display()))
 }
 
@@ -153,10 +157,15 @@ fn read_bytes(path: &Path, max_pixels: u64) -> Result<Vec<u8>> {
 /// # Ok::<(), likewise_image::Error>(())
 /// ```
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<RgbImage> {
-    Ok(decode_held(bytes, max_pixels, shared())?.0)
+    Ok(decode_held(bytes, max_pixels, 0, shared())?.0)
 }
 
-fn decode_held<'a>(bytes: &[u8], max_pixels: u64, gate: &'a Gate) -> Result<(RgbImage, Held<'a>)> {
+fn decode_held<'a>(
+    bytes: &[u8],
+    max_pixels: u64,
+    beside: u64,
+    gate: &'a Gate,
+) -> Result<(RgbImage, Held<'a>)> {
     if bytes.is_empty() {
         return Err(Error::new(
             ErrorKind::Format,
@@ -173,7 +182,9 @@ fn decode_held<'a>(bytes: &[u8], max_pixels: u64, gate: &'a Gate) -> Result<(Rgb
     let room = |(width, height): (u64, u64), need: u64| {
         check_size(width, height, max_pixels)?;
         let what = || format!("an image of {width} x {height} pixels");
-        gate.enter(need.saturating_add(bytes.len() as u64), what)
+        let work = beside.saturating_mul(width.saturating_mul(height));
+        let need = need.saturating_add(bytes.len() as u64);
+        gate.enter(need.saturating_add(work), what)
     };
     let (image, orientation, mut held) = match format {
         ImageFormat::Jpeg => jpeg(bytes, room)?,
@@ -182,7 +193,8 @@ fn decode_held<'a>(bytes: &[u8], max_pixels: u64, gate: &'a Gate) -> Result<(Rgb
     let mut image = DynamicImage::ImageRgb8(image);
     image.apply_orientation(orientation);
     let image = image.into_rgb8();
-    held.shrink(image.as_raw().len() as u64);
+    let pixels = image.as_raw().len() as u64 / 3;
+    held.shrink((3 + beside).saturating_mul(pixels));
     Ok((image, held))
 }
 
@@ -590,18 +602,27 @@ mod tests {
     #[test]
     fn an_image_beyond_the_memory_for_images_is_refused() {
         for (name, bytes) in every_format() {
-            let e = decode_held(&bytes, MAX_PIXELS, &Gate::new(2000)).unwrap_err();
+            let e = decode_held(&bytes, MAX_PIXELS, 0, &Gate::new(2000)).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::Memory, "{name}: {e}");
             assert!(
                 e.to_string().contains("32 x 16 pixels needs"),
                 "{name}: {e}"
             );
             let gate = Gate::new(20_000);
-            let (image, _held) = decode_held(&bytes, MAX_PIXELS, &gate).unwrap();
+            let (image, _held) = decode_held(&bytes, MAX_PIXELS, 0, &gate).unwrap();
             assert_eq!(image.dimensions(), (32, 16));
             // While it is held its RGB counts, and no more.
             let left = 20_000 - 3 * 32 * 16;
             assert!(gate.enter(left, String::new).is_ok(), "{name}");
+            // With it what the work on it holds, from the beginning.
+            let gate = Gate::new(30_000);
+            let (_, _held) = decode_held(&bytes, MAX_PIXELS, 10, &gate).unwrap();
+            let left = 30_000 - 13 * 32 * 16;
+            assert!(gate.enter(left, String::new).is_ok(), "{name}");
+            assert!(
+                decode_held(&bytes, MAX_PIXELS, 100, &gate).is_err(),
+                "{name}"
+            );
         }
     }
 

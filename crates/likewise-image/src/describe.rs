@@ -45,8 +45,8 @@ pub struct Described {
 /// Fails at the first image (in order) that cannot be read, or leaves such images out with
 /// `skip_bad`; fails if none is left, for a descriptor of points without words, for two
 /// describers of one name, where the rows need more memory than there is, and if `monitor` is
-/// cancelled. Cost: see the descriptors; memory all rows twice, and for each thread some 60 bytes a
-/// pixel of the image that it works on.
+/// cancelled. Cost: see the descriptors; memory all rows twice, and for each thread up to 30 bytes a
+/// pixel of the image that it works on, which counts as [decoding](crate::limit_memory) does.
 ///
 /// ```
 /// use likewise::Monitor;
@@ -130,7 +130,7 @@ pub fn describe(
     };
     let made = each(
         folder,
-        &missing,
+        (&missing, held_per_pixel(describers)),
         skip_bad,
         monitor,
         "describe images",
@@ -176,6 +176,12 @@ pub fn describe(
         items,
         skipped,
     })
+}
+
+/// Bytes that they hold for each pixel of an image: one works after the other.
+fn held_per_pixel(describers: &[Describer]) -> u64 {
+    let each = describers.iter().map(Describer::held_per_pixel);
+    each.max().unwrap_or(0)
 }
 
 /// Fails where so many rows, and the matrix of them, do not fit.

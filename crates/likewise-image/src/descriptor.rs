@@ -104,6 +104,14 @@ macro_rules! descriptors {
                     $(Self::$descriptor(descriptor) => Kind::$kind(descriptor),)*
                 }
             }
+
+            /// Bytes that it holds for each pixel of the image that it works on, beside the image.
+            pub fn held_per_pixel(&self) -> u64 {
+                match self.kind() {
+                    Kind::Whole(whole) => whole.held_per_pixel(),
+                    Kind::Local(local) => local.held_per_pixel(),
+                }
+            }
         }
     };
 }

@@ -10,7 +10,8 @@ use crate::{Error, ErrorKind, Result};
 /// goes on as soon as there is some.
 ///
 /// Without this, half of what the machine has when the first image is decoded. An image that
-/// needs more for itself is refused. Not counted: what is made of the images.
+/// needs more for itself is refused. Counted is what descriptors hold while they work on one; not counted: what
+/// is made of the images.
 pub fn limit_memory(bytes: u64) {
     shared().set(bytes);
 }

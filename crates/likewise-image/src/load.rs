@@ -169,7 +169,7 @@ impl Loader {
     }
 
     fn one(&self, item: usize, path: &std::path::Path) -> Result<Array3<f32>> {
-        let (image, _held) = decode::read_held(path, self.max_pixels)?;
+        let (image, _held) = decode::read_held(path, self.max_pixels, 0)?;
         let preprocess = &self.preprocess;
         let square = match &self.augment {
             None => preprocess.square(&image),

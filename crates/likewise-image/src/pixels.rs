@@ -117,7 +117,7 @@ impl Pixels {
             return work(image);
         }
         // Held until the image is dropped or kept; what is kept has room of its own.
-        let (image, _held) = decode::read_held(&self.paths[item], decode::MAX_PIXELS)?;
+        let (image, _held) = decode::read_held(&self.paths[item], decode::MAX_PIXELS, 0)?;
         let image = self.shrunk(image)?;
         work(&image)?;
         let size = image.as_raw().len() as u64;

@@ -110,6 +110,18 @@ pub fn resolved(path: &Path) -> PathBuf {
     }
 }
 
+/// Whether [`write()`] to a path hands the bytes on to what is open or ready there, a pipe, a device or the
+/// standard output wherever that goes: it has no ending to choose a form by, and is not read again.
+///
+/// ```
+/// assert!(!likewise_io::atomic::is_stream("no/such.npy".as_ref()));
+/// # #[cfg(unix)]
+/// assert!(likewise_io::atomic::is_stream("/dev/null".as_ref()));
+/// ```
+pub fn is_stream(path: &Path) -> bool {
+    matches!(place(path), Ok(Place::Stream(_)))
+}
+
 /// Makes a folder, and those above it, where it is not there. Of a symbolic link the folder
 /// that it leads to is made, and the link stays.
 ///
@@ -256,8 +268,15 @@ fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
         tempfile::tempfile().map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
     let mut temporary = filled(temporary, fill)?;
     temporary.rewind()?;
-    std::io::copy(&mut temporary, &mut stream)?;
-    Ok(())
+    match std::io::copy(&mut temporary, &mut stream) {
+        // Who reads the standard output has what was wanted of it, as of text: `| head`.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe && of_the_system(path) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Error::new(
+            crate::ErrorKind::Io,
+            "nobody reads this pipe any more; let its reader wait for the end",
+        )),
+        copied => Ok(copied.map(drop)?),
+    }
 }
 
 #[cfg(test)]

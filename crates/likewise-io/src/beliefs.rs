@@ -47,9 +47,11 @@ pub fn write(
     check(beliefs, classes, ids).map_err(|e| e.within(path.display()))?;
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     let ending = ending.to_ascii_lowercase();
-    // Pipes and devices have no ending.
-    let streams = std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir());
-    let ending = if streams { "npz" } else { &ending };
+    let ending = if atomic::is_stream(path) {
+        "npz"
+    } else {
+        &ending
+    };
     atomic::write(path, |file| match ending {
         "npz" => write_npz(file, beliefs, classes, ids),
         "csv" => write_csv(file, beliefs, classes, ids),

@@ -120,8 +120,18 @@ impl From<Error> for likewise::Error {
     }
 }
 
+/// What the system said, without the hidden name that a temporary file would have had.
+fn said(e: &io::Error) -> String {
+    let text = e.to_string();
+    match (e.get_ref(), text.split_once(" at path \"")) {
+        (Some(_), Some((said, _))) => said.to_owned(),
+        _ => text,
+    }
+}
+
 impl From<io::Error> for Error {
     fn from(e: io::Error) -> Self {
+        let said = said(&e);
         match e.kind() {
             io::ErrorKind::NotFound => {
                 Self::new(ErrorKind::NotFound, "no such file; check the path")
@@ -135,17 +145,21 @@ impl From<io::Error> for Error {
             )),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::new(
                 ErrorKind::Io,
-                format!("{e}; make room, or write to another place"),
+                format!("{said}; make room, or write to another place"),
             ),
             io::ErrorKind::PermissionDenied => Self::new(
                 ErrorKind::Io,
                 format!(
-                    "{e}; change the rights of the file and its folder (ls -ld shows them), or name \
+                    "{said}; change the rights of the file and its folder (ls -ld shows them), or name \
                      another place"
                 ),
             ),
-            io::ErrorKind::OutOfMemory => Self::new(ErrorKind::Memory, e.to_string()),
-            _ => Self::new(ErrorKind::Io, e.to_string()),
+            io::ErrorKind::ReadOnlyFilesystem => Self::new(
+                ErrorKind::Io,
+                format!("{said}; nothing can be written there, name another place"),
+            ),
+            io::ErrorKind::OutOfMemory => Self::new(ErrorKind::Memory, said),
+            _ => Self::new(ErrorKind::Io, said),
         }
     }
 }
@@ -204,6 +218,15 @@ impl From<csv::Error> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_system_cannot_write_comes_with_advice() {
+        let e = Error::from(io::Error::from(io::ErrorKind::ReadOnlyFilesystem));
+        assert_eq!(e.kind(), ErrorKind::Io);
+        assert!(e.to_string().contains("name another place"), "{e}");
+        let none = tempfile::tempfile_in("no/such/folder").unwrap_err();
+        assert!(!said(&none).contains("no/such"), "{none}");
+    }
 
     #[test]
     fn what_the_rights_forbid_comes_with_advice() {

@@ -51,10 +51,15 @@ pub fn allowed(asked: Option<u64>) -> u64 {
 /// assert!(reserved.is_err());
 /// ```
 pub fn tried<T>(work: impl FnOnce() -> T) -> T {
-    let before = TRIES.replace(true);
-    let done = work();
-    TRIES.set(before);
-    done
+    /// Puts back what was before, also where the work panics and a server goes on.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            TRIES.set(self.0);
+        }
+    }
+    let _before = Before(TRIES.replace(true));
+    work()
 }
 
 /// Whether this thread is in a [`tried`]. Allocates nothing.
@@ -169,6 +174,8 @@ mod tests {
         assert!(!is_tried());
         let (within, after) = tried(|| (tried(is_tried), is_tried()));
         assert!(within && after && !is_tried());
+        let unwound = std::panic::catch_unwind(|| tried(|| panic!("of a test")));
+        assert!(unwound.is_err() && !is_tried());
     }
 
     /// What is available on a system of these files.

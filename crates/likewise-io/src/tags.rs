@@ -30,13 +30,20 @@ pub fn write(path: impl AsRef<Path>, found: &ByTag, ids: &[String]) -> Result<()
         )));
     }
     let ending = path.extension().unwrap_or_default().to_string_lossy();
-    match ending.to_ascii_lowercase().as_str() {
+    let ending = ending.to_ascii_lowercase();
+    let ending = if atomic::is_stream(path) {
+        "npz"
+    } else {
+        &ending
+    };
+    match ending {
         "npz" => atomic::write(path, |file| write_npz(file, found, ids)),
         "csv" => atomic::write(path, |file| write_csv(file, found, ids)),
         "parquet" => atomic::write(path, |file| write_parquet(file, found, ids)),
         _ => Err(Error::parameter(
             "beliefs are written to .npz, .csv or .parquet; choose one of these",
-        )),
+        )
+        .within(path.display())),
     }
 }
 

@@ -288,8 +288,7 @@ fn write(
 /// Fails on any other: to be asked before the work that makes them.
 pub fn form_to_write(path: impl AsRef<Path>) -> Result<Form> {
     let path = path.as_ref();
-    // Pipes and devices have no ending.
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+    if atomic::is_stream(path) {
         return Ok(Form::Csv);
     }
     match Form::parse(path) {

@@ -32,6 +32,11 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
     table::read(&mut Sheet::open(input, options)?, options, monitor)
 }
 
+/// Cells that a sheet may span for each that holds something, beside [`SPANNED`]: each that is empty
+/// takes time and, as a feature, memory.
+const SPARSE: u64 = 32;
+const SPANNED: u64 = 1 << 24;
+
 /// A sheet as a table.
 pub(crate) struct Sheet {
     book: Book,
@@ -73,7 +78,8 @@ impl Sheet {
             Value::Number(number) => Some(*number),
             _ => None,
         };
-        let numbers: Option<Vec<f64>> = row.values.iter().map(number).collect();
+        let values = row.values();
+        let numbers: Option<Vec<f64>> = values.iter().map(number).collect();
         // Columns that are called 0, 1, 2 ... have these names.
         let counts = |all: &Vec<f64>| {
             all.iter()
@@ -93,7 +99,7 @@ impl Sheet {
                 .get(*at)
                 .map_or(String::new(), |t| t.trim().to_owned()),
         };
-        let names = row.values.iter().enumerate().map(name).collect();
+        let names = values.iter().enumerate().map(name).collect();
         Self {
             names,
             place,
@@ -137,15 +143,26 @@ impl Rows for Sheet {
 
     fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()> {
         let (width, header, is_data) = (self.names.len(), self.header, self.is_data);
-        let mut seen = 0_u64;
+        let (mut seen, mut held) = (0_u64, 0_u64);
         self.book.each_with_texts(self.place, |row, texts| {
             if row.number < header || (row.number == header && !is_data) {
                 return Ok(true);
             }
+            seen += 1;
+            held += row.held() as u64;
+            let spanned = seen.saturating_mul(width as u64);
+            if spanned > SPANNED.saturating_add(SPARSE.saturating_mul(held)) {
+                return Err(Error::value(format!(
+                    "row {}: {held} of the {spanned} cells up to here hold something; delete the columns \
+                     that are empty (there are {width}), or save the table as .csv",
+                    row.number
+                )));
+            }
             let mut cells = vec![Cell::Missing; width];
-            for (cell, value) in cells.iter_mut().zip(&row.values) {
+            let named = row.cells.iter().take_while(|(column, _)| *column < width);
+            for (column, value) in named {
                 let text = |text: &'_ str| text.trim().is_empty();
-                *cell = match value {
+                cells[*column] = match value {
                     Value::Missing => Cell::Missing,
                     Value::Number(number) => Cell::Number(*number),
                     Value::Flag(flag) => Cell::Flag(*flag),
@@ -168,7 +185,6 @@ impl Rows for Sheet {
                     }
                 };
             }
-            seen += 1;
             if seen.is_multiple_of(1024) {
                 monitor.check()?;
             }

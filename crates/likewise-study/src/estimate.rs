@@ -32,7 +32,7 @@ pub struct Estimate {
 const TIMES: usize = 5;
 
 /// Memory of the program itself, its threads and libraries.
-const BASE: u64 = 64 << 20;
+pub const BASE: u64 = 64 << 20;
 
 /// Items that one meets as it is inserted in a graph of neighbours, or asked for.
 const MET: f64 = 6000.0;

@@ -554,18 +554,23 @@ pub fn choose(
 
 /// Twenty neighbours of sixty items would be everybody: says so, and takes a tenth.
 pub fn limit_neighbors(recipe: &mut Recipe, items: f64, monitor: &Monitor) {
-    let most = most_neighbors(items as usize);
-    let Some(propagation) = recipe.pseudo_labels.propagation_mut() else {
-        return;
-    };
-    let k = propagation.graph.n_neighbors();
-    if k > most && items > 0.0 {
-        monitor.warn(format!(
-            "{k} neighbours are many for {items} items, of which they would be no near ones; using \
-             {most}"
-        ));
-        propagation.graph = propagation.graph.clone().k(most);
+    if let Some(propagation) = recipe.pseudo_labels.propagation_mut() {
+        let k = propagation.graph.n_neighbors();
+        let k = fewer_neighbors(k, items, monitor);
+        propagation.graph = propagation.graph.clone().k(k);
     }
+}
+
+/// As many neighbours of an item, or a tenth of the items where that is less, which is said.
+pub fn fewer_neighbors(k: usize, items: f64, monitor: &Monitor) -> usize {
+    let most = most_neighbors(items as usize);
+    if k <= most || items <= 0.0 {
+        return k;
+    }
+    monitor.warn(format!(
+        "{k} neighbours are many for {items} items, of which they would be no near ones; using {most}"
+    ));
+    most
 }
 
 /// The rows of a view as pictures, where they can only be square ones.

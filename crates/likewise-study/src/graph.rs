@@ -90,6 +90,12 @@ impl Settings {
             (neighbors, Searched::Exact(searched))
         };
         let graph = self.graph.from_neighbors(&neighbors)?;
+        if graph.edges().next().is_none() {
+            monitor.warn(
+                "the graph has no edge: no item has a neighbour that points the same way, so labels \
+                 reach nothing; doctor tells more of the features",
+            );
+        }
         Ok(Built {
             graph,
             neighbors,

@@ -95,7 +95,8 @@ impl Journal {
         let is_new = !path.exists();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(cannot)?;
+        let opened = options.open(&path);
+        let mut file = opened.map_err(|e| no_place_for_labels(run, &e))?;
         match file.try_lock() {
             // Some network drives know no locks: better no protection than no work.
             Ok(()) | Err(TryLockError::Error(_)) => {}
@@ -240,6 +241,20 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
     a.len() == b.len()
 }
 
+/// Where the journal cannot be written, the run cannot be served.
+fn no_place_for_labels(run: &Path, e: &std::io::Error) -> crate::Error {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    let path = run.join(NAME);
+    failed(match e.kind() {
+        PermissionDenied | ReadOnlyFilesystem => format!(
+            "{}: labels that are given to the run are kept in this file, which cannot be written ({e}); change the \
+             rights of the folder (ls -ld shows them), or serve a copy of it",
+            path.display()
+        ),
+        _ => format!("{}: {e}", path.display()),
+    })
+}
+
 /// The entry of this number, if these bytes are one.
 fn last_entry(tail: &[u8], number: u64) -> Option<Entry> {
     let entry: Entry = serde_json::from_slice(tail).ok()?;
@@ -351,6 +366,14 @@ mod tests {
             old: None,
             new: new.map(str::to_owned),
         }]
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_told_of_with_what_to_do() {
+        let e = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let said = no_place_for_labels(Path::new("run"), &e).to_string();
+        assert!(said.starts_with("run/labels.jsonl: labels"), "{said}");
+        assert!(said.contains("serve a copy"), "{said}");
     }
 
     fn filled(run: &Path) -> Journal {

@@ -174,7 +174,7 @@ impl RunFolder {
     }
 
     /// The same, of a file that stands in the record: it must be that of this run.
-    fn part(&self, name: &str) -> Result<PathBuf> {
+    pub(crate) fn part(&self, name: &str) -> Result<PathBuf> {
         let path = self.file(name);
         if let Some(mark) = self.parts.get(name)
             && parts::mark(&path)? != *mark

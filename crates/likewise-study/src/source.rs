@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use likewise::error::Hint;
-use likewise::{Collection, ErrorKind, Labels, Monitor, Part};
+use likewise::{Collection, ErrorKind, Labels, Monitor, Part, View};
 use likewise_image::{ImageFolder, Vocabulary};
 use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
@@ -467,16 +467,25 @@ pub fn part_with_view<'a>(
 ) -> Result<(Cow<'a, Collection>, String)> {
     let view = collection.view(name)?;
     let name = view.name.clone();
+    let part = match rows_with(view, monitor) {
+        None => Cow::Borrowed(collection),
+        Some(rows) => Cow::Owned(collection.select(&rows)),
+    };
+    Ok((part, name))
+}
+
+/// The items that have a view, where some lack it, which is said.
+pub(crate) fn rows_with(view: &View, monitor: &Monitor) -> Option<Vec<usize>> {
     let present = view.present.as_deref().unwrap_or_default();
     let missing = present.iter().filter(|present| !**present).count();
     if missing == 0 {
-        return Ok((Cow::Borrowed(collection), name));
+        return None;
     }
-    let rows: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
     monitor.warn(format!(
-        "{missing} items have no view {name} and are left out"
+        "{missing} items have no view {} and are left out",
+        view.name
     ));
-    Ok((Cow::Owned(collection.select(&rows)), name))
+    Some((0..present.len()).filter(|&i| present[i]).collect())
 }
 
 /// The labels. Fails without any.

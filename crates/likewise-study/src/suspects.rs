@@ -155,7 +155,8 @@ impl Found {
             n => format!("; {n} could not be checked, for lack of other labels near them"),
         };
         if self.since > 0 {
-            rest += &format!("; {} of all were given or changed on its page", self.since);
+            let since = self.since.to_string();
+            rest.extend(["; ", &since, " of all were given or changed on its page"]);
         }
         match n {
             0 => {

@@ -243,18 +243,20 @@ impl Collection {
     }
 
     fn find(&self, name: Option<&str>) -> Result<usize> {
-        let names: Vec<&str> = self.views.iter().map(|v| v.name.as_str()).collect();
-        let wrong = |message: String| Err(Error::new(ErrorKind::Parameter, message));
-        let listed = names.join(", ");
+        // Of many thousand views the list is long, and seldom needed.
+        let listed = || {
+            let names: Vec<&str> = self.views.iter().map(|v| v.name.as_str()).collect();
+            names.join(", ")
+        };
+        let wrong = |message: String| Error::new(ErrorKind::Parameter, message);
         match name {
-            Some(name) => match names.iter().position(|n| *n == name) {
-                Some(at) => Ok(at),
-                None => wrong(format!("no view \"{name}\"; there are: {listed}")),
-            },
-            None if names.len() == 1 => Ok(0),
+            Some(name) => (self.views.iter())
+                .position(|view| view.name == name)
+                .ok_or_else(|| wrong(format!("no view \"{name}\"; there are: {}", listed()))),
+            None if self.views.len() == 1 => Ok(0),
             None => {
-                let message = format!("the data have several views ({listed})");
-                Err(Error::new(ErrorKind::Parameter, message).hint(Hint::ChooseView))
+                let message = format!("the data have several views ({})", listed());
+                Err(wrong(message).hint(Hint::ChooseView))
             }
         }
     }

@@ -9,6 +9,9 @@ use super::ask::ask;
 use super::kind::Attack;
 use crate::data::Result;
 
+/// Bytes of an input that may well need more memory than an execution has.
+const SMALL: usize = 64 << 20;
+
 /// What an execution may use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
@@ -35,6 +38,8 @@ pub(super) enum Verdict {
     Unnamed,
     /// It panicked, or ended with a code that the program does not have.
     Panic,
+    /// It ran out of memory, and said so: a few bytes made it ask for more than there is.
+    Memory,
     /// A signal ended it: memory was touched that is not there, or used up.
     Signal,
     /// It did not end in time, twice.
@@ -42,10 +47,11 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Fine,
         Self::Unnamed,
         Self::Panic,
+        Self::Memory,
         Self::Signal,
         Self::Hang,
     ];
@@ -55,13 +61,14 @@ impl Verdict {
             Self::Fine => "fine",
             Self::Unnamed => "unnamed",
             Self::Panic => "panic",
+            Self::Memory => "memory",
             Self::Signal => "signal",
             Self::Hang => "hang",
         }
     }
 
     pub(super) fn is_wrong(self) -> bool {
-        matches!(self, Self::Panic | Self::Signal | Self::Hang)
+        matches!(self, Self::Panic | Self::Memory | Self::Signal | Self::Hang)
     }
 }
 
@@ -91,10 +98,12 @@ pub(super) fn execute(
         (status, said) = once()?;
     }
     let names = attack.names();
-    Ok(Outcome {
-        verdict: verdict(status, &said, &names),
-        said,
-    })
+    let bytes: usize = attack.files.values().map(Vec::len).sum();
+    let mut verdict = verdict(status, &said, &names);
+    if bytes > SMALL && verdict == Verdict::Memory {
+        verdict = Verdict::Fine;
+    }
+    Ok(Outcome { verdict, said })
 }
 
 /// How the program ended in a folder, `None` where it did not, and its standard error.
@@ -161,6 +170,14 @@ fn verdict(status: Option<ExitStatus>, said: &str, names: &[String]) -> Verdict 
         // Also that of a thread whose end the program outlived.
         _ if said.contains("panicked at") => Verdict::Panic,
         Some(0 | 3) => Verdict::Fine,
+        // By the allocator, whose message names what to lower; a reader says that the data need too much.
+        Some(1)
+            if said
+                .lines()
+                .any(|line| line.starts_with("error: out of memory")) =>
+        {
+            Verdict::Memory
+        }
         Some(1 | 2) if names_something(said, names) => Verdict::Fine,
         Some(1 | 2) => Verdict::Unnamed,
         Some(code) if code < 128 => Verdict::Panic,
@@ -207,6 +224,11 @@ mod tests {
             Verdict::Fine
         );
         assert_eq!(code(1, "error: too long, 1.5 of 7."), Verdict::Unnamed);
+        let bomb = "warning: a\nerror: out of memory: 9 bytes more were needed (--dry-run tells)\n";
+        assert_eq!(code(1, bomb), Verdict::Memory);
+        assert!(Verdict::Memory.is_wrong());
+        let said = "error: x.npy: the data need 9 GiB of memory, but 1 GiB are allowed";
+        assert_eq!(code(1, said), Verdict::Fine);
         assert_eq!(
             code(101, "thread 'main' panicked at a.rs:1"),
             Verdict::Panic

@@ -1,13 +1,45 @@
 //! Flags of `likewise graph`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use likewise::Monitor;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::neighbor::Precision;
+use likewise_study::fit::fewer_neighbors;
 use likewise_study::graph::Settings;
 
 use super::data::Data;
+
+/// Neighbours of an item where nobody says how many.
+pub(crate) const NEIGHBORS: usize = 50;
+
+/// Neighbours of each of so many items of `data`, before anything is made of them: what was asked for, which
+/// must be there, else the usual number, or fewer of few items, as in a fit.
+pub(crate) fn neighbors(
+    asked: Option<usize>,
+    items: f64,
+    data: &Path,
+    monitor: &Monitor,
+) -> likewise::Result<usize> {
+    match asked {
+        Some(k) => {
+            check_neighbors(k, items, data)?;
+            Ok(k)
+        }
+        None if NEIGHBORS as f64 >= items => Ok(fewer_neighbors(NEIGHBORS, items, monitor)),
+        None => Ok(NEIGHBORS),
+    }
+}
+
+/// Fails where there are no `k` other items.
+pub(crate) fn check_neighbors(k: usize, items: f64, data: &Path) -> likewise::Result<()> {
+    if (k as f64) < items {
+        return Ok(());
+    }
+    let rule = format!("an item has at most {} neighbours", (items - 1.0).max(0.0));
+    Err(likewise::Error::parameter("k", k, &rule).within(data.display()))
+}
 
 /// Share of the true neighbours that an approximate search finds, unless another is asked for.
 const RECALL: f64 = 0.95;
@@ -15,9 +47,9 @@ const RECALL: f64 = 0.95;
 /// How the graph is built.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct GraphFlags {
-    /// Neighbours an item.
-    #[arg(short, long, default_value_t = 50, value_name = "K")]
-    pub(crate) k: usize,
+    /// Neighbours an item. Default: 50, or a tenth of the items where there are no 50 others.
+    #[arg(short, long, value_name = "K")]
+    pub(crate) k: Option<usize>,
     /// Exponent of the cosine in an edge's weight.
     #[arg(long, default_value_t = 3.0, value_name = "G")]
     pub(crate) gamma: f64,
@@ -57,11 +89,11 @@ impl GraphFlags {
         Ok(())
     }
 
-    /// How the graph is built.
-    pub(crate) fn settings(&self, seed: u64) -> Settings {
+    /// How the graph is built, with `k` neighbours an item.
+    pub(crate) fn settings(&self, k: usize, seed: u64) -> Settings {
         Settings {
             graph: KnnGraph::new()
-                .k(self.k)
+                .k(k)
                 .gamma(self.gamma)
                 .symmetrize(self.symmetrize.unwrap_or_default()),
             center: self.center,

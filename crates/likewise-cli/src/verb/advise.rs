@@ -1,6 +1,7 @@
 //! `likewise advise`
 
 use likewise::advise::next::Strategy;
+use likewise_io::atomic;
 use likewise_study::advise::{self, Advice, Wanted};
 use likewise_study::run_folder::{RunFolder, check_apart, check_ending, check_output};
 use likewise_study::table::aligned;
@@ -21,7 +22,8 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     check_output(out, &[])?;
     check_apart(out, &args.run)?;
     check_ending(out, "what to label next is written", "csv")?;
-    if let Some(out) = out.filter(|out| out.is_file() && !args.overwrite) {
+    if let Some(out) = out.filter(|out| out.is_file() && !atomic::is_stream(out) && !args.overwrite)
+    {
         let shown = out.display();
         return Err(Failure::usage(format!(
             "{shown} is there, and may hold labels that were filled in; name another file, or give --overwrite"

@@ -7,7 +7,7 @@ use likewise_study::graph::DataShape;
 use likewise_study::plain;
 use likewise_study::table::aligned;
 
-use crate::args::{Doctor, joined};
+use crate::args::{Doctor, check_neighbors, joined};
 use crate::context::Context;
 use crate::failure::{Failure, as_flags};
 use crate::output;
@@ -15,12 +15,8 @@ use crate::output;
 /// Neighbours of an item. Fails where there are fewer than the command says.
 fn neighbors(args: &Doctor, shape: &DataShape) -> Result<usize, Failure> {
     let asked = args.k.map_or(NEIGHBORS, NonZeroUsize::get);
-    if args.k.is_some() && asked as f64 >= shape.items {
-        return Err(Failure::usage(format!(
-            "{}: -k {asked}, but an item has at most {} neighbours",
-            args.data.path().display(),
-            shape.items - 1.0
-        )));
+    if args.k.is_some() {
+        check_neighbors(asked, shape.items, args.data.path())?;
     }
     Ok(asked)
 }

@@ -17,7 +17,7 @@ struct Answer {
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let out = args.out.as_deref();
-    check_output(out, &[Some(args.data.path())])?;
+    check_output(out, &[Some(args.data.path()), args.data.labels.as_deref()])?;
     check_apart(out, &args.run)?;
     let ending = out.map(|out| ending_of(out, "embeddings are written", &["npy", "parquet"]));
     let ending = ending.transpose()?;

@@ -17,7 +17,7 @@ use likewise_study::run_folder::{
 use likewise_study::sides::Sides;
 use likewise_study::source::Source;
 use likewise_study::study::Results;
-use likewise_study::table;
+use likewise_study::{plain, table};
 
 use crate::args::{Eval, MetricName, joined, open, read_as};
 use crate::context::Context;
@@ -222,7 +222,8 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
         output::text(table::of(&results.rows()))?;
     }
     for line in &results.verdict {
-        output::line(line)?;
+        // In runs of before, names in it may be of any length.
+        output::line(plain::message(line))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use likewise::index::Kind as IndexKind;
+use likewise_io::atomic;
 use likewise_study::export::{self, Contents, Report, Store, StoreKind, files, huggingface};
 use likewise_study::plain;
 use likewise_study::run_folder::{check_apart, check_ending, check_output};
@@ -83,7 +84,7 @@ fn check_flags(args: &Export) -> Result<(), Failure> {
         args.to,
         TargetName::Parquet | TargetName::Milvus | TargetName::Lancedb
     );
-    if is_table && out.extension().is_none() {
+    if is_table && out.extension().is_none() && !atomic::is_stream(out) {
         // It is read again to be counted, and forms are known by their endings.
         return Err(Failure::usage(format!(
             "{}: tables are written as .parquet; name the file so",

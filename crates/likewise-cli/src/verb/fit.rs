@@ -22,7 +22,7 @@ use likewise_study::labels;
 use likewise_study::plain;
 use likewise_study::report::{Map, Thumbnails};
 use likewise_study::run_folder::{
-    Encoded, IndexCard, Rights, Work, check_output, data_alone, is_same,
+    Encoded, IndexCard, Models, Rights, Work, check_output, data_alone, is_same,
 };
 use likewise_study::source::{Labeled, Source, Trained, with_view};
 use likewise_study::study::{Choice, Protocol, Results, TupleKind};
@@ -52,7 +52,8 @@ fn fit(args: &Fit, again: Option<&Again>, at: &Context) -> Result<(), Failure> {
     let Some(Made { results, card, out }) = made(args, again, at)? else {
         return Ok(());
     };
-    tell(&results, &card, &out, at)?;
+    let told = tell(&results, &card, &out, at);
+    told.map_err(|e| e.then(&format!("the run is finished, in {}", out.display())))?;
     tell_of_time(clock, at);
     gates(args, &results)
 }
@@ -123,10 +124,12 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let Some(out) = &args.out else {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
-    check_output(Some(out), &[])?;
+    if !Models::is_begun(out) {
+        check_output(Some(out), &[])?;
+    }
     let clock = Instant::now();
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
-    let work = Work::begin(out, rights(args, again))?;
+    let mut work = Work::begin(out, rights(args, again))?;
     tell_of_resume(args, &work, out, at);
     check_apart(&source, out)?;
     let Loaded {
@@ -142,11 +145,15 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let (collection, name) = with_view(collection, wanted.as_deref(), at.env.monitor)?;
     let view = collection.view(Some(&name))?;
     let mut tried = vec![];
+    let protocol = match again {
+        Some(again) => again.config.protocol.clone(),
+        None => asked.protocol(&collection, &args.gate)?,
+    };
+    if work.finished().is_none() {
+        let fixed = (!chooses).then_some(&recipe);
+        work.ask(&what_is_asked(args, (&digest, &name), &protocol, fixed)?)?;
+    }
     if chooses {
-        let protocol = match again {
-            Some(again) => again.config.protocol.clone(),
-            None => asked.protocol(&collection, &args.gate)?,
-        };
         let choice = chosen(args, &work, (&collection, view), &protocol, at)?;
         (recipe, tried) = (choice.recipe, choice.tried);
     }
@@ -162,10 +169,7 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let (tuples, of_tuples) = read_tuples(given.as_ref(), ids.as_deref(), &collection, at)?;
     let mut job = Job {
         recipe,
-        protocol: match again {
-            Some(again) => again.config.protocol.clone(),
-            None => asked.protocol(&collection, &args.gate)?,
-        },
+        protocol,
         data: source.path().display().to_string(),
         digest,
         read_as: args.read_as(&name, &of_tuples),
@@ -193,6 +197,19 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
         card,
         out: out.clone(),
     }))
+}
+
+/// What tells this fit from others before its recipe is known.
+fn what_is_asked(
+    args: &Fit,
+    data: (&str, &str),
+    protocol: &Protocol,
+    fixed: Option<&Recipe>,
+) -> Result<String, Failure> {
+    let map = args.map.map(Map::from).unwrap_or_default();
+    let read_as = args.read_as(data.1, "");
+    let all = (data, read_as, protocol, fixed, args.k, format!("{map:?}"));
+    serde_json::to_string(&all).map_err(|e| Failure::failed(e.to_string()))
 }
 
 /// The recipe that the labels choose.

@@ -10,7 +10,7 @@ use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::source::with_view;
 use serde::Serialize;
 
-use crate::args::{Graph, joined};
+use crate::args::{Graph, joined, neighbors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -36,9 +36,11 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     check_ending(args.out.as_deref(), "graphs are written", "npz")?;
     output::beside(args.out.as_deref());
     let source = args.data.source(at.common.seed)?;
-    let settings = args.flags.settings(at.common.seed);
     let mapped = source.mapped()?;
     let shape = DataShape::of(&source, &at.env)?;
+    let (path, monitor) = (args.data.path(), at.env.monitor);
+    let k = neighbors(args.flags.k, shape.items, path, monitor)?;
+    let settings = args.flags.settings(k, at.common.seed);
     let estimate = match &mapped {
         Some(mapped) => {
             let (rows, columns) = mapped.view().dim();
@@ -73,7 +75,7 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     let report = Report::of_lists(&graph, &neighbors)?;
     let answer = Answer {
         items: graph.n(),
-        k: args.flags.k,
+        k,
         edges: graph.nnz() / 2,
         entries: graph.nnz(),
         components: graph.n_components(),

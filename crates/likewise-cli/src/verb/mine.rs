@@ -13,7 +13,7 @@ use likewise_study::mine::{From, Job, Kind, PER_ITEM};
 use likewise_study::run_folder::check_output;
 use serde::Serialize;
 
-use crate::args::{Mine, TupleKind, joined};
+use crate::args::{Mine, TupleKind, joined, neighbors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -34,7 +34,7 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &Mine, at: &Context) -> Result<(), Failure> {
-    let job = job(args, at)?;
+    let mut job = job(args, at)?;
     let beliefs = match &job.from {
         From::Beliefs { path, .. } => Some(path.as_path()),
         _ => None,
@@ -46,7 +46,12 @@ pub(crate) fn run(args: &Mine, at: &Context) -> Result<(), Failure> {
     }
     output::beside(args.out.as_deref());
     let source = args.data.source(at.common.seed)?;
-    let estimate = job.estimate(&DataShape::of(&source, &at.env)?);
+    let shape = DataShape::of(&source, &at.env)?;
+    if let From::Affinity(settings) = &mut job.from {
+        let k = neighbors(args.k, shape.items, args.data.path(), at.env.monitor)?;
+        settings.graph = settings.graph.clone().k(k);
+    }
+    let estimate = job.estimate(&shape);
     if args.dry_run {
         return at.print(estimate);
     }
@@ -118,7 +123,7 @@ fn job(args: &Mine, at: &Context) -> Result<Job, Failure> {
     let from = match args.from.to_str() {
         Some("labels") => From::Labels { per_item },
         Some("affinity") => From::Affinity(Settings {
-            graph: KnnGraph::new().k(args.k.unwrap_or(50)),
+            graph: KnnGraph::new(),
             center: false,
             approximate: None,
             precision: Precision::Auto,

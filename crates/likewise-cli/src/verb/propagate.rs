@@ -12,7 +12,7 @@ use likewise_study::propagation::{Answer, ByTag, Classes, Job};
 use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::{source, table};
 
-use crate::args::{Propagate, joined};
+use crate::args::{NEIGHBORS, Propagate, joined, neighbors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -30,7 +30,12 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let shape = DataShape::of(&data, &at.env)?;
     method.check_nodes(shape.items as usize)?;
     let view = joined(&args.data.view);
-    let job = job(args, method, view.as_deref(), at);
+    let k = match &args.graph {
+        // It has its own.
+        Some(_) => NEIGHBORS,
+        None => neighbors(args.flags.k, shape.items, args.data.path(), at.env.monitor)?,
+    };
+    let job = job(args, method, view.as_deref(), k, at);
     if args.dry_run {
         let classes = shape.classes(&data, &at.env).unwrap_or(10);
         return at.print(job.estimate(&shape, classes));
@@ -51,7 +56,13 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
 }
 
 /// What the flags ask for.
-fn job<'a>(args: &'a Propagate, method: Method, view: Option<&'a str>, at: &Context) -> Job<'a> {
+fn job<'a>(
+    args: &'a Propagate,
+    method: Method,
+    view: Option<&'a str>,
+    k: usize,
+    at: &Context,
+) -> Job<'a> {
     let mut flags = args.flags;
     let usual = matches!(method, Method::Dssml(_)).then_some(Symmetrize::Mutual);
     flags.symmetrize = flags.symmetrize.or(usual);
@@ -59,7 +70,7 @@ fn job<'a>(args: &'a Propagate, method: Method, view: Option<&'a str>, at: &Cont
         method,
         view,
         graph: args.graph.as_deref(),
-        settings: flags.settings(at.common.seed),
+        settings: flags.settings(k, at.common.seed),
         labels_per_class: args.labels_per_class.map(std::num::NonZeroUsize::get),
         sizes: choice::sizes(args),
         known_negatives: args.known_negatives.as_deref(),

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::Parser as _;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_study::run_folder::{Config, RunFolder};
@@ -80,7 +79,7 @@ pub(super) fn again(args: &Fit, seed: u64) -> Result<Option<Again>, Failure> {
         )));
     }
     let line = record.arguments.iter().map(OsString::from);
-    let cli = Cli::try_parse_from(config::arguments(line)?.line);
+    let cli = Cli::read(config::arguments(line)?.line);
     let Ok(Verb::Fit(mut own)) = cli.map(|cli| cli.verb) else {
         return Err(Failure::usage(format!(
             "{shown}: this run was not made by `likewise fit`, so there are no data to fit again"

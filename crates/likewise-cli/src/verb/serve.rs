@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Parser as _;
 use likewise::{Error, ErrorKind, Monitor};
 use likewise_io::items::ItemRow;
 use likewise_serve::{Options, Refit};
@@ -131,7 +130,7 @@ impl Again {
                 max_memory: self.common.max_memory.map(|limit| limit.0),
             },
         };
-        let cli = Cli::try_parse_from(&line).map_err(|e| Failure::failed(e.to_string()))?;
+        let cli = Cli::read(&line).map_err(|e| Failure::failed(e.to_string()))?;
         let Verb::Fit(args) = cli.verb else {
             return Err(Failure::failed("a fit was not read as one"));
         };

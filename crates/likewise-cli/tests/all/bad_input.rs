@@ -234,6 +234,30 @@ fn methods_and_what_they_take() {
 #[test]
 fn neighbours_out_of_range() {
     let scene = Scene::new();
+    // Before memory is asked for, however much that would be.
+    for verb in [
+        &["graph", "good.npy", "-o", "g.npz"][..],
+        &[
+            "propagate",
+            "good.npy",
+            "--labels",
+            "good.csv",
+            "-o",
+            "b.npz",
+        ],
+        &[
+            "mine", "good.npy", "--labels", "good.csv", "--from", "affinity", "--kind", "pairs",
+            "-o", "p.csv",
+        ],
+    ] {
+        let arguments = [verb, &["-k", "1000000000000000000"]].concat();
+        let what = [
+            "good.npy: ",
+            "k = 1000000000000000000",
+            "at most 59 neighbours",
+        ];
+        scene.refuses(&arguments, 2, &what);
+    }
     for k in ["0", "60", "1000"] {
         scene.refuses(
             &["graph", "good.npy", "-k", k, "-o", "g.npz"],
@@ -272,6 +296,85 @@ fn neighbours_out_of_range() {
         let index = ["index", "good.npy", "-k", k, "-o", "i"];
         scene.refuses(&index, 2, &["k = ", k, "must be at"]);
     }
+}
+
+#[test]
+fn the_usual_neighbours_are_fewer_of_few_items() {
+    let scene = Scene::new();
+    let x = Array2::from_shape_fn((30, 4), |(i, j)| {
+        f32::from(u8::from(i % 2 == j % 2)) + ((i * 7 + j * 3) % 11) as f32 / 11.0
+    });
+    likewise_io::write_npy(scene.path("few.npy"), x.view()).unwrap();
+    let labels = (0..30).map(|i| format!("{i},{}\n", ["a", "b"][i % 2]));
+    let labels = labels.collect::<String>();
+    scene.text("few.csv", &format!("id,label\n{labels}"));
+    for verb in [
+        &["graph", "few.npy", "-o", "g.npz"][..],
+        &["propagate", "few.npy", "--labels", "few.csv", "-o", "b.npz"],
+        &[
+            "mine", "few.npy", "--labels", "few.csv", "--from", "affinity", "--kind", "pairs",
+            "-o", "p.csv",
+        ],
+    ] {
+        let output = scene.run(verb);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{verb:?}: {said}");
+        let told =
+            "50 neighbours are many for 30 items, of which they would be no near ones; using 3";
+        assert!(said.contains(told), "{verb:?}: {said}");
+    }
+}
+
+#[test]
+fn weights_without_measure() {
+    let scene = Scene::new();
+    let start = [
+        "propagate",
+        "good.npy",
+        "--labels",
+        "good.csv",
+        "-k",
+        "5",
+        "-o",
+        "b.npz",
+    ];
+    for (more, what) in [
+        (
+            &["--beta", "1e308"][..],
+            "beta = 1e308: must be at most 1e12",
+        ),
+        (&["--mu", "1e308"], "mu = 1e308: must be at most 1e12"),
+        (&["--pair-factor", "1e308"], "1e308: must be at most 1e12"),
+        (
+            &["--method", "lgc", "--mu", "1e13"],
+            "mu = 1e13: must be at most 1e12",
+        ),
+        (&["--gamma", "1e308"], "gamma = 1e308: leaves no edge"),
+        (
+            &["--method", "poisson", "--class-sizes", "within=nan"],
+            "a finite number of at least 1",
+        ),
+        (
+            &["--method", "poisson", "--class-sizes", "within=0.5"],
+            "a finite number of at least 1",
+        ),
+    ] {
+        scene.refuses(&[&start[..], more].concat(), 2, &[what]);
+    }
+    scene.refuses(
+        &[
+            "graph", "good.npy", "-k", "5", "--gamma", "1e308", "-o", "g.npz",
+        ],
+        2,
+        &["gamma = 1e308"],
+    );
+    // Rows that point every way but the same have no edge, and that is said.
+    let x = array![[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
+    likewise_io::write_npy(scene.path("apart.npy"), x.view()).unwrap();
+    let output = scene.run(&["graph", "apart.npy", "-k", "1", "-o", "g.npz"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the graph has no edge"), "{said}");
 }
 
 #[test]

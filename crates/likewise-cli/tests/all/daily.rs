@@ -806,6 +806,15 @@ fn what_a_run_was_made_of_is_no_output() {
         let said = scene.bad(command, 2);
         assert!(said.contains("the run run was made of this file"), "{said}");
     }
+    for (command, says) in [
+        ("embed run x.csv --labels y.npy -o y.npy", "this is read"),
+        ("embed run x.csv -o run", "the run itself"),
+    ] {
+        scene.text("y.npy", "labels");
+        let said = scene.bad(command, 2);
+        assert!(said.contains(says), "{command}: {said}");
+        assert_eq!(fs::read(scene.path("y.npy")).unwrap(), b"labels");
+    }
     scene.good("suspects run -o s.csv");
     assert_eq!(fs::read(scene.path("x.csv")).unwrap(), data.unwrap());
     assert_eq!(fs::read(scene.path("y.csv")).unwrap(), labels.unwrap());

@@ -361,9 +361,12 @@ fn what_no_encoder_can_be_is_told() {
     RgbImage::new(3, 2).save(at.join("tiny/a/1.png")).unwrap();
     RgbImage::new(9, 9).save(at.join("tiny/a/2.png")).unwrap();
     std::fs::create_dir(at.join("empty")).unwrap();
+    std::fs::write(at.join("bad.pth"), "no weights").unwrap();
     for (line, word) in [
         ("doctor empty --encoder gist", "no images"),
         ("doctor photos --encoder absent.pth", "absent.pth"),
+        // Said of the weights, and not of the images.
+        ("doctor photos --encoder bad.pth", "error: bad.pth: neither"),
         ("doctor tiny --encoder sift", "too small or too flat"),
     ] {
         let arguments: Vec<&str> = line.split(' ').collect();

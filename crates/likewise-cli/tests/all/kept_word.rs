@@ -99,6 +99,14 @@ fn every_verb_keeps_a_limit_of_memory() {
     let scene = scene();
     let at = scene.path();
     succeeds(at, &[&FIT[..], &["lda"]].concat());
+    let other = FIT.map(|word| if word == "run" { "other" } else { word });
+    succeeds(at, &[&other[..], &["rca"]].concat());
+    let lines: Vec<String> = (60..70).map(|i| format!("{i},c{}\n", i % 3)).collect();
+    fs::write(at.join("new.csv"), format!("id,label\n{}", lines.concat())).unwrap();
+    let more = ["add", "run", "x.npy", "--prefix", "new-"];
+    let mine = [
+        "mine", "x.npy", "--labels", "l.csv", "--from", "labels", "--kind", "pairs", "-o", "p.csv",
+    ];
     for verb in [
         &["doctor", "x.npy"][..],
         &["index", "run"],
@@ -106,9 +114,20 @@ fn every_verb_keeps_a_limit_of_memory() {
         &["embed", "run", "x.npy", "-o", "e.npy"],
         &["duplicates", "x.npy"],
         &["features", "x.npy", "-o", "f.npy"],
+        &["compare", "run", "other"],
+        &["advise", "run"],
+        &["suspects", "run"],
+        &["export", "run", "--to", "parquet", "-o", "t.parquet"],
+        &mine,
+        &["fit", "run", "--add-labels", "new.csv"],
+        // Last: it changes what the others read.
+        &more,
     ] {
-        let limited = [verb, &["--max-memory", "1KiB"]].concat();
-        refuses(at, &limited, 1, &["--max-memory"]);
+        // The program's own share and nothing for the work: what a verb does not count it may take.
+        for limit in ["1KiB", "64MiB"] {
+            let limited = [verb, &["--max-memory", limit]].concat();
+            refuses(at, &limited, 1, &["--max-memory"]);
+        }
         succeeds(at, &[verb, &["--max-memory", "2GiB"]].concat());
     }
 }

@@ -1,5 +1,6 @@
 //! What the system does not give ends in one message, and never in a signal.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -89,4 +90,38 @@ fn threads_without_measure_are_not_started() {
     let mut command = confined(at, MUCH, &graph);
     let output = command.env("RAYON_NUM_THREADS", "60000").output().unwrap();
     printed(&graph, output);
+}
+
+/// Ids of 8,000 letters in two files: each fits by itself, and both are held together.
+#[test]
+fn a_limit_of_memory_is_held_while_the_work_runs() {
+    if !Path::new("/proc/self/statm").exists() {
+        eprintln!("skipped: this system does not tell what memory a process holds");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let long = "x".repeat(8_000);
+    let [mut items, mut labels] = ["id,a\n", "id,label\n"].map(String::from);
+    for item in 0..10_000 {
+        writeln!(items, "{item}{long},{}", item % 97).unwrap();
+        writeln!(labels, "{item}{long},c{}", item % 3).unwrap();
+    }
+    std::fs::write(at.join("items.csv"), items).unwrap();
+    std::fs::write(at.join("labels.csv"), labels).unwrap();
+    let run = |limit: &str| {
+        let line = format!(
+            "doctor items.csv --labels labels.csv --id-column id -k 3 --threads 2 -q --max-memory {limit}"
+        );
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = confined(at, LITTLE, &arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = run("100MiB");
+    assert_eq!(code, Some(1), "{said}");
+    let stopped = "error: the work was stopped: it took more than the 100.0 MiB of --max-memory";
+    assert!(said.contains(stopped), "{said}");
+    let (code, said) = run("2GiB");
+    assert_eq!(code, Some(0), "{said}");
 }

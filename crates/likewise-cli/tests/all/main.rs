@@ -28,4 +28,5 @@ mod several;
 #[cfg(not(feature = "networks"))]
 mod slim;
 mod tables;
+mod untouched;
 mod views;

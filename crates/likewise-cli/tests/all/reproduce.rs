@@ -120,6 +120,31 @@ fn an_experiment_gives_its_tables_and_says_what_is_missing() {
     assert!(figure.contains("zer: beta") && figure.contains("zer 1:10: beta"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_results_is_not_waited_for() {
+    let scene = Scene::new(EXPERIMENT);
+    fs::create_dir(scene.path("r")).unwrap();
+    let made = Command::new("mkfifo")
+        .arg(scene.path("r/results.json"))
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo here");
+        return;
+    }
+    let mut command = scene.command("r", &[]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let until = std::time::Instant::now() + Duration::from_mins(1);
+    while child.try_wait().unwrap().is_none() && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("results.json: a pipe"), "{said}");
+}
+
 #[test]
 fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let scene = Scene::new(EXPERIMENT);

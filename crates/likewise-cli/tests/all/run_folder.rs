@@ -272,6 +272,9 @@ fn parts_of_different_runs_are_refused() {
         ("embeddings.npy", &["index", "run"]),
         ("metrics.json", &["eval", "run"]),
         ("config.json", &["eval", "run"]),
+        ("embeddings.npy", &["suspects", "run"]),
+        ("embeddings.npy", &["advise", "run", "--budget", "3"]),
+        ("items.parquet", &["suspects", "run"]),
     ] {
         let own = fs::read(at.join("run").join(part)).unwrap();
         fs::copy(at.join("other").join(part), at.join("run").join(part)).unwrap();
@@ -283,12 +286,58 @@ fn parts_of_different_runs_are_refused() {
         fs::write(at.join("run").join(part), own).unwrap();
         succeeds(at, verb);
     }
+    // What would stay mixed from then on.
+    let own = fs::read(at.join("run/beliefs.npz")).unwrap();
+    fs::copy(at.join("other/beliefs.npz"), at.join("run/beliefs.npz")).unwrap();
+    let said = fails(at, &["add", "run", "x.npy", "--prefix", "n-"], 1);
+    assert!(
+        said.contains("beliefs.npz") && said.contains("of another run"),
+        "{said}"
+    );
+    fs::write(at.join("run/beliefs.npz"), own).unwrap();
+    // Without what tells its files from others, anything could be mixed into it.
+    let record = fs::read_to_string(at.join("run/run.json")).unwrap();
+    let mut without: serde_json::Value = serde_json::from_str(&record).unwrap();
+    without.as_object_mut().unwrap().remove("parts");
+    fs::write(at.join("run/run.json"), without.to_string()).unwrap();
+    assert!(fails(at, &["search", "run", "--id", "3"], 1).contains("`parts`"));
+    fs::write(at.join("run/run.json"), record).unwrap();
     let kind = ["index", "run", "--kind", "hnsw", "-q"];
     succeeds(at, &kind);
     fs::remove_dir_all(at.join("other/index")).unwrap();
     copy(&at.join("run/index"), &at.join("other/index"));
     let said = fails(at, &["search", "other", "--query", "x.npy"], 1);
     assert!(said.contains("of other embeddings"), "{said}");
+}
+
+#[test]
+fn the_file_of_the_settings_is_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    fs::write(at.join("s.npz"), "k = 5\n").unwrap();
+    fs::write(at.join("own.npz"), "k = 5\nout = \"own.npz\"\n").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("s.npz", at.join("link.npz")).unwrap();
+    let settings = |file| ["graph", "x.npy", "--config", file];
+    for (file, out) in [
+        ("s.npz", &["-o", "s.npz"][..]),
+        ("s.npz", &["--out=./s.npz"]),
+        ("s.npz", &["-os.npz"]),
+        ("own.npz", &[]),
+        #[cfg(unix)]
+        ("s.npz", &["-o", "link.npz"]),
+        #[cfg(unix)]
+        ("link.npz", &["-o", "s.npz"]),
+    ] {
+        let said = fails(at, &[&settings(file)[..], out].concat(), 2);
+        assert!(
+            said.contains(file) && said.contains("nothing else"),
+            "{said}"
+        );
+    }
+    assert_eq!(fs::read_to_string(at.join("s.npz")).unwrap(), "k = 5\n");
+    succeeds(at, &[&settings("s.npz")[..], &["-o", "g.npz"]].concat());
 }
 
 #[test]
@@ -303,6 +352,8 @@ fn no_output_goes_over_a_part_of_a_run_or_a_file_of_others() {
         "model.safetensors",
         "run.json",
         "index/index.json",
+        "checkpoints",
+        "models/1/model.safetensors",
     ] {
         let out = format!("run/{part}");
         let said = fails(at, &["embed", "run", "x.npy", "-o", &out], 2);

@@ -224,7 +224,24 @@ fn what_cannot_be_served_is_said() {
     let refuses = |line: &str, code: i32, said: &[&str]| {
         scene.refuses(&line.split(' ').collect::<Vec<_>>(), code, said);
     };
-    refuses("serve nothing", 1, &["nothing: not a run"]);
+    refuses(
+        "serve nothing",
+        1,
+        &["error: nothing: not a run; `likewise fit"],
+    );
+    // Nor is anything written into what is no run: it may be anybody's folder.
+    std::fs::create_dir(scene.path("empty")).unwrap();
+    refuses(
+        "serve empty",
+        1,
+        &["error: empty: not a run; `likewise fit"],
+    );
+    for folder in ["half/unfinished", "half/checkpoints"] {
+        std::fs::create_dir_all(scene.path(folder)).unwrap();
+    }
+    let choice = "{\"key\": \"a\", \"values\": []}";
+    scene.text("half/checkpoints/choice.json", choice);
+    refuses("serve half", 1, &["error: half: the run is not finished"]);
     refuses("serve good.npy", 1, &["good.npy: not a run"]);
     refuses(
         "serve nothing --host 0.0.0.0",

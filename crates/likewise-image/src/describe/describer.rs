@@ -36,6 +36,14 @@ impl Describer {
         }
     }
 
+    /// Bytes that it holds for each pixel of the image that it works on, beside the image.
+    pub(super) fn held_per_pixel(&self) -> u64 {
+        match self {
+            Self::Whole(descriptor) => descriptor.held_per_pixel(),
+            Self::Words(words) => words.descriptor().held_per_pixel(),
+        }
+    }
+
     /// What tells its rows from those of others.
     pub(super) fn key(&self) -> Result<String> {
         Ok(match self {

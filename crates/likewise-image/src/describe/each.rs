@@ -11,10 +11,10 @@ use crate::{ErrorKind, ImageFolder, Result, Skipped};
 const CHUNK: usize = 32;
 
 /// Decodes the images at `items` and works on them in parallel; `take` gets what comes out in
-/// their order, also of those before an error.
+/// their order, also of those before an error. The work holds `beside` bytes a pixel.
 pub(super) fn each<T: Send>(
     folder: &ImageFolder,
-    items: &[usize],
+    (items, beside): (&[usize], u64),
     skip_bad: bool,
     monitor: &Monitor,
     stage: &str,
@@ -33,7 +33,7 @@ pub(super) fn each<T: Send>(
             .par_iter()
             .map(|&item| {
                 quiet.check()?;
-                let (image, _held) = decode::read_held(&folder.path(item), MAX_PIXELS)?;
+                let (image, _held) = decode::read_held(&folder.path(item), MAX_PIXELS, beside)?;
                 Ok(work(item, &image))
             })
             .collect();

@@ -46,9 +46,10 @@ pub fn describers(
             rows.map(|rows| words.points_of(rows, images.len(), &folder.ids()[item]))
                 .collect()
         };
+        let beside = local.iter().map(|local| local.held_per_pixel()).max();
         let skipped = each(
             folder,
-            &images,
+            (&images, beside.unwrap_or(0)),
             skip_bad,
             monitor,
             "find points",

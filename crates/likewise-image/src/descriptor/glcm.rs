@@ -68,6 +68,10 @@ impl Whole for Glcm {
         16
     }
 
+    fn held_per_pixel(&self) -> u64 {
+        8
+    }
+
     fn validate(&self) -> Result<()> {
         range("glcm.levels", self.levels, 2, 256)
     }

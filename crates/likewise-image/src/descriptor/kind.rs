@@ -20,6 +20,11 @@ pub trait Whole: Send + Sync {
     /// Maybe, with parameters that [`validate`](Self::validate) refuses.
     fn describe(&self, image: &RgbImage) -> Vec<f32>;
 
+    /// Bytes that it holds for each pixel of the image that it works on, beside the image.
+    fn held_per_pixel(&self) -> u64 {
+        4
+    }
+
     /// The same with its tables made once, for many images; `None` where there are none.
     fn prepared(&self) -> Option<Box<dyn Whole>> {
         None
@@ -40,6 +45,11 @@ pub trait Local: Send + Sync {
     ///
     /// Maybe, with parameters that [`validate`](Self::validate) refuses.
     fn find(&self, image: &RgbImage) -> Points;
+
+    /// Bytes that it holds for each pixel of the image that it works on, beside the image.
+    fn held_per_pixel(&self) -> u64 {
+        4
+    }
 }
 
 /// A descriptor by its kind.

@@ -123,6 +123,10 @@ impl Whole for Phog {
             .sum()
     }
 
+    fn held_per_pixel(&self) -> u64 {
+        24
+    }
+
     fn validate(&self) -> Result<()> {
         range("phog.bins", self.bins, 1, 360)?;
         range("phog.levels", self.levels, 0, 6)

@@ -115,8 +115,8 @@ fn part<T>(
         return Ok(None);
     };
     let entry = zip.by_index(index)?;
-    let packed = entry.compressed_size();
-    let mut xml = Xml::new(entry, packed);
+    let (packed, unpacked) = (entry.compressed_size(), entry.size());
+    let mut xml = Xml::new(entry, packed, unpacked)?;
     read(&mut xml).map(Some)
 }
 

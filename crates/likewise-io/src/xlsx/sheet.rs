@@ -7,8 +7,9 @@ use crate::layout::DateOrder;
 use crate::table::date::{EXCEL, days};
 use crate::{Error, Result};
 
-/// Columns that a sheet of Excel can have.
+/// Columns and rows that a sheet of Excel can have.
 const MOST_COLUMNS: usize = 16_384;
+const MOST_ROWS: u64 = 1 << 20;
 
 /// What a cell holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,15 +29,43 @@ pub(super) enum Value {
 pub(super) struct Row {
     /// Its number in the sheet, from 1.
     pub(super) number: u64,
-    /// Its cells up to the last that holds something.
-    pub(super) values: Vec<Value>,
+    /// Its cells that hold something, each with its column, in their order: one cell may be all there
+    /// is, and lie in the last column.
+    pub(super) cells: Vec<(usize, Value)>,
 }
 
 impl Row {
     /// Cells that hold something.
     pub(super) fn held(&self) -> usize {
-        let held = self.values.iter().filter(|v| **v != Value::Missing);
-        held.count()
+        self.cells.len()
+    }
+
+    /// All its cells up to the last that holds something.
+    pub(super) fn values(&self) -> Vec<Value> {
+        let width = self.cells.last().map_or(0, |(column, _)| column + 1);
+        let mut values = vec![Value::Missing; width];
+        for (column, value) in &self.cells {
+            values[*column] = value.clone();
+        }
+        values
+    }
+
+    fn add(&mut self, column: usize, value: Value) -> Result<()> {
+        if self.cells.len() == MOST_COLUMNS {
+            return Err(damaged(&"a row has more cells than a sheet has columns"));
+        }
+        self.cells.push((column, value));
+        Ok(())
+    }
+
+    /// Puts the cells in order; of two at one place the later counts.
+    fn order(&mut self) {
+        if self.cells.is_sorted_by(|a, b| a.0 < b.0) {
+            return;
+        }
+        self.cells.reverse();
+        self.cells.sort_by_key(|(column, _)| *column);
+        self.cells.dedup_by_key(|(column, _)| *column);
     }
 }
 
@@ -58,6 +87,7 @@ pub(super) fn each(
     let mut row = Row::default();
     let mut cell = Open::default();
     let mut in_sheet = false;
+    let mut rows = 0;
     loop {
         let piece = xml.next()?;
         match &piece {
@@ -65,10 +95,19 @@ pub(super) fn each(
                 "sheetData" => in_sheet = true,
                 "row" if in_sheet => {
                     let given = attribute(tag, "r")?.and_then(|r| r.parse().ok());
-                    row.number = given.unwrap_or(row.number + 1);
-                    row.values.clear();
+                    row.number = given.unwrap_or(row.number.saturating_add(1));
+                    row.cells.clear();
+                    rows += 1;
+                    if rows.max(row.number) > MOST_ROWS {
+                        return Err(damaged(&format!(
+                            "it has more than {MOST_ROWS} rows, which no program of spreadsheets writes"
+                        )));
+                    }
                 }
-                "c" if in_sheet => cell = Open::new(tag, row.values.len())?,
+                "c" if in_sheet => {
+                    let next = row.cells.last().map_or(0, |(column, _)| column + 1);
+                    cell = Open::new(tag, next)?;
+                }
                 "v" | "t" if in_sheet => cell.reads = true,
                 // How an Asian word is read: not part of it.
                 "rPh" => cell.aside = true,
@@ -80,14 +119,16 @@ pub(super) fn each(
                 "c" if in_sheet => {
                     let value = cell.value(styles)?;
                     if value != Value::Missing {
-                        if cell.column >= row.values.len() {
-                            row.values.resize(cell.column + 1, Value::Missing);
-                        }
-                        row.values[cell.column] = value;
+                        row.add(cell.column, value)?;
                     }
                     cell = Open::default();
                 }
-                "row" if in_sheet && row.held() > 0 && !each(&row)? => return Ok(()),
+                "row" if in_sheet && row.held() > 0 => {
+                    row.order();
+                    if !each(&row)? {
+                        return Ok(());
+                    }
+                }
                 "sheetData" => return Ok(()),
                 _ => {}
             },
@@ -179,5 +220,17 @@ mod tests {
             (0, 25, 26, 16_383)
         );
         assert!(column("12").is_err());
+    }
+
+    #[test]
+    fn cells_out_of_order_are_put_in_order_and_the_later_one_counts() {
+        let mut row = Row::default();
+        for (column, number) in [(2, 1.0), (0, 2.0), (2, 3.0)] {
+            row.add(column, Value::Number(number)).unwrap();
+        }
+        row.order();
+        let number = Value::Number;
+        assert_eq!(row.held(), 2);
+        assert_eq!(row.values(), [number(2.0), Value::Missing, number(3.0)]);
     }
 }

@@ -16,6 +16,9 @@ const LONGEST: u64 = 1 << 20;
 const EXPANDS: u64 = 300;
 const ALWAYS: u64 = 16 << 20;
 
+/// What is wrong with a part that unpacks to more.
+const EXPLODES: &str = "it unpacks to far more than a spreadsheet holds";
+
 /// XML, piece by piece.
 pub(super) struct Xml<'a> {
     reader: Reader<BufReader<Fenced<'a>>>,
@@ -35,9 +38,7 @@ impl Read for Fenced<'_> {
         let read = self.inner.read(out)?;
         let count = read as u64;
         if count > self.left.get() || count > self.whole {
-            return Err(IoError::other(
-                "it unpacks to far more than a spreadsheet holds",
-            ));
+            return Err(IoError::other(EXPLODES));
         }
         self.left.set(self.left.get() - count);
         self.whole -= count;
@@ -46,21 +47,26 @@ impl Read for Fenced<'_> {
 }
 
 impl<'a> Xml<'a> {
-    /// XML of a part that takes `packed` bytes in its archive.
-    pub(super) fn new(part: impl Read + 'a, packed: u64) -> Self {
+    /// XML of a part that takes `packed` bytes in its archive, and `unpacked` by what that says. Fails
+    /// where these are too many; what says less than is there fails once it is passed.
+    pub(super) fn new(part: impl Read + 'a, packed: u64, unpacked: u64) -> Result<Self> {
+        let whole = packed.saturating_mul(EXPANDS).saturating_add(ALWAYS);
+        if unpacked > whole {
+            return Err(damaged(&EXPLODES));
+        }
         let left = Rc::new(Cell::new(LONGEST));
         let fenced = Fenced {
             inner: Box::new(part),
             left: left.clone(),
-            whole: packed.saturating_mul(EXPANDS).saturating_add(ALWAYS),
+            whole,
         };
         let mut reader = Reader::from_reader(BufReader::new(fenced));
         reader.config_mut().expand_empty_elements = true;
-        Self {
+        Ok(Self {
             reader,
             piece: Vec::new(),
             left,
-        }
+        })
     }
 
     /// The next piece.

@@ -394,6 +394,42 @@ fn spreadsheets_that_are_none_are_refused() {
     );
 }
 
+#[test]
+fn a_sheet_takes_no_more_than_its_cells_are_worth() {
+    let said = |sheet: &str| {
+        let read = read_bytes(
+            Form::Xlsx,
+            &sheet::parts(&format!("<sheetData>{sheet}</sheetData>"), ""),
+            &ReadOptions::default(),
+        );
+        read.unwrap_err().to_string()
+    };
+    // As many columns as there can be, and a cell in the last one of each row.
+    let far = "<row><c r=\"XFD1\"><v>1</v></c></row>".repeat(40_000);
+    let e = said(&far);
+    assert!(e.contains("cells up to here hold something"), "{e}");
+    assert!(
+        e.contains("delete the columns that are empty (there are 16384)"),
+        "{e}"
+    );
+    let cell = "<c><v>1</v></c>";
+    let same = "<c r=\"A1\"><v>1</v></c>".repeat(16_385);
+    let e = said(&format!("<row>{same}</row>"));
+    assert!(e.contains("more cells than a sheet has columns"), "{e}");
+    let beyond = format!("<row>{cell}{cell}</row><row r=\"1048577\">{cell}{cell}</row>");
+    let e = said(&beyond);
+    assert!(e.contains("more than 1048576 rows"), "{e}");
+    // That they all have one number does not help.
+    let e = said(&"<row r=\"1\"/>".repeat((1 << 20) + 1));
+    assert!(e.contains("more than 1048576 rows"), "{e}");
+    // What lies far to the right of the names is a note, and not waited for.
+    let noted = "<sheetData><row><c><v>1.5</v></c><c><v>2</v></c></row>\
+                 <row><c><v>3</v></c><c><v>4</v></c><c r=\"XFD2\"><v>7</v></c></row></sheetData>";
+    let book = sheet::parts(noted, "");
+    let read = read_bytes(Form::Xlsx, &book, &ReadOptions::default()).unwrap();
+    assert_eq!(read.views()[0].matrix, array![[1.5, 2.0], [3.0, 4.0]]);
+}
+
 /// A workbook of one sheet, and another one behind it, called Data, with the same cells.
 fn with_second_sheet(book: &[u8]) -> Vec<u8> {
     let mut old = zip::ZipArchive::new(Cursor::new(book)).unwrap();

@@ -174,6 +174,31 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     );
 }
 
+#[test]
+fn what_cannot_be_read_as_a_model_stays_and_is_told_of() {
+    let run = run();
+    let models = likewise_study::run_folder::Models::of(run.path());
+    assert_eq!(models.keep().unwrap(), 1);
+    let record = run.path().join("models/1/run.json");
+    // It is another name of the file at the top.
+    std::fs::remove_file(&record).unwrap();
+    std::fs::write(&record, "{\"version\": ").unwrap();
+    let theirs = run.path().join("models/7/deep/a");
+    std::fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+    std::fs::write(&theirs, "mine").unwrap();
+    let server = Server::of(run.path());
+    let warned = server.warned.try_iter();
+    let warned: Vec<String> = warned.filter(|said| said.contains("/models/")).collect();
+    assert_eq!(get(server.at, "/run").good()["model"], json!(8));
+    server.stop().unwrap();
+    assert_eq!(warned.len(), 2, "{warned:?}");
+    for (folder, warning) in ["models/1:", "models/7:"].iter().zip(&warned) {
+        assert!(warning.contains(folder), "{warning}");
+    }
+    assert!(record.exists() && run.path().join("models/1/model.safetensors").exists());
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "mine");
+}
+
 /// Goes on until it is told to stop, or fails.
 struct Endless(bool);
 
@@ -220,7 +245,9 @@ fn a_refit_is_cancelled_and_leaves_nothing() {
     post(server.at, "/models/1/restore", &json!({})).bad(409);
     post(server.at, "/refit/cancel", &json!({})).good();
     assert_eq!(over(&mut events)["state"], "cancelled");
-    assert!(!run.path().join("models/2").exists());
+    for left in ["models/2", "models/.2.begun", "models/2.labels.csv"] {
+        assert!(!run.path().join(left).exists(), "{left}");
+    }
     assert_eq!(get(server.at, "/run").good()["model"], json!(1));
     post(server.at, "/refit", &json!({})).good();
     // It ends although a refit runs.

@@ -116,7 +116,7 @@ fn seen(run: &RunFolder, items: &[ItemRow]) -> Result<Vec<bool>> {
             .map(|item| item.drawn.as_ref().is_some_and(first));
         return Ok(seen.collect());
     }
-    let saved = likewise_io::beliefs::read(run.file("beliefs.npz"))?;
+    let saved = likewise_io::beliefs::read(run.part("beliefs.npz")?)?;
     let labeled = saved.ids.iter().zip(&saved.beliefs.labeled);
     let labeled: std::collections::HashMap<&str, bool> = labeled
         .map(|(id, &labeled)| (id.as_str(), labeled))

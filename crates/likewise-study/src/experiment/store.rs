@@ -312,11 +312,12 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match std::fs::read_to_string(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|e| failed(format!("{}: {e}", path.display())))?,
+    // Of a pipe nothing is awaited.
+    let text = match likewise_io::read_file(path, likewise_io::memory::allowed(None)) {
+        Err(e) if e.kind() == likewise_io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
     };
-    serde_json::from_str(&text)
+    serde_json::from_slice(&text)
         .map(Some)
         .map_err(|e| no_results(path, &e))
 }

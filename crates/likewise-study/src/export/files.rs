@@ -99,13 +99,13 @@ fn check_milvus(contents: &Contents) -> Result<()> {
     Ok(())
 }
 
-/// What a regular file is found to hold, which must be `items`; a pipe or a device is not asked.
+/// What a regular file is found to hold, which must be `items`; a [stream](atomic::is_stream) is not asked.
 fn counted(
     out: &Path,
     items: usize,
     count: impl FnOnce() -> Result<usize>,
 ) -> Result<Option<usize>> {
-    if !out.is_file() {
+    if atomic::is_stream(out) {
         return Ok(None);
     }
     let counted = count()?;

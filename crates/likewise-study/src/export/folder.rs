@@ -16,13 +16,15 @@ const EXPORTS: usize = 100;
 /// Fills a new folder at `out` by `write`, which may leave no other files than these `names`. Of a
 /// link the folder that it leads to is replaced, and the link stays.
 ///
-/// Fails where something stands at `out`, unless `overwrite` and it is nothing but such files. Of
+/// Fails where something stands at `out`, unless `overwrite`, it is nothing but such files and `is_own` says of
+/// the folder that it is an export of ours: other programs have files of these names too. Of
 /// exports that work at once each is whole, and the last one stays. One that is killed leaves
 /// hidden folders beside it: `.NAME.`, some letters or digits, and `.part` or `.old`.
 pub(super) fn fill(
     out: &Path,
     names: &[&str],
     overwrite: bool,
+    is_own: &dyn Fn(&Path) -> bool,
     write: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<()> {
     let target = Target {
@@ -31,6 +33,7 @@ pub(super) fn fill(
         place: atomic::resolved(&out.components().collect::<PathBuf>()),
         names,
         overwrite,
+        is_own,
     };
     target.check()?;
     if let Some(folder) = target.place.parent() {
@@ -61,6 +64,7 @@ struct Target<'a> {
     place: PathBuf,
     names: &'a [&'a str],
     overwrite: bool,
+    is_own: &'a dyn Fn(&Path) -> bool,
 }
 
 impl Target<'_> {
@@ -85,7 +89,15 @@ impl Target<'_> {
                 foreign.display()
             )));
         }
-        if found.is_empty() || self.overwrite {
+        if found.is_empty() {
+            return Ok(());
+        }
+        if !(self.is_own)(&self.place) {
+            return Err(usage(format!(
+                "{out}: holds files that no export of likewise wrote; name another folder"
+            )));
+        }
+        if self.overwrite {
             return Ok(());
         }
         Err(usage(format!("{out}: holds an export already")).hint(Hint::Overwrite))
@@ -136,7 +148,12 @@ impl Target<'_> {
     }
 
     fn cannot(&self, e: &std::io::Error) -> Error {
-        failed(format!("{}: {e}", self.out.display()))
+        let e = std::io::Error::new(e.kind(), e.to_string());
+        failed(format!(
+            "{}: {}",
+            self.out.display(),
+            likewise_io::Error::from(e)
+        ))
     }
 }
 
@@ -157,25 +174,48 @@ mod tests {
                 Ok(())
             }
         };
-        assert!(fill(&out, &["a"], false, put("bad")).is_err());
+        assert!(fill(&out, &["a"], false, OWN, put("bad")).is_err());
         assert_eq!(std::fs::read_dir(at.path().join("sub")).unwrap().count(), 0);
-        fill(&out, &["a"], false, put("one")).unwrap();
-        let again = fill(&out, &["a"], false, put("two")).unwrap_err();
+        fill(&out, &["a"], false, OWN, put("one")).unwrap();
+        let again = fill(&out, &["a"], false, OWN, put("two")).unwrap_err();
         assert_eq!(again.what_to_do(), Some(Hint::Overwrite));
-        assert!(fill(&out, &["a"], true, put("bad")).is_err());
+        assert!(fill(&out, &["a"], true, OWN, put("bad")).is_err());
         assert_eq!(std::fs::read_to_string(out.join("a")).unwrap(), "one");
-        fill(&out, &["a"], true, put("two")).unwrap();
+        fill(&out, &["a"], true, OWN, put("two")).unwrap();
         assert_eq!(std::fs::read_to_string(out.join("a")).unwrap(), "two");
         std::fs::write(out.join("mine"), "").unwrap();
-        let said = fill(&out, &["a"], true, put("three")).unwrap_err();
+        let said = fill(&out, &["a"], true, OWN, put("three")).unwrap_err();
         assert!(said.to_string().contains("holds mine"), "{said}");
         assert_eq!(std::fs::read_dir(at.path().join("sub")).unwrap().count(), 1);
-        assert!(fill(&out.join("a"), &["a"], true, put("x")).is_err());
+        assert!(fill(&out.join("a"), &["a"], true, OWN, put("x")).is_err());
+    }
+
+    /// Of these tests all exports are.
+    const OWN: &dyn Fn(&Path) -> bool = &|_| true;
+
+    #[test]
+    fn files_of_others_stay_whatever_their_names() {
+        let at = tempfile::tempdir().unwrap();
+        let mine = |folder: &Path| folder.join("b").exists();
+        std::fs::write(at.path().join("a"), "theirs").unwrap();
+        let put = |folder: &Path| {
+            std::fs::write(folder.join("b"), "").unwrap();
+            Ok(())
+        };
+        let said = fill(at.path(), &["a", "b"], true, &mine, put).unwrap_err();
+        assert!(said.to_string().contains("no export of likewise"), "{said}");
+        assert_eq!(
+            std::fs::read_to_string(at.path().join("a")).unwrap(),
+            "theirs"
+        );
+        std::fs::write(at.path().join("b"), "").unwrap();
+        fill(at.path(), &["a", "b"], true, &mine, put).unwrap();
+        assert!(!at.path().join("a").exists());
     }
 
     /// Fills the folder with two files of the same text.
     fn both(out: &Path, text: &str) -> Result<()> {
-        fill(out, &["a", "b"], true, |folder| {
+        fill(out, &["a", "b"], true, OWN, |folder| {
             std::fs::write(folder.join("a"), text).unwrap();
             std::fs::write(folder.join("b"), text).unwrap();
             Ok(())

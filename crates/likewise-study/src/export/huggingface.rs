@@ -25,6 +25,9 @@ const FILES: [&str; 4] = [
     "model.safetensors",
 ];
 
+/// What `config.json` says of whose model it is.
+const MODEL_TYPE: &str = "likewise";
+
 /// The unit rows that most models end in.
 const UNIT: &str =
     "unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)";
@@ -62,7 +65,7 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
         Model::Network(_) => Some(model.to_onnx().map_err(|e| e.within(path.display()))?),
         _ => None,
     };
-    folder::fill(out, &FILES, overwrite, |new| {
+    folder::fill(out, &FILES, overwrite, &is_own, |new| {
         let put = |name: &str, bytes: &[u8]| {
             atomic::write(new.join(name), |file| Ok(file.write_all(bytes)?))
         };
@@ -83,6 +86,18 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
         compared: compared(&model),
         recall: None,
         usage: lines(&python),
+    })
+}
+
+/// Whether a folder was written here, by what its `config.json` says: every model of Hugging Face has files of
+/// these names.
+fn is_own(folder: &Path) -> bool {
+    let text = likewise_io::read_file(folder.join("config.json"), crate::text::MOST);
+    let config: Option<Value> = text
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok());
+    config.is_some_and(|config| {
+        config["model_type"] == MODEL_TYPE && config["likewise_version"].is_string()
     })
 }
 
@@ -121,7 +136,7 @@ fn config(
     };
     let own = run.config()?;
     let mut config = json!({
-        "model_type": "likewise",
+        "model_type": MODEL_TYPE,
         "likewise_version": own.version,
         "recipe": own.recipe.name,
         "model": kind,

@@ -11,6 +11,8 @@ pub(super) const UNFINISHED: &str = "unfinished";
 pub(super) const COMPLETE: &str = "complete";
 pub(super) const EVENTS: &str = "events";
 pub(super) const ORIGIN: &str = "origin.json";
+/// What is asked for, of a fit whose recipe is still being chosen.
+pub(super) const ASKED: &str = "asked.txt";
 pub(super) const CHECKPOINTS: &str = "checkpoints";
 /// What recipes were compared by, among the checkpoints.
 pub const CHOICE: &str = "choice.json";

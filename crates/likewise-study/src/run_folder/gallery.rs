@@ -50,10 +50,16 @@ impl Gallery {
             && let Some(mapped) = likewise_io::Mapped::npy(&self.embeddings)?
         {
             self.check_items(mapped.view().nrows(), items)?;
+            if let Some(card) = &card {
+                card.check_dimensions(mapped.view().ncols(), &self.root)?;
+            }
             return nearest(mapped.view(), queries, k, monitor);
         }
         let index = self.index_of(card.as_ref().filter(|_| !exact))?;
         self.check_items(index.len(), items)?;
+        if let Some(card) = &card {
+            card.check_dimensions(index.dimensions(), &self.root)?;
+        }
         index.search(queries, k, monitor)
     }
 
@@ -126,7 +132,17 @@ impl Gallery {
             return Err(failed(message).hint(Hint::Index));
         }
         let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
-        Hnsw::from_bytes(&bytes)
+        let graph = Hnsw::from_bytes(&bytes)?;
+        let held = graph.search_effort();
+        if card.effort.is_some_and(|effort| effort != held) {
+            let message = format!(
+                "{}: index.json says another effort than the {held} of the index",
+                self.root.display()
+            );
+            return Err(failed(message).hint(Hint::Index));
+        }
+        card.check_dimensions(graph.dimensions(), &self.root)?;
+        Ok(graph)
     }
 
     /// The index that this card describes; the exact one without.

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use likewise::error::Hint;
 use likewise::index::{Flat, Hnsw, HnswOptions, Kind as IndexKind, measured_recall};
 use likewise::{Monitor, distance::Metric, seed};
 use likewise_io::atomic;
@@ -18,6 +19,8 @@ use crate::{Result, failed, no_json, usage};
 const APPROXIMATE_FROM: usize = 200_000;
 /// Share of the true neighbours that an approximate index should find.
 const RECALL: f64 = 0.99;
+/// The most candidates that a search is tuned to look at, and a thousand times more.
+const MOST_EFFORT: usize = 1 << 20;
 /// The file of an approximate index.
 pub(super) const HNSW_FILE: &str = "hnsw.usearch";
 
@@ -52,15 +55,55 @@ pub struct IndexCard {
 }
 
 impl IndexCard {
-    /// That of the index in a folder, if there is one. Fails where it is broken.
+    /// That of the index in a folder, if there is one. Fails where it is broken, or says what no index of
+    /// ours can be.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join("index.json");
         if !path.exists() {
             return Ok(None);
         }
         let bytes = likewise_io::read_file(&path, likewise_io::memory::allowed(None))?;
-        let broken = |e| failed(format!("{}: broken: {e}", path.display()));
-        serde_json::from_slice(&bytes).map(Some).map_err(broken)
+        let broken =
+            |e: String| failed(format!("{}: broken: {e}", path.display())).hint(Hint::Index);
+        let card: Self = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
+        card.check().map_err(broken)?;
+        Ok(Some(card))
+    }
+
+    /// Fails where it contradicts itself; what it says of a graph, that is compared with.
+    fn check(&self) -> std::result::Result<(), String> {
+        let file = self.sha256.is_some();
+        match self.kind.as_str() {
+            "hnsw" if !file => return Err("an hnsw index without the digest of its file".into()),
+            "flat" if file || self.effort.is_some() => {
+                return Err("a flat index has no file and no effort".into());
+            }
+            "flat" | "hnsw" => {}
+            other => return Err(format!("kind {other:?}; there are flat and hnsw")),
+        }
+        if !(0.0..=1.0).contains(&self.recall) {
+            return Err(format!("recall {:e}; it is from 0 to 1", self.recall));
+        }
+        if self.dimensions == 0 || self.effort == Some(0) {
+            return Err("dimensions and effort are at least 1".into());
+        }
+        match self.effort.filter(|&effort| effort > MOST_EFFORT) {
+            Some(effort) => Err(format!("effort {effort}; it is at most {MOST_EFFORT}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails where the rows or the graph that it describes are of another length.
+    pub(super) fn check_dimensions(&self, dimensions: usize, root: &Path) -> Result<()> {
+        if self.dimensions == dimensions {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: index.json says {} dimensions, and the embeddings have {dimensions}",
+            root.display(),
+            self.dimensions
+        );
+        Err(failed(message).hint(Hint::Index))
     }
 }
 
@@ -197,4 +240,81 @@ pub(super) fn old_index(folder: &Path) -> Result<Option<String>> {
         return Err(foreign(&path));
     }
     Ok(Some(digest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with an index of this kind of some rows, and what it says when its card says otherwise.
+    fn said(kind: IndexKind, field: &str, forged: serde_json::Value) -> String {
+        let out = tempfile::tempdir().unwrap();
+        let x = ndarray::Array2::<f32>::eye(20);
+        let silent = Monitor::silent();
+        let rows = vec![likewise_io::items::ItemRow::default(); 20];
+        let ids = rows
+            .into_iter()
+            .enumerate()
+            .map(|(item, row)| likewise_io::items::ItemRow {
+                id: item.to_string(),
+                ..row
+            });
+        let rows: Vec<_> = ids.collect();
+        super::super::IndexFolder::write(out.path(), &rows, x.view(), kind, 1, 0, &silent).unwrap();
+        let path = out.path().join("index.json");
+        let card = std::fs::read_to_string(&path).unwrap();
+        let mut card: serde_json::Value = serde_json::from_str(&card).unwrap();
+        card[field] = forged;
+        std::fs::write(&path, card.to_string()).unwrap();
+        // Few are compared with all rows, many are asked of the index.
+        for queries in [1, 20] {
+            let asked = x.slice(ndarray::s![..queries, ..]);
+            let hits = super::super::IndexFolder::open(out.path())
+                .and_then(|folder| folder.search(asked, 1, 20, false, &silent));
+            match hits {
+                Err(e) => return e.to_string(),
+                Ok(hits) => assert_eq!(hits.len(), queries),
+            }
+        }
+        String::new()
+    }
+
+    #[test]
+    fn a_card_that_is_not_that_of_the_index_is_refused() {
+        use serde_json::json;
+        for kind in [IndexKind::Flat, IndexKind::Hnsw] {
+            for (field, forged, what) in [
+                ("kind", json!("fl\u{1b}[2Jat"), "there are flat and hnsw"),
+                ("dimensions", json!(0), "at least 1"),
+                (
+                    "dimensions",
+                    json!(4_000_000_000_u64),
+                    "says 4000000000 dimensions",
+                ),
+                ("recall", json!(1e308), "recall 1e308"),
+                ("recall", json!(-0.5), "recall -5e-1"),
+            ] {
+                let said = said(kind, field, forged);
+                assert!(said.contains(what), "{said}");
+                assert!(!said.contains('\u{1b}'), "{said}");
+            }
+            assert_eq!(said(kind, "items", json!(20)), "");
+        }
+        let of_graph = [
+            ("kind", json!("flat"), "a flat index has no file"),
+            ("effort", json!(0), "at least 1"),
+            (
+                "effort",
+                json!(1_000_000_000_000_000_000_u64),
+                "effort 1000000000000000000",
+            ),
+            ("sha256", json!(null), "without the digest"),
+        ];
+        for (field, forged, what) in of_graph {
+            let said = said(IndexKind::Hnsw, field, forged);
+            assert!(said.contains(what), "{said}");
+        }
+        let said = said(IndexKind::Flat, "kind", json!("hnsw"));
+        assert!(said.contains("without the digest"), "{said}");
+    }
 }

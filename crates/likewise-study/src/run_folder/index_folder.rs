@@ -8,7 +8,7 @@ use likewise_io::items::{self, ItemRow};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::gallery::Gallery;
-use super::index::{IndexCard, build_index, old_index, write_built};
+use super::index::{HNSW_FILE, IndexCard, build_index, old_index, write_built};
 use super::lock::Lock;
 use super::output::check_output;
 use super::record::EMBEDDINGS;
@@ -86,9 +86,9 @@ impl IndexFolder {
         seed: u64,
         monitor: &Monitor,
     ) -> Result<IndexCard> {
-        let _lock = Self::write_items(out, rows, x)?;
+        let held = Self::write_items(out, rows, x)?;
         let (card, index) = build_index(x, kind, k, seed, monitor)?;
-        Self::complete(out, card, index.as_ref())
+        Self::complete(held, card, index.as_ref())
     }
 
     /// The same of an index that was [built](super::build_index) of the rows before.
@@ -99,25 +99,26 @@ impl IndexFolder {
         card: IndexCard,
         index: Option<&Hnsw>,
     ) -> Result<IndexCard> {
-        let _lock = Self::write_items(out, rows, x)?;
-        Self::complete(out, card, index)
+        Self::complete(Self::write_items(out, rows, x)?, card, index)
     }
 
-    /// Writes what the index is of. Until the lock is dropped, the folder is this process's.
-    fn write_items(out: &Path, rows: &[ItemRow], x: ArrayView2<f32>) -> Result<Lock> {
+    /// Writes what the index is of.
+    fn write_items<'a>(out: &'a Path, rows: &[ItemRow], x: ArrayView2<f32>) -> Result<Held<'a>> {
         Self::check(out)?;
-        likewise_io::atomic::make_folder(out)?;
-        let lock = Lock::take(out)?;
+        let held = Held::take(out)?;
         // An older index of other embeddings says so from here on.
         likewise_io::write_npy(out.join(EMBEDDINGS), x)?;
         items::write(out.join(ITEMS), rows)?;
-        Ok(lock)
+        Ok(held)
     }
 
-    /// Writes the index of what stands in `out`.
-    fn complete(out: &Path, mut card: IndexCard, index: Option<&Hnsw>) -> Result<IndexCard> {
+    /// Writes the index of what stands in the folder.
+    fn complete(held: Held, mut card: IndexCard, index: Option<&Hnsw>) -> Result<IndexCard> {
+        let out = held.out;
         card.ids = Some(parts::mark(&out.join(ITEMS))?);
-        write_built(out, card, index, Some(&out.join(EMBEDDINGS)))
+        let card = write_built(out, card, index, Some(&out.join(EMBEDDINGS)))?;
+        held.keep();
+        Ok(card)
     }
 
     /// What the index is, and its graph where it has one, checked byte for byte.
@@ -194,6 +195,48 @@ impl IndexFolder {
             index: self.root.clone(),
             own: Some(parts::mark(&self.embeddings())?),
         })
+    }
+}
+
+/// A folder that is held while an index is written into it. Where that fails, a folder that was made for it goes.
+struct Held<'a> {
+    out: &'a Path,
+    is_new: bool,
+    lock: Option<Lock>,
+}
+
+impl<'a> Held<'a> {
+    fn take(out: &'a Path) -> Result<Self> {
+        let is_new = !out.exists();
+        likewise_io::atomic::make_folder(out)?;
+        let lock = Lock::take(out)?;
+        // Since the first look another process may have written its index here.
+        let files = std::fs::read_dir(out).into_iter().flatten().count();
+        Ok(Self {
+            out,
+            is_new: is_new && files == 1,
+            lock: Some(lock),
+        })
+    }
+
+    /// What was written stays.
+    fn keep(mut self) {
+        self.is_new = false;
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if self.is_new {
+            for name in [CARD, EMBEDDINGS, ITEMS, HNSW_FILE] {
+                let _ = std::fs::remove_file(self.out.join(name));
+            }
+        }
+        drop(self.lock.take());
+        if self.is_new {
+            // It stays where there is something of others in it.
+            let _ = std::fs::remove_dir(likewise_io::atomic::resolved(self.out));
+        }
     }
 }
 

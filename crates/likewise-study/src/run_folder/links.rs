@@ -1,22 +1,18 @@
 //! That a run keeps its files in its own folder, and others theirs elsewhere.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
-use super::exchange::{CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED};
+use super::exchange::{ASKED, CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED};
+use super::index::HNSW_FILE;
 use super::parts;
 use super::record::{CODES, RECORD, WORDS};
 use crate::{Result, failed, journal, usage};
 
 /// Files beside those that the record tells of.
-const FILES: [&str; 6] = [
-    RECORD,
-    CODES,
-    journal::NAME,
-    "README.md",
-    "report.html",
-    "beliefs.npz",
-];
-const FOLDERS: [&str; 7] = [
+const FILES: [&str; 5] = [RECORD, CODES, journal::NAME, "README.md", "report.html"];
+/// Folders of a run.
+pub(super) const FOLDERS: [&str; 7] = [
     COMPLETE,
     UNFINISHED,
     CHECKPOINTS,
@@ -38,33 +34,51 @@ pub(super) fn check_none(root: &Path) -> Result<()> {
         .try_for_each(|name| check_below(&root.join(name)))
 }
 
-/// Fails where somebody else keeps files in the folders that a fit empties: what it has not left there is not
-/// its own to remove.
+/// Fails where somebody else keeps files in the folders that a fit empties or replaces: what it has not left
+/// there is not its own to remove.
 pub(super) fn check_own(root: &Path) -> Result<()> {
     let all = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
     let all: Vec<&str> = all.chain(&FOLDERS).copied().collect();
     check_names(&root.join(UNFINISHED), |name| {
-        name == ORIGIN || all.contains(&name)
+        [ORIGIN, ASKED].contains(&name) || all.contains(&name)
     })?;
     check_names(&root.join(CHECKPOINTS), |name| {
         name == CHOICE || name.ends_with(".safetensors")
-    })
+    })?;
+    check_names(&root.join("index"), |name| {
+        [HNSW_FILE, "index.json"].contains(&name)
+    })?;
+    check_names(&root.join(WORDS), |name| name.ends_with(".safetensors"))?;
+    // A folder a training.
+    let trainings = std::fs::read_dir(root.join(EVENTS));
+    for training in trainings.into_iter().flatten().flatten() {
+        if !training.path().is_dir() {
+            return Err(not_own(&root.join(EVENTS), &training.file_name()));
+        }
+        check_names(&training.path(), |name| name.starts_with("events."))?;
+    }
+    Ok(())
 }
 
 fn check_names(folder: &Path, own: impl Fn(&str) -> bool) -> Result<()> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let name = name.to_string_lossy();
+        let shown = name.to_string_lossy();
         // What a killed process was about to write.
-        let begun = name.starts_with('.') && name.ends_with(".part");
-        if !begun && !own(&name) {
-            return Err(usage(format!(
-                "{}: a fit empties this folder, and {name} is not of one; move it elsewhere",
-                folder.display()
-            )));
+        let begun = shown.starts_with('.') && shown.ends_with(".part");
+        if !begun && !own(&shown) {
+            return Err(not_own(folder, &name));
         }
     }
     Ok(())
+}
+
+fn not_own(folder: &Path, name: &OsStr) -> crate::Error {
+    usage(format!(
+        "{}: a fit replaces this folder, and {} is not of one; move it elsewhere",
+        folder.display(),
+        name.to_string_lossy()
+    ))
 }
 
 fn check_below(folder: &Path) -> Result<()> {
@@ -98,8 +112,14 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let at = |name: &str| run.path().join(name);
         check_own(run.path()).unwrap();
-        for folder in [UNFINISHED, CHECKPOINTS] {
-            fs::create_dir(at(folder)).unwrap();
+        for folder in [
+            UNFINISHED,
+            CHECKPOINTS,
+            "index",
+            WORDS,
+            "events/draw-0-recipe-final",
+        ] {
+            fs::create_dir_all(at(folder)).unwrap();
         }
         for own in [
             "checkpoints/draw-0.safetensors",
@@ -107,11 +127,22 @@ mod tests {
             "checkpoints/.draw-0.safetensors.abc.part",
             "unfinished/origin.json",
             "unfinished/embeddings.npy",
+            "index/hnsw.usearch",
+            "index/index.json",
+            "words/sift.safetensors",
+            "events/draw-0-recipe-final/events.jsonl",
         ] {
             fs::write(at(own), "").unwrap();
         }
         check_own(run.path()).unwrap();
-        for other in ["checkpoints/thesis.txt", "unfinished/notes.md"] {
+        for other in [
+            "checkpoints/thesis.txt",
+            "unfinished/notes.md",
+            "index/mine.bin",
+            "words/mine.txt",
+            "events/notes.txt",
+            "events/draw-0-recipe-final/notes.txt",
+        ] {
             fs::write(at(other), "").unwrap();
             let said = check_own(run.path()).unwrap_err().to_string();
             assert!(said.contains("is not of one"), "{said}");

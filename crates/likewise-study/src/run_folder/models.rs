@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::amend::Amendment;
 use super::exchange::{EVENTS, remove, sync};
+use super::lock::Lock;
 use super::parts;
 use super::record::{Record, WORDS};
 use super::{RunFolder, record};
@@ -18,7 +19,7 @@ const FOLDER: &str = "models";
 const INDEX: &str = "index";
 
 /// Files of a run beside those that it is read by.
-const OTHERS: [&str; 3] = ["beliefs.npz", "report.html", "README.md"];
+const OTHERS: [&str; 2] = ["report.html", "README.md"];
 
 /// The models of a run.
 #[derive(Debug, Clone)]
@@ -65,9 +66,9 @@ impl Models {
     }
 
     /// The number of the run at the top: that of the same files among the kept ones, else the one it
-    /// would get. Fails where the run cannot be read.
+    /// would get. Changes nothing. Fails where the run cannot be read.
     pub fn current(&self) -> Result<u32> {
-        let own = record(&self.root)?.parts;
+        let own = RunFolder::open_any(&self.root)?.parts;
         let same = self
             .list()
             .into_iter()
@@ -75,27 +76,96 @@ impl Models {
         Ok(same.map_or_else(|| self.next(), |kept| kept.number))
     }
 
-    /// The first number above all others. What a fit that was killed left there is removed.
+    /// The first number above all others, but for what a process that was killed has left half made.
     pub fn next(&self) -> u32 {
-        let mut last = 0;
-        for number in self.numbers() {
-            let folder = self.folder(number);
-            if RunFolder::is_run(&folder) {
-                last = last.max(number);
-            } else {
-                // What stays is passed over.
-                let _ = remove(&folder);
-                last = last.max(if folder.exists() { number } else { 0 });
-            }
-        }
-        last + 1
+        let others = self.numbers().into_iter();
+        let last = others.filter(|&number| !self.is_half_made(number)).max();
+        last.unwrap_or(0) + 1
     }
 
+    /// Folders that are named as models and can be read as none: damaged ones, and those of others. Nothing
+    /// removes them.
+    pub fn unreadable(&self) -> Vec<PathBuf> {
+        let others = self.numbers().into_iter();
+        others
+            .filter(|&number| !self.is_half_made(number))
+            .map(|number| self.folder(number))
+            .filter(|folder| !RunFolder::is_run(folder))
+            .collect()
+    }
+
+    /// Takes a number for a model that will be made in its folder; what a process that was killed has left
+    /// half made there is removed. It counts as made once it is [done](Self::done).
+    ///
+    /// Fails where anything else stands there.
+    pub fn begin(&self, number: u32) -> Result<PathBuf> {
+        let (folder, mark) = (self.folder(number), self.mark(number));
+        for whole in self.list() {
+            // A process was killed just before it did so.
+            let _ = std::fs::remove_file(self.mark(whole.number));
+        }
+        if self.is_half_made(number) {
+            Lock::is_free(&folder)?;
+            remove(&folder)?;
+        }
+        if folder.symlink_metadata().is_ok() {
+            return Err(failed(format!(
+                "{}: no model of this run, and in the place of its next one; move it away",
+                folder.display()
+            )));
+        }
+        likewise_io::atomic::make_folder(&self.root.join(FOLDER))?;
+        if !is_file(&mark) {
+            let made = std::fs::File::create_new(&mark);
+            made.map_err(|e| cannot(&mark, &e))?;
+        }
+        Ok(folder)
+    }
+
+    /// The model of a number that was [begun](Self::begin) is whole.
+    pub fn done(&self, number: u32) -> Result<()> {
+        let mark = self.mark(number);
+        std::fs::remove_file(&mark).map_err(|e| cannot(&mark, &e))
+    }
+
+    /// Removes a model that was [begun](Self::begin) and is not done.
+    pub fn drop_begun(&self, number: u32) {
+        if is_file(&self.mark(number)) && remove(&self.folder(number)).is_ok() {
+            // What stays is removed by who takes the number next.
+            let _ = self.done(number);
+        }
+    }
+
+    /// Whether a model was [begun](Self::begin) in this folder: nobody but who makes it writes there.
+    pub fn is_begun(folder: &Path) -> bool {
+        let (Some(name), Some(models)) = (folder.file_name(), folder.parent()) else {
+            return false;
+        };
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        let root = models.parent().unwrap_or(Path::new(""));
+        models.ends_with(FOLDER) && number.is_some_and(|n| is_file(&Self::of(root).mark(n)))
+    }
+
+    /// The file that says that a model is being made: a folder alone may be of anybody.
+    fn mark(&self, number: u32) -> PathBuf {
+        self.root.join(FOLDER).join(format!(".{number}.begun"))
+    }
+
+    /// Whether a folder is a model of ours that was not made to its end.
+    fn is_half_made(&self, number: u32) -> bool {
+        is_file(&self.mark(number)) && !RunFolder::is_run(&self.folder(number))
+    }
+
+    /// As they are written here: `07` is no name of a model.
     fn numbers(&self) -> Vec<u32> {
         let entries = std::fs::read_dir(self.root.join(FOLDER));
         let names = entries.into_iter().flatten().flatten();
         let mut numbers: Vec<u32> = names
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                let number: u32 = name.to_str()?.parse().ok()?;
+                (number.to_string() == name.to_str()?).then_some(number)
+            })
             .collect();
         numbers.sort_unstable();
         numbers
@@ -145,6 +215,11 @@ impl Models {
     }
 }
 
+/// Whether a file stands there, and no link to one.
+fn is_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|there| there.is_file())
+}
+
 /// All files of a run but its record, which comes last.
 fn copy_run(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to).map_err(|e| cannot(to, &e))?;
@@ -188,4 +263,39 @@ fn link(from: &Path, to: &Path) -> Result<()> {
 
 fn cannot(path: &Path, e: &std::io::Error) -> crate::Error {
     failed(format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_begun_here_is_removed() {
+        let run = tempfile::tempdir().unwrap();
+        let models = Models::of(run.path());
+        let (damaged, theirs) = (models.folder(1), models.folder(7));
+        fs::create_dir_all(theirs.join("deep")).unwrap();
+        fs::write(theirs.join("deep/a"), "mine").unwrap();
+        fs::create_dir_all(&damaged).unwrap();
+        fs::write(damaged.join("run.json"), "{\"version\"").unwrap();
+        fs::create_dir(run.path().join("models/09")).unwrap();
+        assert_eq!(models.next(), 8);
+        assert_eq!(models.unreadable(), [damaged.clone(), theirs.clone()]);
+        assert!(models.begin(7).is_err());
+        models.drop_begun(7);
+        assert!(theirs.join("deep/a").exists() && damaged.join("run.json").exists());
+        // A process that was killed has left what nobody else can have made.
+        let begun = models.begin(8).unwrap();
+        assert!(Models::is_begun(&begun) && !Models::is_begun(&theirs));
+        fs::create_dir_all(begun.join("unfinished")).unwrap();
+        assert_eq!((models.next(), models.unreadable().len()), (8, 2));
+        assert_eq!(models.begin(8).unwrap(), begun);
+        assert!(!begun.exists());
+        fs::create_dir(&begun).unwrap();
+        models.drop_begun(8);
+        assert!(!begun.exists());
+        assert_eq!(fs::read_dir(run.path().join("models")).unwrap().count(), 3);
+    }
 }

@@ -7,8 +7,9 @@ use likewise_image::ImageFolder;
 use likewise_io::atomic;
 
 use super::RunFolder;
-use super::exchange::EVENTS;
-use super::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
+use super::links::FOLDERS;
+use super::lock;
+use super::record::{CODES, CONFIG, EMBEDDINGS, RECORD};
 use crate::{Result, journal, usage};
 
 /// Whether both are the same folder.
@@ -116,6 +117,12 @@ pub fn check_apart(out: Option<&Path>, run: &Path) -> Result<()> {
     let (Some(out), true) = (out, RunFolder::is_meant(run)) else {
         return Ok(());
     };
+    if is_same(out, run) {
+        return Err(usage(format!(
+            "{}: this is the folder of the run itself; give another name",
+            out.display()
+        )));
+    }
     let Ok(record) = RunFolder::read_by(run, RunFolder::record) else {
         return Ok(());
     };
@@ -188,7 +195,7 @@ fn is_called_part(path: &Path) -> bool {
         RunFolder::is_meant(if here { Path::new(".") } else { folder })
     };
     let is_own = |folder: &Path| {
-        let own = ["index", WORDS, EVENTS].map(OsStr::new);
+        let own = FOLDERS.map(OsStr::new);
         folder.file_name().is_some_and(|name| own.contains(&name))
             && folder.parent().is_some_and(is_run)
     };
@@ -206,10 +213,11 @@ fn is_called_part(path: &Path) -> bool {
         "metrics.json",
         "report.html",
         "README.md",
+        lock::NAME,
     ];
     let name = path.file_name().unwrap_or_default();
     // Labels of data that have gone keep their name, and get a number.
-    let is_named = own.iter().any(|own| name == *own)
+    let is_named = own.iter().chain(&FOLDERS).any(|own| name == *own)
         || name
             .as_encoded_bytes()
             .starts_with(journal::NAME.as_bytes());

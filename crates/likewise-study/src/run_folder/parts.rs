@@ -19,7 +19,12 @@ pub(super) const READ: [&str; 5] = [
 ];
 
 /// Files that only some runs have.
-pub(super) const OPTIONAL: [&str; 3] = ["voters.parquet", "votes.parquet", "tuples.parquet"];
+pub(super) const OPTIONAL: [&str; 4] = [
+    "beliefs.npz",
+    "voters.parquet",
+    "votes.parquet",
+    "tuples.parquet",
+];
 
 /// Blocks of a file that are looked at, and their bytes: all of a small file, and of a large one
 /// so much that a search need not wait for it.

@@ -147,7 +147,6 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<String>,
     /// What tells the files of this run from those of another.
-    #[serde(default)]
     pub parts: Parts,
 }
 

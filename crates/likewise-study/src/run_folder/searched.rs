@@ -29,7 +29,7 @@ enum Rows {
 impl Searched {
     /// Opens what is searched, and checks that all of it is of `items` items.
     pub(super) fn open(of: &Gallery, items: usize) -> Result<Self> {
-        of.check(items)?;
+        let card = of.check(items)?;
         let rows = match Mapped::npy(&of.embeddings)? {
             Some(mapped) => Rows::Mapped(mapped),
             None => Rows::Read(likewise_io::read_matrix(&of.embeddings, None)?),
@@ -50,6 +50,9 @@ impl Searched {
                 "{}: {items} items, embeddings of {held}, an index of {indexed}; fit again",
                 of.root.display()
             )));
+        }
+        if let Some(card) = card {
+            card.check_dimensions(opened.rows().ncols(), &of.root)?;
         }
         Ok(opened)
     }

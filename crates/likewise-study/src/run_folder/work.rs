@@ -16,7 +16,7 @@ use likewise_io::atomic;
 use serde::Serialize;
 
 use super::exchange::{
-    CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
+    ASKED, CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
     move_up, remove, sync,
 };
 use super::links;
@@ -43,14 +43,23 @@ pub struct Work {
     root: PathBuf,
     /// Whether this process made the folder.
     made: bool,
-    /// Whether an earlier fit left checkpoints, which a failure must not take away.
-    resumes: bool,
+    earlier: Earlier,
     /// Whether nothing need be tidied up any more.
     over: bool,
     /// A finished run that `resume` found in place of an unfinished one.
     finished: Option<RunFolder>,
     /// Dropped last.
     lock: Option<Lock>,
+}
+
+/// What an earlier fit has left to go on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Earlier {
+    None,
+    /// Checkpoints, which a failure must not take away.
+    Kept,
+    /// The same, and it was choosing its recipe by what is asked for now.
+    Choice,
 }
 
 impl Work {
@@ -70,7 +79,7 @@ impl Work {
         let mut work = Self {
             root: path.to_owned(),
             made,
-            resumes: false,
+            earlier: Earlier::None,
             over: true,
             finished: None,
             lock: Some(Lock::take(path)?),
@@ -97,7 +106,9 @@ impl Work {
             work.finished = Some(RunFolder::open_any(path)?);
         }
         work.over = false;
-        work.resumes = kept && rights.resume;
+        if kept && rights.resume {
+            work.earlier = Earlier::Kept;
+        }
         work.make_places()?;
         sweep(&work.root.join(UNFINISHED));
         sweep(&work.root.join(UNFINISHED).join("index"));
@@ -112,7 +123,7 @@ impl Work {
 
     /// Whether there is an interrupted fit to go on with.
     pub fn resumes(&self) -> bool {
-        self.resumes
+        self.earlier != Earlier::None
     }
 
     /// The finished run that stands in the folder where there is nothing to go on with.
@@ -131,22 +142,49 @@ impl Work {
             .is_ok_and(|old| data_alone(&old.data_sha256) != data_alone(digest))
     }
 
+    /// Notes what is asked for, by a text that tells it from all else, while the settings are still to be chosen.
+    ///
+    /// Fails where the fit that is gone on with was choosing them for something else.
+    pub fn ask(&mut self, what: &str) -> Result<()> {
+        if self.resumes() && begun(&self.root).is_none() {
+            let known = likewise_io::read_file(self.file(ASKED), crate::text::MOST).ok();
+            if known.is_none_or(|known| known != what.as_bytes()) {
+                return Err(self.of_something_else());
+            }
+            self.earlier = Earlier::Choice;
+        }
+        self.write(ASKED, what.as_bytes())
+    }
+
+    fn of_something_else(&self) -> crate::Error {
+        let shown = self.root.display();
+        let own = env!("CARGO_PKG_VERSION");
+        let version = begun(&self.root).map(|(config, _)| config.version);
+        let message = match version.filter(|version| version != own) {
+            Some(version) => format!(
+                "the fit that was interrupted in {shown} was of version {version} of likewise, and this is {own}"
+            ),
+            None => {
+                format!("the fit that was interrupted in {shown} was of other data or settings")
+            }
+        };
+        usage(message).hint(Hint::SameOrOverwrite)
+    }
+
     /// Notes what the run will be of: its settings, and what tells its data from others. An
     /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///
     /// Fails where the fit that is gone on with was of something else, and where labels of the data of a run
     /// that it replaces could not be put aside in the end.
     pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
-        // One that was interrupted while its recipe was chosen has noted nothing yet.
-        let begun = begun(&self.root);
-        if self.resumes && begun.is_some() && begun != Some((config.clone(), origin.clone())) {
-            let message = format!(
-                "the fit that was interrupted in {} was of other data or settings",
-                self.root.display()
-            );
-            return Err(usage(message).hint(Hint::SameOrOverwrite));
+        let same = match begun(&self.root) {
+            Some(begun) => begun == (config.clone(), origin.clone()),
+            None => self.earlier == Earlier::Choice,
+        };
+        if self.resumes() && !same {
+            return Err(self.of_something_else());
         }
-        if !self.resumes {
+        if !self.resumes() {
             remove(&self.root.join(UNFINISHED))?;
             self.drop_trainings()?;
             self.make_places()?;
@@ -155,7 +193,12 @@ impl Work {
             journal::check_free(&self.root)?;
         }
         self.write_json(ORIGIN, origin)?;
-        self.write_json(CONFIG, config)
+        self.write_json(CONFIG, config)?;
+        // It is no part of the run.
+        match std::fs::remove_file(self.file(ASKED)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(cannot(&self.root, e)),
+            _ => Ok(()),
+        }
     }
 
     /// Removes what trainings have kept; what recipes were compared by is known by its own mark.
@@ -272,7 +315,7 @@ impl Work {
     ///
     /// Gives whether there is something to go on from.
     pub fn give_up(mut self, again: bool) -> bool {
-        if again && !self.resumes {
+        if again && !self.resumes() {
             let _ = remove(&self.checkpoints());
         }
         let kept = !is_empty(&self.checkpoints());
@@ -359,7 +402,7 @@ fn holds_nothing(place: &Path) -> bool {
         Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|e| holds_nothing(&e.path()))),
         Err(_) => place.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
-            [lock::NAME, ORIGIN].contains(&&*name)
+            [lock::NAME, ORIGIN, ASKED].contains(&&*name)
                 || name.starts_with('.') && name.ends_with(".part")
         }),
     }
@@ -400,5 +443,34 @@ mod tests {
         let said = refused(Rights::default());
         assert!(said.contains("something else than a run"), "{said}");
         assert!(!path.join(lock::NAME).exists());
+    }
+
+    #[test]
+    fn what_was_chosen_for_something_else_is_not_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let resume = Rights {
+            resume: true,
+            ..Rights::default()
+        };
+        let begun = |what: &str| {
+            let mut work = Work::begin(path, resume).unwrap();
+            let asked = work.ask(what);
+            // As a process that was killed.
+            work.over = true;
+            asked
+        };
+        begun("one").unwrap();
+        std::fs::write(
+            path.join(CHECKPOINTS).join(CHOICE),
+            "{\"key\": \"a\", \"values\": []}",
+        )
+        .unwrap();
+        let said = begun("two").unwrap_err().to_string();
+        assert!(said.contains("of other data or settings"), "{said}");
+        begun("one").unwrap();
+        // Nobody knows what this choice was for.
+        std::fs::remove_file(path.join(UNFINISHED).join(ASKED)).unwrap();
+        assert!(begun("one").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Archives of images, unpacked into the cache, or for as long as they are read.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -86,9 +86,69 @@ fn private() -> std::io::Result<TempDir> {
     folder.tempdir()
 }
 
+/// How many times its own size an archive may take unpacked, beside [`ALWAYS`]. What it holds is not
+/// packed; it grows where small files and folders take whole blocks of the disk.
+const EXPANDS: u64 = 64;
+const ALWAYS: u64 = 64 << 20;
+/// Bytes of the disk that a file or a folder takes at least, on most systems.
+const BLOCK: u64 = 4096;
+
 fn unpack(archive: &Path, to: &Path) -> std::io::Result<()> {
     let file = std::fs::File::open(archive)?;
-    tar::Archive::new(std::io::BufReader::new(file)).unpack(to)
+    let own = file.metadata()?.len();
+    let most = own.saturating_mul(EXPANDS).saturating_add(ALWAYS);
+    unpack_within(file, to, most)
+}
+
+/// Unpacks what takes no more than `most` bytes of the disk.
+fn unpack_within(archive: std::fs::File, to: &Path, most: u64) -> std::io::Result<()> {
+    let other = std::io::Error::other::<String>;
+    let mut archive = tar::Archive::new(std::io::BufReader::new(archive));
+    let mut folders = Vec::new();
+    let mut left = most;
+    let mut before = PathBuf::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        if entry.header().entry_type().is_gnu_sparse() {
+            // A header of 512 bytes may ask for any number of zeros.
+            return Err(other(format!(
+                "\"{}\" is a sparse file, which may unpack to any size; pack the images as plain files",
+                path.display()
+            )));
+        }
+        let content = entry.size().div_ceil(BLOCK).saturating_mul(BLOCK);
+        let taken = content.saturating_add(new_places(&before, &path) * BLOCK);
+        left = left.checked_sub(taken).ok_or_else(|| {
+            other(format!(
+                "it unpacks to more than {most} bytes, far more than its own size (at \"{}\"); \
+                 unpack it yourself and give the folder",
+                path.display()
+            ))
+        })?;
+        // As the library does: folders at the end, so that what they forbid is forbidden last.
+        if entry.header().entry_type().is_dir() {
+            folders.push(entry);
+        } else {
+            entry.unpack_in(to)?;
+        }
+        before = path;
+    }
+    folders.sort_by(|a, b| b.path_bytes().cmp(&a.path_bytes()));
+    for mut folder in folders {
+        folder.unpack_in(to)?;
+    }
+    Ok(())
+}
+
+/// How many files and folders a path may add to those of the one `before` it.
+fn new_places(before: &Path, path: &Path) -> u64 {
+    fn names(path: &Path) -> impl Iterator<Item = Component<'_>> {
+        path.components()
+            .filter(|part| matches!(part, Component::Normal(_)))
+    }
+    let shared = names(before).zip(names(path)).take_while(|(a, b)| a == b);
+    (names(path).count() - shared.count()) as u64
 }
 
 #[cfg(test)]
@@ -142,5 +202,68 @@ mod tests {
             drop(one);
             assert!(!path.exists());
         }
+    }
+    /// What is left of an archive that cannot be unpacked: why, and how many files are in the cache.
+    fn refused(archive: &Path, cache: &Path) -> (String, usize) {
+        let why = unpacked(archive, Some(cache)).unwrap_err().to_string();
+        let kept = std::fs::read_dir(cache.join(UNPACKED)).unwrap();
+        (why, kept.count())
+    }
+
+    #[test]
+    fn an_archive_with_holes_is_refused_and_nothing_is_left_of_it() {
+        let scene = tempfile::tempdir().unwrap();
+        let path = scene.path().join("s.tar");
+        let mut tar = tar::Builder::new(std::fs::File::create(&path).unwrap());
+        let mut plain = tar::Header::new_gnu();
+        plain.set_size(1);
+        tar.append_data(&mut plain, "cat/a.png", &b"a"[..]).unwrap();
+        let mut header = tar::Header::new_gnu();
+        header.set_path("cat/hole.png").unwrap();
+        header.set_entry_type(tar::EntryType::GNUSparse);
+        header.set_size(0);
+        let gnu = header.as_gnu_mut().unwrap();
+        gnu.set_real_size(1 << 20);
+        // One stretch of nothing, at the end: all before it are zeros.
+        gnu.sparse[0].set_offset(1 << 20);
+        gnu.sparse[0].set_length(0);
+        header.set_cksum();
+        tar.append(&header, &b""[..]).unwrap();
+        tar.finish().unwrap();
+        let (why, left) = refused(&path, &scene.path().join("cache"));
+        assert!(
+            why.contains("s.tar: \"cat/hole.png\" is a sparse file"),
+            "{why}"
+        );
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn an_archive_that_grows_without_measure_is_refused() {
+        let scene = tempfile::tempdir().unwrap();
+        let path = scene.path().join("deep.tar");
+        let mut tar = tar::Builder::new(std::fs::File::create(&path).unwrap());
+        for first in 0..20 {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            let name = format!("{first}{}/a.png", "/d".repeat(40));
+            tar.append_data(&mut header, name, &b""[..]).unwrap();
+        }
+        tar.finish().unwrap();
+        let open = || std::fs::File::open(&path).unwrap();
+        let to = scene.path().join("to");
+        std::fs::create_dir(&to).unwrap();
+        unpack_within(open(), &to, 20 * 42 * BLOCK).unwrap();
+        let e = unpack_within(open(), &to, 20 * 42 * BLOCK - 1).unwrap_err();
+        assert!(e.to_string().contains("at \"19/d/d"), "{e}");
+        // A size that the archive does not have.
+        let mut header = tar::Header::new_gnu();
+        header.set_path("cat/large.png").unwrap();
+        header.set_size(1 << 40);
+        header.set_cksum();
+        std::fs::write(&path, header.as_bytes()).unwrap();
+        let (why, left) = refused(&path, &scene.path().join("cache"));
+        assert!(why.contains("deep.tar: it unpacks to more than"), "{why}");
+        assert_eq!(left, 0);
     }
 }

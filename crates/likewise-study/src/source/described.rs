@@ -163,8 +163,9 @@ impl Source {
     /// Sizes of the features of these images, and what making them holds for a while.
     pub(super) fn shape_of_images(&self, at: &Environment) -> Result<(Shape, Making)> {
         let folder = self.open_folder(None)?;
-        let (mut views, mut network) = (Vec::new(), 0.0_f64);
+        let (mut views, mut network, mut beside) = (Vec::new(), 0.0_f64, 0);
         for descriptor in self.read.encoder.iter().filter_map(Maker::descriptor) {
+            beside = beside.max(descriptor.held_per_pixel());
             let columns = match descriptor.kind() {
                 Kind::Whole(whole) => whole.dimensions(),
                 Kind::Local(local) => {
@@ -197,7 +198,7 @@ impl Source {
             views,
         };
         let making = Making {
-            decoding: images::decoding(files, at.max_memory),
+            decoding: images::decoding(files, beside, at.max_memory),
             network,
         };
         Ok((shape, making))

@@ -58,7 +58,8 @@ pub(super) struct Square {
 
 /// The frozen encoder in a file of weights, and the bytes that it takes for a batch.
 fn encoder(path: &Path, shape: Square, device: &Device) -> Result<(Encoder, f64)> {
-    let network = net::Encoder::open(path, device)?;
+    // It says itself which file is wrong, which is not that of the images.
+    let network = net::Encoder::open(path, device).map_err(Error::placed)?;
     let config = EncoderConfig {
         side: shape.side,
         squeeze: shape.squeeze,
@@ -119,12 +120,24 @@ pub(super) fn remark_on_pixels(mut files: Vec<(u64, PathBuf)>) -> Option<String>
     })
 }
 
-/// Bytes that decoding takes on all threads: of the largest of these files, that of the largest
-/// image. It is kept below half of the limit, which must have room for one.
-pub(super) fn decoding(mut files: Vec<(u64, PathBuf)>, max_memory: Option<u64>) -> f64 {
+/// Bytes that decoding takes on all threads, and work on the images of `beside` bytes a pixel: of the largest of
+/// these files, that of the largest image. It is kept below half of the limit, which must have room for one.
+pub(super) fn decoding(
+    mut files: Vec<(u64, PathBuf)>,
+    beside: u64,
+    max_memory: Option<u64>,
+) -> f64 {
     files.sort_unstable_by(|a, b| b.cmp(a));
     let largest = files.iter().take(LOOKED_AT);
-    let one = largest.map(|(_, path)| decode::memory(path)).max();
+    let held = |path: &PathBuf| match decode::memory(path) {
+        // It will be refused.
+        0 => 0,
+        needed => {
+            let (width, height) = decode::dimensions(path).unwrap_or_default();
+            needed.saturating_add(beside.saturating_mul(width.saturating_mul(height)))
+        }
+    };
+    let one = largest.map(|(_, path)| held(path)).max();
     let one = one.unwrap_or(0);
     let threads = rayon::current_num_threads().min(files.len()) as u64;
     let most = max_memory.unwrap_or_else(|| likewise_io::memory::allowed(None));
@@ -211,7 +224,7 @@ pub(super) fn of_image(e: likewise_image::Error) -> Error {
 ///
 /// Fails where they are of another network.
 pub(super) fn pretrained(path: &Path, config: &EncoderConfig) -> Result<Weights> {
-    let found = net::Encoder::open(path, &Device::flex())?;
+    let found = net::Encoder::open(path, &Device::flex()).map_err(Error::placed)?;
     let name = found.config().name();
     if name != config.name() {
         return Err(Error::new(
@@ -243,12 +256,12 @@ mod tests {
                 (photo.len() as u64, path)
             })
             .collect();
-        let one = decode::memory(&files[0].1) as f64;
+        let one = decode::memory(&files[0].1) as f64 + 7.0 * 10_000.0;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(8)
             .build()
             .unwrap();
-        let held = |most: f64| pool.install(|| decoding(files.clone(), Some(most as u64)));
+        let held = |most: f64| pool.install(|| decoding(files.clone(), 7, Some(most as u64)));
         let same = |a: f64, b: f64| (a - b).abs() < 2.0;
         assert!(
             same(held(100.0 * one), 8.0 * one),

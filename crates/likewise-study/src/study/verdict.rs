@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::draw_log::DrawLog;
 use super::rounds::Why;
 use super::row::Row;
+use crate::plain;
 
 /// Whether one thing is better than another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -494,6 +495,7 @@ impl Next {
     fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::LabelItems { ids } => {
+                let ids: Vec<_> = ids.iter().map(|id| plain::name(id)).collect();
                 format!(
                     "Next: label these items first, each stands for many: {}.",
                     ids.join(", ")
@@ -515,6 +517,7 @@ impl Next {
                 why,
             } => {
                 let labels = if *more == 1 { "label" } else { "labels" };
+                let class = plain::name(class);
                 format!("Next: {more} more {labels} of class {class} ({now} now): {why}.")
             }
             Self::Recipe { name, why } => format!("Next: try the recipe {name}: {why}."),
@@ -637,6 +640,22 @@ mod tests {
         assert_eq!(lines.len(), starts.len());
         for (line, start) in lines.iter().zip(starts) {
             assert!(line.starts_with(start), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_any_length_leaves_a_line_that_can_be_read() {
+        let long = "c".repeat(100_000);
+        let label = Next::LabelClass {
+            class: long.clone(),
+            now: 3,
+            more: 2,
+            why: "it is found worst so far".into(),
+        };
+        let first = Next::LabelItems { ids: vec![long] };
+        for next in [label, first] {
+            let said = next.in_words().unwrap();
+            assert!(said.len() < 400, "{} bytes", said.len());
         }
     }
 

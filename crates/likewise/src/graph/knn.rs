@@ -71,6 +71,9 @@ pub enum Search {
     Approximate(ApproximateSearch),
 }
 
+/// Cosine from which on two items are to some degree alike, beyond rounding.
+const ALIKE: f32 = 1e-3;
+
 /// Most items that are searched exactly unless the search is chosen.
 const EXACT_UP_TO: usize = 300_000;
 
@@ -187,7 +190,7 @@ impl KnnGraph {
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Graph> {
         self.check()?;
         let (neighbors, _) = self.neighbors(x, monitor)?;
-        Ok(self.symmetrise(&neighbors))
+        self.with_edges(&neighbors)
     }
 
     /// The neighbours that [`build`](Self::build) makes the graph of, by cosine, and how
@@ -212,6 +215,20 @@ impl KnnGraph {
     pub fn from_neighbors(&self, neighbors: &Neighbors) -> Result<Graph> {
         self.check()?;
         neighbors.check()?;
+        self.with_edges(neighbors)
+    }
+
+    /// Fails where the exponent alone leaves no edge, even between the items that are most alike.
+    fn with_edges(&self, neighbors: &Neighbors) -> Result<Graph> {
+        let best = neighbors.similarities.iter().copied().fold(0.0, f32::max);
+        if best >= ALIKE && self.affinity(best) == 0.0 {
+            let rule = format!(
+                "leaves no edge in the graph, as even the most similar items (cosine {best}) weigh \
+                 nothing; lower it"
+            );
+            let gamma = format!("{:e}", self.gamma);
+            return Err(Error::parameter("gamma", gamma, &rule));
+        }
         Ok(self.symmetrise(neighbors))
     }
 
@@ -345,6 +362,26 @@ mod tests {
             .k(k)
             .build(x.view(), &Monitor::silent())
             .unwrap()
+    }
+
+    #[test]
+    fn an_exponent_that_leaves_no_edge_is_refused() {
+        let x = array![[1.0, 0.0], [1.0, 0.5], [0.5, 1.0]];
+        let of = |gamma: f64| {
+            let settings = KnnGraph::new().k(1).gamma(gamma);
+            settings.build(x.view(), &Monitor::silent())
+        };
+        assert!(of(64.0).unwrap().edges().count() > 0);
+        for gamma in [1e5, 1e308] {
+            let e = of(gamma).unwrap_err().to_string();
+            assert!(
+                e.starts_with(&format!("gamma = {gamma:e}: leaves no edge")),
+                "{e}"
+            );
+        }
+        // Items that are alike in nothing have no edge either, by no fault of it.
+        let across = array![[1.0, 0.0], [0.0, 1.0]];
+        assert_eq!(build(&across, 1).edges().count(), 0);
     }
 
     proptest! {

@@ -41,11 +41,11 @@ use super::harmonic::deviation;
 use super::lgc;
 use super::parts::known::{Known, for_each_row};
 use super::parts::negative::{Estimate, NegativeEdges};
-use super::parts::parameter::{positive, setters};
+use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::scaling::{Scaling, standard};
 use super::{Given, Mass, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Beliefs, Error, Graph, Labels, Monitor, Result};
+use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// What of the propagated labels enters the search for negative edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -301,10 +301,7 @@ impl Mixed {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if !(self.beta.is_finite() && self.beta >= 0.0) {
-            let rule = "must be finite and at least 0";
-            return Err(Error::parameter("beta", self.beta, rule));
-        }
+        not_negative("beta", self.beta)?;
         positive("lambda", self.lambda)?;
         positive("mu", self.mu)?;
         positive("pair_factor", self.pair_factor)

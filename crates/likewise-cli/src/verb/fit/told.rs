@@ -67,7 +67,8 @@ pub(in crate::verb) fn print(results: &Results) -> Result<(), Failure> {
         output::line("")?;
     }
     for line in &results.verdict {
-        output::line(line)?;
+        // In runs of before, names in it may be of any length.
+        output::line(plain::message(line))?;
     }
     Ok(())
 }

@@ -80,8 +80,13 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     if let Some(written) = &args.class_sizes {
         let sizes = match written.strip_prefix("within=") {
             Some(ratio) => {
-                let ratio: f64 = ratio.parse().map_err(|_| {
-                    Failure::usage(format!("--class-sizes {written}: write within=2"))
+                let ratio = ratio.parse::<f64>().ok();
+                let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio >= 1.0);
+                let ratio = ratio.ok_or_else(|| {
+                    Failure::usage(format!(
+                        "--class-sizes {written}: a class may be so many times larger or smaller than all \
+                         would be if they were equal, a finite number of at least 1; write within=2"
+                    ))
                 })?;
                 serde_json::json!({ "within": ratio })
             }

@@ -64,7 +64,7 @@ fn places_that_are_no_run_or_cannot_be_written() {
     scene.bad(
         "export run --to huggingface -o run",
         2,
-        &["run", "name another one"],
+        &["run", "the run itself"],
     );
     let full = std::path::Path::new("/dev/full");
     if full.exists() {
@@ -74,6 +74,50 @@ fn places_that_are_no_run_or_cannot_be_written() {
     std::fs::write(scene.path("run/embeddings.npy"), "no").unwrap();
     scene.bad("export run --to faiss -o x.faiss", 1, &["embeddings.npy"]);
     assert!(!scene.path("x.faiss").exists());
+}
+
+/// Other programs have folders of files with the same names.
+#[test]
+fn a_model_of_others_is_not_replaced() {
+    let scene = Scene::with_run();
+    let theirs = [
+        ("config.json", "{\"model_type\": \"bert\"}"),
+        ("model.safetensors", "weights"),
+        ("README.md", "a card"),
+    ];
+    std::fs::create_dir(scene.path("bert")).unwrap();
+    for (name, text) in theirs {
+        std::fs::write(scene.path("bert").join(name), text).unwrap();
+    }
+    for more in ["", " --overwrite"] {
+        let export = format!("export run --to huggingface -o bert{more}");
+        scene.bad(&export, 2, &["bert", "no export of likewise"]);
+    }
+    for (name, text) in theirs {
+        let now = std::fs::read_to_string(scene.path("bert").join(name));
+        assert_eq!(now.unwrap(), text);
+    }
+    scene.good("export run --to huggingface -o own");
+    scene.bad("export run --to huggingface -o own", 2, &["--overwrite"]);
+    scene.good("export run --to huggingface -o own --overwrite");
+}
+
+/// A device has no ending, and is not counted.
+#[cfg(unix)]
+#[test]
+fn tables_go_to_devices_as_other_exports_do() {
+    let scene = Scene::with_run();
+    for to in ["parquet", "lancedb", "milvus", "faiss", "onnx"] {
+        scene.good(&format!("export run --to {to} -o /dev/null"));
+    }
+    let mut piped = scene.command("export run --to parquet -o /dev/stdout");
+    let bytes = piped.output().unwrap().stdout;
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    scene.bad(
+        "export run --to parquet -o table",
+        2,
+        &["table", ".parquet"],
+    );
 }
 
 #[test]

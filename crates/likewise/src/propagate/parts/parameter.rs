@@ -73,10 +73,14 @@ pub(crate) use setters;
 
 use crate::{Error, Result};
 
-/// Fails unless `value` is a finite number above 0.
+/// The largest weight. What it is weighed against is about 1, of which 16 digits are held: beyond
+/// this nothing is left of it, and soon everything is 0 or infinite.
+const LARGEST: f64 = 1e12;
+
+/// Fails unless `value` is above 0, and at most [`LARGEST`].
 pub(crate) fn positive(field: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
-        Ok(())
+        bounded(field, value)
     } else {
         Err(Error::parameter(field, value, "must be finite and above 0"))
     }
@@ -92,12 +96,43 @@ pub(crate) fn fraction(field: &str, value: f64) -> Result<()> {
     }
 }
 
-/// Fails unless `value` is a finite number of at least 0.
+/// Fails unless `value` is at least 0, and at most [`LARGEST`].
 pub(crate) fn not_negative(field: &str, value: f64) -> Result<()> {
     if value.is_finite() && value >= 0.0 {
-        Ok(())
+        bounded(field, value)
     } else {
         let rule = "must be finite and at least 0";
         Err(Error::parameter(field, value, rule))
+    }
+}
+
+fn bounded(field: &str, value: f64) -> Result<()> {
+    if value <= LARGEST {
+        return Ok(());
+    }
+    let rule = format!("must be at most {LARGEST:e}: beyond it all else is lost in rounding");
+    Err(Error::parameter(field, format!("{value:e}"), &rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_that_drown_all_else_are_refused() {
+        for rule in [positive, not_negative] {
+            for fine in [1e-12, 1.0, 1e12] {
+                rule("mu", fine).unwrap();
+            }
+            for odd in [-1.0, f64::NAN, f64::INFINITY] {
+                let e = rule("mu", odd).unwrap_err().to_string();
+                assert!(e.contains("must be finite"), "{e}");
+            }
+            for large in [1.1e12, 1e308] {
+                let e = rule("mu", large).unwrap_err().to_string();
+                assert!(e.starts_with("mu = 1"), "{e}");
+                assert!(e.contains("must be at most 1e12"), "{e}");
+            }
+        }
     }
 }
