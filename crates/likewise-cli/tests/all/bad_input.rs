@@ -349,7 +349,7 @@ fn weights_without_measure() {
             &["--method", "lgc", "--mu", "1e13"],
             "mu = 1e13: must be at most 1e12",
         ),
-        (&["--gamma", "1e308"], "gamma = 1e308: leaves no edge"),
+        (&["--gamma", "1e308"], "gamma = 1e308: must be at most 1e4"),
         (
             &["--method", "poisson", "--class-sizes", "within=nan"],
             "a finite number of at least 1",

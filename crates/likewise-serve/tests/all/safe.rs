@@ -172,7 +172,9 @@ fn what_is_no_run_is_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(folder.path(), device());
     let said = Server::begin(&options, None).err().unwrap().to_string();
-    assert!(said.contains("run.json: no such file"), "{said}");
+    assert!(said.contains("not a run"), "{said}");
+    // Nothing is left in a folder of others.
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     let options = Options::new(&folder.path().join("nothing"), device());
     let said = Server::begin(&options, None).err().unwrap().to_string();
     assert!(said.contains("not a run"), "{said}");

@@ -249,6 +249,10 @@ mod tests {
             "index/index.json",
             "words/sift.safetensors",
             "events/draw-0/events.jsonl",
+            "index",
+            "checkpoints",
+            "models/2/model.safetensors",
+            ".lock",
         ];
         for part in parts {
             assert!(!is_part(&run.join(part)), "{part} of no run");
@@ -257,7 +261,7 @@ mod tests {
         for part in parts {
             assert!(is_part(&run.join(part)), "{part}");
         }
-        for other in ["new.npy", "notes/index.json", "index", "old/codes.npy"] {
+        for other in ["new.npy", "notes/index.json", "old/codes.npy"] {
             assert!(!is_part(&run.join(other)), "{other}");
         }
     }
@@ -327,6 +331,7 @@ mod tests {
             "seconds": {},
             "peak_memory_bytes": null,
             "threads": 1,
+            "parts": {},
         });
         fs::create_dir(at("run")).unwrap();
         fs::write(at("run/run.json"), record.to_string()).unwrap();

@@ -74,6 +74,9 @@ pub enum Search {
 /// Cosine from which on two items are to some degree alike, beyond rounding.
 const ALIKE: f32 = 1e-3;
 
+/// The largest exponent. Cosines of copies are above 1 by their rounding, which a larger one would make a weight of.
+const LARGEST: f64 = 1e4;
+
 /// Most items that are searched exactly unless the search is chosen.
 const EXACT_UP_TO: usize = 300_000;
 
@@ -233,15 +236,19 @@ impl KnnGraph {
     }
 
     fn check_gamma(&self) -> Result<()> {
-        if self.gamma.is_finite() && self.gamma > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::parameter(
-                "gamma",
-                self.gamma,
-                "must be finite and above 0",
-            ))
+        if !(self.gamma.is_finite() && self.gamma > 0.0) {
+            let rule = "must be finite and above 0";
+            return Err(Error::parameter("gamma", self.gamma, rule));
         }
+        if self.gamma > LARGEST {
+            let rule = format!("must be at most {LARGEST:e}: beyond it copies alone have an edge");
+            return Err(Error::parameter(
+                "gamma",
+                format!("{:e}", self.gamma),
+                &rule,
+            ));
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {
@@ -372,12 +379,9 @@ mod tests {
             settings.build(x.view(), &Monitor::silent())
         };
         assert!(of(64.0).unwrap().edges().count() > 0);
-        for gamma in [1e5, 1e308] {
+        for (gamma, what) in [(1e4, "leaves no edge"), (1e308, "must be at most 1e4")] {
             let e = of(gamma).unwrap_err().to_string();
-            assert!(
-                e.starts_with(&format!("gamma = {gamma:e}: leaves no edge")),
-                "{e}"
-            );
+            assert!(e.starts_with(&format!("gamma = {gamma:e}: {what}")), "{e}");
         }
         // Items that are alike in nothing have no edge either, by no fault of it.
         let across = array![[1.0, 0.0], [0.0, 1.0]];
