@@ -113,16 +113,19 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(cannot)?;
-        let mut whole = whole(&text);
-        let tail = text.split_off(whole);
-        let mut entries = read(&text).map_err(|e| e.within(path.display()))?;
+        let Split {
+            mut entries,
+            mut whole,
+            last,
+        } = split(&path, &text)?;
+        let tail = &text[whole..];
         let mut torn = tail.len();
-        if let Some(entry) = last_entry(&tail, entries.len() as u64 + 1) {
+        if let Some(entry) = last {
             // Whole but for its end, which an editor may have taken.
             file.write_all(b"\n").map_err(cannot)?;
             entries.push(entry);
             (whole, torn) = (whole + tail.len() + 1, 0);
-        } else if !is_begun(&tail) {
+        } else if !is_begun(tail) {
             return Err(failed(format!(
                 "{}: what stands after its last line is not of it; take the file from a copy, or move it away to \
                  begin without these labels",
@@ -278,10 +281,32 @@ pub fn entries(run: &Path) -> Result<Vec<Entry>> {
     }
     check_own(&path)?;
     let text = std::fs::read(&path).map_err(|e| failed(format!("{}: {e}", path.display())))?;
-    let (whole, tail) = text.split_at(whole(&text));
-    let mut entries = read(whole).map_err(|e| e.within(path.display()))?;
-    entries.extend(last_entry(tail, entries.len() as u64 + 1));
+    let Split {
+        mut entries, last, ..
+    } = split(&path, &text)?;
+    entries.extend(last);
     Ok(entries)
+}
+
+/// What the text of a journal holds.
+struct Split {
+    /// Of whole lines.
+    entries: Vec<Entry>,
+    /// Bytes of these.
+    whole: usize,
+    /// What stands after them, where it is an entry but for the end of its line.
+    last: Option<Entry>,
+}
+
+fn split(path: &Path, text: &[u8]) -> Result<Split> {
+    let whole = (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1);
+    let entries = read(&text[..whole]).map_err(|e| e.within(path.display()))?;
+    let last = last_entry(&text[whole..], entries.len() as u64 + 1);
+    Ok(Split {
+        entries,
+        whole,
+        last,
+    })
 }
 
 /// Fails where what stands there is no file of this run: through a link the file of somebody else would
@@ -295,11 +320,6 @@ fn check_own(path: &Path) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// Bytes of whole lines.
-fn whole(text: &[u8]) -> usize {
-    (text.iter().rposition(|&byte| byte == b'\n')).map_or(0, |last| last + 1)
 }
 
 /// Fails where another process takes labels for the run in a folder.

@@ -71,6 +71,18 @@ pub(crate) fn read(file: &str, view: &str) -> Result<Option<(Collection, Labels)
     )))
 }
 
+/// The items of the first classes alone.
+pub(crate) fn of_first(
+    collection: &Collection,
+    all: &Labels,
+    classes: usize,
+) -> (Collection, Labels) {
+    let class = |item: usize| all[item].class().unwrap_or(u32::MAX) as usize;
+    let kept: Vec<usize> = (0..all.len()).filter(|&i| class(i) < classes).collect();
+    let labels = Labels::from_integers(kept.iter().map(|&item| class(item) as i64));
+    (collection.select(&kept), labels)
+}
+
 /// Items so thinned that the first class has ten times as many as the last.
 pub(crate) fn unequal(collection: &Collection, all: &Labels) -> (Collection, Labels) {
     let classes = all.by_class();

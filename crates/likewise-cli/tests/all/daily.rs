@@ -1,48 +1,47 @@
-//! What is done day by day: copies, wrong labels, other programs, new labels and new items.
+//! What is done day by day: copies, wrong labels, other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Label, Monitor};
 use likewise_io::ReadOptions;
-use likewise_study::journal::{Change, Journal, What};
 use serde_json::Value;
 
 use crate::program;
 
-struct Scene(tempfile::TempDir);
+pub(super) struct Scene(tempfile::TempDir);
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn at(&self) -> &Path {
+    pub(super) fn at(&self) -> &Path {
         self.0.path()
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.at().join(name)
     }
 
-    fn text(&self, name: &str, text: &str) {
+    pub(super) fn text(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
     #[track_caller]
-    fn good(&self, command: &str) -> String {
+    pub(super) fn good(&self, command: &str) -> String {
         let arguments: Vec<&str> = command.split(' ').collect();
         program::succeeds(self.at(), &arguments)
     }
 
     #[track_caller]
-    fn json(&self, command: &str) -> Value {
+    pub(super) fn json(&self, command: &str) -> Value {
         serde_json::from_str(&self.good(&format!("{command} --json"))).unwrap()
     }
 
     /// The message of a command that fails with `code`.
     #[track_caller]
-    fn bad(&self, command: &str, code: i32) -> String {
+    pub(super) fn bad(&self, command: &str, code: i32) -> String {
         let arguments: Vec<&str> = command.split(' ').collect();
         let output = program::likewise(self.at(), &arguments);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -74,11 +73,42 @@ fn table(x: &Collection, rows: &[usize], label: impl Fn(usize) -> String) -> Str
     text
 }
 
-fn class(x: &Collection, row: usize) -> u32 {
+pub(super) fn class(x: &Collection, row: usize) -> u32 {
     match x.labels.as_ref().unwrap()[row] {
         Label::Known(class) => class,
         _ => unreachable!(),
     }
+}
+
+/// The bytes of all files of a run, by name.
+pub(super) fn files(run: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in fs::read_dir(run).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_file() {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        } else {
+            let inside = files(&entry.path()).into_iter();
+            found.extend(inside.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        }
+    }
+    found
+}
+
+/// Every sixth digit of the first 1800 as `x.csv`, one in four of them labeled; and of the others
+/// the first 40 as `new.csv`.
+pub(super) fn few(scene: &Scene) -> Collection {
+    let x = digits("zer");
+    let rows: Vec<usize> = (0..1800).step_by(6).collect();
+    let some = |row: usize| match row % 24 {
+        0 => class(&x, row).to_string(),
+        _ => String::new(),
+    };
+    scene.text("x.csv", &table(&x, &rows, some));
+    let rows: Vec<usize> = (1..1800).step_by(42).take(40).collect();
+    scene.text("new.csv", &table(&x, &rows, |_| String::new()));
+    x
 }
 
 #[test]
@@ -302,37 +332,6 @@ fn an_index_of_embeddings_is_searched_by_itself() {
     assert_eq!(fs::read(scene.path("own/items.parquet")).unwrap(), b"mine");
 }
 
-/// The bytes of all files of a run, by name.
-fn files(run: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut found = std::collections::BTreeMap::new();
-    for entry in fs::read_dir(run).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        if entry.path().is_file() {
-            found.insert(name, fs::read(entry.path()).unwrap());
-        } else {
-            let inside = files(&entry.path()).into_iter();
-            found.extend(inside.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
-        }
-    }
-    found
-}
-
-/// Every sixth digit of the first 1800 as `x.csv`, one in four of them labeled; and of the others
-/// the first 40 as `new.csv`.
-fn few(scene: &Scene) -> Collection {
-    let x = digits("zer");
-    let rows: Vec<usize> = (0..1800).step_by(6).collect();
-    let some = |row: usize| match row % 24 {
-        0 => class(&x, row).to_string(),
-        _ => String::new(),
-    };
-    scene.text("x.csv", &table(&x, &rows, some));
-    let rows: Vec<usize> = (1..1800).step_by(42).take(40).collect();
-    scene.text("new.csv", &table(&x, &rows, |_| String::new()));
-    x
-}
-
 #[test]
 fn embeddings_with_what_is_known_come_back_as_a_view() {
     let scene = Scene::new();
@@ -379,308 +378,6 @@ fn embeddings_with_what_is_known_come_back_as_a_view() {
     let said = scene.bad("embed run x.csv -o e.txt", 2);
     assert!(said.contains(".npy or .parquet"), "{said}");
     assert!(!scene.path("e.txt").exists());
-}
-
-#[test]
-fn a_run_is_fitted_again_with_more_labels() {
-    let scene = Scene::new();
-    let x = few(&scene);
-    let lines = |rows: std::ops::Range<usize>, wrong: bool| -> String {
-        let rows = rows.step_by(6);
-        let class = |row| (class(&x, row) + u32::from(wrong)) % 10;
-        let lines = rows.map(|row| format!("d{row},{}\n", class(row)));
-        "id,label\n".to_owned() + &lines.collect::<String>()
-    };
-    scene.text("a.csv", &lines(0..300, true));
-    scene.text("b.csv", &lines(0..600, false));
-    scene.good("fit x.csv --recipe rca --split folds --seed 3 -q -o run");
-    let before = scene.path("run/config.json");
-    let config = fs::read(&before).unwrap();
-    // 13 of the first 50 had a label.
-    let arguments = ["fit", "run", "--add-labels", "a.csv", "-o", "second"];
-    let output = program::likewise(scene.at(), &arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    assert!(
-        said.contains("37 items are newly labeled, 13 change"),
-        "{said}"
-    );
-    assert_eq!(fs::read(scene.path("run/config.json")).unwrap(), config);
-    // Again, in place; and from the data alone by the command that stands in the record.
-    scene.good("fit second --add-labels b.csv -q");
-    assert_eq!(fs::read(scene.path("second/config.json")).unwrap(), config);
-    let record: Value =
-        serde_json::from_slice(&fs::read(scene.path("second/run.json")).unwrap()).unwrap();
-    let recorded: Vec<String> = serde_json::from_value(record["arguments"].clone()).unwrap();
-    assert_eq!(
-        recorded[recorded.len() - 4..],
-        ["--add-labels", "a.csv", "--add-labels", "b.csv"]
-    );
-    let mut alone: Vec<&str> = recorded[1..].iter().map(String::as_str).collect();
-    let out = alone.iter().position(|arg| *arg == "run").unwrap();
-    alone[out] = "third";
-    program::succeeds(scene.at(), &alone);
-    let (second, third) = (files(&scene.path("second")), files(&scene.path("third")));
-    for file in [
-        "embeddings.npy",
-        "items.parquet",
-        "model.safetensors",
-        "beliefs.npz",
-    ] {
-        assert!(second[file] == third[file], "{file}");
-    }
-    let items = likewise_io::items::read(scene.path("second/items.parquet")).unwrap();
-    for item in &items[..100] {
-        let row: usize = item.id[1..].parse().unwrap();
-        assert_eq!(item.label, Some(class(&x, row).to_string()));
-    }
-    // What cannot be is said, and the run stays.
-    scene.text("bad.csv", "id,label\nnobody,1\n");
-    let said = scene.bad("fit second --add-labels bad.csv -q", 1);
-    assert!(said.contains("nobody"), "{said}");
-    let said = scene.bad("fit second --add-labels b.csv --recipe rca -q", 2);
-    assert!(said.contains("--recipe has no effect"), "{said}");
-    assert!(
-        scene
-            .bad("fit second --add-labels none.csv -q", 1)
-            .contains("none.csv")
-    );
-    assert!(files(&scene.path("second")) == second);
-    fs::rename(scene.path("x.csv"), scene.path("y.csv")).unwrap();
-    let said = scene.bad("fit second --add-labels b.csv -q", 1);
-    assert!(
-        said.contains("x.csv: the data of the run second are not here"),
-        "{said}"
-    );
-}
-
-#[test]
-fn a_recipe_that_stood_where_nothing_could_be_compared_is_chosen_with_more_labels() {
-    let scene = Scene::new();
-    let x = few(&scene);
-    let labels = |of_class: usize| {
-        let mut seen = [0; 10];
-        let rows = (0..1800).step_by(6).filter(|&row| {
-            let seen = &mut seen[class(&x, row) as usize];
-            *seen += 1;
-            *seen <= of_class
-        });
-        let lines: Vec<String> = rows
-            .map(|row| format!("d{row},{}\n", class(&x, row)))
-            .collect();
-        format!("id,label\n{}", lines.concat())
-    };
-    scene.text("one.csv", &labels(1));
-    scene.text("four.csv", &labels(4));
-    let tried = || {
-        let text = fs::read_to_string(scene.path("run/metrics.json")).unwrap();
-        let metrics: serde_json::Value = serde_json::from_str(&text).unwrap();
-        metrics["tried"].as_array().map_or(0, Vec::len)
-    };
-    scene.good("fit x.csv --labels one.csv -q -o run");
-    assert_eq!(tried(), 0);
-    scene.good("fit run --add-labels four.csv -q");
-    assert!(tried() > 4);
-}
-
-#[test]
-fn a_refit_loses_nothing_of_what_was_given_before() {
-    let scene = Scene::new();
-    let x = few(&scene);
-    let rows = (0..1800).step_by(24);
-    let lines: Vec<String> = rows
-        .map(|row| format!("d{row},{}\n", class(&x, row)))
-        .collect();
-    scene.text("base.csv", &format!("id,label\n{}", lines.concat()));
-    scene.good("fit x.csv --labels base.csv --recipe rca --split folds -q -o run");
-    // A label that was given on its page.
-    let run = scene.path("run");
-    let given = Change {
-        id: "d6".into(),
-        old: None,
-        new: Some("7".into()),
-    };
-    let mut journal = Journal::open(&run).unwrap().0;
-    journal.append(None, What::Label, vec![given]).unwrap();
-    let stranger = Change {
-        id: "stranger".into(),
-        old: None,
-        new: Some("7".into()),
-    };
-    journal.append(None, What::Label, vec![stranger]).unwrap();
-    drop(journal);
-    // What checks the labels, and what asks for more, know of it.
-    let found = scene.json("suspects run");
-    assert_eq!(found["since"], 1, "{found}");
-    let before = scene.json("advise run --budget 5");
-    let known = before["labels"].as_u64().unwrap();
-    fs::rename(run.join("labels.jsonl"), scene.path("aside.jsonl")).unwrap();
-    let without = scene.json("advise run --budget 5");
-    assert_eq!(without["labels"].as_u64().unwrap() + 1, known, "{without}");
-    assert_eq!(scene.json("suspects run")["since"], 0);
-    fs::rename(scene.path("aside.jsonl"), run.join("labels.jsonl")).unwrap();
-    scene.text("one.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));
-    let refit = |more: &[&str]| {
-        let line = [&["fit", "run", "--add-labels", "one.csv"], more].concat();
-        let output = program::likewise(scene.at(), &line);
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
-    };
-    // The labels that the run was made of stand in it.
-    fs::remove_file(scene.path("base.csv")).unwrap();
-    let (code, said) = refit(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains("1 label given on its page since it was fitted: counted"),
-        "{said}"
-    );
-    let left_out = "labels of items that the run has not are left out: 1 (\"stranger\"";
-    assert!(said.contains(left_out), "{said}");
-    let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
-    let label = |id: &str| {
-        items
-            .iter()
-            .find(|item| item.id == id)
-            .unwrap()
-            .label
-            .clone()
-    };
-    assert_eq!(label("d6").as_deref(), Some("7"));
-    assert_eq!(label("d12"), Some(class(&x, 12).to_string()));
-    assert_eq!(label("d24"), Some(class(&x, 24).to_string()));
-    // Another fit that was begun in the folder is not dropped by the way.
-    fs::create_dir_all(run.join("checkpoints")).unwrap();
-    let choice = "{\"key\": \"a\", \"values\": []}";
-    fs::write(run.join("checkpoints/choice.json"), choice).unwrap();
-    let before = files(&run);
-    let (code, said) = refit(&[]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("holds a fit that was interrupted"), "{said}");
-    assert!(files(&run) == before);
-    fs::remove_dir_all(run.join("checkpoints")).unwrap();
-    // Nor is the run replaced by one of other data.
-    let table = fs::read_to_string(scene.path("x.csv")).unwrap();
-    let fewer = table.trim_end().rsplit_once('\n').unwrap().0;
-    scene.text("x.csv", fewer);
-    let before = files(&run);
-    let (code, said) = refit(&[]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("these data have changed") && said.contains("--overwrite"),
-        "{said}"
-    );
-    assert!(files(&run) == before);
-    let (code, said) = refit(&["--overwrite"]);
-    assert_eq!(code, Some(0), "{said}");
-}
-
-#[test]
-fn a_recipe_that_was_chosen_is_kept() {
-    let scene = Scene::new();
-    let x = few(&scene);
-    scene.good("fit x.csv --split folds -q -o run");
-    let config = |run: &str| -> Value {
-        let bytes = fs::read(scene.path(run).join("config.json")).unwrap();
-        serde_json::from_slice(&bytes).unwrap()
-    };
-    let before = config("run");
-    scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
-    let results = scene.json("fit run --add-labels a.csv -q");
-    assert_eq!(config("run"), before);
-    assert!(
-        results["tried"].as_array().is_none_or(Vec::is_empty),
-        "{}",
-        results["tried"]
-    );
-}
-
-#[test]
-fn new_items_join_a_run() {
-    let scene = Scene::new();
-    let x = few(&scene);
-    scene.good("fit x.csv --recipe mixed-lp --epochs 1 --split folds -q -o run");
-    let before = files(&scene.path("run"));
-    let added = scene.json("add run new.csv -q");
-    assert_eq!(
-        (&added["added"], &added["items"]),
-        (&40.into(), &340.into())
-    );
-    let after = files(&scene.path("run"));
-    let names =
-        |run: &std::collections::BTreeMap<String, Vec<u8>>| run.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&before), names(&after));
-    for file in [
-        "config.json",
-        "model.safetensors",
-        "metrics.json",
-        "report.html",
-    ] {
-        assert!(before[file] == after[file], "{file}");
-    }
-    // They are where the model puts them, and mostly believed to be what they are.
-    scene.good("embed run new.csv -o e.npy -q");
-    let all = likewise_io::read_matrix(scene.path("run/embeddings.npy"), None).unwrap();
-    let new = likewise_io::read_matrix(scene.path("e.npy"), None).unwrap();
-    assert_eq!(all.slice(ndarray::s![300.., ..]), new);
-    let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
-    let right = items[300..].iter().filter(|item| {
-        let row: usize = item.id[1..].parse().unwrap();
-        item.label.is_none() && item.pseudo_label == Some(class(&x, row).to_string())
-    });
-    let right = right.count();
-    println!("{right} of 40 new items are believed to be what they are");
-    assert!(right >= 28, "{right}");
-    let beliefs = likewise_io::beliefs::read(scene.path("run/beliefs.npz")).unwrap();
-    assert_eq!(beliefs.ids.len(), 340);
-    assert_eq!(beliefs.beliefs.scores.nrows(), 340);
-    let hits = scene.json("search run --id d1 -k 5");
-    assert_eq!(hits[0]["hits"].as_array().unwrap().len(), 5);
-    let said = scene.bad("search run --id d1 --id d7", 2);
-    assert!(said.contains("--id d7: one item at a time"), "{said}");
-    scene.good("search run --query x.csv -k 5");
-    scene.good("eval run");
-    scene.good("suspects run");
-    // A fit of the data alone would leave them out.
-    scene.text("labels.csv", "id,label\nd1,3\n");
-    let said = scene.bad("fit run --add-labels labels.csv -q", 1);
-    assert!(
-        said.contains("40 items were added") && said.contains("-o NEW"),
-        "{said}"
-    );
-    assert_eq!(files(&scene.path("run")), after);
-    // Ids that stand already are refused, and nothing changes.
-    let said = scene.bad("add run new.csv", 1);
-    assert!(
-        said.contains("40 of 40 ids are in the run already (d1, d43, d85, ...)"),
-        "{said}"
-    );
-    assert!(said.contains("--prefix"), "{said}");
-    assert!(files(&scene.path("run")) == after);
-    let matrix = x.view(None).unwrap().matrix.view();
-    likewise_io::write_npy(
-        scene.path("n.npy"),
-        matrix.slice(ndarray::s![1900..1910, ..]),
-    )
-    .unwrap();
-    scene.good("add run n.npy --prefix new-");
-    let hits = scene.json("search run --id new-3 -k 1");
-    assert_eq!(hits[0]["query"], "new-3");
-    scene.text("narrow.csv", "id,a\nq,1\n");
-    let after = files(&scene.path("run"));
-    scene.bad("add run narrow.csv", 1);
-    assert!(files(&scene.path("run")) == after);
-    assert!(scene.bad("add x.csv new.csv", 1).contains("not a run"));
-    // A fit of the data does not have them.
-    scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
-    let arguments = ["fit", "run", "--add-labels", "a.csv", "-o", "again"];
-    let output = program::likewise(scene.at(), &arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        output.status.success() && said.contains("50 items of the run"),
-        "{said}"
-    );
 }
 
 #[test]

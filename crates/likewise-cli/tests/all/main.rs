@@ -19,6 +19,7 @@ mod mine;
 mod pages;
 mod plain;
 mod program;
+mod refit;
 mod reproduce;
 mod run_folder;
 #[cfg(feature = "serve")]

@@ -1,8 +1,8 @@
 //! What the files of both kinds of experiments say alike.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
 use crate::{Error, Result, usage};
 
@@ -26,6 +26,17 @@ pub(crate) struct Head {
     pub(super) protocol: String,
     pub(super) reading: String,
     pub(super) seed: u64,
+}
+
+/// The file of a data set. Without a name it would be the folder of data itself.
+pub(super) fn file<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    let file = PathBuf::deserialize(from)?;
+    if file.as_os_str().is_empty() {
+        return Err(de::Error::custom(
+            "file: must be the name of a file or a folder",
+        ));
+    }
+    Ok(file)
 }
 
 /// What a file says, and the name of a place in it: the file and the line.

@@ -21,7 +21,7 @@ const AS_GIVEN: &str = "as-given";
 /// s = normalise((x - center mean) W)  W whitens the `rank` directions that vary most
 /// ```
 ///
-/// In a file it is a table of these, or one word: `"as-given"`, `"centred"` or `"whitened"`.
+/// In a file it is a table of these, or one word: `"as-given"`, `"unit"`, `"centred"` or `"whitened"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct StartConfig {
@@ -69,12 +69,13 @@ impl Default for StartConfig {
 
 impl StartConfig {
     /// The starts that have a word of their own.
-    pub const NAMES: [&str; 3] = [AS_GIVEN, "centred", "whitened"];
+    pub const NAMES: [&str; 4] = [AS_GIVEN, "unit", "centred", "whitened"];
 
     /// The start of this word.
     pub fn named(word: &str) -> Option<Self> {
         match word {
             AS_GIVEN => Some(Self::as_given()),
+            "unit" => Some(Self::unit_rows()),
             "centred" => Some(Self::centred()),
             "whitened" => Some(Self::default()),
             _ => None,
@@ -87,6 +88,19 @@ impl StartConfig {
             as_given: true,
             center: 0.0,
             rank: usize::MAX,
+            shrinkage: Some(f64::INFINITY),
+            standardize: Some(false),
+            ..Self::default()
+        }
+    }
+
+    /// Rows brought to unit length, and otherwise as they are: what papers that learn a map behind a
+    /// normalised layer begin on. Of more than 4096 columns the largest directions.
+    pub fn unit_rows() -> Self {
+        Self {
+            unit: true,
+            center: 0.0,
+            rank: 4096,
             shrinkage: Some(f64::INFINITY),
             standardize: Some(false),
             ..Self::default()
@@ -113,6 +127,33 @@ impl StartConfig {
         Reading {
             power: self.power,
             unit: self.unit,
+        }
+    }
+
+    /// What of a preset's reading of given features stands once a network learns its own: what the recipe
+    /// `says`, and the usual for all else.
+    pub(super) fn of_network(&mut self, says: Option<&toml::Value>) {
+        if says.is_some_and(toml::Value::is_str) {
+            return;
+        }
+        let preset = Self::unit_rows();
+        let said = |field| says.is_some_and(|fields| fields.get(field).is_some());
+        let usual = Self::default();
+        if !said("unit") {
+            self.unit = usual.unit;
+        }
+        if !said("center") {
+            self.center = usual.center;
+        }
+        // Experiments give one number of directions to all of their recipes.
+        if !said("rank") && self.rank == preset.rank {
+            self.rank = usual.rank;
+        }
+        if !said("shrinkage") {
+            self.shrinkage = usual.shrinkage;
+        }
+        if !said("standardize") {
+            self.standardize = usual.standardize;
         }
     }
 

@@ -840,6 +840,30 @@ fn labels_go_along_mutual_neighbours_where_the_method_asks_for_them() {
 }
 
 #[test]
+fn affinity_triplets_begin_on_unit_rows_and_behind_networks_as_others_do() {
+    let unit = StartConfig::unit_rows();
+    assert_eq!(Recipe::affinity_triplet().start, unit);
+    let read = |text: &str| Recipe::from_toml(&format!("base = 'affinity-triplet'\n{text}"));
+    assert_eq!(read("start.rank = 30").unwrap().start.rank, 30);
+    assert_eq!(read("start = 'unit'").unwrap().start, unit);
+    assert_eq!(
+        read("start = 'whitened'").unwrap().start,
+        StartConfig::default()
+    );
+    let network = "learner.model = { kind = 'network', encoder = { name = 'mnist' } }\n";
+    assert_eq!(read(network).unwrap().start, StartConfig::default());
+    let said = read(&format!("{network}start.rank = 30")).unwrap().start;
+    assert_eq!((said.rank, said.unit), (30, false));
+    let refused = read(&format!("{network}start.unit = true")).unwrap_err();
+    assert!(refused.to_string().contains("start.unit"), "{refused}");
+    // One that an experiment gives to all of its recipes stays.
+    let shared = "start.rank = 30".parse().unwrap();
+    let (shared, _) = Recipe::affinity_triplet().with_shared(&shared).unwrap();
+    let behind = shared.with(network.parse().unwrap()).unwrap();
+    assert_eq!((behind.start.rank, behind.start.unit), (30, false));
+}
+
+#[test]
 fn a_map_that_could_only_turn_the_start_is_told_of() {
     let recipe = Recipe::affinity_triplet();
     assert!(recipe.idle(64).unwrap().contains("only turns"));

@@ -163,6 +163,9 @@ impl Recipe {
         let ModelConfig::Network(network) = &mut gradient.model else {
             return;
         };
+        if before.name == AFFINITY_TRIPLET && !matches!(head, ModelConfig::Network(_)) {
+            self.start.of_network(says.get("start"));
+        }
         match *head {
             ModelConfig::Orthogonal(map) if !network.is_whitened() => {
                 network.map.get_or_insert(Orthogonal { keep: 0.0, ..map });

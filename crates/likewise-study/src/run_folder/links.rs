@@ -22,11 +22,21 @@ pub(super) const FOLDERS: [&str; 7] = [
     "models",
 ];
 
+/// The names of a run's files, as a fit writes them.
+fn files() -> impl Iterator<Item = &'static str> {
+    let all = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
+    all.copied()
+}
+
+/// The names of all that a run keeps, files and folders.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    files().chain(FOLDERS)
+}
+
 /// Fails where a file or a folder of a run is a link: what is written, moved or removed there would be
 /// somebody else's, by a run that was made to do so. What others keep beside a run may be anything.
 pub(super) fn check_none(root: &Path) -> Result<()> {
-    let files = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
-    for name in files {
+    for name in files() {
         check(&root.join(name))?;
     }
     FOLDERS
@@ -37,10 +47,8 @@ pub(super) fn check_none(root: &Path) -> Result<()> {
 /// Fails where somebody else keeps files in the folders that a fit empties or replaces: what it has not left
 /// there is not its own to remove.
 pub(super) fn check_own(root: &Path) -> Result<()> {
-    let all = FILES.iter().chain(&parts::READ).chain(&parts::OPTIONAL);
-    let all: Vec<&str> = all.chain(&FOLDERS).copied().collect();
     check_names(&root.join(UNFINISHED), |name| {
-        [ORIGIN, ASKED].contains(&name) || all.contains(&name)
+        [ORIGIN, ASKED].contains(&name) || names().any(|own| own == name)
     })?;
     check_names(&root.join(CHECKPOINTS), |name| {
         name == CHOICE || name.ends_with(".safetensors")

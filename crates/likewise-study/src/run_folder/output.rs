@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use likewise_image::ImageFolder;
 use likewise_io::atomic;
 
-use super::RunFolder;
-use super::links::FOLDERS;
-use super::lock;
-use super::record::{CODES, CONFIG, EMBEDDINGS, RECORD};
+use super::links::{self, FOLDERS};
+use super::{Models, RunFolder, lock};
 use crate::{Result, journal, usage};
 
 /// Whether both are the same folder.
@@ -184,9 +182,9 @@ fn places_of(name: &Path, run: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether this is a file of a run, or in the folders of its index, its words or its events; also by a link,
-/// which would be written through.
+/// which would be written through. A model that was [begun](Models::is_begun) is no part of the run yet.
 pub fn is_part(path: &Path) -> bool {
-    is_called_part(path) || is_called_part(&atomic::resolved(path))
+    !Models::is_begun(path) && (is_called_part(path) || is_called_part(&atomic::resolved(path)))
 }
 
 fn is_called_part(path: &Path) -> bool {
@@ -199,25 +197,10 @@ fn is_called_part(path: &Path) -> bool {
         folder.file_name().is_some_and(|name| own.contains(&name))
             && folder.parent().is_some_and(is_run)
     };
-    let own = [
-        CONFIG,
-        RECORD,
-        EMBEDDINGS,
-        CODES,
-        "model.safetensors",
-        "items.parquet",
-        "beliefs.npz",
-        "voters.parquet",
-        "votes.parquet",
-        "tuples.parquet",
-        "metrics.json",
-        "report.html",
-        "README.md",
-        lock::NAME,
-    ];
     let name = path.file_name().unwrap_or_default();
     // Labels of data that have gone keep their name, and get a number.
-    let is_named = own.iter().chain(&FOLDERS).any(|own| name == *own)
+    let is_named = links::names().any(|own| name == own)
+        || name == lock::NAME
         || name
             .as_encoded_bytes()
             .starts_with(journal::NAME.as_bytes());

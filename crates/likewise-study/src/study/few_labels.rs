@@ -328,10 +328,15 @@ impl Rows {
             if row == Row::Recipe {
                 continue;
             }
-            if let Some(mut difference) = few_labels::estimate(&flat(recipe, Some(found)), sizes)? {
+            let apart = flat(recipe, Some(found));
+            if let Some(mut difference) = few_labels::estimate(&apart, sizes)? {
                 // No difference of shares is larger.
                 difference.low = difference.low.max(-1.0);
                 difference.high = difference.high.min(1.0);
+                let all: Vec<f64> = apart.iter().flatten().map(|(_, apart)| *apart).collect();
+                let square = all.iter().map(|d| d * d).sum::<f64>() / all.len() as f64;
+                let least = proportion::paired_mean(difference.value, square, distinct(recipe));
+                let difference = least.map_or(difference, |least| difference.or(least));
                 let one: Difference = BTreeMap::from([("r_precision".to_owned(), difference)]);
                 self.differences.insert(row, one);
             }

@@ -8,6 +8,7 @@ use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::by_class::ClassResult;
 use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
+use likewise::eval::proportion;
 use likewise::eval::summary::{Difference, Run, Summary};
 use likewise::tuple::Tuples;
 use likewise_nn::loss::Loss;
@@ -256,6 +257,13 @@ impl Rows {
         falls
     }
 
+    /// Whether the start finds all without a label, by enough queries to believe it.
+    fn needs_nothing(&self, answer: &Answer) -> bool {
+        let queries = self.summaries.get(&Row::Recipe).map_or(0, |r| r.n_queries);
+        let may_be = proportion::wilson_mean(answer.from, queries);
+        answer.from >= PERFECT && may_be.is_some_and(|share| share.low >= SURELY)
+    }
+
     fn next(&self, plan: &Plan, labels: Option<&Answer>, spreading: Option<&Answer>) -> Next {
         use verdict::Finding::{Better, TooFew, Unclear, Worse};
         let recipe = plan.recipe;
@@ -286,7 +294,7 @@ impl Rows {
                 ids: self.first.clone(),
             };
         }
-        if labels.is_some_and(|answer| answer.from >= PERFECT) {
+        if labels.is_some_and(|answer| self.needs_nothing(answer)) {
             return Next::Nothing;
         }
         let finds_directions = matches!(recipe.learner, Learner::Closed(_));
@@ -377,6 +385,9 @@ const MEASURED: usize = 4;
 
 /// What needs no labels to be found right.
 const PERFECT: f64 = 0.995;
+
+/// What it then is at least, by its interval: some 60 queries are that sure.
+const SURELY: f64 = 0.94;
 
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.

@@ -135,7 +135,7 @@ pub struct Sureness {
     #[serde(default, skip_serializing_if = "is_none")]
     pub unasked: usize,
     /// With few labels, the share of the unlabeled items that look like none of these classes, where
-    /// it is clearly above 0; an estimate, rather too small.
+    /// it is clearly above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<f64>,
     /// With few labels, the share of its class that is nearer to the middle than a labeled item is, where that
@@ -418,7 +418,8 @@ impl Sureness {
             };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
-                 items, in {} rounds that fitted the other labels{all}. {}{}",
+                 items, in {} rounds that fitted the other labels{all}. Whether the very first answer is right \
+                 cannot be measured so. {}{}",
                 self.rounds,
                 self.unasked_in_words(),
                 self.outside_in_words()

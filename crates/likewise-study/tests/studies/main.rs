@@ -3,6 +3,7 @@
 mod across;
 mod behind;
 mod bench;
+mod choice;
 mod device;
 mod digits;
 mod few_labels;

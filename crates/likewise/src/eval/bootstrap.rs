@@ -1,9 +1,14 @@
 //! How sure a number is: bootstrap intervals over queries, t intervals over label draws.
 //!
 //! The bootstrap draws the queries again with replacement and takes percentiles of the
-//! metric (Efron & Tibshirani 1993, ch. 13). It answers "how would the number change with
-//! other queries like these, for this gallery, these classes and this model". It says
-//! nothing about other label draws or training seeds: for those, repeat the run and use
+//! metric (Efron & Tibshirani 1993, ch. 13), or the interval of [`proportion`] for as many
+//! answers where that reaches further: answers that are all right do not vary, which is no proof that
+//! the next one is. It answers "how would the number change with
+//! other queries like these, for this gallery, these classes and this model". Of a gallery that
+//! is a small sample itself, queries of one class find the same items, so that the number moves more than
+//! that with another sample: on samples of 40 to 300 digits 64 to 94 of 100 intervals held the mean over
+//! all samples, while differences of two systems, which share the luck, were held in 18 and 19 of 20.
+//! It says nothing about other label draws or training seeds: for those, repeat the run and use
 //! [`t_interval`]. NMI, which copies of items raise, has the interval of the jackknife
 //! instead. To compare two systems use [`Bootstrap::paired`], which is far sharper
 //! than looking at whether two intervals overlap.
@@ -14,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::nmi::{Nmi, from_entropies};
+use super::proportion;
 use super::ranking::{Measure, Ranking};
-use crate::{Error, ErrorKind, Result, seed};
+use crate::{Error, Result, seed};
 
 /// A number and the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -26,6 +32,18 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+}
+
+impl Estimate {
+    /// This number with an interval that reaches as far as each of the two.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            value: self.value,
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
 }
 
 /// Percentile bootstrap.
@@ -94,7 +112,10 @@ impl Bootstrap {
         self.check()?;
         let measures: Vec<Measure> = ranking.measures().collect();
         let values = |m: Measure, q: usize| ranking.values(m).map_or(0.0, |v| v[q]);
-        Ok(self.means(ranking, &measures, values))
+        let least = |value: f64, square: f64, n: usize, z: f64| {
+            proportion::wilson_of(value, square - value * value, n, z)
+        };
+        Ok(self.means(ranking, &measures, values, least))
     }
 
     /// The difference `a - b` of every measure that both have, query by query.
@@ -115,7 +136,7 @@ impl Bootstrap {
             let value = |r: &Ranking| r.values(m).map_or(0.0, |v| v[q]);
             value(a) - value(b)
         };
-        Ok(self.means(a, &measures, values))
+        Ok(self.means(a, &measures, values, proportion::paired_of))
     }
 
     /// NMI with the interval of the jackknife; the clustering itself is kept.
@@ -163,9 +184,12 @@ impl Bootstrap {
     /// Half of the interval of a normal distribution with this standard error.
     fn half(&self, error: f64) -> Result<f64> {
         self.check()?;
-        let normal = Normal::new(0.0, 1.0)
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("the normal law: {e}")))?;
-        Ok(normal.inverse_cdf(f64::midpoint(1.0, self.confidence)) * error)
+        Ok(self.quantile() * error)
+    }
+
+    /// The quantile of the normal distribution that ends the interval.
+    fn quantile(&self) -> f64 {
+        Normal::standard().inverse_cdf(f64::midpoint(1.0, self.confidence))
     }
 
     fn check(&self) -> Result<()> {
@@ -192,6 +216,7 @@ impl Bootstrap {
         ranking: &Ranking,
         measures: &[Measure],
         value: impl Fn(Measure, usize) -> f64,
+        least: impl Fn(f64, f64, usize, f64) -> Option<Estimate>,
     ) -> Vec<(Measure, Estimate)> {
         let n = ranking.queries.len();
         let m = measures.len();
@@ -224,6 +249,7 @@ impl Bootstrap {
             sums
         };
         let values = mean(&mut (0..n));
+        let z = self.quantile();
         let drawn = self.resample(|rng| mean(&mut (0..n).map(|_| rng.random_range(0..n))));
         measures
             .iter()
@@ -231,7 +257,12 @@ impl Bootstrap {
             .filter(|(i, _)| values[*i].is_finite())
             .map(|(i, &measure)| {
                 let column = drawn.iter().map(|row| row[i]).collect();
-                (measure, self.percentiles(values[i], column))
+                let estimate = self.percentiles(values[i], column);
+                let counts = |q: &usize| !(measure.skips_lone() && ranking.relevant[*q] == 0);
+                let asked = (0..n).filter(counts).count();
+                let squares: f64 = (0..n).map(|q| table[q * m + i].powi(2)).sum();
+                let least = least(values[i], squares / asked as f64, asked, z);
+                (measure, least.map_or(estimate, |least| estimate.or(least)))
             })
             .collect()
     }

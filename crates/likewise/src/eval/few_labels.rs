@@ -148,6 +148,9 @@ pub fn r_precision(round: &Round, monitor: &Monitor) -> Result<Vec<Value>> {
 /// a class) is taken to be that of the groups. On the six public sets that it
 /// was chosen on, the larger of the two alone held 40 of 48 true gains, both together 44.
 ///
+/// Numbers that are all equal have no width here: join it with the interval of
+/// [`proportion`](super::proportion), which says what so few answers can show.
+///
 /// Fails on a class without a size.
 pub fn estimate(rounds: &[Vec<(u32, f64)>], sizes: &[f64]) -> Result<Option<Estimate>> {
     let mut asked = vec![0.0_f64; sizes.len()];

@@ -5,7 +5,7 @@
 //! (x + z²/2 ± z sqrt(n p (1 - p) + z²/4)) / (n + z²),   z = 1.96
 //! ```
 //! [`paired`] for two systems that were asked the same questions: the Wilson intervals of both,
-//! joined with their correlation.
+//! joined with their correlation. [`paired_mean`] for differences that are not only -1, 0 and 1.
 //!
 //! **Use them** for counts of right and wrong answers, above all for few. **Not** where the
 //! answers come in groups (several photographs of one object): the intervals are then too
@@ -40,17 +40,54 @@ pub fn wilson(right: usize, n: usize) -> Option<Estimate> {
 /// assert!((all.low - 0.9124).abs() < 1e-4 && all.high == 1.0);
 /// ```
 pub fn wilson_mean(value: f64, n: usize) -> Option<Estimate> {
+    wilson_of(value, value * (1.0 - value), n, Z)
+}
+
+/// The interval of [`wilson_mean`] for numbers whose variance is known, and of another normal quantile.
+pub(super) fn wilson_of(value: f64, variance: f64, n: usize, z: f64) -> Option<Estimate> {
     if n == 0 || !(0.0..=1.0).contains(&value) {
         return None;
     }
     let n = n as f64;
     let x = value * n;
-    let half = Z * (n * value * (1.0 - value) + Z * Z / 4.0).sqrt();
-    let end = |sign: f64| (x + Z * Z / 2.0 + sign * half) / (n + Z * Z);
+    let half = z * (n * variance.max(0.0) + z * z / 4.0).sqrt();
+    let end = |sign: f64| (x + z * z / 2.0 + sign * half) / (n + z * z);
     Some(Estimate {
         value,
         low: end(-1.0).clamp(0.0, value),
         high: end(1.0).clamp(value, 1.0),
+    })
+}
+
+/// The mean of `n` differences from -1 to 1 whose squares have the mean `square`, with its 95 % interval; `None`
+/// without any.
+///
+/// Half an answer that only one of the two has right is added for each: where all answers are equal that is no
+/// proof that the next ones are.
+///
+/// Source: Agresti & Min, "Simple improved confidence intervals for comparing matched proportions", 2005, of whose
+/// counts of unequal answers these squares take the place.
+///
+/// ```
+/// let none = likewise::eval::proportion::paired_mean(0.0, 0.0, 15).unwrap();
+/// assert!((none.high - 1.959_964 / 17.0).abs() < 1e-6 && none.low == -none.high);
+/// ```
+pub fn paired_mean(value: f64, square: f64, n: usize) -> Option<Estimate> {
+    paired_of(value, square, n, Z)
+}
+
+/// The interval of [`paired_mean`], of another normal quantile.
+pub(super) fn paired_of(value: f64, square: f64, n: usize, z: f64) -> Option<Estimate> {
+    if n == 0 || !(-1.0..=1.0).contains(&value) || square.is_nan() {
+        return None;
+    }
+    let (n, more) = (n as f64, n as f64 + 2.0);
+    let unequal = n * square + 1.0 - (n * value).powi(2) / more;
+    let half = z * unequal.max(0.0).sqrt() / more;
+    Some(Estimate {
+        value,
+        low: (value - half).max(-1.0),
+        high: (value + half).min(1.0),
     })
 }
 
@@ -114,6 +151,22 @@ mod tests {
         assert!(wilson(0, 0).is_none() && wilson(2, 1).is_none() && paired(&[]).is_none());
         let won = paired(&answers([0, 30, 0, 0])).unwrap();
         assert!(won.value == 1.0 && won.high == 1.0 && won.low > 0.8);
+    }
+
+    #[test]
+    fn numbers_of_the_largest_variance_are_answers_right_or_wrong() {
+        for (right, n) in [(0, 5), (3, 8), (40, 40)] {
+            let share = right as f64 / n as f64;
+            let as_numbers = wilson_of(share, share * (1.0 - share), n, Z);
+            assert_eq!(wilson(right, n), as_numbers);
+        }
+        let narrow = wilson_of(0.5, 0.01, 50, Z).unwrap();
+        let wide = wilson(25, 50).unwrap();
+        assert!(narrow.low > wide.low && narrow.high < wide.high);
+        // Worked by hand: 7 won and 2 lost of 40; 1.96 sqrt(10 - 25 / 42) / 42.
+        let won = paired_mean(5.0 / 40.0, 9.0 / 40.0, 40).unwrap();
+        assert!((won.high - won.value - 0.143_110).abs() < 1e-5, "{won:?}");
+        assert!(paired_mean(0.0, 0.0, 0).is_none() && paired_mean(f64::NAN, 0.0, 3).is_none());
     }
 
     #[test]

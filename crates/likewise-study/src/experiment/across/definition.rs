@@ -9,7 +9,7 @@ use likewise_nn::cross::Learner;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::written::{Head, Paper, written};
+use crate::experiment::written::{Head, Paper, file, written};
 use crate::recipe::{PseudoLabels, Recipe};
 use crate::{Result, usage};
 
@@ -60,6 +60,7 @@ pub(crate) struct Data {
     /// Name of the table, for several shares of the labels of the same views.
     pub(super) group: String,
     /// File below one of the folders of data.
+    #[serde(deserialize_with = "file")]
     pub(super) file: PathBuf,
     pub(super) views: Vec<String>,
     #[serde(default)]

@@ -10,7 +10,7 @@ use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::written::{Head, Paper, written};
+use crate::experiment::written::{Head, Paper, file, written};
 use crate::recipe::Recipe;
 use crate::study::SplitKind;
 use crate::{Error, Result, failed, usage};
@@ -62,6 +62,7 @@ pub(crate) struct Data {
     /// Name of the table.
     pub(super) name: String,
     /// File, folder, or .tar of a folder of images, below one of the folders of data.
+    #[serde(deserialize_with = "file")]
     pub(super) file: PathBuf,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) labels: Option<PathBuf>,
@@ -505,6 +506,10 @@ mod tests {
             (
                 format!("oops = 1\n{DATA}{method}"),
                 ["line 4", "unknown field `oops`"],
+            ),
+            (
+                format!("[[data]]\nname = \"d\"\nfile = \"\"\n{method}"),
+                ["line 6", "file: must be the name"],
             ),
             (
                 format!("{DATA}{method}lose = 1\n"),

@@ -60,8 +60,8 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
          draws. Bold: the highest mean of a column, bounds aside: these learn from the hidden \
          labels. All but the columns \"as trained\" are of the epoch that the recipe keeps, by \
          validation where there is one; those are of the last epoch, as methods are published, \
-         so that what validation sends back to the start still shows what it learned; \"=\" is the same start \
-         as in a row above. \"Over\" is R@1 minus \
+         so that what validation sends back to the start still shows what it learned; \"= NAME\" is the same start \
+         as in the row of that name. \"Over\" is R@1 minus \
          that of the raw and of the whitened features, paired by query and by draw; bold where 0 \
          lies outside of the interval. Printed rows are the paper's: its networks, and its part of the data.",
     );
@@ -143,7 +143,7 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         values.fold(f64::NEG_INFINITY, f64::max)
     });
     let mut lines = vec![head];
-    let mut starts: Vec<Vec<String>> = Vec::new();
+    let mut starts: Vec<(&str, Vec<String>)> = Vec::new();
     for ((method, cells), metrics) in rows.iter().zip(&found) {
         let bound = bound(method);
         let name = if bound {
@@ -164,11 +164,12 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         if cells.iter().all(|cell| cell.epoch == Some(0)) {
             // What many rows were sent back to is shown once.
             let kept = line.split_off(2);
-            if starts.contains(&kept) {
-                line.extend(std::iter::repeat_n("=".to_owned(), kept.len()));
+            if let Some((first, _)) = starts.iter().find(|(_, shown)| *shown == kept) {
+                line.push(format!("= {first}"));
+                line.extend(std::iter::repeat_n("=".to_owned(), kept.len() - 1));
             } else {
                 line.extend(kept.iter().cloned());
-                starts.push(kept);
+                starts.push((&method.name, kept));
             }
         }
         line.push(mean(cells, |c| c.epoch.map(|e| e as f64), 1.0, 1));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::method::{Row, Setting};
-use crate::experiment::written::{Head, Paper, written};
+use crate::experiment::written::{Head, Paper, file, written};
 use crate::{Result, usage};
 
 /// A file as it is written.
@@ -82,6 +82,7 @@ pub(crate) struct Data {
     /// Name of the row.
     pub(super) name: String,
     /// File or folder, below one of the folders of data.
+    #[serde(deserialize_with = "file")]
     pub(super) file: PathBuf,
     /// The feature matrix, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -270,8 +270,8 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
     }
     page.table(&rows);
     page.line(&format!(
-        "Graph: exact cosine neighbours, weights cos^{}, both directions summed. Labels are drawn \
-         anew for each draw, whose number is the seed; the items of a cut set are drawn once, with \
+        "Graph: exact cosine neighbours, weights cos^{}, summed over both directions; with `one_sided` below, an edge \
+         that one end alone lists weighs that share. Labels are drawn anew for each draw, whose number is the seed; the items of a cut set are drawn once, with \
          seed {}.",
         experiment.gamma, experiment.head.seed
     ));

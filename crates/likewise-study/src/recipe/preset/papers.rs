@@ -259,9 +259,8 @@ impl Recipe {
     /// gradients a batch of 100 triplets; five partitions of 9000 unlabeled items, ten whole epochs
     /// on each, and of all epochs the best.
     ///
-    /// Here on the start of all recipes, whitened rows, where the paper begins on the rows of its network at unit
-    /// length (`start = { unit = true, center = 0, shrinkage = inf, standardize = false, rank = D }` for features of
-    /// D columns: a random map of such rows keeps more); with a [network](crate::recipe::NetworkConfig), its weights move
+    /// Here on rows of unit length, not whitened, as the paper has those of its network before the map (`start =
+    /// "whitened"` begins as other recipes do); with a [network](crate::recipe::NetworkConfig), its weights move
     /// between the steps of the map, as printed: by SGD with momentum .9 (`MatConvNet`'s, not
     /// printed, as is the weight decay of 5e-4) at 1e-4. Faster steps have ruined networks that began at random: nothing but
     /// the first neighbours says what is alike. The settings are those printed for MNIST (k 10, 40
@@ -278,6 +277,7 @@ impl Recipe {
     pub fn affinity_triplet() -> Self {
         Self {
             name: AFFINITY_TRIPLET.into(),
+            start: StartConfig::unit_rows(),
             pseudo_labels: PseudoLabels::Affinity(Affinity::default()),
             learner: gradient(GradientConfig {
                 model: ModelConfig::Orthogonal(Orthogonal::default()),
@@ -303,7 +303,6 @@ impl Recipe {
                 keep: Keep::Best,
                 ..RoundsConfig::default()
             },
-            ..Self::default()
         }
     }
 

@@ -8,12 +8,17 @@
 //! Known items that a score was not made from are as unlabeled ones of the same classes: a share `q` of
 //! these is below `t` too. Few outside items are, so that what is found there stands for all inside ones.
 //!
+//! Where `t` lies among all items of the known classes is uncertain: of `n` known ones the share below the
+//! `r`th has the law Beta(r, n - r + 1).
+//!
 //! **Use it** before classes are counted by pseudo-labels, which give every item to a known class.
-//! **Not** as a proof: outside items that look like a known class count as inside, so that the share is
-//! rather too large.
+//! **Not** as a proof: outside items that look like a known class count as inside; and classes whose known
+//! items are easier than most leave the others outside.
 //!
 //! Source: Storey, "A direct approach to false discovery rates", J. R. Statist. Soc. B 2002, with scores
 //! of known items in the place of p-values.
+
+use statrs::distribution::{Beta, ContinuousCDF, Normal};
 
 use crate::{Error, Result};
 
@@ -24,13 +29,19 @@ const HOME: f64 = 0.7;
 /// was told of others.
 const CLEAR: f64 = 3.0;
 
+/// Known items, as many as they count for, below which nothing is said: with 16, one in six fits of two classes
+/// that both had labels was told of others.
+const ENOUGH: f64 = 20.0;
+
 /// What share of unlabeled items is of the known classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inside {
     /// The share, 0 to 1.
     pub share: f64,
-    /// Its standard error, that of the quantile of the known items.
-    pub error: f64,
+    /// What it may well be, by the place of the known items' quantile three standard errors off; at most 1.
+    pub most: f64,
+    /// How many known items of equal weight those that were given count for.
+    pub known: f64,
 }
 
 impl Inside {
@@ -73,14 +84,23 @@ impl Inside {
             }
         }
         let at_home = unlabeled.iter().filter(|score| **score <= home).count();
-        let share = (at_home as f64 / unlabeled.len() as f64 / below).min(1.0);
-        let error = share * ((1.0 - HOME) / HOME * squares / (sum * sum)).sqrt();
-        Ok(Self { share, error })
+        let at_home = at_home as f64 / unlabeled.len() as f64;
+        let known = sum * sum / squares;
+        let rank = below * known;
+        let off = Normal::standard().cdf(-CLEAR);
+        let place = Beta::new(rank, known - rank + 1.0)
+            .map_err(|e| Error::data(format!("the weights of the known items: {e}")))?;
+        let least = place.inverse_cdf(off).max(f64::MIN_POSITIVE);
+        Ok(Self {
+            share: (at_home / below).min(1.0),
+            most: (at_home / least).min(1.0),
+            known,
+        })
     }
 
-    /// Whether some items are clearly outside: three standard errors below all.
+    /// Whether some items are clearly outside: three standard errors below all, by enough known ones.
     pub fn is_part(self) -> bool {
-        self.share + CLEAR * self.error < 1.0
+        self.known >= ENOUGH && self.most < 1.0
     }
 }
 
@@ -96,7 +116,26 @@ mod tests {
         let unlabeled: Vec<f64> = (0..100).map(|i| if i < 90 { 1.0 } else { 5.0 }).collect();
         let of = |weight| Inside::of(&known, weight, &unlabeled).unwrap();
         assert!((of(&weight).share - 1.0).abs() < 1e-9, "{:?}", of(&weight));
-        assert!(of(&weight).error > of(&[1.0; 6]).error, "few of them count");
+        assert!(of(&weight).known < 4.0, "few of them count");
+        assert!((of(&[1.0; 6]).known - 6.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_known_items_say_nothing_and_chance_seldom_does() {
+        use rand::RngExt;
+        let outside: Vec<f64> = (0..100).map(|i| f64::from(i % 2) * 9.0).collect();
+        let of = |n: usize| Inside::of(&vec![0.5; n], &vec![1.0; n], &outside).unwrap();
+        assert!(!of(19).is_part() && of(40).is_part());
+        let mut rng = crate::seed::stream(3, "none is outside");
+        let unlabeled: Vec<f64> = (0..500).map(f64::from).collect();
+        let told = (0..2000).filter(|_| {
+            let known: Vec<f64> = (0..24).map(|_| rng.random_range(0.0..500.0)).collect();
+            let inside = Inside::of(&known, &[1.0; 24], &unlabeled).unwrap();
+            assert!(inside.most >= inside.share);
+            inside.is_part()
+        });
+        let told = told.count();
+        assert!(told <= 12, "{told} of 2000");
     }
 
     #[test]
