@@ -11,7 +11,7 @@ pub struct Beliefs {
     pub scores: Array2<f64>,
     /// Class with the highest score (ties: smaller class), where classes with unequal numbers
     /// of labels are put on a par (see [`propagate`](crate::propagate)); `None` where no
-    /// label reaches.
+    /// label reaches, and for items that are known to be of none of the classes.
     pub pseudo_label: Vec<Option<u32>>,
     /// Confidence in `pseudo_label`, 0 to 1; 0 where no label reaches, 1 on labeled items.
     pub confidence: Vec<f32>,

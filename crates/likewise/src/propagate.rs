@@ -37,8 +37,8 @@
 //! - In a component without labels (an isolated unlabeled node, for instance) scores and
 //!   confidence are 0 and there is no pseudo-label.
 //! - A labeled item keeps its label, with confidence 1.
-//! - An item labeled [`Outside`](crate::Label::Outside) is treated as unknown, but its
-//!   confidence is 0: it is known to belong to none of the classes.
+//! - An item labeled [`Outside`](crate::Label::Outside), known to belong to none of the classes, is a node without
+//!   a label that gets no pseudo-label: it passes on what reaches it, but counts in the size of no class.
 
 pub mod affinity;
 pub mod by_tag;

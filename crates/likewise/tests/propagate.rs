@@ -217,9 +217,9 @@ fn a_labeled_item_keeps_its_label_with_confidence_1() {
 }
 
 #[test]
-fn an_item_outside_of_the_classes_is_unknown_with_confidence_0() {
+fn an_item_outside_of_the_classes_is_believed_to_be_of_none() {
     for_every_method(|name, _, beliefs| {
-        assert!(beliefs.pseudo_label[5].is_some(), "{name}");
+        assert_eq!(beliefs.pseudo_label[5], None, "{name}");
         assert!(beliefs.confidence[5].abs() <= 0.0, "{name}");
         assert!(!beliefs.labeled[5], "{name}");
     });

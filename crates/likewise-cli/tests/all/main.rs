@@ -22,6 +22,7 @@ mod program;
 mod refit;
 mod reproduce;
 mod run_folder;
+mod said;
 #[cfg(feature = "serve")]
 mod serve;
 mod settings;

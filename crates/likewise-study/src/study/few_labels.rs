@@ -36,6 +36,8 @@ type Values = Vec<Vec<Value>>;
 
 /// Items that are named to be labeled first.
 const FIRST: usize = 12;
+/// Share of all items from which on a class is easy to find by its size alone.
+const MOST_OF_ALL: f64 = 0.75;
 /// Items among which they are looked for.
 const FIRST_AMONG: usize = 20_000;
 
@@ -162,6 +164,7 @@ impl Ground<'_> {
         let baseline = self.whitened_start()?;
         let counted = self.class_sizes(&once, quiet)?;
         (rows.outside, rows.central) = (counted.outside, counted.central);
+        rows.largest = largest(&counted.of);
         let sizes = counted.of;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
@@ -330,13 +333,20 @@ impl Rows {
             }
             let apart = flat(recipe, Some(found));
             if let Some(mut difference) = few_labels::estimate(&apart, sizes)? {
-                // No difference of shares is larger.
-                difference.low = difference.low.max(-1.0);
-                difference.high = difference.high.min(1.0);
                 let all: Vec<f64> = apart.iter().flatten().map(|(_, apart)| *apart).collect();
                 let square = all.iter().map(|d| d * d).sum::<f64>() / all.len() as f64;
+                let graded = |v: &Value| v.r_precision > 0.0 && v.r_precision < 1.0;
+                // Two that answer alike, and not all rightly or wrongly, are one.
+                let same = square == 0.0 && recipe.iter().flatten().any(graded);
                 let least = proportion::paired_mean(difference.value, square, distinct(recipe));
-                let difference = least.map_or(difference, |least| difference.or(least));
+                let least = least.filter(|_| !same);
+                difference = least.map_or(difference, |least| difference.or(least));
+                // From here no share falls or rises further.
+                difference.low = difference.low.max(-estimate.value).min(difference.value);
+                difference.high = difference
+                    .high
+                    .min(1.0 - estimate.value)
+                    .max(difference.value);
                 let one: Difference = BTreeMap::from([("r_precision".to_owned(), difference)]);
                 self.differences.insert(row, one);
             }
@@ -359,6 +369,13 @@ fn unknown(labels: &Labels) -> usize {
         .iter()
         .filter(|label| **label == Label::Unknown);
     open.count()
+}
+
+/// The share of the largest class, where that is most of all items.
+fn largest(sizes: &[f64]) -> Option<f64> {
+    let most = sizes.iter().copied().fold(0.0, f64::max);
+    let share = most / sizes.iter().sum::<f64>();
+    (sizes.len() > 1 && share >= MOST_OF_ALL).then_some(share)
 }
 
 /// Items that asked, each counted once.

@@ -105,6 +105,8 @@ pub(super) struct Rows {
     /// The share of its class that is nearer to the middle than a labeled item is, where that is clearly less
     /// than a half.
     pub(super) central: Option<f64>,
+    /// The share of all items that the largest class is taken for, where that is most of them.
+    pub(super) largest: Option<f64>,
     /// Items that could still be labeled.
     pub(super) unlabeled: usize,
     /// Labeled classes that were not asked for, since they have too few labels.
@@ -215,6 +217,7 @@ impl Rows {
             unasked: self.unasked,
             outside: self.outside,
             central: self.central,
+            largest: self.largest,
         });
         let next = self.next(plan, labels.as_ref(), spreading.as_ref());
         let taught_by = match plan.tuples {

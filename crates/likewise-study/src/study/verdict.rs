@@ -142,6 +142,9 @@ pub struct Sureness {
     /// is clearly less than a half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub central: Option<f64>,
+    /// With few labels, the share of the items that the largest class is taken for, where that is most of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<f64>,
 }
 
 /// What was delivered: the model in the run.
@@ -282,6 +285,7 @@ impl Verdict {
             .map_or(0, |sure| sure.unasked)
         {
             0 => format!(" of items of the {n} labeled classes"),
+            _ if n == 1 => " of items of the one class with three labels or more".into(),
             _ => format!(" of items of the {n} classes with three labels or more"),
         });
         let change = format!(
@@ -380,6 +384,9 @@ impl Verdict {
                     .into(),
             ),
             Delivered::Learned => {}
+            Delivered::Start if measured_lower && !self.learns => lines.push(
+                "Delivered: the start without labels, which measured better than that of the recipe.".into(),
+            ),
             Delivered::Start if measured_lower => lines.push(
                 "Delivered: the start without labels, which measured better than what was learned."
                     .into(),
@@ -412,17 +419,18 @@ impl Sureness {
         let learned = delivered == Delivered::Learned;
         if self.few_labels {
             let all = if learned {
-                "; the model in the run has learned from all"
+                "; the model in the run has learned from all, and may well be better"
             } else {
                 ""
             };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
                  items, in {} rounds that fitted the other labels{all}. Whether the very first answer is right \
-                 cannot be measured so. {}{}",
+                 cannot be measured so. {}{}{}",
                 self.rounds,
                 self.unasked_in_words(),
-                self.outside_in_words()
+                self.outside_in_words(),
+                self.largest_in_words()
             )
         } else {
             let draws = match self.rounds {
@@ -478,6 +486,16 @@ impl Sureness {
         let holds = "It holds for items of the labeled classes; that others are among the items was not seen, and \
                      if there are many, all values are too high.";
         format!("{holds}{}", self.central_in_words())
+    }
+
+    fn largest_in_words(self) -> String {
+        self.largest.map_or(String::new(), |share| {
+            format!(
+                " One class is taken for {:.0} % of all items, by what the labels reach, and is found among so many \
+                 by luck: where it is smaller, all values are too high.",
+                100.0 * share
+            )
+        })
     }
 
     fn central_in_words(self) -> String {
@@ -619,6 +637,7 @@ mod tests {
                 unasked: 0,
                 outside: None,
                 central: None,
+                largest: None,
             }),
             not_measured: None,
             validation: None,

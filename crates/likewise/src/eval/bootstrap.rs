@@ -121,7 +121,8 @@ impl Bootstrap {
     /// The difference `a - b` of every measure that both have, query by query.
     ///
     /// An interval that does not contain 0 means that the difference is more than luck
-    /// with the queries. Fails unless both have the same queries with the same number of
+    /// with the queries. Two whose answers are equal throughout, and not all right or wrong, are one
+    /// system, which does not differ from itself. Fails unless both have the same queries with the same number of
     /// relevant items.
     pub fn paired(&self, a: &Ranking, b: &Ranking) -> Result<Vec<(Measure, Estimate)>> {
         self.check()?;
@@ -136,7 +137,19 @@ impl Bootstrap {
             let value = |r: &Ranking| r.values(m).map_or(0.0, |v| v[q]);
             value(a) - value(b)
         };
-        Ok(self.means(a, &measures, values, proportion::paired_of))
+        let both = || {
+            measures
+                .iter()
+                .filter_map(|&m| a.values(m).zip(b.values(m)))
+        };
+        let is_graded = |value: &f64| *value > 0.0 && *value < 1.0;
+        let same = both().all(|(a, b)| a == b) && both().any(|(a, _)| a.iter().any(is_graded));
+        let least = |value: f64, square: f64, n: usize, z: f64| {
+            (!same)
+                .then(|| proportion::paired_of(value, square, n, z))
+                .flatten()
+        };
+        Ok(self.means(a, &measures, values, least))
     }
 
     /// NMI with the interval of the jackknife; the clustering itself is kept.
@@ -434,7 +447,17 @@ mod tests {
         let estimates = Bootstrap::new().ranking(&ranking(0.0)).unwrap();
         let find = |wanted| estimates.iter().find(|(m, _)| *m == wanted).unwrap().1;
         let map = find(Measure::AveragePrecision);
-        assert_eq!((map.low, map.value, map.high), (1.0, 1.0, 1.0));
+        assert_eq!((map.value, map.high), (1.0, 1.0));
+        // That 120 are right is no proof that the next one is.
+        let least = proportion::wilson(120, 120).unwrap();
+        assert!((map.low - least.low).abs() < 1e-12);
+        let same = ranking(0.0);
+        let apart = Bootstrap::new().paired(&same, &same).unwrap();
+        let (_, apart) = apart
+            .into_iter()
+            .find(|(m, _)| *m == Measure::AveragePrecision)
+            .unwrap();
+        assert!(apart.value == 0.0 && apart.low < -0.01 && apart.high > 0.01);
         assert!(find(Measure::Recall(1)).low < 120.0 / 121.0);
     }
 

@@ -222,7 +222,7 @@ mod tests {
         ];
         let labels = Labels::new(names, items).unwrap();
         let beliefs = run(&Iscen::new(), &path(), &labels);
-        assert_eq!(beliefs.pseudo_label, [Some(1); 4]);
+        assert_eq!(beliefs.pseudo_label, [Some(1), Some(1), None, Some(1)]);
         assert_eq!(beliefs.confidence, [1.0, 1.0, 0.0, 1.0]);
         let silent = Monitor::silent();
         let e = Iscen::new().propagate(&path(), &Labels::unknown(4), &silent);

@@ -752,7 +752,7 @@ mod tests {
             for scale in scales {
                 let (beliefs, negatives) =
                     run(&Mixed::new().scale(scale).mass(mass), &graph, &labels);
-                assert_eq!(beliefs.pseudo_label, [Some(1); 4]);
+                assert_eq!(beliefs.pseudo_label, [Some(1), Some(1), None, Some(1)]);
                 assert_eq!(beliefs.confidence, [1.0, 1.0, 0.0, 1.0]);
                 assert_eq!(negatives.edges(&graph).count(), 0);
                 assert!(beliefs.scores.iter().all(|s| s.is_finite()));

@@ -350,7 +350,8 @@ impl Recipe {
     /// The printed chain gives no negative edges (the scale of F is too small for the softmax);
     /// this is [`Mixed::as_read`], the reading that comes nearest to the printed table, of which
     /// `likewise explain mixed` tells more. Weights are the printed ones, omega itself (27), also
-    /// of labeled items.
+    /// of labeled items. Proxies begin as class means and learn at a hundred times the rate, neither of which is
+    /// printed: both are usual for Proxy-Anchor.
     pub fn paper() -> Self {
         Self {
             name: "mixed-lp-paper".into(),

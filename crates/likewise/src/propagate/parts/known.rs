@@ -110,6 +110,11 @@ impl<'a> Known<'a> {
         self.part(i) + 1 < self.counts.nrows()
     }
 
+    /// Whether node `i` may be of one of the classes: a label reaches it, and it is not outside of them all.
+    fn may_be(&self, i: usize) -> bool {
+        self.reached(i) && self.labels[i] != Label::Outside
+    }
+
     fn part(&self, i: usize) -> usize {
         self.part[self.graph.component()[i] as usize]
     }
@@ -157,10 +162,10 @@ impl<'a> Known<'a> {
         Ok(own)
     }
 
-    /// The nodes that a label reaches and that have none, ascending.
+    /// The nodes without a label that may be of one of the classes, ascending.
     pub(crate) fn open(&self) -> Vec<usize> {
         (0..self.graph.n())
-            .filter(|&i| self.label[i].is_none() && self.reached(i))
+            .filter(|&i| self.label[i].is_none() && self.may_be(i))
             .collect()
     }
 
@@ -263,8 +268,8 @@ impl<'a> Known<'a> {
         mass: Mass,
         convergence: Convergence,
     ) -> Beliefs {
-        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
+        let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
+        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &may_be) {
             multiply(scores.view_mut(), &scale);
         }
         self.believe(scores, None, &self.factors(mass), convergence)
@@ -338,13 +343,10 @@ impl<'a> Known<'a> {
         if let Some(class) = self.label[i] {
             return (Some(self.classes[class] as u32), 1.0);
         }
-        if !self.reached(i) {
+        if !self.may_be(i) {
             return (None, 0.0);
         }
-        let confidence = match self.labels[i] {
-            Label::Outside => 0.0,
-            _ => of_row(scores.iter().zip(factors).map(|(s, f)| s * f)),
-        };
+        let confidence = of_row(scores.iter().zip(factors).map(|(s, f)| s * f));
         (self.best(i, scores, factors), confidence)
     }
 
@@ -362,7 +364,7 @@ impl<'a> Known<'a> {
     }
 
     /// The labeled class of each node that has the highest score, in the numbering of the columns; its
-    /// own where it has a label, `None` where no label reaches.
+    /// own where it has a label, `None` where it is of none.
     pub(crate) fn best_classes(&self, scores: &Array2<f64>) -> Vec<Option<usize>> {
         let best = |i: usize| {
             let counts = self.component_counts(i);
@@ -377,7 +379,7 @@ impl<'a> Known<'a> {
         (0..self.graph.n())
             .into_par_iter()
             .with_min_len(256)
-            .map(|i| self.label[i].or_else(|| best(i)))
+            .map(|i| self.label[i].or_else(|| self.may_be(i).then(|| best(i)).flatten()))
             .collect()
     }
 
@@ -389,7 +391,8 @@ impl<'a> Known<'a> {
             .with_min_len(256)
             .map(|i| match self.label[i] {
                 Some(class) => Some(self.classes[class] as u32),
-                None => self.best(i, scores.row(i), factors.row(self.part(i))),
+                None if self.may_be(i) => self.best(i, scores.row(i), factors.row(self.part(i))),
+                None => None,
             })
             .collect()
     }
@@ -428,7 +431,7 @@ impl<'a> Known<'a> {
         if self.label[i].is_some() {
             return 1.0;
         }
-        if !self.reached(i) || self.labels[i] == Label::Outside {
+        if !self.may_be(i) {
             return 0.0;
         }
         of_row(classes.iter().map(|&c| scores[c] * factors[c]))
@@ -437,8 +440,8 @@ impl<'a> Known<'a> {
     /// What scores that are not normalised yet are multiplied by before they are compared.
     fn factors_of(&self, scores: &Array2<f64>, mass: Mass) -> Array2<f64> {
         let mut factors = self.factors(mass);
-        let reached: Vec<bool> = (0..self.graph.n()).map(|i| self.reached(i)).collect();
-        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &reached) {
+        let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
+        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &may_be) {
             for mut row in factors.rows_mut() {
                 row.assign(&ArrayView1::from(&scale));
             }
