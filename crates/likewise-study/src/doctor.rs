@@ -234,28 +234,42 @@ impl ViewCard {
     fn remarks(&self, warnings: &mut Vec<String>) {
         let name = &self.name;
         let listed = [
-            (self.zero_rows, "rows of zeros; they are similar to nothing"),
+            (
+                self.zero_rows,
+                "row of zeros; it is similar to nothing",
+                "rows of zeros; they are similar to nothing",
+            ),
             (
                 self.duplicates,
+                "item is identical to an earlier one (likewise duplicates lists it)",
                 "items are identical to an earlier one (likewise duplicates lists them)",
             ),
             (
                 self.duplicates_across_split,
+                "item stands on both sides of the split: a leak",
                 "items stand on both sides of the split: a leak",
             ),
             (
                 self.near_duplicates_across_split,
+                "item has a near copy on the other side of the split",
                 "items have a near copy on the other side of the split",
             ),
             (
                 self.isolated,
+                "item has no similar neighbour; labels cannot reach it",
                 "items have no similar neighbour; labels cannot reach them",
             ),
-            (self.constant_columns, "columns are the same in every item"),
+            (
+                self.constant_columns,
+                "column is the same in every item",
+                "columns are the same in every item",
+            ),
         ];
-        for (count, what) in listed {
-            if count > 0 {
-                warnings.push(format!("view {name}: {count} {what}"));
+        for (count, one, several) in listed {
+            match count {
+                0 => {}
+                1 => warnings.push(format!("view {name}: 1 {one}")),
+                n => warnings.push(format!("view {name}: {n} {several}")),
             }
         }
         if self.mean_cosine > SAME_WAY {

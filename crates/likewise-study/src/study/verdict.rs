@@ -445,6 +445,7 @@ impl Sureness {
                 (self.drawn_from).map_or(String::new(), |of| format!(", a sample of {of}"));
             let lone = match self.lone {
                 0 => String::new(),
+                1 => " Left out: a test item that has no other one of its class.".into(),
                 n => format!(" Left out: {n} test items that have no other one of their class."),
             };
             let refit = if self.refit && learned {
