@@ -19,6 +19,7 @@ pub mod bootstrap;
 pub mod by_class;
 pub mod calibration;
 pub mod collapse;
+mod estimate;
 pub mod few_labels;
 pub mod hit_rate;
 pub mod kmeans;

@@ -17,7 +17,7 @@
 //! Source: Wilson 1927; Newcombe, "Improved confidence intervals for the difference between
 //! binomial proportions based on paired data", 1998, method 10.
 
-use super::bootstrap::Estimate;
+use super::estimate::Estimate;
 
 /// The normal quantile of 95 % intervals.
 const Z: f64 = 1.959_963_984_540_054;
