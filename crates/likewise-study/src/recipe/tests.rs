@@ -297,6 +297,7 @@ fn a_start_is_a_word_or_a_table() {
     let base = "base = 'rca'\n";
     for (text, expected) in [
         ("start = 'whitened'", StartConfig::default()),
+        ("start = 'unit'", StartConfig::unit_rows()),
         ("start = 'centred'", StartConfig::centred()),
         (
             "start = { rank = 9 }",
@@ -309,7 +310,7 @@ fn a_start_is_a_word_or_a_table() {
         assert_eq!(start(&format!("{base}{text}")).unwrap(), expected);
     }
     let said = start("start = 'nosuch'").unwrap_err().to_string();
-    assert!(said.contains("as-given, centred, whitened"), "{said}");
+    assert!(said.contains("as-given, unit, centred, whitened"), "{said}");
     assert!(start("start = 3").is_err() && start("start = { nosuch = 1 }").is_err());
 }
 

@@ -82,7 +82,8 @@ impl Recipe {
             .learner
             .network()
             .is_some_and(NetworkConfig::is_whitened);
-        if whitened && recipe.start.rank != self.start.rank {
+        let says_rank = holds(&fields, "start.rank");
+        if whitened && says_rank && recipe.start.rank != self.start.rank {
             return Err(Error::data(
                 "start.rank: has no effect with encoder.head.kind = \"whitened\", whose dim it \
                  is; leave it out",
