@@ -22,7 +22,7 @@ use likewise_study::labels;
 use likewise_study::plain;
 use likewise_study::report::{Map, Thumbnails};
 use likewise_study::run_folder::{
-    Encoded, IndexCard, Rights, Work, check_output, data_alone, is_same,
+    Encoded, IndexCard, Models, Rights, Work, check_output, data_alone, is_same,
 };
 use likewise_study::source::{Labeled, Source, Trained, with_view};
 use likewise_study::study::{Choice, Protocol, Results, TupleKind};
@@ -124,7 +124,10 @@ fn made(args: &Fit, again: Option<&Again>, at: &Context) -> Result<Option<Made>,
     let Some(out) = &args.out else {
         return Err(Failure::usage("name a folder for the run with --out"));
     };
-    check_output(Some(out), &[])?;
+    // Who makes a model of a run may write where it was begun; nobody else may, so that this is said here.
+    if !Models::is_begun(out) {
+        check_output(Some(out), &[])?;
+    }
     let clock = Instant::now();
     // Before anything is read: an hour of reading for a folder that may not be written is lost.
     let mut work = Work::begin(out, rights(args, again))?;

@@ -7,7 +7,7 @@ use likewise_image::ImageFolder;
 use likewise_io::atomic;
 
 use super::links::{self, FOLDERS};
-use super::{Models, RunFolder, lock};
+use super::{RunFolder, lock};
 use crate::{Result, journal, usage};
 
 /// Whether both are the same folder.
@@ -182,9 +182,9 @@ fn places_of(name: &Path, run: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether this is a file of a run, or in the folders of its index, its words or its events; also by a link,
-/// which would be written through. A model that was [begun](Models::is_begun) is no part of the run yet.
+/// which would be written through.
 pub fn is_part(path: &Path) -> bool {
-    !Models::is_begun(path) && (is_called_part(path) || is_called_part(&atomic::resolved(path)))
+    is_called_part(path) || is_called_part(&atomic::resolved(path))
 }
 
 fn is_called_part(path: &Path) -> bool {
