@@ -26,6 +26,7 @@ mod matmul;
 pub mod matrix;
 pub mod model;
 pub mod neighbor;
+mod parallel;
 pub mod propagate;
 pub mod rank;
 #[cfg(test)]

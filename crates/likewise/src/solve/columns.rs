@@ -5,10 +5,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::operator::Real;
 use super::vectorised;
+use crate::parallel;
 
 /// Rows of a chunk. Fixed: the order of all sums follows from it.
 pub(super) const ROWS: usize = 512;
@@ -38,11 +37,13 @@ pub(super) fn dot<T: Real, const W: usize>(a: &[[T; W]], b: &[[T; W]]) -> Row<W>
 }
 
 /// The sum of what the chunks give, in their order.
-pub(super) fn in_order<const W: usize>(
-    parts: impl IndexedParallelIterator<Item = Row<W>>,
-) -> Row<W> {
-    let parts: Vec<Row<W>> = parts.collect();
+pub(super) fn in_order<const W: usize>(parts: &[Row<W>]) -> Row<W> {
     (parts.iter()).fold([0.0; W], |sum, part| {
         std::array::from_fn(|c| sum[c] + part[c])
     })
+}
+
+/// The squared length of each column.
+pub(super) fn squares<T: Real, const W: usize>(rows: &[[T; W]]) -> Row<W> {
+    in_order(&parallel::map(rows.chunks(ROWS), |rows| dot(rows, rows)))
 }

@@ -22,8 +22,10 @@
 //! Sums run over chunks of rows of fixed size and are added in the order of the chunks, so
 //! the result has the same bits for any number of threads.
 //!
+//! Of few rows, which leave little for further threads, the groups of columns are solved side by side.
+//!
 //! Cost: one product with `M` and some 8 n C memory accesses an iteration; memory 24 bytes
-//! a row and column for 32 columns at a time, and the solution.
+//! a row and column for 32 columns at a time (of at most 16,384 rows: for each group at work), and the solution.
 //!
 //! Source: Hestenes and Stiefel 1952, in the form of Saad, "Iterative methods for sparse
 //! linear systems", algorithm 9.1; the replaced residuals follow van der Vorst and Ye,
@@ -31,12 +33,18 @@
 
 mod group;
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::group::{Group, WIDTH, Workspace};
 use super::operator::Operator;
 use crate::{Error, Monitor, Result};
+
+/// Most rows of which groups of columns are solved side by side. Of more, one group occupies all threads.
+const SIDE_BY_SIDE: usize = 16_384;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -131,36 +139,41 @@ impl ConjugateGradient {
         if !ascending || rows.len() != b.nrows() || !fits {
             return Err(misfit(n, b, start.as_ref()));
         }
-        let mut job = Job {
+        let job = Job {
             solver: self,
             operator,
             rows,
             warm: start.is_some(),
             monitor,
-            space: Workspace::new(operator, columns),
-            steps: 0,
+            steps: AtomicU64::new(0),
         };
         let mut x = start.unwrap_or_else(|| Array2::zeros((n, columns)));
-        let (mut iterations, mut residuals) = (0, Vec::with_capacity(columns));
-        for first in (0..columns).step_by(WIDTH) {
-            let group = first..columns.min(first + WIDTH);
-            let span = Slice::from(group.clone());
-            let b = b.slice_axis(Axis(1), span);
-            let x = x.slice_axis_mut(Axis(1), span);
-            let before = job.steps;
-            residuals.extend(match group::width(group.len()) {
-                1 => job.run::<1>(b, x)?,
-                4 => job.run::<4>(b, x)?,
-                8 => job.run::<8>(b, x)?,
-                16 => job.run::<16>(b, x)?,
-                _ => job.run::<WIDTH>(b, x)?,
-            });
-            iterations = iterations.max(job.steps - before);
-        }
+        let groups = b.axis_chunks_iter(Axis(1), WIDTH);
+        let groups = groups.zip(x.axis_chunks_iter_mut(Axis(1), WIDTH));
+        let space = || Workspace::new(operator, columns);
+        let one = |space: &mut Workspace, (b, x): (ArrayView2<f64>, ArrayViewMut2<f64>)| {
+            match group::width(b.ncols()) {
+                1 => job.run::<1>(space, b, x),
+                4 => job.run::<4>(space, b, x),
+                8 => job.run::<8>(space, b, x),
+                16 => job.run::<16>(space, b, x),
+                _ => job.run::<WIDTH>(space, b, x),
+            }
+        };
+        let solved: Result<Vec<Solved>> = if n <= SIDE_BY_SIDE && columns > WIDTH {
+            let groups: Vec<_> = groups.collect();
+            let groups = groups.into_par_iter().map_init(space, one);
+            groups.collect()
+        } else {
+            let mut space = space();
+            groups.map(|group| one(&mut space, group)).collect()
+        };
+        let solved = solved?;
+        let residuals: Vec<f64> = solved.iter().flat_map(|of| of.residuals.clone()).collect();
         let converged = residuals.iter().all(|&r| r <= self.tolerance);
         Ok(Solution {
+            iterations: solved.iter().map(|of| of.iterations).max().unwrap_or(0),
             x,
-            iterations,
             residuals,
             converged,
         })
@@ -183,36 +196,44 @@ struct Job<'a, O> {
     rows: &'a [usize],
     warm: bool,
     monitor: &'a Monitor,
-    space: Workspace,
     /// Iterations of all groups so far.
-    steps: usize,
+    steps: AtomicU64,
+}
+
+/// How a group of columns went.
+struct Solved {
+    iterations: usize,
+    /// Relative ones.
+    residuals: Vec<f64>,
 }
 
 impl<O: Operator> Job<'_, O> {
-    /// Solves up to `W` columns; gives their relative residuals.
+    /// Solves up to `W` columns.
     fn run<const W: usize>(
-        &mut self,
+        &self,
+        space: &mut Workspace,
         b: ArrayView2<f64>,
         x: ArrayViewMut2<f64>,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<Solved> {
         let columns = b.ncols();
-        let mut group = Group::<O, W>::new(self.operator, &mut self.space, b, x, self.rows);
+        let mut group = Group::<O, W>::new(self.operator, space, b, x, self.rows);
         if self.warm {
             group.start(b, self.rows);
         }
         group.restart();
         group.direct([0.0; W], [0.0; W]);
-        let first = self.steps;
-        while !group.finished(self.solver.tolerance) {
-            self.monitor.step(self.steps as u64)?;
-            self.steps += 1;
-            let last = self.steps - first == self.solver.max_iterations;
+        let mut iterations = 0;
+        while iterations < self.solver.max_iterations && !group.finished(self.solver.tolerance) {
+            self.monitor
+                .step(self.steps.fetch_add(1, Ordering::Relaxed))?;
+            iterations += 1;
+            let last = iterations == self.solver.max_iterations;
             group.iterate(self.solver.tolerance, last);
-            if last {
-                break;
-            }
         }
-        Ok((0..columns).map(|c| group.relative(c)).collect())
+        Ok(Solved {
+            iterations,
+            residuals: (0..columns).map(|c| group.relative(c)).collect(),
+        })
     }
 }
 
@@ -271,6 +292,14 @@ mod tests {
         let b = rhs(graph.n(), 6, 1);
         let (one, two) = in_one_and_two_threads(|| solve(&m, &b, None));
         assert_eq!(one, two);
+        // Four groups of columns, side by side.
+        let many = rhs(graph.n(), 3 * WIDTH + 5, 4);
+        let (one, two) = in_one_and_two_threads(|| solve(&m, &many, None));
+        assert_eq!(one, two);
+        let last = many.slice(ndarray::s![.., 3 * WIDTH..]).to_owned();
+        let alone = solve(&m, &last, None);
+        assert_eq!(alone.x, one.x.slice(ndarray::s![.., 3 * WIDTH..]));
+        assert_eq!(alone.residuals, one.residuals[3 * WIDTH..]);
     }
 
     #[test]

@@ -29,13 +29,12 @@
 
 use faer::{Mat, Side};
 use ndarray::{Array2, ArrayView2, Axis, Slice};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::columns::{ROWS, Row, chunk_rows, dot, in_order};
+use super::columns::{ROWS, Row, chunk_rows, in_order, squares};
 use super::conjugate_gradient::{ConjugateGradient, Solution};
 use super::operator::Operator;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Columns solved together: one cache line.
 const WIDTH: usize = 8;
@@ -260,8 +259,8 @@ impl Run {
     /// `goals`: residual relative to the first one at which a column is done.
     fn new(scale: &[f64], residual: Block, goals: [Option<f64>; WIDTH]) -> Self {
         let zero = vec![[0.0; WIDTH]; residual.len()];
-        let chunks = residual.par_chunks(ROWS).zip(scale.par_chunks(ROWS));
-        let squares = in_order(chunks.map(|(residual, scale)| {
+        let chunks = residual.chunks(ROWS).zip(scale.chunks(ROWS));
+        let squares = in_order(&parallel::map(chunks, |(residual, scale)| {
             let mut square = [0.0; WIDTH];
             for (r, scale) in residual.iter().zip(scale) {
                 for c in 0..WIDTH {
@@ -288,9 +287,11 @@ impl Run {
             column.goal.map_or(0.0, |_| 1.0 / column.phi_bar)
         });
         let mut u = residual;
-        (u.par_iter_mut().zip(scale)).for_each(|(u, scale)| {
-            for c in 0..WIDTH {
-                u[c] *= inverse[c] / scale;
+        parallel::each(u.chunks_mut(ROWS).zip(scale.chunks(ROWS)), |(u, scale)| {
+            for (u, scale) in u.iter_mut().zip(scale) {
+                for c in 0..WIDTH {
+                    u[c] *= inverse[c] / scale;
+                }
             }
         });
         Self {
@@ -311,13 +312,10 @@ impl Run {
     fn iterate(&mut self, operator: &impl Operator, scale: &[f64], x: &mut Block) {
         let (u, columns) = (&self.u, &self.columns);
         // q = scale^-1 M u - beta u_before, alpha = u' scale q.
-        let alpha = in_order(
-            (self
-                .q
-                .par_chunks_mut(ROWS)
-                .zip(self.before.par_chunks(ROWS)))
-            .enumerate()
-            .map(|(chunk, (q, before))| {
+        let chunks = self.q.chunks_mut(ROWS).zip(self.before.chunks(ROWS));
+        let alpha = in_order(&parallel::map(
+            chunks.enumerate(),
+            |(chunk, (q, before))| {
                 let rows = chunk_rows(chunk, q.len());
                 operator.multiply(rows.clone(), u, q);
                 let mut alpha = [0.0; WIDTH];
@@ -329,11 +327,12 @@ impl Run {
                     }
                 }
                 alpha
-            }),
-        );
+            },
+        ));
         // q -= alpha u, and its length.
-        let own = self.u.par_chunks(ROWS).zip(scale.par_chunks(ROWS));
-        let square = in_order(self.q.par_chunks_mut(ROWS).zip(own).map(|(q, (u, scale))| {
+        let own = self.u.chunks(ROWS).zip(scale.chunks(ROWS));
+        let chunks = self.q.chunks_mut(ROWS).zip(own);
+        let square = in_order(&parallel::map(chunks, |(q, (u, scale))| {
             let mut square = [0.0; WIDTH];
             for ((q, u), scale) in q.iter_mut().zip(u).zip(scale) {
                 for c in 0..WIDTH {
@@ -349,18 +348,21 @@ impl Run {
             self.negative[c] |= steps[c].phi != 0.0 && column.pivot <= 0.0;
         }
         // w = (u - epsilon w_before_last - delta w_last) / gamma, x += phi w.
-        (self.w_before.par_iter_mut().zip(&self.w))
-            .zip(self.q.par_iter_mut().zip(&self.u))
-            .zip(x)
-            .with_min_len(ROWS)
-            .for_each(|(((oldest, w), (q, u)), x)| {
+        let directions = self.w_before.chunks_mut(ROWS).zip(self.w.chunks(ROWS));
+        let lanczos = self.q.chunks_mut(ROWS).zip(self.u.chunks(ROWS));
+        let chunks = directions.zip(lanczos).zip(x.chunks_mut(ROWS));
+        parallel::each(chunks, |(((oldest, w), (q, u)), x)| {
+            let directions = oldest.iter_mut().zip(w);
+            let rows = directions.zip(q.iter_mut().zip(u)).zip(x);
+            for (((oldest, w), (q, u)), x) in rows {
                 for (c, step) in steps.iter().enumerate() {
                     let rest = step.epsilon * oldest[c] + step.delta * w[c];
                     oldest[c] = (u[c] - rest) * step.gamma_inverse;
                     x[c] += step.phi * oldest[c];
                     q[c] *= step.beta_inverse;
                 }
-            });
+            }
+        });
         std::mem::swap(&mut self.w_before, &mut self.w);
         std::mem::swap(&mut self.before, &mut self.u);
         std::mem::swap(&mut self.u, &mut self.q);
@@ -413,8 +415,8 @@ fn scaling(diagonal: &[f64]) -> Vec<f64> {
 
 /// `r = b - M x`.
 fn subtract_product(operator: &impl Operator, b: &Block, x: &Block, r: &mut Block) {
-    let chunks = r.par_chunks_mut(ROWS).zip(b.par_chunks(ROWS));
-    chunks.enumerate().for_each(|(chunk, (r, b))| {
+    let chunks = r.chunks_mut(ROWS).zip(b.chunks(ROWS)).enumerate();
+    parallel::each(chunks, |(chunk, (r, b))| {
         operator.multiply(chunk_rows(chunk, r.len()), x, r);
         for (r, b) in r.iter_mut().zip(b) {
             for c in 0..WIDTH {
@@ -426,7 +428,7 @@ fn subtract_product(operator: &impl Operator, b: &Block, x: &Block, r: &mut Bloc
 
 /// Length of each column.
 fn length(r: &Block) -> Row<WIDTH> {
-    in_order(r.par_chunks(ROWS).map(|r| dot(r, r))).map(f64::sqrt)
+    squares(r).map(f64::sqrt)
 }
 
 #[cfg(test)]

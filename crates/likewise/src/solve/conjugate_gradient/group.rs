@@ -2,13 +2,12 @@
 
 use std::cmp::Ordering::Greater;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
-use rayon::prelude::*;
 
-use super::super::columns::{ROWS, Row, chunk_rows, dot, in_order};
+use super::super::columns::{ROWS, Row, chunk_rows, dot, in_order, squares};
 use super::super::operator::{Operator, Real};
 use super::super::vectorised;
+use crate::parallel;
 
 /// The residual is computed anew once a column's has shrunk to this share of its largest
 /// since the last time: rounding in `f32` reaches about 1e-6 of that.
@@ -60,8 +59,7 @@ impl Workspace {
 fn block<T: Real, const W: usize>(space: &mut [T], n: usize) -> &mut [[T; W]] {
     let skip = space.as_ptr().align_offset(LINE).min(LINE);
     let rows = &mut space[skip..].as_chunks_mut::<W>().0[..n];
-    rows.par_chunks_mut(ROWS)
-        .for_each(|rows| rows.fill([T::default(); W]));
+    parallel::each(rows.chunks_mut(ROWS), |rows| rows.fill([T::default(); W]));
     rows
 }
 
@@ -126,7 +124,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
             renewed: false,
         };
         group.scatter(b, rows, |_| true);
-        group.bb = in_order(group.exact.par_chunks(ROWS).map(|e| dot(e, e)));
+        group.bb = squares(group.exact);
         group
     }
 
@@ -143,12 +141,9 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
     /// zero. The start is cut to the sum of two `f32`.
     pub(super) fn start(&mut self, b: ArrayView2<f64>, rows: &[usize]) {
         let scale = self.scale;
-        (self
-            .solution
-            .axis_chunks_iter_mut(Axis(0), ROWS)
-            .into_par_iter())
-        .zip(self.x.par_chunks_mut(ROWS).zip(self.p.par_chunks_mut(ROWS)))
-        .for_each(|(mut start, (high, low))| {
+        let chunks = self.x.chunks_mut(ROWS).zip(self.p.chunks_mut(ROWS));
+        let starts = self.solution.axis_chunks_iter_mut(Axis(0), ROWS);
+        parallel::each(starts.zip(chunks), |(mut start, (high, low))| {
             for (mut start, (high, low)) in
                 start.rows_mut().into_iter().zip(high.iter_mut().zip(low))
             {
@@ -186,7 +181,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
 
     /// The columns whose residual is not at most that of zero.
     fn worse_than_zero(&self) -> [bool; W] {
-        let length = in_order(self.exact.par_chunks(ROWS).map(|e| dot(e, e)));
+        let length = squares(self.exact);
         let good = |c: usize| self.bb[c] > 0.0 && length[c] <= self.bb[c];
         std::array::from_fn(|c| !good(c))
     }
@@ -248,7 +243,8 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
     /// `q = M p`; gives `p . q`.
     fn multiply(&mut self) -> Row<W> {
         let (operator, p) = (self.operator, &*self.p);
-        in_order(self.q.par_chunks_mut(ROWS).enumerate().map(|(chunk, q)| {
+        let chunks = self.q.chunks_mut(ROWS).enumerate();
+        in_order(&parallel::map(chunks, |(chunk, q)| {
             let rows = chunk_rows(chunk, q.len());
             operator.multiply(rows.clone(), p, q);
             dot(&p[rows], q)
@@ -257,9 +253,9 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
 
     /// `r -= alpha q`, and its lengths.
     fn reduce(&mut self, alpha: [f32; W]) {
-        let chunks = self.r.par_chunks_mut(ROWS).zip(self.q.par_chunks(ROWS));
-        let inverse = self.inverse.par_chunks(ROWS);
-        let sums = chunks.zip(inverse).map(|((r, q), inverse)| {
+        let chunks = self.r.chunks_mut(ROWS).zip(self.q.chunks(ROWS));
+        let inverse = self.inverse.chunks(ROWS);
+        let sums = parallel::map(chunks.zip(inverse), |((r, q), inverse)| {
             vectorised(
                 #[inline(always)]
                 || {
@@ -273,7 +269,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
                 },
             )
         });
-        (self.rr, self.rz) = in_order_both(sums);
+        (self.rr, self.rz) = in_order_both(&sums);
         for (peak, rr) in self.peak.iter_mut().zip(self.rr) {
             *peak = peak.max(rr);
         }
@@ -281,9 +277,9 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
 
     /// `x += alpha p`, then `p = M^-1 r + beta p` with the preconditioner.
     pub(super) fn direct(&mut self, alpha: [f32; W], beta: [f32; W]) {
-        let own = self.x.par_chunks_mut(ROWS).zip(self.p.par_chunks_mut(ROWS));
-        let given = self.r.par_chunks(ROWS).zip(self.inverse.par_chunks(ROWS));
-        own.zip(given).for_each(|((x, p), (r, inverse))| {
+        let own = self.x.chunks_mut(ROWS).zip(self.p.chunks_mut(ROWS));
+        let given = self.r.chunks(ROWS).zip(self.inverse.chunks(ROWS));
+        parallel::each(own.zip(given), |((x, p), (r, inverse))| {
             vectorised(
                 #[inline(always)]
                 || {
@@ -304,8 +300,8 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
 
     /// `x += alpha p`.
     fn advance(&mut self, alpha: [f32; W]) {
-        let chunks = self.x.par_chunks_mut(ROWS).zip(self.p.par_chunks(ROWS));
-        chunks.for_each(|(x, p)| {
+        let chunks = self.x.chunks_mut(ROWS).zip(self.p.chunks(ROWS));
+        parallel::each(chunks, |(x, p)| {
             vectorised(
                 #[inline(always)]
                 || {
@@ -324,31 +320,32 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
     fn renew(&mut self) {
         subtract_product(self.operator, self.x, self.exact);
         let scale = self.scale;
-        (self.solution.axis_chunks_iter_mut(Axis(0), ROWS))
-            .into_par_iter()
-            .zip(self.x.par_chunks_mut(ROWS))
-            .for_each(|(mut solution, x)| {
+        let solutions = self.solution.axis_chunks_iter_mut(Axis(0), ROWS);
+        parallel::each(
+            solutions.zip(self.x.chunks_mut(ROWS)),
+            |(mut solution, x)| {
                 for (mut solution, x) in solution.rows_mut().into_iter().zip(x) {
                     for ((solution, x), scale) in solution.iter_mut().zip(x.iter()).zip(scale) {
                         *solution += f64::from(*x) / scale;
                     }
                     *x = [0.0; W];
                 }
-            });
+            },
+        );
         self.restart();
     }
 
     /// Rounds the residual to `f32`.
     pub(super) fn restart(&mut self) {
-        let chunks = self.r.par_chunks_mut(ROWS).zip(self.exact.par_chunks(ROWS));
-        let inverse = self.inverse.par_chunks(ROWS);
-        let sums = chunks.zip(inverse).map(|((r, exact), inverse)| {
+        let chunks = self.r.chunks_mut(ROWS).zip(self.exact.chunks(ROWS));
+        let inverse = self.inverse.chunks(ROWS);
+        let sums = parallel::map(chunks.zip(inverse), |((r, exact), inverse)| {
             for (r, exact) in r.iter_mut().zip(exact) {
                 *r = exact.map(|e| e as f32);
             }
             lengths(r, inverse)
         });
-        (self.rr, self.rz) = in_order_both(sums);
+        (self.rr, self.rz) = in_order_both(&sums);
         self.peak = self.rr;
         self.renewed = true;
     }
@@ -367,18 +364,15 @@ fn subtract_product<const W: usize>(
     x: &[[f32; W]],
     exact: &mut [[f64; W]],
 ) {
-    exact.par_chunks_mut(ROWS).enumerate().for_each_init(
-        || vec![[0.0; W]; ROWS],
-        |product, (chunk, exact)| {
-            let product = &mut product[..exact.len()];
-            operator.multiply(chunk_rows(chunk, exact.len()), x, product);
-            for (exact, product) in exact.iter_mut().zip(product) {
-                for c in 0..W {
-                    exact[c] -= product[c];
-                }
+    parallel::each(exact.chunks_mut(ROWS).enumerate(), |(chunk, exact)| {
+        let mut product = vec![[0.0; W]; exact.len()];
+        operator.multiply(chunk_rows(chunk, exact.len()), x, &mut product);
+        for (exact, product) in exact.iter_mut().zip(product) {
+            for c in 0..W {
+                exact[c] -= product[c];
             }
-        },
-    );
+        }
+    });
 }
 
 /// `r . r` and `r . M^-1 r` of each column.
@@ -400,14 +394,7 @@ fn lengths<const W: usize>(r: &[[f32; W]], inverse: &[f32]) -> (Row<W>, Row<W>) 
     (rr, rz)
 }
 
-fn in_order_both<const W: usize>(
-    parts: impl IndexedParallelIterator<Item = (Row<W>, Row<W>)>,
-) -> (Row<W>, Row<W>) {
-    let (a, b): (Vec<Row<W>>, Vec<Row<W>>) = parts.unzip();
-    let add = |parts: Vec<Row<W>>| {
-        (parts.iter()).fold([0.0; W], |sum, part| {
-            std::array::from_fn(|c| sum[c] + part[c])
-        })
-    };
-    (add(a), add(b))
+fn in_order_both<const W: usize>(parts: &[(Row<W>, Row<W>)]) -> (Row<W>, Row<W>) {
+    let (a, b): (Vec<Row<W>>, Vec<Row<W>>) = parts.iter().copied().unzip();
+    (in_order(&a), in_order(&b))
 }
