@@ -1,0 +1,155 @@
+//! Settings that change nothing beside the others: most are refused, and one is told of.
+
+use super::*;
+
+#[test]
+fn what_a_learner_does_not_read_is_refused() {
+    for (text, field) in [
+        ("rounds = { epochs = 0, keep = 'best' }", "rounds.keep"),
+        ("rounds = { keep = 'last', folds = 5 }", "rounds.folds"),
+        (
+            "rounds.epochs = 0\nlearner.train.batch = 9",
+            "learner.train",
+        ),
+        (
+            "pseudo_labels.spread = { method = 'lpdr', search = { beta = 2 } }",
+            "pseudo_labels.spread.search.beta",
+        ),
+        (
+            "pseudo_labels.spread = { method = 'lpdr', search = { mass = 'uniform' } }",
+            "pseudo_labels.spread.search.mass",
+        ),
+        (
+            "base = \"label-probabilities\"\nstart = { shrinkage = 0.1 }",
+            "start.shrinkage",
+        ),
+        (
+            "base = \"label-probabilities\"\nstart = { center = 0.3 }",
+            "start.center",
+        ),
+        (
+            "base = \"label-probabilities\"\nstart = { rank = 5 }",
+            "start.rank",
+        ),
+        (
+            "base = \"lda\"\nstart = { shrinkage = 0.1 }",
+            "start.shrinkage",
+        ),
+        (
+            "base = \"logistic\"\nlearner = { share = 0.0, strength = 3.0 }",
+            "learner.logistic.strength",
+        ),
+        (
+            "base = \"mixed-lp\"\npseudo_labels = { confidence = \"plain\", confidence_power = 0 }",
+            "pseudo_labels.confidence",
+        ),
+    ] {
+        let refused = Recipe::from_toml(text).and_then(|recipe| recipe.validate());
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.starts_with(field) && said.contains("no effect"),
+            "{said}"
+        );
+    }
+    for text in [
+        "pseudo_labels.spread = { method = 'lpdr', search = { lambda = 2 } }",
+        "base = \"probabilities\"\nstart = { shrinkage = 0.1, rank = 5 }",
+        "base = \"lda\"\nstart = { rank = 5, center = 0.8 }",
+        "base = \"label-rca\"\nstart = { shrinkage = 0.1 }",
+    ] {
+        Recipe::from_toml(text).unwrap().validate().unwrap();
+    }
+}
+
+#[test]
+fn stages_that_leave_a_setting_without_effect_are_refused() {
+    let tuned = |rest: &str, more: &str| {
+        format!(
+            "learner.model = {{ kind = 'network', encoder = {{ name = 'mnist', \
+             head = {{ kind = 'linear', dim = 8 }} }}{rest} }}{more}"
+        )
+    };
+    for (text, field) in [
+        (
+            "learner.train.memory = 64".into(),
+            "learner.train.memory = 64",
+        ),
+        (
+            "learner.miner = { name = 'semihard' }".into(),
+            "learner.miner",
+        ),
+        (
+            "base = 'affinity-triplet'\nlearner.miner = { name = 'semihard' }".into(),
+            "learner.miner",
+        ),
+        (
+            "base = 'affinity-triplet'\nlearner.train.memory = 9".into(),
+            "learner.train.memory",
+        ),
+        (tuned(", keep = 0.5", ""), "learner.model.keep"),
+        (
+            tuned(", map = { keep = 0.5 }", ""),
+            "learner.model.map.keep",
+        ),
+        (tuned("", "\nstart.power = 0.5"), "start.power"),
+        ("pseudo_labels.on = 'model'".into(), "pseudo_labels.on"),
+        (
+            "start.rank = 9\nlearner.model = { kind = 'network', encoder = { name = 'mnist', \
+             head = { kind = 'whitened', dim = 8 } } }"
+                .into(),
+            "start.rank",
+        ),
+    ] {
+        let said = Recipe::from_toml(&text).unwrap_err().to_string();
+        assert!(said.starts_with(field), "{text}: {said}");
+    }
+    let first = tuned("", "\npseudo_labels.on = 'model'");
+    assert!(Recipe::from_toml(&first).is_ok());
+}
+
+#[test]
+fn a_setting_that_changes_nothing_is_refused() {
+    let lone = "base = 'affinity-triplet'\n";
+    let network = "learner.model = { kind = 'network', encoder = { name = 'mnist' } }\n";
+    for (text, field) in [
+        (
+            "learner.train.learning_rate = 0.1",
+            "learner.train.learning_rate",
+        ),
+        (
+            "learner.train.proxy_factor = 2",
+            "learner.train.proxy_factor",
+        ),
+        (
+            "pseudo_labels.confidence_power = 1",
+            "pseudo_labels.confidence_power",
+        ),
+        ("learner.sampler = { name = 'plain' }", "learner.sampler"),
+    ] {
+        let said = Recipe::from_toml(&format!("{lone}{text}")).unwrap_err();
+        let begins = format!("{field}: has no effect");
+        assert!(said.to_string().starts_with(&begins), "{said}");
+        let (same, passed) = (Recipe::affinity_triplet())
+            .with_shared(&text.parse().unwrap())
+            .unwrap();
+        assert_eq!((same, passed.len()), (Recipe::affinity_triplet(), 1));
+    }
+    let spread = "pseudo_labels.spread = { method = 'manifold', lambda = 3 }";
+    let said = Recipe::from_toml(spread).unwrap_err().to_string();
+    assert!(
+        said.starts_with("pseudo_labels.spread.lambda: has no effect"),
+        "{said}"
+    );
+    let moved = "learner.train.learning_rate = 0.1";
+    assert!(Recipe::from_toml(&format!("{lone}{network}{moved}")).is_ok());
+    let proxies = "learner.loss = { name = 'proxy-anchor' }\nlearner.train.proxy_factor = 2";
+    assert!(Recipe::from_toml(&format!("{lone}{proxies}")).is_ok());
+}
+
+#[test]
+fn a_map_that_could_only_turn_the_start_is_told_of() {
+    let recipe = Recipe::affinity_triplet();
+    assert!(recipe.idle(64).unwrap().contains("only turns"));
+    assert!(recipe.idle(65).is_none());
+    assert!(Recipe::default().idle(10).is_none());
+}
