@@ -272,6 +272,10 @@ mod tests {
                 .values()
                 .all(|e| e.value == 0.0 && e.low == 0.0 && e.high == 0.0)
         );
+        // One system beside its mean over three draws that are alike.
+        let draws = [run(30.0), run(30.0), run(30.0)];
+        let difference = Summary::difference(&draws, &[run(30.0)], &Bootstrap::new()).unwrap();
+        assert!(difference.values().all(|e| e.high - e.low < 1e-9));
         assert!(Summary::of(&[], &Bootstrap::new()).is_err());
     }
 }
