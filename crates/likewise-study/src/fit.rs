@@ -21,7 +21,7 @@ use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
 use crate::gate::Gate;
 use crate::graph::DataShape;
-use crate::recipe::{Learner, Recipe, most_neighbors};
+use crate::recipe::{Learner, Recipe, keeps_all, most_neighbors};
 use crate::report::{self, About, Map, Rows, Thumbnails};
 use crate::run_folder::{
     CHOICE, Config, Encoded, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save,
@@ -395,6 +395,9 @@ fn tests(collection: &Collection) -> bool {
     parts.iter().zip(labels.items()).any(|at| asks(&at))
 }
 
+/// Share of the items that a class-disjoint split fits.
+const NEW_CLASSES_FIT: f64 = 0.4;
+
 /// Classes of data of which nothing is known yet, and labels of each.
 const USUAL: Labeled = Labeled {
     classes: 20,
@@ -409,7 +412,9 @@ pub fn estimate(
     labeled: Option<Labeled>,
 ) -> Estimate {
     let (n, d) = (shape.items, shape.columns);
-    let rank = d.min(recipe.start.rank as f64);
+    let fitted = (n * NEW_CLASSES_FIT) as usize;
+    let all = asked.split == Some(SplitKind::ZeroShot) && keeps_all(fitted, d as usize);
+    let rank = recipe.start.directions(d as usize, all) as f64;
     let draws = match (asked.labels_per_class, asked.split) {
         (Some(_), split) if split != Some(SplitKind::Folds) => {
             asked.draws.map_or(DRAWS, NonZeroUsize::get) as f64
@@ -429,7 +434,7 @@ pub fn estimate(
         .graph(n, rank, k)
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
-        .stage(0.0, trainings * learning(recipe, n, d, classes))
+        .stage(0.0, trainings * learning(recipe, n, d, rank, classes))
         .stage(0.0, draws * choosing_a_start(recipe, known, d))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
@@ -450,8 +455,7 @@ fn choosing_a_start(recipe: &Recipe, known: f64, d: f64) -> f64 {
 }
 
 /// Operations of one learning from `n` items.
-fn learning(recipe: &Recipe, n: f64, d: f64, classes: f64) -> f64 {
-    let rank = d.min(recipe.start.rank as f64);
+fn learning(recipe: &Recipe, n: f64, d: f64, rank: f64, classes: f64) -> f64 {
     let round = match &recipe.learner {
         Learner::Gradient(gradient) => {
             let train = &gradient.train;
@@ -488,7 +492,8 @@ pub fn with_choice(
     let spread = spread.propagation(n, 20.0, classes);
     let each = candidates.iter().map(|recipe| {
         let trainings = recipe.rounds.folds as f64 + 1.0;
-        let learned = trainings * learning(recipe, n, d, classes);
+        let rank = recipe.start.directions(d as usize, false) as f64;
+        let learned = trainings * learning(recipe, n, d, rank, classes);
         let spreads = recipe.pseudo_labels.propagation().is_some();
         let spread = if spreads { spread.flops() } else { 0.0 };
         ROUNDS * (choosing_a_start(recipe, known, d) + learned + spread)

@@ -32,6 +32,7 @@ pub use self::pseudo_labels::{
 pub(crate) use self::pseudo_labels::{TURNS, most_neighbors};
 pub use self::rounds::{Keep, RoundsConfig};
 pub use self::start::StartConfig;
+pub(crate) use self::start::{PLAIN_SHRINKAGE, keeps_all};
 use crate::{Error, Result, usage};
 
 /// All choices of a run.
@@ -145,13 +146,12 @@ impl Recipe {
         self
     }
 
-    /// What the recipe cannot do on features of so many columns, if there is something: an
-    /// orthonormal map that keeps all directions of the start turns them and changes no cosine.
-    pub fn idle(&self, columns: usize) -> Option<String> {
+    /// What the recipe cannot do on so many directions of the start, if there is something: an
+    /// orthonormal map that keeps them all turns them and changes no cosine.
+    pub fn idle(&self, start: usize) -> Option<String> {
         let ModelConfig::Orthogonal(Orthogonal { dim, .. }) = self.learner.gradient()?.model else {
             return None;
         };
-        let start = columns.min(self.start.rank);
         (dim >= start).then(|| {
             format!(
                 "learner.model.dim = {dim}, but the start has {start} columns: an orthonormal map \

@@ -53,7 +53,6 @@ pub use results::{Collapses, Results};
 pub use rounds::{Epoch, NoEvidence, Why};
 pub use row::Row;
 pub use run::Study;
-pub(crate) use setup::PLAIN_SHRINKAGE;
 pub use tried::Tried;
 pub use tuples::TupleKind;
 pub use verdict::{Answer, Delivered, Finding as Found, Next, Sureness, Verdict};

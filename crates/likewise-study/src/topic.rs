@@ -186,7 +186,7 @@ fn between() -> String {
 }
 
 /// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 33] = [
+const RECIPES: [(&str, &str, &str); 35] = [
     (
         "mixed-lp",
         "the recipe of a head on whitened features",
@@ -208,6 +208,16 @@ const RECIPES: [(&str, &str, &str); 33] = [
         "label_probabilities",
     ),
     ("start", "the recipe that learns nothing", "start"),
+    (
+        "scaled-start",
+        "the recipe that learns nothing, of scaled columns",
+        "scaled_start",
+    ),
+    (
+        "whitened-start",
+        "the recipe that learns nothing, of whitened features",
+        "whitened_start",
+    ),
     (
         "probabilities",
         "the recipe of class probabilities beside the features",

@@ -5,6 +5,7 @@
 //! cargo run --release -p likewise-cli --example few_labels truth > results/few-labels/README.md
 //! cargo run --release -p likewise-cli --example few_labels unequal > results/few-labels/unequal.md
 //! cargo run --release -p likewise-cli --example few_labels budgets > results/few-labels/budgets.md
+//! cargo run --release -p likewise-cli --example few_labels new-classes > results/few-labels/new-classes.md
 //! ```
 //!
 //! Public sets whose labels are all known are treated as users treat theirs: some labels a class
@@ -13,6 +14,7 @@
 
 mod beside_truth;
 mod budgets;
+mod new_classes;
 mod sets;
 
 type Failed = Box<dyn std::error::Error>;
@@ -23,6 +25,7 @@ fn main() -> Result<(), Failed> {
         Some("truth") => beside_truth::write(&mut out),
         Some("unequal") => beside_truth::write_unequal(&mut out),
         Some("budgets") => budgets::write(&mut out),
-        _ => Err("say which table: truth, unequal or budgets".into()),
+        Some("new-classes") => new_classes::write(&mut out),
+        _ => Err("say which table: truth, unequal, budgets or new-classes".into()),
     }
 }

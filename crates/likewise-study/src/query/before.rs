@@ -13,9 +13,9 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 use super::{SAME, features, needed};
 use crate::environment::Environment;
+use crate::recipe::PLAIN_SHRINKAGE;
 use crate::run_folder::RunFolder;
 use crate::source::{ReadAs, Source};
-use crate::study::PLAIN_SHRINKAGE;
 use crate::{Result, failed};
 
 /// Items whose embedding is compared with that of the run, to see that the data are still the same.

@@ -25,6 +25,8 @@ impl Recipe {
             "mild-probabilities",
             "label-probabilities",
             "start",
+            "scaled-start",
+            "whitened-start",
             "probabilities",
             "scaled-probabilities",
             "scaled-label-probabilities",
@@ -102,6 +104,8 @@ impl Recipe {
             "exemplar" => Self::exemplar(),
             "rotnet" => Self::rotnet(),
             "start" => Self::start(),
+            "scaled-start" => Self::scaled_start(),
+            "whitened-start" => Self::whitened_start(),
             "label-probabilities" => Self::label_probabilities(),
             _ if let Some(learner) = name.strip_prefix("deep-").and_then(Behind::named) => {
                 Self::deep(learner)
@@ -164,6 +168,18 @@ impl Recipe {
         candidates.extend([Self::mixed_rca(), Self::mixed_lp()]);
         candidates.retain(|recipe| recipe.check_build().is_ok());
         candidates
+    }
+
+    /// The recipes between which `auto` chooses where the classes that are searched have no labels, as
+    /// [`candidates`](Self::candidates) else: a start, of scaled columns where rows of length 1 would lose what the
+    /// features say, and relevant component analysis, which learns what all classes vary in.
+    pub fn candidates_for_new_classes(scaled: bool) -> [Self; 2] {
+        let start = if scaled {
+            Self::scaled_start()
+        } else {
+            Self::start()
+        };
+        [start, Self::mixed_rca()]
     }
 
     /// The learner across views of this name, with pseudo-labels from this source.

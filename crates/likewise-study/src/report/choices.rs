@@ -29,7 +29,7 @@ pub(super) fn table(results: &Results) -> Markup {
         }
         p.note {
             "From above to below, a recipe took the place of the best before it where its gain is above half "
-            "a point and above half of what stands behind its ±, which is about a standard error. What was clearly behind after two rounds was tried no further. Other labels were kept back here than for the results above, so "
+            "a point and above half of what stands behind its ±, which is a standard error or more. What was clearly behind was tried in fewer rounds. Other items asked here than for the results above, so "
             "the numbers of one recipe differ."
         }
     }

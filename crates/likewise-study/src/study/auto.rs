@@ -42,8 +42,7 @@ const ENOUGH_ROUNDS: usize = 2;
 pub struct Choice {
     /// The chosen one.
     pub recipe: Recipe,
-    /// All that were tried; none where the labels are too few, or of other classes than those
-    /// that are searched.
+    /// All that were tried; none where the labels are too few to tell them apart.
     pub tried: Vec<Tried>,
 }
 
@@ -58,10 +57,12 @@ impl<'p> Plan<'p> {
     /// above half of the half of its 95 % interval, about one standard error, and above half a point.
     /// After two rounds those that have little chance left are tried no further: most, and they are more
     /// than half of the work. They are a recipe whose 95 % interval is below the best one's, and one
-    /// after the best one that would not take its place with half a standard error more. The first one,
+    /// after the best one that would not take its place with half a standard error more. Where the first one finds
+    /// nearly all, one round is enough for that. The first one,
     /// which stands where nothing is better, is tried in all rounds, and is taken where nothing can be measured.
-    /// Where the classes that are searched have no labels it is `mixed-rca`. What rounds over the
-    /// same labels then say of the chosen one is a little too good; a test part is not.
+    /// What rounds over the same labels then say of the chosen one is a little too good; a test part is not.
+    /// Where the classes that are searched have no labels, [two others](Recipe::candidates_for_new_classes) are
+    /// compared by the classes that validate.
     ///
     /// The plan's own recipe is not looked at. Of more than 2,500 training items a part is enough; of the test part
     /// only the names of its classes are looked at.
@@ -82,9 +83,10 @@ impl<'p> Plan<'p> {
         };
         let parts = self.protocol.parts(self.collection, truth)?;
         if is_disjoint(truth, &parts) {
-            return Ok(none(fitting(Recipe::mixed_rca())));
+            return self.choose_for_new_classes(truth, &parts, fitting, monitor);
         }
-        let (rows, known) = self.among(truth, &parts);
+        let (rows, shown) = self.among(truth, &parts, Part::Train);
+        let (known, _) = shown.compact();
         let features = self.features.select(Axis(0), &rows);
         let candidates = candidates(features.view());
         if let Err(e) = likewise_nn::networks("a recipe by gradients") {
@@ -138,11 +140,12 @@ impl<'p> Plan<'p> {
             if apart {
                 trial = part.trial_apart(known, kept, &sizes)?;
             }
-            if number >= ENOUGH_ROUNDS {
-                // By the rounds before, also where a fit that was interrupted has gone further.
-                let before: Vec<Values> = (values.iter())
-                    .map(|of| of[..of.len().min(number)].to_vec())
-                    .collect();
+            // By the rounds before, also where a fit that was interrupted has gone further.
+            let before: Vec<Values> = (values.iter())
+                .map(|of| of[..of.len().min(number)].to_vec())
+                .collect();
+            // What finds nearly all leaves the others nothing to gain.
+            if number >= ENOUGH_ROUNDS || (number > 0 && finds_all(&before[0], &sizes)?) {
                 drop_those_behind(&mut runs, &before, &sizes)?;
             }
             for (place, recipe) in fits.iter().enumerate().filter(|(place, _)| runs[*place]) {
@@ -206,11 +209,87 @@ impl<'p> Plan<'p> {
         Ok(Trial { ground, sizes })
     }
 
-    /// The training items that are looked at, ascending, and what is known of them.
-    fn among(&self, truth: &Labels, parts: &[Part]) -> (Vec<usize>, Labels) {
-        let train: Vec<usize> = (0..parts.len())
-            .filter(|&i| parts[i] == Part::Train)
+    /// The recipe for classes that have no label: a start, unless the items that validate, of classes that are
+    /// not fitted either, put `mixed-rca` clearly above it. What they have in common within a class counts
+    /// once: the interval is over classes. Where none validates, as of fewer than six classes, nothing is compared: what
+    /// fitting is worth for others is not known. One round counts the spread of classes twice, once for that of rounds, so
+    /// that the bound is some 1.7 standard errors for eight classes and 9 for two. The same items also choose what
+    /// `mixed-rca` begins on, which favours it a little.
+    fn choose_for_new_classes(
+        &self,
+        truth: &Labels,
+        parts: &[Part],
+        fitting: impl Fn(Recipe) -> Recipe,
+        monitor: &Monitor,
+    ) -> Result<Choice> {
+        let (fitted, known) = self.among(truth, parts, Part::Train);
+        let scaled = asks_for_scales(self.features.select(Axis(0), &fitted).view());
+        let candidates = Recipe::candidates_for_new_classes(scaled).map(fitting);
+        let (mut asking, asked) = self.among(truth, parts, Part::Validation);
+        let mut open = asked.items().iter().map(|label| label.class().is_none());
+        asking.retain(|_| !open.next().unwrap_or(true));
+        let known_classes = known.by_class();
+        let is_new = |class: u32| known_classes[class as usize].is_empty();
+        asking.retain(|&item| truth[item].class().is_some_and(is_new));
+        let [first, _] = &candidates;
+        let unknown = || Choice {
+            recipe: first.clone(),
+            tried: vec![],
+        };
+        if asking.is_empty() {
+            return Ok(unknown());
+        }
+        let rows = [fitted.as_slice(), &asking].concat();
+        let is_shown = |i: usize| i >= fitted.len() || known[i].class().is_some();
+        let labels = truth.select(&rows).masked(is_shown);
+        let features = self.features.select(Axis(0), &rows);
+        let collection = self.collection.select(&rows);
+        let part = Plan::of(
+            &collection,
+            features.view(),
+            first,
+            self.protocol,
+            self.device.clone(),
+        );
+        let validation: Vec<usize> = (fitted.len()..rows.len()).collect();
+        let places = Places {
+            train: (0..fitted.len()).collect(),
+            queries: validation.clone(),
+            gallery: validation.clone(),
+            validation,
+            lone: 0,
+        };
+        let fits: Vec<Recipe> = (candidates.iter())
+            .map(|recipe| recipe.clone().fitting(fitted.len()))
             .collect();
+        let mut ground = part.ground_on(Cow::Borrowed(&labels), places)?;
+        let sizes: Vec<f64> = (ground.tested_labels.by_class().iter())
+            .map(|members| members.len() as f64)
+            .collect();
+        monitor.start("choosing a recipe", fits.len() as u64);
+        let mut values = Vec::new();
+        for (place, recipe) in fits.iter().enumerate() {
+            ground.read_as(recipe)?;
+            values.push(vec![
+                ground.answers_of_new_classes(&sizes, &monitor.quiet())?,
+            ]);
+            monitor.step(place as u64 + 1)?;
+        }
+        monitor.end();
+        let (place, tried) = compared(&fits, &values, &sizes)?;
+        // Of one class alone, or of one item each, nothing can be said.
+        if tried.iter().all(|tried| tried.gain.is_none()) {
+            return Ok(unknown());
+        }
+        Ok(Choice {
+            recipe: candidates[place].clone(),
+            tried,
+        })
+    }
+
+    /// The items of a part that are looked at, ascending, and what is known of them.
+    fn among(&self, truth: &Labels, parts: &[Part], part: Part) -> (Vec<usize>, Labels) {
+        let train: Vec<usize> = (0..parts.len()).filter(|&i| parts[i] == part).collect();
         let seed = self.protocol.seed;
         let shown = match self.protocol.labels_per_class {
             Some(m) => truth.select(&train).draw(m, seed),
@@ -218,7 +297,8 @@ impl<'p> Plan<'p> {
         };
         // As many labels of each class tell recipes apart as well as all of very many.
         let shown = if shown.n_known() > MOST {
-            shown.draw((MOST / shown.n_classes().max(1)).max(LEAST), seed)
+            let classes = shown.by_class().iter().filter(|of| !of.is_empty()).count();
+            shown.draw((MOST / classes.max(1)).max(LEAST), seed)
         } else {
             shown
         };
@@ -232,9 +312,30 @@ impl<'p> Plan<'p> {
                 .map(|i| open[i]),
         );
         places.sort_unstable();
-        let (known, _) = shown.select(&places).compact();
+        let known = shown.select(&places);
         let rows = places.into_iter().map(|place| train[place]).collect();
         (rows, known)
+    }
+}
+
+impl Ground<'_> {
+    /// R-precision of the tested items, all of which ask, by what the first draw of labels chooses.
+    fn answers_of_new_classes(&mut self, sizes: &[f64], monitor: &Monitor) -> Result<Vec<Value>> {
+        let drawn = self.drawn(0)?;
+        self.build_graph(drawn.whiten, monitor)?;
+        let name = "choice".to_owned();
+        let setup = self.setup(drawn.whiten, name, drawn.seed, &drawn.validation)?;
+        let found = self.find(&setup, &drawn.known, monitor)?;
+        let chosen = self.choose(&setup, Source::Beliefs, &drawn.known, Some(&found), monitor)?;
+        let embedding = self.embed_tested_by(&chosen.model, &setup.start, monitor)?;
+        let all: Vec<usize> = (0..self.tested_items.len()).collect();
+        let round = Round {
+            embedding: &embedding,
+            labels: &self.tested_labels,
+            kept: &all,
+            sizes,
+        };
+        few_labels::r_precision(&round, monitor)
     }
 }
 
@@ -294,7 +395,8 @@ fn compared(fits: &[Recipe], values: &[Values], sizes: &[f64]) -> Result<(usize,
     for (place, recipe) in fits.iter().enumerate() {
         let gain = match place {
             0 => None,
-            _ => few_labels::estimate(&less(&values[place], &values[best]), sizes)?,
+            _ => few_labels::estimate(&less(&values[place], &values[best]), sizes)?
+                .filter(|gain| gain.low.is_finite() && gain.high.is_finite()),
         };
         tried.push(Tried {
             recipe: recipe.name.clone(),
@@ -308,6 +410,14 @@ fn compared(fits: &[Recipe], values: &[Values], sizes: &[f64]) -> Result<(usize,
         }
     }
     Ok((best, tried))
+}
+
+/// Whether so little is left to find that nothing can take the place of a recipe with these values, by enough
+/// queries to believe it.
+fn finds_all(values: &Values, sizes: &[f64]) -> Result<bool> {
+    let mean = few_labels::estimate(&plain(values), sizes)?;
+    let queries: usize = values.iter().map(Vec::len).sum();
+    Ok(queries >= ENOUGH && mean.is_some_and(|mean| mean.value + LEAST_GAIN >= 1.0))
 }
 
 /// Leaves those running that may still be chosen: before the best of them what is not clearly below it,

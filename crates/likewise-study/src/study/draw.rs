@@ -93,7 +93,7 @@ impl Ground<'_> {
     ) -> Result<Draw> {
         let plan = self.plan;
         let drawn = self.drawn(draw as u64)?;
-        let idle = self.recipe.idle(self.plan.features.ncols());
+        let idle = self.recipe.idle(self.rank());
         if let Some(why) = idle.filter(|_| draw == 0) {
             monitor.warn(why);
         }
@@ -196,7 +196,7 @@ impl Ground<'_> {
     /// The recipe alone in draw number `draw`: how it did, and its log.
     pub(super) fn measure(&mut self, draw: u64, monitor: &Monitor) -> Result<Measured> {
         let drawn = self.drawn(draw)?;
-        if let Some(why) = self.recipe.idle(self.plan.features.ncols()) {
+        if let Some(why) = self.recipe.idle(self.rank()) {
             monitor.warn(why);
         }
         let spreads = self.recipe.pseudo_labels.propagation().is_some();
@@ -233,7 +233,7 @@ impl Ground<'_> {
         })
     }
 
-    fn drawn(&self, draw: u64) -> Result<Drawn> {
+    pub(super) fn drawn(&self, draw: u64) -> Result<Drawn> {
         let seed = self.plan.protocol.seed.wrapping_add(draw);
         let truth = self.labels.select(&self.train);
         let (known, _) = self.known(&truth, seed).compact();

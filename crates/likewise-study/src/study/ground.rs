@@ -19,7 +19,7 @@ use super::finding::{Finding, findings};
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::several::Answers;
-use crate::recipe::{Propagation, Recipe};
+use crate::recipe::{Propagation, Recipe, keeps_all};
 use crate::{Error, Result};
 
 /// Which whitening the head starts from.
@@ -48,6 +48,8 @@ pub(super) struct Ground<'a> {
     pub(super) validation: Vec<usize>,
     /// Whether the classes that ask have no label to fit on.
     pub(super) disjoint: bool,
+    /// Whether the start keeps all columns ([`StartConfig::directions`](crate::recipe::StartConfig)).
+    pub(super) all_columns: bool,
     /// Items that would ask, but have nothing to find.
     pub(super) lone: usize,
     /// The items that ask or are searched, their features and labels: no other row needs to
@@ -158,8 +160,10 @@ impl<'p> Plan<'p> {
         let fitted = Answers::of(&labels, &at.train);
         let asks = |&i: &usize| labels[i].class().is_some_and(|c| fitted.most(c, 0) > 0);
         let disjoint = !at.queries.is_empty() && !at.queries.iter().any(asks);
+        let all_columns = disjoint && keeps_all(at.train.len(), self.features.ncols());
         let mut ground = Ground {
             plan: self,
+            all_columns,
             recipe: self.recipe,
             spreading: self.recipe.spreading(self.collection.len()),
             images: self.images(self.recipe)?,
@@ -177,6 +181,21 @@ impl<'p> Plan<'p> {
             graphs: Vec::new(),
         };
         ground.analyse()?;
+        Ok(ground)
+    }
+
+    /// All items fitted, with as many columns as those that were measured.
+    pub(super) fn ground_again(
+        &'p self,
+        labels: &'p Labels,
+        measured: &Ground,
+    ) -> Result<Ground<'p>> {
+        let mut ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
+        if measured.all_columns {
+            ground.all_columns = true;
+            ground.spectra.clear();
+            ground.analyse()?;
+        }
         Ok(ground)
     }
 

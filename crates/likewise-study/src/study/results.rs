@@ -300,6 +300,10 @@ impl Rows {
         if labels.is_some_and(|answer| self.needs_nothing(answer)) {
             return Next::Nothing;
         }
+        let of_new = labels.filter(|_| self.disjoint);
+        if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
+            return next;
+        }
         let finds_directions = matches!(recipe.learner, Learner::Closed(_));
         let asked_of = |n: &usize| (1..ASKED).contains(n);
         let unmeasured = self.unlabeled > 0 && self.labels.values().any(asked_of);
@@ -339,22 +343,13 @@ impl Rows {
                 Some(class) if !self.disjoint => label(class, 0, "it is found worst so far"),
                 _ => Next::Nothing,
             },
-            (Some(_), _) if self.disjoint && !finds_directions => Next::Recipe {
-                name: "mixed-rca".into(),
-                why: "it is the one for classes that have no labels".into(),
-            },
-            (Some(Unclear), _) if !self.disjoint => match &self.weakest {
+            (Some(Unclear), _) => match &self.weakest {
                 Some(class) => label(
                     class,
                     10,
                     "more labels narrow the interval, and it is found worst so far",
                 ),
                 None => Next::Nothing,
-            },
-            // No label tells what is right for classes without any.
-            (Some(Worse), _) if self.disjoint => Next::Recipe {
-                name: "start".into(),
-                why: "it leaves the start as it is, which did better here".into(),
             },
             // So few cannot be kept back, so that no recipe is chosen by them.
             (Some(Worse), _)
@@ -374,6 +369,33 @@ impl Rows {
             },
             _ => Next::Nothing,
         }
+    }
+}
+
+/// What to do where the classes that are searched have no labels; `None`: as else.
+fn for_new_classes(plan: &Plan, answer: &Answer) -> Option<Next> {
+    let recipe = plan.recipe;
+    let finding = answer.finding;
+    let next = |name: &'static str, why: &'static str| {
+        Some(Next::Recipe {
+            name: name.into(),
+            why: why.into(),
+        })
+    };
+    if recipe.rounds.epochs == 0 && !plan.chosen {
+        let why = "it learns from the labels; whether that helps for classes without any was not compared here";
+        return next("mixed-rca", why);
+    }
+    match finding {
+        verdict::Finding::Better => None,
+        _ if !matches!(recipe.learner, Learner::Closed(_)) => next(
+            "auto",
+            "for classes that have no labels it compares what changes least of the features",
+        ),
+        verdict::Finding::Worse => (answer.against.recipe())
+            .and_then(|name| next(name, "it learns nothing, and did better here"))
+            .or(Some(Next::Nothing)),
+        _ => Some(Next::Nothing),
     }
 }
 
@@ -421,16 +443,20 @@ fn validation_in_words(recipe: &Recipe, per_draw: &[DrawLog]) -> Option<String> 
         let start = log.validation.first().copied().flatten().unwrap_or(0.0);
         Some(match log.why {
             Why::Validated | Why::Last => return None,
+            Why::RawFeatures if recipe.rounds.epochs == 0 => {
+                "On validation the features as they are were above the start".to_owned()
+            }
+            Why::KeptStart | Why::NoEvidence(_) if recipe.rounds.epochs == 0 => return None,
             Why::RawFeatures => {
                 "On validation the features as they are were above all that was learned".to_owned()
             }
             Why::KeptStart => format!(
-                "On validation nothing learned was clearly above the start ({start:.3}; best \
-                 {best:.3}), so the start was kept"
+                "On validation nothing learned was clearly above what the recipe begins on (precision \
+                 {start:.3}; best {best:.3}), so that was kept"
             ),
             Why::NoEvidence(why) if log.epoch == 0 && log.training.len() > 1 => format!(
-                "Validation could not tell: {why}. The start was kept, which is the safe choice \
-                 on classes without labels"
+                "Validation could not tell: {why}. What the recipe begins on was kept, which is the safe \
+                 choice on classes without labels"
             ),
             // One epoch is no choice.
             Why::NoEvidence(_) if at_once || log.training.len() <= 1 => return None,

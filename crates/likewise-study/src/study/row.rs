@@ -37,6 +37,16 @@ impl Row {
     /// The starts without labels: the best of them is what all claims are made against.
     pub const STARTS: [Self; 4] = [Self::Raw, Self::Centred, Self::Scaled, Self::Whitened];
 
+    /// The recipe that is this row, if one has a name.
+    pub(super) fn recipe(self) -> Option<&'static str> {
+        match self {
+            Self::Centred => Some("start"),
+            Self::Scaled => Some("scaled-start"),
+            Self::Whitened => Some("whitened-start"),
+            Self::AllLabels | Self::LabelsOnly | Self::Raw | Self::Recipe => None,
+        }
+    }
+
     /// How it is called in tables.
     pub fn title(self) -> &'static str {
         match self {

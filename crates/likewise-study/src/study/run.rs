@@ -1,6 +1,5 @@
 //! Running a study, and what it leaves behind.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use likewise::ensemble::Voted;
@@ -10,7 +9,7 @@ use likewise::{Beliefs, Embedding, Label, Monitor, Part, Triplets, matrix};
 use likewise_nn::Model;
 use ndarray::Array2;
 
-use super::ground::{Ground, Places};
+use super::ground::Ground;
 use super::kept::Kept;
 use super::meters::{calibration, collapse, count};
 use super::plan::Plan;
@@ -116,8 +115,8 @@ impl<'p> Plan<'p> {
             logs.push(done.log);
             first.get_or_insert(done.kept);
         }
-        if self.protocol.labels_per_class.is_some() {
-            // Where no label is hidden, the recipe has seen them all already.
+        if self.protocol.labels_per_class.is_some() && self.recipe.rounds.epochs > 0 {
+            // Where no label is hidden, the recipe has seen them all already; what learns nothing says nothing of them.
             rows.insert(Row::AllLabels, vec![ground.all_labels(monitor)?]);
         }
 
@@ -139,7 +138,7 @@ impl<'p> Plan<'p> {
         let mut measured = None;
         if self.protocol.refits() {
             measured = Some(self.embed_all(&kept.model, &ground, monitor)?);
-            ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
+            ground = self.ground_again(labels, &ground)?;
             kept = ground.refit(&kept, monitor)?;
         }
         // Items without a label, and those of the training part whose label was hidden.

@@ -10,7 +10,7 @@ use ndarray::Array2;
 
 use super::ground::{Ground, Whiten};
 use super::rounds::{ENOUGH, Mean, Validation};
-use crate::recipe::StartConfig;
+use crate::recipe::{PLAIN_SHRINKAGE, StartConfig};
 use crate::{Error, Result};
 
 /// Names of what is fitted: the first draw, what is fitted again on everything, and what learns from
@@ -24,12 +24,6 @@ pub(super) const MOST_COLUMNS: usize = 4096;
 
 /// Shrinkages that are tried, the mildest first: ties go to it.
 const SHRINKAGES: [f64; 7] = [f64::INFINITY, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03];
-
-/// The shrinkage that no label chooses: of the baseline row, and of the start where labels are no
-/// evidence for another. Of infinity, 30, 10, 5, 3, 2 and 1 on 21 sets of tables, pixels and
-/// descriptors it gained most in R@1 over the features as they are (2.0 points in the mean) and
-/// 2.8 in MAP@R; milder ones gain less in R@1, stronger ones lose MAP@R.
-pub(crate) const PLAIN_SHRINKAGE: f64 = 10.0;
 
 /// What the trainings of one draw share.
 pub(super) struct Setup<'a> {
@@ -79,7 +73,11 @@ impl Ground<'_> {
             // One row of enormous length would turn all directions to itself.
             let (plain, _) = Spectrum::fit_sound(fitted.view(), false)?;
             let (standardized, _) = Spectrum::fit_sound(fitted.view(), true)?;
-            self.spectra.push((reading, [plain, standardized]));
+            let mut spectra = [plain, standardized];
+            if self.all_columns {
+                spectra = spectra.map(Spectrum::completed);
+            }
+            self.spectra.push((reading, spectra));
         }
         Ok(())
     }
@@ -257,12 +255,12 @@ impl Ground<'_> {
     }
 
     /// Directions of the start.
-    fn rank(&self) -> usize {
-        let rank = match self.recipe.encoder().map(|encoder| encoder.head) {
-            Some(EmbeddingConfig::Whitened { dim }) => dim,
-            _ => self.recipe.start.rank,
-        };
-        rank.min(self.plan.features.ncols())
+    pub(super) fn rank(&self) -> usize {
+        let columns = self.plan.features.ncols();
+        match self.recipe.encoder().map(|encoder| encoder.head) {
+            Some(EmbeddingConfig::Whitened { dim }) => dim.min(columns),
+            _ => self.recipe.start.directions(columns, self.all_columns),
+        }
     }
 
     /// Unit rows of the start of these items.

@@ -117,8 +117,13 @@ impl Ground<'_> {
     /// Whether the labels are of easier items than most: the share of its class that is nearer to the middle than a
     /// labeled item, where that is clearly less than a half.
     fn central(&self, items: &[usize], seen: &Labels, reached: &Reached) -> Result<Option<f64>> {
-        let mut class: Vec<Option<u32>> = seen.items().iter().map(|l| l.class()).collect();
-        for (&place, &nearest) in reached.open.iter().zip(&reached.nearest) {
+        // Labeled items by what other labels take them for, as all others: wrong members of a class are far from its
+        // middle, and items of a known class would look near beside them.
+        let mut class = vec![None; items.len()];
+        let taken_for = reached.taken_for.iter().map(|&(_, nearest)| nearest);
+        let nearest = reached.nearest.iter().copied();
+        let places = reached.asked.iter().chain(&reached.open);
+        for (&place, nearest) in places.zip(taken_for.chain(nearest)) {
             class[place] = nearest;
         }
         let labeled: Vec<bool> = seen.items().iter().map(|l| l.class().is_some()).collect();

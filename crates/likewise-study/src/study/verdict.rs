@@ -298,6 +298,9 @@ impl Verdict {
             Finding::Better | Finding::Worse if !self.learns => {
                 "The recipe learns nothing from them, and its start differs"
             }
+            Finding::Same | Finding::Unclear if !self.learns => {
+                "The recipe learns nothing from them"
+            }
             Finding::Better if self.kept_nothing() => {
                 "Yes, by the start that they chose; nothing that was learned is kept"
             }
@@ -395,18 +398,22 @@ impl Verdict {
                 "Delivered: the features as they are, which measured better than what was learned."
                     .into(),
             ),
+            Delivered::Start if !self.learns && self.labels.is_some() => lines.push(format!(
+                "Delivered: the features as {recipe} reads them; nothing was learned."
+            )),
             Delivered::Start if self.labels.is_none() => {
                 let own = if self.learns { format!(" of {recipe}") } else { String::new() };
                 lines.push(format!("Delivered: the start{own}, without labels."));
             }
-            Delivered::Start => lines.push(
-                "Delivered: the start; training it further was not shown to be better.".into(),
-            ),
-            Delivered::RawFeatures => lines.push(
-                "Delivered: the features as they are, put above all that was learned by the labels \
-                 that validate."
-                    .into(),
-            ),
+            Delivered::Start => lines.push(format!(
+                "Delivered: what {recipe} begins on; training it further was not shown to be better."
+            )),
+            Delivered::RawFeatures => {
+                let all = if self.learns { "all that was learned" } else { "the start" };
+                lines.push(format!(
+                    "Delivered: the features as they are, put above {all} by the labels that validate."
+                ));
+            }
         }
         lines.extend(self.next.in_words());
         lines

@@ -15,7 +15,9 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
          loses to it. After two rounds those that are far behind are tried no further: their values are of fewer \
          rounds, so compare the gains. Labels that choose and also measure make the measured value a little too \
          good; those of a test part do not. Where the \
-         classes that are searched have no labels, mixed-rca is taken. Use it unless you compare methods.",
+         classes that are searched have no labels, start (or scaled-start) and mixed-rca are compared by the \
+         classes that validate, at once and by an interval over these classes; where none can, as of fewer than six \
+         classes, the start stands. Use it unless you compare methods.",
     ),
     (
         "r-at-k",

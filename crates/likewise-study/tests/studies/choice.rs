@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use likewise::{Labels, Monitor};
-use likewise_study::study::{Delivered, Plan, Row};
+use likewise::{Labels, Monitor, Part};
+use likewise_study::study::{Delivered, Next, Plan, Protocol, Row, SplitKind};
 use likewise_study::{Device, Recipe};
 use ndarray::Array2;
 use rand::RngExt;
@@ -142,4 +142,195 @@ fn a_choice_that_was_interrupted_goes_on_where_it_stopped() {
     std::fs::write(folder.path().join("choice.json"), "{").unwrap();
     let (again, steps) = choose(true, usize::MAX);
     assert_eq!((again.unwrap(), steps), (whole, all));
+}
+
+#[test]
+fn where_the_first_recipe_finds_all_the_others_are_tried_once() {
+    // A fifth of the labels asks in a round, which is enough to believe it.
+    let (x, labels) = clouds(400, 3, 0.01, 5);
+    let collection = collection(x, Some(labels.masked(|i| i < 260)));
+    let (any, protocol) = (Recipe::default(), folds());
+    let features = collection.views()[0].matrix.view();
+    let plan = Plan::of(&collection, features, &any, &protocol, Device::flex());
+    let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
+    let rounds: Vec<usize> = choice.tried.iter().map(|tried| tried.rounds).collect();
+    assert_eq!(choice.recipe.name, choice.tried[0].recipe);
+    assert_eq!(
+        (rounds[0], &rounds[1..]),
+        (5, vec![1; rounds.len() - 1].as_slice())
+    );
+}
+
+/// Items of so many classes, which a few columns tell apart; in the others they differ `within` a class.
+fn varied_within(
+    classes: usize,
+    each: usize,
+    columns: usize,
+    within: f32,
+) -> (Array2<f32>, Labels) {
+    let mut rng = likewise::seed::stream(7, "varied within");
+    let mut random = move |scale: f32| scale * rng.random_range(-1.0_f32..1.0);
+    let centres = Array2::from_shape_simple_fn((classes, 6), || random(1.0));
+    let x = Array2::from_shape_fn((classes * each, columns), |(i, j)| {
+        if j < 6 {
+            centres[(i / each, j)] + random(0.3)
+        } else {
+            random(within)
+        }
+    });
+    let classes = (0..classes * each).map(|i| (i / each) as i64);
+    (x, Labels::from_integers(classes))
+}
+
+fn new_classes() -> Protocol {
+    Protocol {
+        split: SplitKind::ZeroShot,
+        nmi: false,
+        ..Protocol::default()
+    }
+}
+
+#[test]
+fn for_new_classes_what_is_learned_stands_where_others_gain_by_it() {
+    let any = Recipe::default();
+    let choose = |(x, labels): (Array2<f32>, Labels), protocol: &Protocol| {
+        let collection = collection(x, Some(labels));
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan::of(&collection, features, &any, protocol, Device::flex());
+        plan.choose_recipe(None, &Monitor::silent()).unwrap()
+    };
+    // What all classes vary in is turned down.
+    let learned = choose(varied_within(30, 12, 12, 2.0), &new_classes());
+    assert_eq!(learned.recipe.name, "mixed-rca");
+    let [start, rca] = learned.tried.as_slice() else {
+        panic!("two are compared");
+    };
+    assert_eq!((start.gain, start.rounds, rca.rounds), (None, 1, 1));
+    let gain = rca.gain.unwrap();
+    assert!(gain.value > 0.05 && gain.low < gain.value);
+    // Of classes that were drawn by chance nothing can be learned.
+    let (x, labels) = varied_within(30, 12, 12, 2.0);
+    let shuffled = labels.items().iter().cycle().step_by(13).take(360).copied();
+    let of_chance = Labels::new(labels.classes().to_vec(), shuffled.collect());
+    let kept = choose((x.clone(), of_chance.unwrap()), &new_classes());
+    assert_eq!((kept.recipe.name.as_str(), kept.tried.len()), ("start", 2));
+    // One label of each class that validates has nothing to find, and five classes leave none to validate.
+    let single = Protocol {
+        labels_per_class: Some(1),
+        ..new_classes()
+    };
+    let unknown = choose((x, labels), &single);
+    assert_eq!(
+        (unknown.recipe.name.as_str(), unknown.tried.len()),
+        ("start", 0)
+    );
+    let few = choose(varied_within(5, 12, 12, 2.0), &new_classes());
+    assert_eq!((few.recipe.name.as_str(), few.tried.len()), ("start", 0));
+    // A column of another unit would be all that rows of length 1 say.
+    let (mut x, labels) = varied_within(30, 12, 12, 0.3);
+    x.column_mut(11).mapv_inplace(|v| 900.0 + 300.0 * v);
+    let scaled = choose((x, labels), &new_classes());
+    assert_eq!(scaled.tried[0].recipe, "scaled-start");
+}
+
+#[test]
+fn a_single_class_that_validates_and_classes_that_are_fitted_say_nothing_of_new_ones() {
+    let any = Recipe::default();
+    let given = Protocol {
+        split: SplitKind::Given,
+        ..new_classes()
+    };
+    let choose = |part: &dyn Fn(usize) -> Part| {
+        let (x, labels) = varied_within(8, 12, 12, 2.0);
+        let mut collection = collection(x, Some(labels));
+        collection.split = Some((0..96).map(part).collect());
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan::of(&collection, features, &any, &given, Device::flex());
+        let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
+        let study = Plan {
+            recipe: &choice.recipe,
+            ..plan
+        }
+        .run(&Monitor::silent());
+        (choice, study.unwrap().results)
+    };
+    // Classes 0 to 2 are fitted.
+    let one = |i: usize| match i / 12 {
+        0..3 => Part::Train,
+        3 => Part::Validation,
+        _ => Part::Test,
+    };
+    let fitted = |i: usize| match i / 12 {
+        0..3 if i.is_multiple_of(3) => Part::Validation,
+        0..3 => Part::Train,
+        _ => Part::Test,
+    };
+    for part in [&one as &dyn Fn(usize) -> Part, &fitted] {
+        let (choice, results) = choose(part);
+        assert_eq!(
+            (choice.recipe.name.as_str(), choice.tried.len()),
+            ("start", 0)
+        );
+        // Nobody compared, which is what to do next.
+        let Next::Recipe { name, .. } = &results.answers.next else {
+            panic!("{:?}", results.answers.next);
+        };
+        assert_eq!(name, "mixed-rca");
+    }
+    let two = |i: usize| match i / 12 {
+        0..3 => Part::Train,
+        3..5 => Part::Validation,
+        _ => Part::Test,
+    };
+    let (choice, _) = choose(&two);
+    assert_eq!(choice.tried.len(), 2);
+    let gain = choice.tried[1].gain.unwrap();
+    assert!(gain.low.is_finite() && gain.high.is_finite());
+}
+
+#[test]
+fn the_start_of_fewer_items_than_columns_is_the_whitened_row() {
+    // 48 items of 16 classes are fitted, and other classes have most of their length outside of their span.
+    let (x, labels) = varied_within(40, 3, 80, 1.0);
+    let whitened = Recipe::start()
+        .with(
+            "start = { shrinkage = 10.0, standardize = false }"
+                .parse()
+                .unwrap(),
+        )
+        .unwrap();
+    let collection = collection(x, Some(labels));
+    let study = run(&collection, &whitened, &new_classes()).unwrap();
+    let row = &study.results.baselines[&Row::Whitened];
+    let gain = study.results.summary.map_at_r.unwrap() - row.map_at_r.unwrap();
+    assert!(gain.abs() < 1e-3, "{gain}");
+    assert_eq!(study.embeddings.ncols(), 80);
+    // So is a model that learned from the test part as well.
+    let again = Protocol {
+        refit: true,
+        ..new_classes()
+    };
+    assert_eq!(
+        run(&collection, &whitened, &again)
+            .unwrap()
+            .embeddings
+            .ncols(),
+        80
+    );
+    // Where the classes that ask are fitted, it is not kept: learners on it lost by that.
+    let known = Protocol {
+        split: SplitKind::Item,
+        ..new_classes()
+    };
+    assert!(
+        run(&collection, &whitened, &known)
+            .unwrap()
+            .embeddings
+            .ncols()
+            < 80
+    );
+    // What is asked for with fewer directions has these.
+    let few = whitened.with("start.rank = 20".parse().unwrap()).unwrap();
+    let study = run(&collection, &few, &new_classes()).unwrap();
+    assert_eq!(study.embeddings.ncols(), 20);
 }

@@ -168,9 +168,14 @@ pub fn zero_shot(labels: &Labels, seed: u64) -> Result<Vec<Part>> {
     }
     if n < 4 {
         return Err(Error::data(format!(
-            "{n} classes are too few for a class-disjoint split, which fits on two and tests on \
+            "{} too few for a class-disjoint split, which fits on two and tests on \
              two others at least; give 6 or more (so that two can validate), or split the items \
-             within each class"
+             within each class",
+            if n == 1 {
+                "1 class is".into()
+            } else {
+                format!("{n} classes are")
+            }
         )));
     }
     classes.shuffle(&mut seed::stream(seed, "zero-shot split"));

@@ -21,8 +21,10 @@
 
 use std::num::NonZeroUsize;
 
+use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::linalg::{householder, qr::no_pivoting::factor as qr};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rayon::prelude::*;
 
@@ -182,6 +184,47 @@ impl Spectrum {
         })
     }
 
+    /// The same with a direction for each column: those at right angles to all that vary come last, in
+    /// some order, with a variance of 0.
+    ///
+    /// Nothing of the rows that were fitted varies along them, but other rows may, half of their
+    /// length on faces of 160 rows and 512 columns, and [`truncated`](Self::truncated) then keeps it. **Not** for
+    /// thousands of columns, since a map then holds the square of them.
+    ///
+    /// # Cost
+    /// O(d^2 m), m the directions that vary. Nothing where there are d of them.
+    ///
+    /// ```
+    /// use likewise::linear::whitening::Spectrum;
+    /// let two_rows = Spectrum::fit(ndarray::array![[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]].view())?;
+    /// let new = ndarray::array![[0.0, 3.0, 4.0]];
+    /// let length = |s: &Spectrum| -> likewise::Result<f32> {
+    ///     let row = s.truncated(f64::INFINITY, 3)?.transform(new.view())?;
+    ///     Ok(row.mapv(|v| v * v).sum().sqrt())
+    /// };
+    /// assert!(length(&two_rows)? < 1e-6);
+    /// assert!((length(&two_rows.completed())? - 5.0).abs() < 1e-5);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn completed(self) -> Self {
+        let (d, m) = self.directions.dim();
+        let beside = beside(&self.directions);
+        let direction = |(i, j): (usize, usize)| {
+            if j < m {
+                self.directions[(i, j)]
+            } else {
+                beside[(i, j - m)]
+            }
+        };
+        let variance = |i: usize| if i < m { self.variances[i] } else { 0.0 };
+        Self {
+            variances: Array1::from_shape_fn(d, variance),
+            directions: Array2::from_shape_fn((d, d), direction),
+            mean: self.mean,
+            scale: self.scale,
+        }
+    }
+
     /// The whitening with shrinkage `eps` over all directions: a symmetric `d x d` matrix.
     ///
     /// `eps` = infinity only centres. Fails unless `eps` is above 0.
@@ -328,6 +371,40 @@ fn above_rounding(variances: &[f64]) -> Vec<usize> {
     (0..n).rev().filter(|&i| variances[i] > least).collect()
 }
 
+/// Orthonormal columns at right angles to these, which are orthonormal: the last `d - m` of the Q of
+/// their decomposition.
+fn beside(directions: &Array2<f64>) -> Mat<f64> {
+    let (d, m) = directions.dim();
+    let mut rest = Mat::from_fn(d, d - m, |i, j| f64::from(u8::from(i == m + j)));
+    if m == 0 || m == d {
+        return rest;
+    }
+    let mut basis = Mat::from_fn(d, m, |i, j| directions[(i, j)]);
+    let block = qr::recommended_block_size::<f64>(d, m);
+    let mut weights = Mat::<f64>::zeros(block, m);
+    let params = faer::Spec::default();
+    // One thread: what is cut into parts differs in its last bits.
+    let need = qr::qr_in_place_scratch::<f64>(d, m, block, Par::Seq, params);
+    let mut memory = MemBuffer::new(need);
+    let stack = MemStack::new(&mut memory);
+    qr::qr_in_place(basis.as_mut(), weights.as_mut(), Par::Seq, stack, params);
+    let need = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(
+        d,
+        block,
+        d - m,
+    );
+    let mut memory = MemBuffer::new(need);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        basis.as_ref(),
+        weights.as_ref(),
+        Conj::No,
+        rest.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut memory),
+    );
+    rest
+}
+
 /// Eigenvalues of a symmetric matrix by its lower triangle, ascending, and unit eigenvectors,
 /// one a column.
 fn eigen(of: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
@@ -359,14 +436,14 @@ fn decompose(of: &Mat<f64>, vectors: Option<MatMut<f64>>) -> Result<Vec<f64>> {
         None => ComputeEigenvectors::No,
     };
     let need = self_adjoint_evd_scratch::<f64>(d, wanted, parts(d), params);
-    let mut memory = faer::dyn_stack::MemBuffer::try_new(need)
+    let mut memory = MemBuffer::try_new(need)
         .map_err(|_| Error::new(ErrorKind::Memory, "no memory for the eigenvectors"))?;
     self_adjoint_evd(
         of.as_ref(),
         values.as_mut(),
         vectors,
         parts(d),
-        faer::dyn_stack::MemStack::new(&mut memory),
+        MemStack::new(&mut memory),
         params,
     )
     .map_err(|e| {
@@ -497,6 +574,40 @@ mod tests {
                 assert!(error.iter().all(|e| e.abs() < 1e-2), "{n} rows, eps {eps}");
             }
             assert!(s.rotated(data(3, 4).view(), &[1.0]).is_err());
+        }
+    }
+
+    #[test]
+    fn completed_directions_keep_what_new_rows_have_outside_of_the_fitted_ones() {
+        let others = data(9, 30);
+        for n in [1, 2, 12, 29, 100] {
+            let s = Spectrum::fit_standardized(data(n, 30).view()).unwrap();
+            let whole = s.clone().completed();
+            assert_eq!(whole.directions.dim(), (30, 30));
+            let unit = whole.directions.t().dot(&whole.directions) - Array2::<f64>::eye(30);
+            assert!(unit.iter().all(|e| e.abs() < 1e-9), "{n} rows");
+            for eps in [0.3, f64::INFINITY] {
+                let maps = [
+                    s.whitening(eps),
+                    whole.whitening(eps),
+                    whole.truncated(eps, 30),
+                ];
+                let products = maps.map(|map| {
+                    let rows = map.unwrap().transform(others.view()).unwrap();
+                    rows.dot(&rows.t())
+                });
+                let largest = products[0].iter().fold(0.0_f32, |max, v| max.max(v.abs()));
+                for other in &products[1..] {
+                    let error = other - &products[0];
+                    assert!(
+                        error.iter().all(|e| e.abs() < 1e-4 * largest),
+                        "{n} rows, eps {eps}"
+                    );
+                }
+            }
+            if n == 100 {
+                assert_eq!(whole, s);
+            }
         }
     }
 

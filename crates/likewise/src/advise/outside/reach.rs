@@ -62,6 +62,8 @@ fn arrive(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Vec<(f64,
 pub struct Reached {
     /// Of each known item, by what the others of a fold less spread.
     pub known: Vec<f64>,
+    /// Which items these are.
+    pub asked: Vec<usize>,
     /// Its class, and the class of which most arrives at it.
     pub taken_for: Vec<(u32, Option<u32>)>,
     /// The unlabeled items.
@@ -113,6 +115,7 @@ impl Reached {
         })?;
         Ok(Some(Self {
             known,
+            asked: asked.into_iter().map(|(item, _)| item).collect(),
             taken_for,
             scores: open.iter().map(|&i| all[i].0).collect(),
             nearest: open.iter().map(|&i| all[i].1).collect(),
