@@ -17,6 +17,7 @@ mod kept;
 mod learned;
 mod learner;
 mod meters;
+mod next;
 mod plan;
 mod protocol;
 mod refuse;

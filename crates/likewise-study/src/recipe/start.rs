@@ -149,9 +149,9 @@ impl StartConfig {
         }
     }
 
-    /// How many directions are kept, where `all` are unless the recipe says fewer than usual.
+    /// How many directions are kept, where `all` are unless the recipe says another number than the usual one.
     pub(crate) fn directions(&self, columns: usize, all: bool) -> usize {
-        if all && self.rank >= Self::default().rank {
+        if all && self.rank == Self::default().rank {
             columns
         } else {
             self.rank.min(columns)

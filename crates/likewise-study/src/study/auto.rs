@@ -226,11 +226,13 @@ impl<'p> Plan<'p> {
         let scaled = asks_for_scales(self.features.select(Axis(0), &fitted).view());
         let candidates = Recipe::candidates_for_new_classes(scaled).map(fitting);
         let (mut asking, asked) = self.among(truth, parts, Part::Validation);
-        let mut open = asked.items().iter().map(|label| label.class().is_none());
-        asking.retain(|_| !open.next().unwrap_or(true));
-        let known_classes = known.by_class();
-        let is_new = |class: u32| known_classes[class as usize].is_empty();
-        asking.retain(|&item| truth[item].class().is_some_and(is_new));
+        let of_known = known.by_class();
+        let is_new = |class: u32| of_known[class as usize].is_empty();
+        let mut asked = asked.items().iter();
+        asking.retain(|_| {
+            let class = asked.next().and_then(|label| label.class());
+            class.is_some_and(is_new)
+        });
         let [first, _] = &candidates;
         let unknown = || Choice {
             recipe: first.clone(),

@@ -191,10 +191,11 @@ impl<'p> Plan<'p> {
         measured: &Ground,
     ) -> Result<Ground<'p>> {
         let mut ground = self.ground_on(Cow::Borrowed(labels), Places::all(labels))?;
-        if measured.all_columns {
-            ground.all_columns = true;
-            ground.spectra.clear();
-            ground.analyse()?;
+        ground.all_columns = measured.all_columns;
+        if ground.all_columns {
+            for (_, spectra) in &mut ground.spectra {
+                *spectra = spectra.clone().map(Spectrum::completed);
+            }
         }
         Ok(ground)
     }

@@ -36,12 +36,11 @@ mod group;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::group::{Group, WIDTH, Workspace};
 use super::operator::Operator;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Most rows of which groups of columns are solved side by side. Of more, one group occupies all threads.
 const SIDE_BY_SIDE: usize = 16_384;
@@ -160,16 +159,16 @@ impl ConjugateGradient {
                 _ => job.run::<WIDTH>(space, b, x),
             }
         };
-        let solved: Result<Vec<Solved>> = if n <= SIDE_BY_SIDE && columns > WIDTH {
-            let groups: Vec<_> = groups.collect();
-            let groups = groups.into_par_iter().map_init(space, one);
-            groups.collect()
+        let solved: Vec<Solved> = if n <= SIDE_BY_SIDE && columns > WIDTH {
+            let solved = parallel::map(groups, |group| one(&mut space(), group));
+            solved.into_iter().collect::<Result<_>>()?
         } else {
             let mut space = space();
-            groups.map(|group| one(&mut space, group)).collect()
+            let solved = groups.map(|group| one(&mut space, group));
+            solved.collect::<Result<_>>()?
         };
-        let solved = solved?;
-        let residuals: Vec<f64> = solved.iter().flat_map(|of| of.residuals.clone()).collect();
+        let residuals = solved.iter().flat_map(|of| &of.residuals);
+        let residuals: Vec<f64> = residuals.copied().collect();
         let converged = residuals.iter().all(|&r| r <= self.tolerance);
         Ok(Solution {
             iterations: solved.iter().map(|of| of.iterations).max().unwrap_or(0),

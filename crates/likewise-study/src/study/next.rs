@@ -1,0 +1,233 @@
+//! What to do next, by what a study measured.
+
+use std::borrow::Cow;
+
+use likewise::eval::proportion;
+use likewise_nn::loss::Loss;
+
+use super::plan::Plan;
+use super::protocol::SplitKind;
+use super::results::Rows;
+use super::row::Row;
+use super::verdict::{self, Answer, Delivered, Next};
+use crate::recipe::{Learner, PseudoLabels, Recipe};
+
+impl Rows {
+    /// Whether the start finds all without a label, by enough queries to believe it.
+    fn needs_nothing(&self, answer: &Answer) -> bool {
+        let queries = self.summaries.get(&Row::Recipe).map_or(0, |r| r.n_queries);
+        let may_be = proportion::wilson_mean(answer.from, queries);
+        answer.from >= PERFECT && may_be.is_some_and(|share| share.low >= SURELY)
+    }
+
+    pub(super) fn next(
+        &self,
+        plan: &Plan,
+        labels: Option<&Answer>,
+        spreading: Option<&Answer>,
+    ) -> Next {
+        use verdict::Finding::{Better, TooFew, Unclear, Worse};
+        let recipe = plan.recipe;
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        // A test part of labels that could all be fitted, and measured in turn.
+        let apart =
+            plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none();
+        // Items of several labels are in no folds.
+        let tagged =
+            (plan.collection.labels.as_ref()).is_some_and(|labels| labels.tags().is_some());
+        let apart = apart && !tagged;
+        let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
+        let label = |class: &str, least: usize, why| {
+            let now = self.labels.get(class).copied().unwrap_or(0);
+            let more = least.saturating_sub(now).max(now.clamp(1, 25));
+            if self.unlabeled == 0 {
+                return Next::Nothing;
+            }
+            Next::LabelClass {
+                class: class.to_owned(),
+                now,
+                more: more.min(self.unlabeled),
+                why: Cow::Borrowed(why),
+            }
+        };
+        if !self.first.is_empty() {
+            return Next::LabelItems {
+                ids: self.first.clone(),
+            };
+        }
+        if labels.is_some_and(|answer| self.needs_nothing(answer)) {
+            return Next::Nothing;
+        }
+        let of_new = labels.filter(|_| self.disjoint);
+        if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
+            return next;
+        }
+        let finds_directions = matches!(recipe.learner, Learner::Closed(_));
+        let asked_of = |n: &usize| (1..ASKED).contains(n);
+        let unmeasured = self.unlabeled > 0 && self.labels.values().any(asked_of);
+        match (labels.map(|answer| answer.finding), spreading) {
+            (None | Some(TooFew), _) if few_labels => match fewest() {
+                // At once as many as a measurement takes, so that the goal does not move.
+                Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
+                    to: (verdict::ENOUGH.div_ceil(self.labels.len()))
+                        .max(MEASURED)
+                        .max(least + 1),
+                },
+                _ => Next::Nothing,
+            },
+            (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
+            // Of some classes nothing was measured, so that none can be said to be found worst.
+            (Some(Better | Unclear), _) if few_labels && unmeasured => {
+                Next::LabelEvery { to: ASKED }
+            }
+            (Some(Better), Some(spread))
+                if spread.finding != Better
+                    && spread.difference.value < WORTH
+                    && self.delivered == Delivered::Learned =>
+            {
+                match labels_only(recipe) {
+                    Some(name) => Next::Recipe {
+                        name: name.into(),
+                        why: if spread.finding == Worse {
+                            "it learns from the labels alone, which does better here".into()
+                        } else {
+                            "it learns from the labels alone, which does as well here".into()
+                        },
+                    },
+                    None => Next::Nothing,
+                }
+            }
+            (Some(Better), _) => match &self.weakest {
+                Some(class) if !self.disjoint => label(class, 0, "it is found worst so far"),
+                _ => Next::Nothing,
+            },
+            (Some(Unclear), _) => match &self.weakest {
+                Some(class) => label(
+                    class,
+                    10,
+                    "more labels narrow the interval, and it is found worst so far",
+                ),
+                None => Next::Nothing,
+            },
+            // So few cannot be kept back, so that no recipe is chosen by them.
+            (Some(Worse), _)
+                if self.unlabeled > 0 && !self.labels.values().any(|&n| n >= ASKED) =>
+            {
+                Next::LabelEvery { to: MEASURED }
+            }
+            // The labels of a test part chose nothing; those that are kept back may.
+            (Some(Worse), _) if !plan.chosen => Next::Recipe {
+                name: "auto".into(),
+                why: "by labels that it keeps back it delivers the start where nothing learned is better"
+                    .into(),
+            },
+            (Some(_), _) if !finds_directions && !plan.chosen => Next::Recipe {
+                name: "mixed-rca".into(),
+                why: "it changes less of what the features know".into(),
+            },
+            _ => Next::Nothing,
+        }
+    }
+}
+
+/// What to do where the classes that are searched have no labels; `None`: as else.
+fn for_new_classes(plan: &Plan, answer: &Answer) -> Option<Next> {
+    let recipe = plan.recipe;
+    let finding = answer.finding;
+    let next = |name: &'static str, why: &'static str| {
+        Some(Next::Recipe {
+            name: name.into(),
+            why: why.into(),
+        })
+    };
+    if recipe.rounds.epochs == 0 && !plan.chosen {
+        let why = "it learns from the labels; whether that helps for classes without any was not compared here";
+        return next("mixed-rca", why);
+    }
+    match finding {
+        verdict::Finding::Better => None,
+        _ if !matches!(recipe.learner, Learner::Closed(_)) => next(
+            "auto",
+            "for classes that have no labels it compares what changes least of the features",
+        ),
+        verdict::Finding::Worse => (answer.against.recipe())
+            .and_then(|name| next(name, "it learns nothing, and did better here"))
+            .or(Some(Next::Nothing)),
+        _ => Some(Next::Nothing),
+    }
+}
+
+/// A gain that may be worth having although its interval holds 0.
+const WORTH: f64 = 0.01;
+
+/// Labels of a class with which it asks at all: one is fitted, two ask for each other.
+const ASKED: usize = 3;
+
+/// Labels of every class that a measurement takes to say something.
+const MEASURED: usize = 4;
+
+/// What needs no labels to be found right.
+const PERFECT: f64 = 0.995;
+
+/// What it then is at least, by its interval: some 60 queries are that sure.
+const SURELY: f64 = 0.94;
+
+/// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
+/// has a name.
+fn labels_only(recipe: &Recipe) -> Option<String> {
+    match &recipe.learner {
+        // On another start, or with another share, it is not what was measured.
+        Learner::Closed(_) => Recipe::names().into_iter().find(|name| {
+            Recipe::named(name).is_ok_and(|named| {
+                let is_alone = named.pseudo_labels == PseudoLabels::None;
+                is_alone && named.start == recipe.start && named.learner == recipe.learner
+            })
+        }),
+        Learner::Cross(learner) => Some(learner.name().to_owned()),
+        Learner::Gradient(gradient) => {
+            let usual = gradient.metric.is_none()
+                && matches!(gradient.loss.single(), Some(Loss::ConfidenceProxy(_)));
+            (usual && recipe.encoder().is_none()).then(|| "confidence-proxy".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recipe_of_labels_only_is_the_one_that_was_measured() {
+        for recipe in Recipe::candidates(false)
+            .into_iter()
+            .chain(Recipe::candidates(true))
+        {
+            let Some(name) = labels_only(&recipe) else {
+                continue;
+            };
+            let named = Recipe::named(&name).unwrap();
+            assert_eq!(named.pseudo_labels, PseudoLabels::None, "{name}");
+            if matches!(recipe.learner, Learner::Closed(_)) {
+                let (own, named) = (
+                    (&recipe.start, &recipe.learner),
+                    (&named.start, &named.learner),
+                );
+                assert_eq!(own, named, "{}: {name}", recipe.name);
+            }
+        }
+        // What a table of a choice calls it is what asks for it.
+        for recipe in [false, true].into_iter().flat_map(Recipe::candidates) {
+            assert_eq!(Recipe::named(&recipe.name).unwrap(), recipe);
+        }
+        let of = |name: &str| labels_only(&Recipe::named(name).unwrap());
+        assert_eq!(
+            of("scaled-probabilities").as_deref(),
+            Some("scaled-label-probabilities")
+        );
+        assert_eq!(of("mixed-lda").as_deref(), Some("unit-lda"));
+        assert_eq!(of("mixed-rca").as_deref(), Some("label-rca"));
+        assert_eq!(of("mixed-lp").as_deref(), Some("confidence-proxy"));
+        // No recipe has this form.
+        assert_eq!(of("scaled-mild-probabilities"), None);
+    }
+}
