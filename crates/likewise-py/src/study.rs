@@ -1,6 +1,5 @@
 //! Learning and measuring: what `likewise fit` does, of arrays.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -8,8 +7,7 @@ use likewise::tuple::Tuples;
 use likewise::{
     Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
 };
-use likewise_study::fit::{Asked as Choices, Job, limit_neighbors};
-use likewise_study::report::Map;
+use likewise_study::fit::{AUTO, Asked as Choices, Changes, Job, Which, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, TupleKind};
@@ -24,9 +22,6 @@ use crate::failure::{exception, json as no_json};
 use crate::labels::{self, codes};
 use crate::model::Model;
 use crate::work::{How, run};
-
-/// The recipe that is chosen by the labels at hand.
-const AUTO: &str = "auto";
 
 /// What is to be learned and measured.
 #[derive(FromPyObject)]
@@ -119,7 +114,11 @@ impl Asked {
     ) -> Result<Fitted> {
         let data = collection(x.nrows(), labels, self.parts.as_deref())?;
         let asked = self.protocol()?;
-        let mut recipe = self.recipe(tuples.as_ref(), x.ncols())?;
+        let which = self.which(tuples.as_ref())?;
+        let mut recipe = which.recipe(x.ncols())?;
+        if let Some(tuples) = which.tuples {
+            recipe.check_tuples(tuples)?;
+        }
         recipe.check_build()?;
         limit_neighbors(&mut recipe, x.nrows() as f64, monitor);
         let mut protocol = asked.protocol(&data, &[])?;
@@ -128,7 +127,7 @@ impl Asked {
         }
         let device = likewise_nn::device("cpu")?;
         let mut tried = vec![];
-        if self.recipe == AUTO && tuples.is_none() {
+        if which.chooses()? {
             let plan = Plan::of(&data, x, &recipe, &protocol, device.clone());
             let choice = plan.choose_recipe(None, monitor)?;
             (recipe, tried) = (choice.recipe, choice.tried);
@@ -174,38 +173,26 @@ impl Asked {
         })
     }
 
-    /// The recipe by name or file, with what is changed in it; the usual one where one is chosen.
-    fn recipe(&self, tuples: Option<&Tuples>, columns: usize) -> Result<Recipe> {
-        let is_file = self.recipe.to_lowercase().ends_with(".toml");
-        let mut recipe = match (self.recipe.as_str(), tuples) {
-            (AUTO, None) if self.settings.is_some() => {
-                return Err(Error::new(
-                    ErrorKind::Parameter,
-                    "settings go with a recipe by name: those that recipe=\"auto\" compares keep their own",
-                ));
-            }
-            (AUTO, None) => return Ok(Recipe::mild_probabilities()),
-            (AUTO, Some(Tuples::Pairs(_))) => Recipe::label_rca(),
-            (AUTO, Some(Tuples::Triplets(_))) => Recipe::named("triplet")?,
-            (file, _) if is_file => Recipe::read(&PathBuf::from(file))?,
-            (name, _) => Recipe::named(name)?,
-        };
-        if let Some(settings) = &self.settings {
-            let fields: toml::Table = serde_json::from_str(settings).map_err(|e| {
-                let message = format!("settings: {e}; None stands for nothing here, leave it out");
-                Error::new(ErrorKind::Parameter, message)
-            })?;
-            recipe = recipe.with(fields.clone())?;
-            recipe.check_rank(&fields, columns)?;
-        }
-        if let Some(tuples) = tuples {
-            recipe.check_tuples(match tuples {
+    /// Which recipe: by name or file, with what is changed in it, or the one that suits.
+    fn which(&self, tuples: Option<&Tuples>) -> Result<Which> {
+        let fields = self.settings.as_deref().map(serde_json::from_str);
+        let fields = fields.transpose().map_err(|e| {
+            let message = format!("settings: {e}; None stands for nothing here, leave it out");
+            Error::new(ErrorKind::Parameter, message)
+        })?;
+        let suits = self.recipe == AUTO && tuples.is_some();
+        Ok(Which {
+            name: (!suits).then(|| self.recipe.clone()),
+            changes: fields.map(|fields| Changes {
+                place: "settings".into(),
+                fields,
+            }),
+            tuples: tuples.map(|tuples| match tuples {
                 Tuples::Pairs(_) => TupleKind::Pairs,
                 Tuples::Triplets(_) => TupleKind::Triplets,
-            })?;
-        }
-        recipe.validate()?;
-        Ok(recipe)
+            }),
+            ..Which::default()
+        })
     }
 }
 
@@ -344,23 +331,12 @@ impl Fitted {
                 ..Rights::default()
             };
             let work = Work::begin(&path, rights)?;
+            let data = "arrays in Python";
+            let (recipe, protocol) = (self.recipe.clone(), self.protocol.clone());
             let mut job = Job {
-                recipe: self.recipe.clone(),
-                protocol: self.protocol.clone(),
-                data: "arrays in Python".into(),
-                digest,
-                read_as: "arrays in Python".into(),
-                table: None,
-                encoder: vec![],
-                words: vec![],
-                tuples: None,
-                before: None,
                 tried: self.tried.clone(),
-                trained: None,
-                pretrained: None,
-                map: Map::default(),
                 command: vec!["likewise.Study".into()],
-                seconds: BTreeMap::new(),
+                ..Job::new(recipe, protocol, data.into(), digest, data.into())
             };
             let (stages, device) = (Stages::default(), likewise_nn::device("cpu")?);
             let at = Environment {

@@ -38,4 +38,4 @@ mod route;
 mod worker;
 
 pub use connection::serve;
-pub use options::{Options, Ready, Refit};
+pub use options::{FromFiles, Options, Ready, Refit};

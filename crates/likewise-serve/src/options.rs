@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use likewise::Monitor;
 use likewise_io::items::ItemRow;
-use likewise_study::{Device, Result};
+use likewise_study::fit::{More, Request};
+use likewise_study::stages::Stages;
+use likewise_study::{Device, Environment, Result};
 
 /// What is served, and to whom.
 #[derive(Debug, Clone)]
@@ -54,6 +56,42 @@ pub trait Refit: Send + Sync {
         out: &Path,
         monitor: &Monitor,
     ) -> Result<()>;
+}
+
+/// Runs are fitted again from the files that they were made of.
+#[derive(Debug)]
+pub struct FromFiles {
+    /// Where networks run.
+    pub device: Device,
+    /// Most memory that may be used, bytes; `None`: most of what is free.
+    pub max_memory: Option<u64>,
+}
+
+impl Refit for FromFiles {
+    fn refit(
+        &self,
+        run: &Path,
+        items: Vec<ItemRow>,
+        labels: &Path,
+        out: &Path,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        let stages = Stages::default();
+        let heard = stages.clone();
+        // Where the time goes stands in the record of the run.
+        let monitor = monitor.also(move |event| heard.hear(event));
+        let at = Environment {
+            monitor: &monitor,
+            stages: &stages,
+            device: &self.device,
+            max_memory: self.max_memory,
+        };
+        let files = [labels.to_owned()];
+        let mut request = Request::again(run, More::Labels(&files), Some(items), &monitor)?;
+        let words = ["--add-labels".to_owned(), labels.display().to_string()];
+        request.command.extend(words);
+        request.into_folder(out.to_owned()).run(&at).map(drop)
+    }
 }
 
 /// Is told where the server listens, once it does.

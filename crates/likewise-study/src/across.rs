@@ -15,15 +15,12 @@ use ndarray::Axis;
 
 use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
-use crate::fit::pictures;
 use crate::graph::DataShape;
 use crate::query::{Answer, Found, Query, found, row_of};
 use crate::recipe::Recipe;
-use crate::report::{self, About, Shown, Thumbnails};
-use crate::run_folder::{
-    AcrossFolder, Config, Encoded, Origin, Record, Work, peak_memory, save_across,
-};
-use crate::source::{self, Photos};
+use crate::report::{self, About, Shown, Thumbnails, pictures};
+use crate::run_folder::{AcrossFolder, Config, Origin, Record, Work, peak_memory, save_across};
+use crate::source::{self, Encoded, Photos};
 use crate::study::{CrossPlan, CrossStudy, Protocol, SplitKind, Texts, nearest_items};
 use crate::{Result, card, failed, usage};
 
@@ -225,6 +222,7 @@ impl Job {
                 peak_memory_bytes: peak_memory(),
                 threads: rayon::current_num_threads(),
                 read_as: self.read_as.clone(),
+                inputs: None,
                 views: self.views.clone(),
                 parts: work.parts_of(&read)?,
             },
@@ -353,7 +351,7 @@ pub fn search(
             (ids, model.encode_texts(from, &texts)?, None)
         }
         Ask::Query(Query::Data(source)) => {
-            let source = source.as_fitted(run.folder())?;
+            let source = run.folder().as_fitted(source)?;
             let collection = source.load(at)?;
             let name = &run.views()[from];
             let view = collection.view(Some(name));

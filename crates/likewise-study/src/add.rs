@@ -117,7 +117,7 @@ pub fn add(path: &Path, source: &Source, prefix: &str, at: &Environment) -> Resu
 /// What [`add`] will cost.
 pub fn estimate(run: &RunFolder, source: &Source, at: &Environment) -> Result<Estimate> {
     let shape = Source::open(&run.file("embeddings.npy"), ReadAs::default())?.shape(at)?;
-    let new = source.as_fitted(run)?.shape(at)?.items;
+    let new = run.as_fitted(source)?.shape(at)?.items;
     let (n, d) = ((shape.items + new) as f64, shape.views[0].1 as f64);
     let kind = run.index_kind()?;
     let needed = estimate_of_embedding(run, source, at)?;

@@ -6,6 +6,8 @@
 
 mod shown;
 
+use std::path::Path;
+
 use likewise::advise::curve::{Curve, Measure, Point};
 use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
 use likewise::advise::shares::shares;
@@ -72,6 +74,27 @@ pub struct Advice {
     pub threshold: Option<Threshold>,
     /// Why something is absent, and what must be said of the rest.
     pub notes: Vec<String>,
+}
+
+/// Columns of the file of what to label next.
+pub(crate) const ADVISED: [&str; 5] = ["id", "label", "believed", "sure", "why"];
+
+impl Advice {
+    /// Writes what to label next as a table whose column of labels is to be filled in.
+    ///
+    /// Fails where the file cannot be written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let lines = self.next.iter().map(|next| {
+            [
+                next.id.clone(),
+                String::new(),
+                next.believed.clone().unwrap_or_default(),
+                next.sure.map_or(String::new(), |sure| format!("{sure:.3}")),
+                next.why.clone(),
+            ]
+        });
+        Ok(likewise_io::write_lines(file, &ADVISED, lines)?)
+    }
 }
 
 /// An item to be labeled.

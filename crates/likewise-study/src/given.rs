@@ -6,35 +6,36 @@ use std::path::PathBuf;
 use likewise::tuple::Tuples;
 use likewise::{Monitor, Pairs, Triplets};
 use likewise_io::tuples;
+use serde::{Deserialize, Serialize};
 
 use crate::study::TupleKind;
 use crate::{Recipe, Result};
 
 /// Files of tuples of one kind.
-#[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
-    paths: &'a [PathBuf],
-    kind: TupleKind,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// What they hold.
+    pub kind: TupleKind,
+    /// The files, at least one.
+    pub files: Vec<PathBuf>,
 }
 
-impl<'a> Given<'a> {
-    /// These files, of which there is at least one.
-    ///
+impl Given {
     /// Fails where the recipe cannot use them, and where one cannot be opened: that is known before the
     /// data are read.
-    pub fn of(paths: &'a [PathBuf], kind: TupleKind, recipe: &Recipe) -> Result<Self> {
-        recipe.check_tuples(kind)?;
-        for path in paths {
+    pub fn check(&self, recipe: &Recipe) -> Result<()> {
+        recipe.check_tuples(self.kind)?;
+        for path in &self.files {
             likewise_io::open(path)?;
         }
-        Ok(Self { paths, kind })
+        Ok(())
     }
 
     /// The first so many of the files.
     #[must_use]
     pub fn first(&self, files: usize) -> Self {
         Self {
-            paths: &self.paths[..files.min(self.paths.len())],
+            files: self.files[..files.min(self.files.len())].to_vec(),
             kind: self.kind,
         }
     }
@@ -64,7 +65,7 @@ impl<'a> Given<'a> {
     fn read_all(&self, ids: &[String], at: &Monitor) -> Result<Tuples> {
         if self.kind == TupleKind::Pairs {
             let mut pairs = Pairs::default();
-            for path in self.paths {
+            for path in &self.files {
                 for (a, b, alike, w) in tuples::read_pairs(path, ids, at)?.iter() {
                     pairs.push(a, b, alike, w);
                 }
@@ -72,7 +73,7 @@ impl<'a> Given<'a> {
             return Ok(Tuples::Pairs(pairs));
         }
         let mut triplets = Triplets::default();
-        for path in self.paths {
+        for path in &self.files {
             for (a, p, n, w) in tuples::read_triplets(path, ids, at)?.iter() {
                 triplets.push(a, p, n, w);
             }
@@ -86,7 +87,7 @@ impl<'a> Given<'a> {
             TupleKind::Pairs => "pairs",
             TupleKind::Triplets => "triplets",
         };
-        let digests = self.paths.iter().map(likewise_io::digest);
+        let digests = self.files.iter().map(likewise_io::digest);
         let digests: Vec<String> = digests.collect::<Result<_, _>>()?;
         Ok(format!("{kind} {}", digests.join("+")))
     }

@@ -26,6 +26,7 @@ pub mod fit;
 pub mod gate;
 pub mod given;
 pub mod graph;
+pub mod inputs;
 pub mod journal;
 pub mod labels;
 pub mod live;

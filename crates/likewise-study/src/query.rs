@@ -18,8 +18,8 @@ pub use self::before::{Before, Space};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
-use crate::run_folder::{Config, Encoded, IndexFolder, OUTSIDE, RunFolder, rows_of};
-use crate::source::{self, ReadAs, Source, Trained};
+use crate::run_folder::{Config, IndexFolder, OUTSIDE, RunFolder, rows_of};
+use crate::source::{self, Encoded, ReadAs, Source, Trained};
 use crate::{Result, failed, usage};
 
 /// Bytes of one item among the answers, with its words.
@@ -203,7 +203,7 @@ pub fn estimate_of_search(
     Ok(match query {
         Query::Id(_) => needed,
         Query::Data(source) => {
-            let source = &source.as_fitted(run)?;
+            let source = &run.as_fitted(source)?;
             let asks = DataShape::of(source, at)?;
             // What the queries are made of goes; they and their answers stay.
             let features = 4.0 * asks.items * (asks.all_columns + asks.columns);
@@ -324,7 +324,7 @@ const SAME: f32 = 1e-3;
 /// Fails on data of another kind than the run was fitted on.
 pub fn embedded(run: &RunFolder, source: &Source, at: &Environment) -> Result<Embedded> {
     let (model, config) = (run.model()?, run.config()?);
-    let source = &source.as_fitted(run)?;
+    let source = &run.as_fitted(source)?;
     needed(&model, source, at)?.check(at.max_memory)?;
     let place = source.path().display();
     if let (Model::Network(network), true) = (&model, source.is_images()) {
@@ -380,7 +380,7 @@ pub fn estimate_of_embedding(
     source: &Source,
     at: &Environment,
 ) -> Result<Estimate> {
-    needed(&run.model()?, &source.as_fitted(run)?, at)
+    needed(&run.model()?, &run.as_fitted(source)?, at)
 }
 
 fn needed(model: &Model, source: &Source, at: &Environment) -> Result<Estimate> {

@@ -90,6 +90,26 @@ impl Recipe {
         }
     }
 
+    /// The same for images that are read in another way than usual, where a network reads them: by the side of
+    /// its square, and whether the whole image is squeezed into it.
+    ///
+    /// Fails on a side beside one of its own, and on one that the network cannot read.
+    pub fn see_images(&mut self, side: Option<usize>, squeeze: bool) -> Result<()> {
+        let Some(encoder) = self.encoder_mut() else {
+            return Ok(());
+        };
+        encoder.squeeze |= squeeze;
+        if let (Some(asked), Some(own)) = (side, encoder.side)
+            && asked != own
+        {
+            return Err(usage(format!(
+                "side {asked}, but {own} is the side of the recipe's encoder; give one of them"
+            )));
+        }
+        encoder.side = side.or(encoder.side);
+        self.validate()
+    }
+
     /// How the beliefs of a run on so many items spread: as the recipe says or, where it spreads no
     /// labels, as in `mixed-lp`.
     pub(crate) fn spreading(&self, items: usize) -> Propagation {

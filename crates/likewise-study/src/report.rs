@@ -28,13 +28,13 @@ use likewise::{Collection, Label, Labels};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ndarray::ArrayView2;
 
+pub use crate::inputs::Map;
 use crate::study::{Results, Row, SplitKind, Study};
 use crate::{Error, Result, plain};
 pub use across::{Shown, across};
 use ground::{Ground, percent};
-pub use place::Map;
 use thumbnail::Pictures;
-pub use thumbnail::{Rows, Thumbnails};
+pub use thumbnail::{Rows, Thumbnails, pictures};
 
 const STYLE: &str = include_str!("report/style.css");
 /// The page may use its own style and its own pictures, nothing else.

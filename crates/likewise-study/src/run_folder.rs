@@ -3,6 +3,7 @@
 mod across;
 mod amend;
 mod exchange;
+mod fitted;
 mod gallery;
 mod index;
 mod index_folder;
@@ -29,8 +30,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 pub use self::across::{AcrossFolder, open_across, save_across};
 pub(crate) use self::amend::Amendment;
-pub use self::exchange::{CHOICE, begun, data_alone};
 use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
+pub use self::exchange::{begun, data_alone};
 use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;
@@ -39,11 +40,12 @@ pub use self::models::{Kept, Models};
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
-pub use self::record::{Config, Encoded, Origin, Record, SEVERAL_LABELS};
+pub use self::record::{Config, Origin, Record, SEVERAL_LABELS};
 pub use self::save::save;
 pub use self::searched::Searched;
 pub use self::work::{Rights, Work};
 use crate::recipe::Learner;
+use crate::source::Encoded;
 use crate::study::Results;
 use crate::{Result, failed};
 

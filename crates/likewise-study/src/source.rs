@@ -3,7 +3,7 @@
 mod archive;
 mod cache;
 mod described;
-mod fitted;
+pub(crate) mod encoded;
 mod images;
 mod maker;
 mod photos;
@@ -18,9 +18,11 @@ use likewise::{Collection, ErrorKind, Labels, Monitor, Part, View};
 use likewise_image::{ImageFolder, Vocabulary};
 use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
 use likewise_nn::net::{EncoderConfig, Weights};
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::archive::{Folder, folder};
 pub use self::cache::{Cache, Kept};
+pub use self::encoded::Encoded;
 use self::images::Square;
 pub use self::images::Trained;
 pub use self::maker::Maker;
@@ -31,32 +33,45 @@ use crate::recipe::Recipe;
 use crate::{Error, Result, failed, usage};
 
 /// How a path is read.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ReadAs {
     /// File of labels beside the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<PathBuf>,
     /// The feature matrix to use, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
     /// Whether several views stand beside each other as they are, for a learner that sees them apart;
     /// else each is of length 1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// What turns images into features, a view each; none: their pixels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub encoder: Vec<Maker>,
     /// Words to learn of each descriptor of points, where not the usual number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<usize>,
     /// Seed of what is learned of images.
+    #[serde(skip)]
     pub seed: u64,
     /// Words that were learned before: those of their descriptors are not learned anew.
+    #[serde(skip)]
     pub vocabularies: Vec<Arc<Vocabulary>>,
     /// Side of the square that the encoder reads, where not that of its training.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
     /// Whether the whole image is squeezed into the square, instead of its middle cut out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub squeeze: bool,
     /// Whether images that cannot be read are left out with a warning.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skip_bad: bool,
     /// What the columns of a table mean, where they do not say so themselves.
+    #[serde(skip_serializing_if = "TableOptions::is_empty")]
     pub table: TableOptions,
     /// How another table was read: this one is read in the same way.
+    #[serde(skip)]
     pub layout: Option<Arc<Layout>>,
 }
 
@@ -135,6 +150,14 @@ impl Source {
             read,
             images,
         })
+    }
+
+    /// The same data, read in this way.
+    pub(crate) fn with_reading(&self, read: ReadAs) -> Self {
+        Self {
+            read,
+            ..self.clone()
+        }
     }
 
     /// The same data, of which this view is used.

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use likewise::tags::BETWEEN;
-use likewise_study::run_folder::SEVERAL_LABELS;
 
 /// Several labels an item.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -22,13 +21,5 @@ impl Several {
     pub(crate) fn separator(&self) -> Option<char> {
         self.multi_label
             .then(|| self.label_separator.unwrap_or(BETWEEN))
-    }
-
-    /// What of it stands in the record of a run: nothing if nothing was asked for.
-    pub(crate) fn record(&self) -> String {
-        match self.separator() {
-            None => String::new(),
-            Some(between) => format!("{SEVERAL_LABELS}{between:?} between"),
-        }
     }
 }

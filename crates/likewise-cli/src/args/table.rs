@@ -79,12 +79,4 @@ impl Table {
             text: self.text,
         }
     }
-
-    /// What of it stands in the record of a run: nothing if nothing was asked for.
-    pub(crate) fn record(&self) -> String {
-        if *self == Self::default() {
-            return String::new();
-        }
-        format!("; {:?}", self.options())
-    }
 }

@@ -14,9 +14,6 @@ use crate::output;
 /// Items that are printed.
 const SHOWN: usize = 20;
 
-/// Columns of the file of what to label next.
-pub(super) const ADVISED: [&str; 5] = ["id", "label", "believed", "sure", "why"];
-
 pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     let out = args.out.as_deref();
     check_output(out, &[])?;
@@ -42,16 +39,7 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     };
     let advice = RunFolder::read_by(&args.run, |run| advise::advise(run, &wanted, &at.env))?;
     if let Some(out) = out {
-        let lines = advice.next.iter().map(|next| {
-            [
-                next.id.clone(),
-                String::new(),
-                next.believed.clone().unwrap_or_default(),
-                next.sure.map_or(String::new(), |sure| format!("{sure:.3}")),
-                next.why.clone(),
-            ]
-        });
-        likewise_io::write_lines(out, &ADVISED, lines)?;
+        advice.write(out)?;
     }
     if at.common.json {
         return output::json(&advice);

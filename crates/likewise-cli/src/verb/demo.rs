@@ -1,13 +1,11 @@
 //! `likewise demo`
 
-use std::collections::BTreeMap;
-
 use likewise::Collection;
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Recipe;
 use likewise_study::fit::Job;
 use likewise_study::plain;
-use likewise_study::report::{Map, Rows, Thumbnails};
+use likewise_study::report::{Rows, Thumbnails};
 use likewise_study::run_folder::{Rights, RunFolder, Work, begun};
 use likewise_study::study::{Protocol, Results, SplitKind};
 use serde::Serialize;
@@ -51,29 +49,18 @@ pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
         Ok(()) => usual,
         Err(_) => Recipe::mild_probabilities(),
     };
+    let protocol = Protocol {
+        split: SplitKind::ZeroShot,
+        labels_per_class: Some(args.labels_per_class.get()),
+        draws: args.draws.get(),
+        seed: at.common.seed,
+        ..Protocol::default()
+    };
+    let data = format!("built-in digits, view {}", view.name);
+    let read_as = format!("view {}", view.name);
     let mut job = Job {
-        table: None,
-        encoder: vec![],
-        words: vec![],
-        tuples: None,
-        before: None,
-        tried: vec![],
-        recipe,
-        protocol: Protocol {
-            split: SplitKind::ZeroShot,
-            labels_per_class: Some(args.labels_per_class.get()),
-            draws: args.draws.get(),
-            seed: at.common.seed,
-            ..Protocol::default()
-        },
-        data: format!("built-in digits, view {}", view.name),
-        digest: DIGEST.into(),
-        read_as: format!("view {}", view.name),
-        trained: None,
-        pretrained: None,
-        map: Map::default(),
         command: at.command(),
-        seconds: BTreeMap::new(),
+        ..Job::new(recipe, protocol, data, DIGEST.into(), read_as)
     };
     if !at.common.json {
         intro(&collection, args)?;

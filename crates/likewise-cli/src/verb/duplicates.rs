@@ -1,10 +1,9 @@
 //! `likewise duplicates`
 
 use likewise_study::duplicates::{self, Found};
-use likewise_study::fit::pictures;
 use likewise_study::graph::DataShape;
 use likewise_study::plain;
-use likewise_study::report::Thumbnails;
+use likewise_study::report::{Thumbnails, pictures};
 use likewise_study::run_folder::{check_output, ending_of};
 use likewise_study::source::with_view;
 use likewise_study::table::aligned;

@@ -1,18 +1,11 @@
 //! `likewise serve`
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::sync::Arc;
 
-use likewise::{Error, ErrorKind, Monitor};
-use likewise_io::items::ItemRow;
-use likewise_serve::{Options, Refit};
-use likewise_study::stages::Stages;
-use likewise_study::{Device, Environment};
+use likewise_serve::{FromFiles, Options};
 use serde::Serialize;
 
-use super::{fit, refit};
-use crate::args::{Cli, Common, Serve, Verb};
+use crate::args::Serve;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -41,16 +34,9 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
         device: at.env.device.clone(),
         max_memory: at.env.max_memory,
     };
-    let refit = Again {
-        common: Common {
-            json: false,
-            quiet: true,
-            verbose: false,
-            seed: 0,
-            config: None,
-            ..at.common.clone()
-        },
+    let refit = FromFiles {
         device: at.env.device.clone(),
+        max_memory: at.env.max_memory,
     };
     let mut told = Ok(());
     let mut ready = |mut address: std::net::SocketAddr| {
@@ -71,74 +57,4 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
     };
     likewise_serve::serve(options, Some(Arc::new(refit)), at.env.monitor, &mut ready)?;
     told
-}
-
-/// Runs are fitted again as `likewise fit RUN --add-labels` does it.
-struct Again {
-    common: Common,
-    device: Device,
-}
-
-impl Refit for Again {
-    fn refit(
-        &self,
-        run: &Path,
-        items: Vec<ItemRow>,
-        labels: &Path,
-        out: &Path,
-        monitor: &Monitor,
-    ) -> Result<(), Error> {
-        let done = self.fit(run, items, labels, out, monitor);
-        done.map_err(|failure| match monitor.check() {
-            Err(cancelled) => cancelled,
-            Ok(()) => Error::new(ErrorKind::Data, failure.to_string()),
-        })
-    }
-}
-
-impl Again {
-    fn fit(
-        &self,
-        run: &Path,
-        items: Vec<ItemRow>,
-        labels: &Path,
-        out: &Path,
-        monitor: &Monitor,
-    ) -> Result<(), Failure> {
-        let stages = Stages::default();
-        let heard = stages.clone();
-        // Where the time goes stands in the record of the run.
-        let monitor = monitor.also(move |event| heard.hear(event));
-        let word = OsStr::new;
-        let begin = [word("likewise"), word("fit"), run.as_os_str()];
-        let files = [
-            word("--add-labels"),
-            labels.as_os_str(),
-            word("-o"),
-            out.as_os_str(),
-        ];
-        let line: Vec<OsString> = (begin.iter().chain(&files))
-            .map(|&word| word.to_owned())
-            .collect();
-        let at = Context {
-            common: &self.common,
-            line: &line,
-            env: Environment {
-                monitor: &monitor,
-                stages: &stages,
-                device: &self.device,
-                max_memory: self.common.max_memory.map(|limit| limit.0),
-            },
-        };
-        let cli = Cli::read(&line).map_err(|e| Failure::failed(e.to_string()))?;
-        let Verb::Fit(args) = cli.verb else {
-            return Err(Failure::failed("a fit was not read as one"));
-        };
-        let Some(mut again) = refit::again(&args, 0)? else {
-            return Err(Failure::failed(format!("{}: not a run", run.display())));
-        };
-        // What the labels of the run were is said by those of now.
-        again.items = items;
-        fit::silently(&again, &at)
-    }
 }

@@ -1,6 +1,5 @@
 //! A small run of digits, and a server of it.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -99,22 +98,14 @@ pub(crate) fn fit_as(
         max_memory: None,
     };
     let mut job = Job {
-        recipe: Recipe::mild_probabilities().fitting(collection.len()),
-        protocol: asked.protocol(collection, &[])?,
-        data: data_of(collection).display().to_string(),
-        digest: format!("digits; labels {}", labels::digest(collection)),
-        read_as: "x".into(),
-        table: None,
-        encoder: vec![],
-        words: vec![],
-        tuples: None,
-        before: None,
-        tried: vec![],
-        trained: None,
-        map: likewise_study::report::Map::default(),
-        pretrained: None,
         command: vec!["likewise".into(), "fit".into()],
-        seconds: BTreeMap::new(),
+        ..Job::new(
+            Recipe::mild_probabilities().fitting(collection.len()),
+            asked.protocol(collection, &[])?,
+            data_of(collection).display().to_string(),
+            format!("digits; labels {}", labels::digest(collection)),
+            "x".into(),
+        )
     };
     let work = Work::begin(out, Rights::default())?;
     job.run(

@@ -58,7 +58,7 @@ impl Before {
         let (n, d) = (record.items as f64, config.dimensions as f64);
         let read = || {
             let source = Source::open(Path::new(&record.data), ReadAs::default())?;
-            let source = source.as_fitted(run)?;
+            let source = run.as_fitted(&source)?;
             let needed = needed(&model, &source, at)?;
             needed.resident(8.0 * n * d).check(at.max_memory)?;
             features(&source, &config, at)

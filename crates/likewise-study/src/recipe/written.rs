@@ -40,6 +40,18 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// The same, for features of so many columns.
+    ///
+    /// Fails where the file asks for more directions than that.
+    pub fn read_for(path: &Path, columns: usize) -> Result<Self> {
+        let recipe = Self::read(path)?;
+        let text = likewise_io::read_text(path, MOST_TEXT)?;
+        let fields: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+        let fits = recipe.check_rank(&fields, columns);
+        fits.map_err(|e| e.within(path.display()))?;
+        Ok(recipe)
+    }
+
     /// As [`read`](Self::read), from the text of the file.
     pub fn from_toml(text: &str) -> Result<Self> {
         let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;

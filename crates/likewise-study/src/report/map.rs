@@ -7,8 +7,8 @@ use rand::seq::SliceRandom;
 
 use super::chart::{self, Point, SIGNS};
 use super::ground::Ground;
-use super::place::Map;
 use crate::Result;
+use crate::inputs::Map;
 
 /// Most items on a map.
 const MOST: usize = 3000;

@@ -7,6 +7,7 @@ use likewise::{Monitor, matrix, seed};
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
 
+use crate::inputs::Map;
 use crate::{Error, ErrorKind, Result};
 
 /// Neighbours of an item that a map is judged by.
@@ -18,22 +19,6 @@ const EPOCHS: usize = 750;
 const THETA: f32 = 0.5;
 /// Spread of the positions that t-SNE begins with, as of its authors' random ones.
 const BEGIN: f32 = 1e-4;
-
-/// How a map places its items.
-///
-/// Principal directions keep what is large: distances on the map are distances in the data, and what
-/// lies in further directions is not seen. Neighbourhoods keep what is near: groups are seen that
-/// no two directions separate, while distances between groups, their sizes and their density mean
-/// nothing. Look at the first for how the data lie, at the second for which groups there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Map {
-    /// The two directions in which the rows vary most.
-    #[default]
-    Directions,
-    /// Neighbourhoods: t-SNE (van der Maaten, JMLR 2014), begun at the principal directions
-    /// (Kobak & Berens, Nature Communications 2019), which makes it depend on the data alone.
-    Neighborhoods,
-}
 
 /// Items on a map.
 pub(super) struct Placed {

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use likewise::View;
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
 use crate::source::Photos;
@@ -30,6 +31,29 @@ pub struct Rows<'a> {
     pub width: usize,
     /// Number of lines.
     pub height: usize,
+}
+
+/// The rows of a view as pictures, where they can only be square ones.
+pub fn pictures(view: &View) -> Option<Thumbnails<'_>> {
+    square(view).map(|side| {
+        Thumbnails::Rows(Rows {
+            pixels: view.matrix.view(),
+            width: side,
+            height: side,
+        })
+    })
+}
+
+/// Side of the picture that a row of pixels is, grey or in three colours, where it can only be
+/// a square one.
+fn square(view: &View) -> Option<usize> {
+    let columns = view.matrix.ncols();
+    let side = [columns, columns / 3].map(usize::isqrt);
+    let fits = side.into_iter().find(|side| {
+        let area = side * side;
+        area == columns || 3 * area == columns
+    });
+    fits.filter(|_| view.name == "pixels")
 }
 
 /// Pictures that were checked.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::parts;
 use super::record::{CONFIG, Config, Origin, RECORD, WORDS};
+use crate::study::CHOICE;
 use crate::{Result, failed, journal};
 
 pub(super) const UNFINISHED: &str = "unfinished";
@@ -14,8 +15,6 @@ pub(super) const ORIGIN: &str = "origin.json";
 /// What is asked for, of a fit whose recipe is still being chosen.
 pub(super) const ASKED: &str = "asked.txt";
 pub(super) const CHECKPOINTS: &str = "checkpoints";
-/// What recipes were compared by, among the checkpoints.
-pub const CHOICE: &str = "choice.json";
 
 /// Whether a fit of ours was begun here.
 pub(super) fn has_begun(path: &Path) -> bool {

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::exchange::{ASKED, CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED};
+use super::exchange::{ASKED, CHECKPOINTS, COMPLETE, EVENTS, ORIGIN, UNFINISHED};
 use super::index::HNSW_FILE;
 use super::parts;
 use super::record::{CODES, RECORD, WORDS};
+use crate::study::CHOICE;
 use crate::{Result, failed, journal, usage};
 
 /// Files beside those that the record tells of.

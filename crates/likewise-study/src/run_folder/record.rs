@@ -1,14 +1,14 @@
 //! What a run says of itself: `config.json` and `run.json`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use likewise_image::descriptor::Descriptor;
 use likewise_io::Layout;
 use serde::{Deserialize, Serialize};
 
 use super::parts::Parts;
+use crate::inputs::Inputs;
 use crate::recipe::Recipe;
+use crate::source::{Encoded, encoded};
 use crate::study::Protocol;
 use crate::{Result, usage};
 
@@ -36,61 +36,6 @@ impl Record {
     }
 }
 
-/// What made features of images.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Encoded {
-    /// A network.
-    Network {
-        /// Its file, from the root of the file system.
-        file: PathBuf,
-        /// Side of the square that it reads, where not that of its training.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        side: Option<usize>,
-        /// Whether the whole image is squeezed into the square.
-        #[serde(default)]
-        squeeze: bool,
-    },
-    /// A descriptor.
-    Descriptor {
-        /// Its name and parameters.
-        descriptor: Descriptor,
-        /// Of one of points: the digest of its words, which have a file of their own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        words: Option<String>,
-    },
-}
-
-/// What made the features, as it stands in `config.json`: nothing, one, or a list.
-mod encoders {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Encoded;
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        One(Encoded),
-        Several(Vec<Encoded>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(encoders: &[Encoded], to: S) -> Result<S::Ok, S::Error> {
-        match encoders {
-            [one] => one.serialize(to),
-            several => several.serialize(to),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<Encoded>, D::Error> {
-        Ok(match Written::deserialize(from)? {
-            Written::One(one) => vec![one],
-            Written::Several(several) => several,
-        })
-    }
-}
-
 /// `config.json`: all choices, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
@@ -104,7 +49,7 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Layout>,
     /// What made the features, where the data were images; nothing for pixels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoders")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoded")]
     pub encoder: Vec<Encoded>,
     /// The recipe.
     pub recipe: Recipe,
@@ -142,6 +87,10 @@ pub struct Record {
     /// How the data were read; together with their digest it tells them from others.
     #[serde(default)]
     pub read_as: String,
+    /// The files that it was made of, so that the same fit can be made again; none of arrays in memory, and of
+    /// files whose names are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// Views that are searched from one to another, in the order of the files; none in a run within
     /// one view.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,37 +111,4 @@ pub struct Origin {
     pub data_sha256: String,
     /// What was taken of them, and how.
     pub read_as: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Holder {
-        #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoders")]
-        encoder: Vec<Encoded>,
-    }
-
-    #[test]
-    fn one_encoder_is_written_as_it_was_and_several_as_a_list() {
-        let read = |text: &str| serde_json::from_str::<Holder>(text).unwrap();
-        let written = |holder: &Holder| serde_json::to_string(holder).unwrap();
-        let network = r#"{"encoder":{"file":"/a.pth","squeeze":true}}"#;
-        assert_eq!(written(&read(network)), network);
-        assert_eq!(written(&read("{}")), "{}");
-        let descriptor = |name: &str, words: Option<&str>| Encoded::Descriptor {
-            descriptor: Descriptor::named(name).unwrap(),
-            words: words.map(str::to_owned),
-        };
-        let mut holder = Holder {
-            encoder: vec![descriptor("dsift", Some("ab"))],
-        };
-        assert!(written(&holder).contains(r#""words":"ab"}}"#));
-        assert_eq!(read(&written(&holder)), holder);
-        holder.encoder.push(descriptor("gist", None));
-        holder.encoder.extend(read(network).encoder);
-        assert!(written(&holder).starts_with(r#"{"encoder":[{"#));
-        assert_eq!(read(&written(&holder)), holder);
-    }
 }

@@ -16,7 +16,7 @@ use likewise_io::atomic;
 use serde::Serialize;
 
 use super::exchange::{
-    ASKED, CHECKPOINTS, CHOICE, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
+    ASKED, CHECKPOINTS, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
     move_up, remove, sync,
 };
 use super::links;
@@ -24,6 +24,7 @@ use super::lock::{self, Lock};
 use super::parts::{self, Parts};
 use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS};
 use super::{RunFolder, words_of};
+use crate::study::CHOICE;
 use crate::{Result, failed, journal, no_json, usage};
 
 /// What may happen to what a folder holds already.

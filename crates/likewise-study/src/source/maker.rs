@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use likewise_image::descriptor::{Descriptor, Kind};
+use serde::{Deserialize, Serialize};
 
 use crate::{Result, usage};
 
 /// What makes a view of images.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Maker {
     /// A descriptor; one of points gives how often its words occur.
     Descriptor(Descriptor),

@@ -12,6 +12,7 @@ use likewise::{Labels, Monitor, Part, matrix, seed};
 use ndarray::{ArrayView2, Axis};
 use rand::seq::index;
 
+pub use self::kept::CHOICE;
 use self::kept::{Kept, Values};
 use super::believe::Source;
 use super::copies::Copies;

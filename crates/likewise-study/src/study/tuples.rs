@@ -4,6 +4,7 @@ use likewise::learn::{Fit as _, Need, Targets};
 use likewise::model::Model as Closed;
 use likewise::tuple::Tuples;
 use likewise::{Labels, Monitor, Pairs, Triplets};
+use serde::{Deserialize, Serialize};
 
 use super::believe::Source;
 use super::ground::Ground;
@@ -16,7 +17,8 @@ use crate::recipe::{Learner, PseudoLabels, Recipe};
 use crate::{Error, Model, Result, usage};
 
 /// The kind of the tuples that are given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TupleKind {
     /// Pairs, alike or unlike.
     Pairs,

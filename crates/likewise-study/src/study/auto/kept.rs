@@ -9,8 +9,10 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use crate::recipe::Recipe;
-use crate::run_folder::CHOICE;
 use crate::{Result, no_json};
+
+/// What recipes were compared by, among the checkpoints of a fit.
+pub const CHOICE: &str = "choice.json";
 
 /// Values of one recipe: a list a round.
 pub(super) type Values = Vec<Vec<Value>>;

@@ -5,36 +5,32 @@ use std::sync::Arc;
 
 use likewise::error::Hint;
 
-use super::{Maker, Source, images};
-use crate::environment::Environment;
-use crate::run_folder::{Encoded, RunFolder};
+use super::RunFolder;
+use crate::source::{Encoded, Maker, Source};
 use crate::{Error, Result, usage};
 
-impl Source {
-    /// The same data, read as those of a run were: a table by the same columns, images by what made
+impl RunFolder {
+    /// These data, read as those of the run were: a table by the same columns, images by what made
     /// its features, in the same words, unless an encoder is named.
     ///
     /// Fails on settings that the fit has decided, where the network has gone, and where the words
     /// are damaged.
-    pub fn as_fitted(&self, folder: &RunFolder) -> Result<Self> {
-        let (run, mut read) = (folder.config()?, self.read.clone());
+    pub fn as_fitted(&self, data: &Source) -> Result<Source> {
+        let (run, mut read) = (self.config()?, data.read_as().clone());
         if let Some(layout) = run.table {
-            self.read.table.check_fitted()?;
+            read.table.check_fitted()?;
             read.layout = Some(Arc::new(layout));
         }
         read.apart = run.recipe.sees_views();
-        if !self.images || run.encoder.is_empty() {
-            return Ok(Self {
-                read,
-                ..self.clone()
-            });
+        if !data.is_images() || run.encoder.is_empty() {
+            return Ok(data.with_reading(read));
         }
         if read.words.is_some() {
             return Err(usage(
                 "words are those that the run was fitted with; leave the number out",
             ));
         }
-        read.vocabularies = folder.vocabularies()?;
+        read.vocabularies = self.vocabularies()?;
         if read.encoder.is_empty() {
             if read.squeeze || read.side.is_some() {
                 return Err(usage(
@@ -72,47 +68,7 @@ impl Source {
                 }
             }
         }
-        Ok(Self {
-            read,
-            ..self.clone()
-        })
-    }
-
-    /// What makes the features of these images in the view of this name, or in several with `+`
-    /// between, to be found again; nothing for other data and for pixels.
-    pub fn encoded(&self, view: &str, at: &Environment) -> Result<Vec<Encoded>> {
-        let mut encoded = Vec::new();
-        if !self.images {
-            return Ok(encoded);
-        }
-        let alone = self.read.encoder.len() == 1;
-        let used = |name: &str| alone || view.split('+').any(|view| view == name);
-        for maker in &self.read.encoder {
-            match maker {
-                Maker::Descriptor(descriptor) if used(descriptor.name()) => {
-                    encoded.push(Encoded::Descriptor {
-                        descriptor: descriptor.clone(),
-                        words: self.words_of(descriptor).map(|words| words.digest()),
-                    });
-                }
-                Maker::Network(file) => {
-                    let square = self.square();
-                    if !alone && !used(&images::chosen(Some(file), square, at.device)?.0.name) {
-                        continue;
-                    }
-                    let absolute = std::fs::canonicalize(file);
-                    let absolute =
-                        absolute.map_err(|e| Error::data(format!("{}: {e}", file.display())))?;
-                    encoded.push(Encoded::Network {
-                        file: absolute,
-                        side: self.read.side,
-                        squeeze: self.read.squeeze,
-                    });
-                }
-                Maker::Descriptor(_) => {}
-            }
-        }
-        Ok(encoded)
+        Ok(data.with_reading(read))
     }
 }
 

@@ -1,0 +1,151 @@
+//! A fit across views as it is asked for, from the files to the run folder.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::choose::limit_neighbors;
+use super::request::{Outcome, Request, check_apart, of_other_data};
+use crate::across::{self, Job};
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::graph::DataShape;
+use crate::recipe::Recipe;
+use crate::run_folder::{AcrossFolder, Work, check_output};
+use crate::source::Source;
+use crate::study::{Protocol, Texts};
+use crate::{Result, usage};
+
+/// What stands after the name of a column of texts.
+const TEXT: &str = ":tfidf";
+
+/// What is known before the data are read.
+struct Opened {
+    source: Source,
+    shape: DataShape,
+    recipe: Recipe,
+    views: Vec<String>,
+    texts: Vec<Texts>,
+}
+
+impl Request {
+    /// [`estimate`](Self::estimate) of a recipe across views.
+    pub(super) fn estimate_across(&self, recipe: Recipe, at: &Environment) -> Result<Estimate> {
+        let opened = self.open_across(recipe, at)?;
+        Ok(across::estimate(&opened.shape, &opened.recipe))
+    }
+
+    /// [`run`](Self::run) with a recipe across views.
+    pub(super) fn run_across(&self, recipe: Recipe, at: &Environment) -> Result<Outcome> {
+        let Opened {
+            source,
+            shape,
+            recipe,
+            views,
+            texts,
+        } = self.open_across(recipe, at)?;
+        across::estimate(&shape, &recipe).check(at.max_memory)?;
+        let out = self.folder()?;
+        check_output(Some(out), &[])?;
+        let clock = Instant::now();
+        let work = Work::begin(out, self.rights)?;
+        check_apart(source.path(), out)?;
+        let source = source.with_own_words(at)?;
+        let (collection, layout) = source.load_with_layout(at)?;
+        let asked = across::Asked {
+            split: self.asked.split,
+            labels_per_class: self.asked.labels_per_class,
+            label_fraction: self.label_fraction,
+            draws: self.asked.draws,
+            seed: self.asked.seed,
+        };
+        let named = self.views.join("+");
+        let mut job = Job {
+            recipe,
+            protocol: asked.protocol(&collection)?,
+            photos: source.photos(),
+            texts,
+            views,
+            data: source.path().display().to_string(),
+            digest: source.digest()?,
+            read_as: self.read_as(&named, ""),
+            table: layout,
+            encoder: source.encoded(&named, at)?,
+            words: source.vocabularies().to_vec(),
+            command: self.command.clone(),
+            seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
+        };
+        if work.finished().is_some() {
+            let same = AcrossFolder::is_one(out)
+                && AcrossFolder::open(out).and_then(|run| job.is_done(&run, &collection))?;
+            if !same {
+                return Err(of_other_data(out));
+            }
+            let results = AcrossFolder::open(out)?.metrics()?;
+            return Ok(Outcome::FoundAcross(Box::new(results)));
+        }
+        let study = job.run(&collection, work, at)?;
+        Ok(Outcome::MadeAcross(Box::new(study)))
+    }
+
+    fn open_across(&self, mut recipe: Recipe, at: &Environment) -> Result<Opened> {
+        self.check_across(&recipe)?;
+        recipe.see_images(self.read.side, self.read.squeeze)?;
+        // The views for themselves, and not side by side.
+        let source = self.source()?.with_view(None);
+        let (views, columns) = named(&self.views);
+        // A column that is not there is said before what the rest of the data lack.
+        let texts = read_texts(&source, &columns)?;
+        let source = match columns.as_slice() {
+            [] => source,
+            columns => source.beside_texts(columns, columns.len() < views.len()),
+        };
+        let shape = DataShape::of(&source, at)?;
+        if self.recipe.k.is_none() {
+            limit_neighbors(&mut recipe, shape.items, at.monitor);
+        }
+        Ok(Opened {
+            source,
+            shape,
+            recipe,
+            views,
+            texts,
+        })
+    }
+
+    /// Fails on what a search across views does not know, and on gates that it does not measure.
+    fn check_across(&self, recipe: &Recipe) -> Result<()> {
+        let given = [
+            ("tuples", self.tuples.is_some()),
+            ("add_labels", !self.add_labels.is_empty()),
+            ("map", self.map.is_some()),
+        ];
+        if let Some((what, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(usage(format!(
+                "{what} does not go with {}, which searches across views; leave it out",
+                recipe.name
+            )));
+        }
+        let measured = Protocol::default().ks;
+        let check = |gate: &crate::gate::Gate| gate.measured_across(&measured);
+        self.gates.iter().try_for_each(check)
+    }
+}
+
+/// Names of the views, and those of them that are columns of texts.
+fn named(views: &[String]) -> (Vec<String>, Vec<String>) {
+    let is_text = |view: &&String| view.ends_with(TEXT);
+    let name = |view: &String| view.strip_suffix(TEXT).unwrap_or(view).to_owned();
+    let texts = views.iter().filter(is_text).map(name).collect();
+    (views.iter().map(name).collect(), texts)
+}
+
+fn read_texts(source: &Source, columns: &[String]) -> Result<Vec<Texts>> {
+    let read = |name: &String| {
+        let texts = source.texts(name)?;
+        Ok(Texts {
+            name: name.clone(),
+            texts: texts.into_iter().map(|(_, text)| text).collect(),
+        })
+    };
+    columns.iter().map(read).collect()
+}

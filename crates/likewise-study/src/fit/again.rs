@@ -1,0 +1,170 @@
+//! A run that is made again: with more labels, or going on with more triplets.
+
+use std::path::{Path, PathBuf};
+
+use likewise::Monitor;
+use likewise_io::items::ItemRow;
+
+use super::asked::Asked;
+use super::earlier::Again;
+use super::request::Request;
+use super::which::Which;
+use crate::run_folder::{Rights, RunFolder};
+use crate::study::Protocol;
+use crate::{Result, failed, journal, live, usage};
+
+/// What a run is made again with.
+#[derive(Debug, Clone, Copy)]
+pub enum More<'a> {
+    /// Files of labels, which join those that the run knows.
+    Labels(&'a [PathBuf]),
+    /// Files of triplets, which its learning goes on with.
+    Triplets(&'a [PathBuf]),
+}
+
+impl Request {
+    /// The same fit as that of a run, from its data, recipe and seed, with `more`. The labels that were given
+    /// on the page of the run are counted, unless all of its `items` are given as they are now. The new run
+    /// takes the place of the old one, unless [`out`](Self::out) is changed to another folder; then nobody
+    /// need be asked. `command` is that of the run, as it stands in its record.
+    ///
+    /// Fails on a folder that is no run, on one whose data are not there or were arrays in memory, on a run of
+    /// items with several labels each, while its page is served, and where a file of `more` cannot be opened,
+    /// or the recipe cannot go on.
+    pub fn again(
+        run: &Path,
+        more: More,
+        items: Option<Vec<ItemRow>>,
+        monitor: &Monitor,
+    ) -> Result<Self> {
+        let shown = run.display();
+        let (More::Labels(files) | More::Triplets(files)) = more;
+        for file in files {
+            likewise_io::open(file)?;
+        }
+        let (config, record, own) =
+            RunFolder::read_by(run, |run| Ok((run.config()?, run.record()?, run.items()?)))?;
+        let model = match more {
+            More::Labels(_) => None,
+            More::Triplets(_) => {
+                config.recipe.check_goes_on()?;
+                Some(RunFolder::read_by(run, RunFolder::model)?)
+            }
+        };
+        let Some(inputs) = record.inputs else {
+            return Err(usage(format!(
+                "{shown}: this run does not say which files it was made of, as one of arrays or of an older \
+                 version, so there are no data to fit again; fit its data anew"
+            )));
+        };
+        if inputs.several_labels.is_some() {
+            return Err(usage(format!(
+                "{shown}: its items have several labels each, and what is added goes by one; fit its data anew \
+                 with `multi_label` and all labels in one file: `labels FILE`"
+            )));
+        }
+        if !inputs.data.exists() {
+            return Err(failed(format!(
+                "{}: the data of the run {shown} are not here; work in the folder in which it was \
+                 fitted",
+                inputs.data.display()
+            )));
+        }
+        let mut read = inputs.read;
+        // Where it has gone, all that it said stands in the run.
+        read.labels = read.labels.filter(|file| file.exists());
+        let mut tuples = inputs.tuples;
+        let mut learned = 0;
+        if let More::Triplets(files) = more {
+            let Some(given) = &mut tuples else {
+                return Err(usage(format!(
+                    "{shown}: this run has not learned from triplets that were given, so there are none to \
+                     go on from; fit its data with triplets first: `triplets FILE`"
+                )));
+            };
+            learned = given.files.len();
+            given.files.extend_from_slice(files);
+        }
+        let items = match items {
+            Some(items) => items,
+            None => with_those_of_its_page(run, own, monitor)?,
+        };
+        let compared = !RunFolder::read_by(run, RunFolder::metrics)?
+            .tried
+            .is_empty();
+        Ok(Self {
+            data: inputs.data,
+            read,
+            recipe: Which {
+                k: inputs.k,
+                ..Which::default()
+            },
+            tuples,
+            add_labels: match more {
+                More::Labels(files) => files.to_vec(),
+                More::Triplets(_) => vec![],
+            },
+            asked: asked_then(&config.protocol),
+            map: Some(inputs.map),
+            out: Some(run.to_owned()),
+            rights: Rights {
+                renew: true,
+                ..Rights::default()
+            },
+            command: record.arguments,
+            again: Some(Again {
+                config,
+                chooses: inputs.chooses,
+                compared,
+                items,
+                data: record.data_sha256,
+                model,
+                learned,
+                added: record.added,
+                renews: true,
+            }),
+            ..Self::default()
+        })
+    }
+
+    /// The same, written to another folder than that of the run.
+    #[must_use]
+    pub fn into_folder(mut self, out: PathBuf) -> Self {
+        self.out = Some(out);
+        self.rights.renew = false;
+        if let Some(again) = &mut self.again {
+            again.renews = false;
+        }
+        self
+    }
+}
+
+/// What was asked of the protocol of a run.
+fn asked_then(protocol: &Protocol) -> Asked {
+    Asked {
+        split: Some(protocol.split),
+        labels_per_class: protocol
+            .labels_per_class
+            .and_then(std::num::NonZeroUsize::new),
+        draws: std::num::NonZeroUsize::new(protocol.draws),
+        seed: protocol.seed,
+    }
+}
+
+/// The items with the labels that were given on the page of the run since it was fitted.
+fn with_those_of_its_page(
+    run: &Path,
+    items: Vec<ItemRow>,
+    monitor: &Monitor,
+) -> Result<Vec<ItemRow>> {
+    // What is labeled while this fits would be missing from it.
+    journal::check_free(run)?;
+    let (items, given) = live::since(run, items, monitor)?;
+    if given > 0 {
+        let labels = if given == 1 { "label" } else { "labels" };
+        monitor.remark(format!(
+            "{given} {labels} given on its page since it was fitted: counted"
+        ));
+    }
+    Ok(items)
+}

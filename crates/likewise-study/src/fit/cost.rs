@@ -1,0 +1,140 @@
+//! What a fit will cost.
+
+use std::num::NonZeroUsize;
+
+use likewise::learn::Closed;
+
+use super::asked::{Asked, DRAWS};
+use crate::estimate::Estimate;
+use crate::graph::DataShape;
+use crate::recipe::{Learner, Recipe, keeps_all};
+use crate::source::{Labeled, Trained};
+use crate::study::{MOST_TO_CHOOSE_BY, SplitKind};
+
+/// Share of the items that a class-disjoint split fits.
+const NEW_CLASSES_FIT: f64 = 0.4;
+
+/// Classes of data of which nothing is known yet, and labels of each.
+const USUAL: Labeled = Labeled {
+    classes: 20,
+    known: 400,
+};
+
+/// What a fit of data of this shape will cost; `labeled`, where that is known.
+pub fn estimate(
+    shape: &DataShape,
+    recipe: &Recipe,
+    asked: &Asked,
+    labeled: Option<Labeled>,
+) -> Estimate {
+    let (n, d) = (shape.items, shape.columns);
+    let fitted = (n * NEW_CLASSES_FIT) as usize;
+    let all = asked.split == Some(SplitKind::ZeroShot) && keeps_all(fitted, d as usize);
+    let rank = recipe.start.directions(d as usize, all) as f64;
+    let draws = match (asked.labels_per_class, asked.split) {
+        (Some(_), split) if split != Some(SplitKind::Folds) => {
+            asked.draws.map_or(DRAWS, NonZeroUsize::get) as f64
+        }
+        // Five rounds that keep labels back, and one fit of all with the recipe alone.
+        _ => 5.5,
+    };
+    let k = recipe.spreading(shape.items as usize).graph.n_neighbors() as f64;
+    let labeled = labeled.unwrap_or(USUAL);
+    let classes = labeled.classes as f64;
+    let per_class = (asked.labels_per_class).map_or(f64::INFINITY, |m| m.get() as f64);
+    let known = (labeled.known as f64).min(per_class * classes).min(n);
+    let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
+    let tested = 0.3 * n;
+    training(shape, recipe)
+        .resident(CODE + 8.0 * n * d + 8.0 * n * rank)
+        .graph(n, rank, k)
+        .stage(8.0 * n * d, 4.0 * n * d * d)
+        .propagation(n, k, classes)
+        .stage(0.0, trainings * learning(recipe, n, d, rank, classes))
+        .stage(0.0, draws * choosing_a_start(recipe, known, d))
+        .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
+        .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// Pages of the program that learning and measuring read in beside those of any other work, bytes.
+const CODE: f64 = 24e6;
+
+/// Operations of the choice of a start by so many labels: each shrinkage that is tried whitens the
+/// labeled items, in double precision, and asks them among each other.
+fn choosing_a_start(recipe: &Recipe, known: f64, d: f64) -> f64 {
+    let tried = match (recipe.start.as_given, recipe.start.shrinkage) {
+        (true, _) => 0.0,
+        (false, Some(_)) => 3.0,
+        (false, None) => 15.0,
+    };
+    tried * known * (12.0 * d * d + known * (3.0 * d + 150.0))
+}
+
+/// Operations of one learning from `n` items.
+fn learning(recipe: &Recipe, n: f64, d: f64, rank: f64, classes: f64) -> f64 {
+    let round = match &recipe.learner {
+        Learner::Gradient(gradient) => {
+            let train = &gradient.train;
+            let batches = (n / train.batch as f64).ceil().min(match train.steps {
+                0 => f64::INFINITY,
+                steps => steps as f64,
+            });
+            // Six products of hidden x rank a row and step, at a fifth of the speed of large ones.
+            batches * 30.0 * train.batch as f64 * rank * 256.0
+        }
+        // Some hundred passes over at most so many rows.
+        Learner::Closed(Closed::Logistic(_)) => 200.0 * 4.0 * n.min(20_000.0) * d * classes,
+        // A covariance and its decomposition.
+        Learner::Closed(_) => 2.0 * n * rank * rank + 30.0 * rank.powi(3),
+        // Similarities to the anchors, and some hundred products with 64 bits.
+        Learner::Cross(_) => 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0),
+    };
+    recipe.rounds.epochs as f64 * round
+}
+
+/// The same where the recipe is chosen first among `candidates`, each learned in five rounds from
+/// some of the items.
+#[must_use]
+pub fn with_choice(
+    estimate: Estimate,
+    shape: &DataShape,
+    candidates: &[Recipe],
+    labeled: Option<Labeled>,
+) -> Estimate {
+    let (n, d) = (shape.items.min(MOST_TO_CHOOSE_BY as f64), shape.columns);
+    let labeled = labeled.unwrap_or(USUAL);
+    let (classes, known) = (labeled.classes as f64, (labeled.known as f64).min(n));
+    let spread = Estimate::new().graph(n, d.min(256.0), 20.0);
+    let spread = spread.propagation(n, 20.0, classes);
+    let each = candidates.iter().map(|recipe| {
+        let trainings = recipe.rounds.folds as f64 + 1.0;
+        let rank = recipe.start.directions(d as usize, false) as f64;
+        let learned = trainings * learning(recipe, n, d, rank, classes);
+        let spreads = recipe.pseudo_labels.propagation().is_some();
+        let spread = if spreads { spread.flops() } else { 0.0 };
+        ROUNDS * (choosing_a_start(recipe, known, d) + learned + spread)
+    });
+    // What is fitted is another part in each round, and is looked at anew.
+    let looked_at = ROUNDS * 4.0 * Estimate::new().variances(n, d).flops();
+    estimate.stage(0.0, each.sum::<f64>() + looked_at)
+}
+
+/// Rounds of a choice.
+const ROUNDS: f64 = 5.0;
+
+/// The features in memory and, where a network is trained on images, what that takes beside them.
+fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
+    let read = shape.read();
+    let (Some(config), true) = (recipe.encoder(), shape.making > 0.0) else {
+        return read;
+    };
+    let gradient = recipe.learner.gradient();
+    let batch = gradient.map_or(1, |gradient| gradient.train.batch);
+    let step = config.memory_to_train(batch, recipe.rounds.epochs);
+    // Images are kept in bytes, higher or wider than the square that is cut out of them.
+    let input = config.input();
+    let kept = 2.0 * 3.0 * shape.items * (input.height * input.width) as f64;
+    let network = step.max(config.memory_to_embed()) as f64;
+    read.resident(kept.min(Trained::ROOM as f64))
+        .stage(shape.decoding + network, 0.0)
+}

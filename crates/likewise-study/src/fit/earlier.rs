@@ -1,0 +1,43 @@
+//! What a fit that is made again knows of the run that was there.
+
+use likewise_io::items::ItemRow;
+use likewise_nn::Model;
+
+use crate::run_folder::Config;
+use crate::{Result, failed};
+
+/// A run that is made again: what was chosen when it was made, and what is known by now.
+#[derive(Debug, Clone)]
+pub struct Again {
+    pub(super) config: Config,
+    /// Whether its recipe is chosen by labels.
+    pub(super) chooses: bool,
+    /// Whether recipes were compared for it: one that merely stood where nothing could be is chosen anew.
+    pub(super) compared: bool,
+    /// Its items, with all labels that are known.
+    pub(super) items: Vec<ItemRow>,
+    /// Digest of the data it was made of.
+    pub(super) data: String,
+    /// The model that learning goes on from, where it does.
+    pub(super) model: Option<Model>,
+    /// Files of triplets that it has learned from.
+    pub(super) learned: usize,
+    /// Items that were added to it since.
+    pub(super) added: usize,
+    /// Whether the new run takes its place.
+    pub(super) renews: bool,
+}
+
+impl Again {
+    /// Fails where items would be lost.
+    pub(super) fn check_whole(&self) -> Result<()> {
+        if self.added == 0 || !self.renews {
+            return Ok(());
+        }
+        Err(failed(format!(
+            "{} items were added to the run since it was fitted, which a fit of its data would leave out; fit \
+             data that hold them all, or write another run: `out FOLDER`",
+            self.added
+        )))
+    }
+}

@@ -1,0 +1,194 @@
+//! Which recipe is meant: by its name, by a file, by the labels at hand, with what is changed in it.
+
+use std::path::Path;
+
+use crate::recipe::Recipe;
+use crate::study::TupleKind;
+use crate::{Result, usage};
+
+/// The recipe that is chosen by the labels at hand.
+pub const AUTO: &str = "auto";
+
+/// Which recipe is meant.
+#[derive(Debug, Clone, Default)]
+pub struct Which {
+    /// Its name, the path of a .toml file, or [`AUTO`]; `None`: what suits all else that is given.
+    pub name: Option<String>,
+    /// Single choices in the place of its own.
+    pub changes: Option<Changes>,
+    /// Most epochs.
+    pub epochs: Option<usize>,
+    /// Neighbours of an item in the graph.
+    pub k: Option<usize>,
+    /// What is given beside the labels.
+    pub tuples: Option<TupleKind>,
+    /// Whether items may have several labels.
+    pub several_labels: bool,
+}
+
+/// Choices in the place of a recipe's own.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// Where they stand, for messages.
+    pub place: String,
+    /// The fields.
+    pub fields: toml::Table,
+}
+
+impl Which {
+    /// Whether the labels at hand choose the recipe.
+    ///
+    /// Fails where that is asked for beside what it does not go with.
+    pub fn chooses(&self) -> Result<bool> {
+        let own = self.changes.is_some() || self.epochs.is_some() || self.tuples.is_some();
+        match self.name.as_deref() {
+            Some(AUTO) if self.several_labels => Err(usage(
+                "recipe auto: the recipes that it chooses from go by one label an item; with several name one, \
+                 such as contextual or proxy-anchor",
+            )),
+            Some(AUTO) if own => Err(usage(
+                "recipe auto: recipes that are compared keep their own settings and learn from labels; name one \
+                 of them to set epochs or other choices, or to give tuples",
+            )),
+            Some(name) => Ok(name == AUTO),
+            None => Ok(!own && !self.several_labels),
+        }
+    }
+
+    /// The recipe, for features of so many columns. Where it is chosen, that of data on which nothing can be
+    /// compared.
+    ///
+    /// Fails on an unknown name, a file that cannot be read, settings that a recipe has not or does not use,
+    /// and where more directions are asked for than there are columns.
+    pub fn recipe(&self, columns: usize) -> Result<Recipe> {
+        let mut recipe = match (&self.name, self.tuples) {
+            _ if self.chooses()? => Recipe::mild_probabilities(),
+            (Some(name), _) if is_file(name) => Recipe::read_for(Path::new(name), columns)?,
+            (Some(name), _) => Recipe::named(name)?,
+            (None, _) if self.several_labels => Recipe::named("contextual")?,
+            (None, Some(TupleKind::Pairs)) => Recipe::label_rca(),
+            (None, Some(TupleKind::Triplets)) => Recipe::named("triplet")?,
+            (None, None) => Recipe::default(),
+        };
+        if let Some(Changes { place, fields }) = &self.changes {
+            let before = recipe.clone();
+            let changed = recipe.with(fields.clone());
+            recipe = changed.map_err(|e| e.within(place))?;
+            // What differs from a preset must not go by its name in a table.
+            if recipe != before && recipe.name == before.name {
+                recipe.name.push_str(" (changed)");
+            }
+            let fits = recipe.check_rank(fields, columns);
+            fits.map_err(|e| e.within(place))?;
+        }
+        if let Some(epochs) = self.epochs {
+            recipe.set_epochs(epochs)?;
+        }
+        if let Some(k) = self.k {
+            recipe.set_neighbors(k)?;
+        }
+        recipe.validate()?;
+        Ok(recipe)
+    }
+
+    /// The same, where its learner is one across views.
+    pub fn across(&self) -> Result<Option<Recipe>> {
+        let named = match self.name.as_deref() {
+            None | Some(AUTO) => return Ok(None),
+            Some(name) if is_file(name) => Recipe::read(Path::new(name)),
+            Some(name) => Recipe::named(name),
+        };
+        // What is wrong with another recipe is said where it is used.
+        match named {
+            Ok(recipe) if recipe.learner.cross().is_some() => Ok(Some(self.recipe(usize::MAX)?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether a name is that of a file.
+fn is_file(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: Option<&str>) -> Which {
+        Which {
+            name: name.map(str::to_owned),
+            ..Which::default()
+        }
+    }
+
+    #[test]
+    fn what_is_given_beside_the_labels_says_which_recipe_is_meant() {
+        let name = |which: &Which| which.recipe(10).unwrap().name;
+        assert!(named(None).chooses().unwrap() && named(Some(AUTO)).chooses().unwrap());
+        assert!(!named(Some("rca")).chooses().unwrap());
+        assert_eq!(name(&named(None)), Recipe::mild_probabilities().name);
+        assert_eq!(name(&named(Some("rca"))), "rca");
+        for (tuples, recipe) in [
+            (TupleKind::Pairs, "label-rca"),
+            (TupleKind::Triplets, "triplet"),
+        ] {
+            let which = Which {
+                tuples: Some(tuples),
+                ..named(None)
+            };
+            assert_eq!(name(&which), recipe);
+        }
+        let several = Which {
+            several_labels: true,
+            ..named(None)
+        };
+        assert_eq!(name(&several), "contextual");
+        let epochs = Which {
+            epochs: Some(3),
+            ..named(None)
+        };
+        assert_eq!(name(&epochs), Recipe::default().name);
+    }
+
+    #[test]
+    fn changes_are_told_from_the_preset_and_say_where_they_stand() {
+        let changes = |text: &str| Which {
+            changes: Some(Changes {
+                place: "own".into(),
+                fields: text.parse().unwrap(),
+            }),
+            ..named(Some("mixed-lp"))
+        };
+        let changed = changes("rounds = { epochs = 3 }").recipe(10).unwrap();
+        assert_eq!(
+            (changed.name.as_str(), changed.rounds.epochs),
+            ("mixed-lp (changed)", 3)
+        );
+        for wrong in ["nosuch = 3", "start = { rank = 11 }"] {
+            let said = changes(wrong).recipe(10).unwrap_err().to_string();
+            assert!(said.starts_with("own: "), "{said}");
+        }
+        let chosen = Which {
+            name: Some(AUTO.into()),
+            ..changes("rounds = { epochs = 3 }")
+        };
+        assert!(chosen.recipe(10).is_err());
+    }
+
+    #[test]
+    fn a_recipe_across_views_is_known_as_one() {
+        let found = named(Some("gsph")).across().unwrap();
+        assert!(found.is_some_and(|recipe| recipe.learner.cross().is_some()));
+        for name in [
+            None,
+            Some(AUTO),
+            Some("rca"),
+            Some("nosuch"),
+            Some("none.toml"),
+        ] {
+            assert!(named(name).across().unwrap().is_none());
+        }
+    }
+}
