@@ -273,7 +273,7 @@ fn new_items_join_a_run() {
     scene.text("labels.csv", "id,label\nd1,3\n");
     let said = scene.bad("fit run --add-labels labels.csv -q", 1);
     assert!(
-        said.contains("40 items were added") && said.contains("-o NEW"),
+        said.contains("run: 40 items were added") && said.contains("--out FOLDER"),
         "{said}"
     );
     assert_eq!(files(&scene.path("run")), after);

@@ -113,6 +113,7 @@ impl Request {
             },
             command: record.arguments,
             again: Some(Again {
+                run: run.to_owned(),
                 config,
                 chooses: inputs.chooses,
                 compared,

@@ -1,5 +1,7 @@
 //! What a fit that is made again knows of the run that was there.
 
+use std::path::PathBuf;
+
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 
@@ -9,6 +11,8 @@ use crate::{Result, failed};
 /// A run that is made again: what was chosen when it was made, and what is known by now.
 #[derive(Debug, Clone)]
 pub struct Again {
+    /// Its folder.
+    pub(super) run: PathBuf,
     pub(super) config: Config,
     /// Whether its recipe is chosen by labels.
     pub(super) chooses: bool,
@@ -35,8 +39,9 @@ impl Again {
             return Ok(());
         }
         Err(failed(format!(
-            "{} items were added to the run since it was fitted, which a fit of its data would leave out; fit \
-             data that hold them all, or write another run: `out FOLDER`",
+            "{}: {} items were added since it was fitted, which a fit of its data would leave out; fit data \
+             that hold them all, or write another run: `out FOLDER`",
+            self.run.display(),
             self.added
         )))
     }

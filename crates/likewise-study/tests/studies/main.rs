@@ -10,4 +10,5 @@ mod few_labels;
 mod fine_tune;
 mod matrix;
 mod rca;
+mod request;
 mod unlabeled;
