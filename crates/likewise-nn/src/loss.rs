@@ -5,7 +5,7 @@
 //! | [`Contrastive`] | pairs | the first baseline; absolute similarities |
 //! | [`Triplet`] | pairs, triplets | comparisons alone are known |
 //! | [`Angular`] | pairs, triplets | classes of different scale; affinity triplets |
-//! | [`NtXent`] | pairs | large batches, two views of an item |
+//! | [`NtXent`] | pairs | large batches, two augmentations of an item |
 //! | [`MultiSimilarity`] | pairs | the strongest plain pair loss |
 //! | [`FastAp`] | pairs | ranking, large batches |
 //! | [`SmoothAp`] | pairs | ranking, from a good start |

@@ -116,9 +116,7 @@ impl Asked {
         let asked = self.protocol()?;
         let which = self.which(tuples.as_ref())?;
         let mut recipe = which.recipe(x.ncols())?;
-        if let Some(tuples) = which.tuples {
-            recipe.check_tuples(tuples)?;
-        }
+        recipe.check_tuples(which.tuples)?;
         recipe.check_build()?;
         limit_neighbors(&mut recipe, x.nrows() as f64, monitor);
         let mut protocol = asked.protocol(&data, &[])?;

@@ -24,7 +24,7 @@ impl Given {
     /// Fails where the recipe cannot use them, and where one cannot be opened: that is known before the
     /// data are read.
     pub fn check(&self, recipe: &Recipe) -> Result<()> {
-        recipe.check_tuples(self.kind)?;
+        recipe.check_tuples(Some(self.kind))?;
         for path in &self.files {
             likewise_io::open(path)?;
         }

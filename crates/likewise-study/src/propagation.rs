@@ -71,7 +71,7 @@ pub struct Classes {
     #[serde(flatten)]
     pub convergence: Convergence,
     /// Share of all items of known class whose pseudo-label is right, labeled ones included
-    /// (eq. 36); absent if no label was hidden.
+    /// (eq. 36 of Zhuang & Moulin, CVPR 2023); absent if no label was hidden.
     pub accuracy: Option<f64>,
     /// The same among the items whose label was hidden.
     pub accuracy_hidden: Option<f64>,

@@ -123,8 +123,29 @@ impl Recipe {
     pub fn needs_no_label(&self) -> bool {
         match (&self.learner, &self.pseudo_labels) {
             (Learner::Cross(_), _) => false,
-            (Learner::Closed(learner), PseudoLabels::None) => learner.needs().is_empty(),
+            (Learner::Closed(learner), PseudoLabels::None) => {
+                (learner.needs().iter()).all(|need| matches!(need, Need::Graph | Need::Images))
+            }
             (_, source) => source.needs_no_label(),
+        }
+    }
+
+    /// Whether the classes of items alone are enough for it: a learner of nothing but given pairs or triplets
+    /// has no row of the labels alone.
+    pub(crate) fn learns_from_classes(&self) -> bool {
+        let given = |need: &Need| matches!(need, Need::Pairs | Need::Triplets);
+        !self.has_need(given)
+    }
+
+    /// Whether its learner reads the graph of the items.
+    pub(crate) fn reads_graph(&self) -> bool {
+        self.has_need(|need| *need == Need::Graph)
+    }
+
+    fn has_need(&self, is: impl Fn(&Need) -> bool) -> bool {
+        match &self.learner {
+            Learner::Closed(learner) => learner.needs().iter().any(is),
+            Learner::Gradient(_) | Learner::Cross(_) => false,
         }
     }
 
@@ -314,7 +335,8 @@ impl Recipe {
         let Learner::Closed(learner) = &self.learner else {
             return Ok(());
         };
-        if self.rounds.epochs <= 1 || !self.pseudo_labels.stands_still() {
+        let goes_on = learner.rounds(0).is_some();
+        if self.rounds.epochs <= 1 || goes_on || !self.pseudo_labels.stands_still() {
             return Ok(());
         }
         let rule = format!(

@@ -257,8 +257,47 @@ impl Evidence<'_> {
             .filter(|pairs| pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0))
     }
 
-    /// Fails where a learner `needs` what is not there.
+    /// Fails where its parts are of different items, and where one names an item that there is not: learners take
+    /// both for granted.
+    fn check_sizes(&self) -> Result<()> {
+        let (items, all) = (self.items.len(), self.features.nrows());
+        let targets = self.targets;
+        let counted = [
+            ("classes", targets.class.len()),
+            ("weights", targets.weight.len()),
+            ("known labels", targets.labeled.len()),
+            ("rows of the start", self.rows.nrows()),
+            ("nodes of the graph", self.graph.map_or(items, Graph::len)),
+        ];
+        if let Some((what, count)) = counted.iter().find(|(_, count)| *count != items) {
+            let message = format!("{count} {what}, but {items} items are fitted");
+            return Err(Error::data(message));
+        }
+        let beyond = |what: &str, number: usize, most: usize| {
+            Err(Error::data(format!("{what} {number}: there are {most}")))
+        };
+        if let Some(&item) = self.items.iter().find(|&&item| item >= all) {
+            return beyond("item", item, all);
+        }
+        let classes = self.classes();
+        let counts = targets.class.iter().zip(&targets.weight);
+        let unknown = |&(class, weight): &(&u32, &f32)| *weight > 0.0 && *class as usize >= classes;
+        if let Some((&class, _)) = counts.into_iter().find(unknown) {
+            return beyond("class", class as usize, classes);
+        }
+        let pairs = self.pairs.into_iter().flat_map(Pairs::iter);
+        let pairs = pairs.flat_map(|(a, b, ..)| [a, b]);
+        let triplets = targets.triplets.iter().flat_map(Triplets::iter);
+        let triplets = triplets.flat_map(|(a, p, n, _)| [a, p, n]);
+        match pairs.chain(triplets).find(|&place| place as usize >= items) {
+            Some(place) => beyond("fitted item", place as usize, items),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails where a learner `needs` what is not there, and where the parts of the evidence do not fit together.
     pub fn check(&self, needs: &[Need]) -> Result<()> {
+        self.check_sizes()?;
         let classes = self.targets.weight.iter().any(|&w| w > 0.0);
         for need in needs {
             let (there, what) = match need {
@@ -333,6 +372,13 @@ pub trait Fit {
     ///
     /// Fails on evidence that it cannot use, and when cancelled.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model>;
+
+    /// A learning that goes on from where it stands, round by round; `None`, as here: every round is a
+    /// [`fit`](Self::fit) anew. One by rounds is asked for its model after each, so that validation may keep an
+    /// earlier one; its `fit` is for who wants all of them at once. Nothing is looked at before the first round.
+    fn rounds<'a>(&'a self, _seed: u64) -> Option<Box<dyn Learning<Model = Model> + 'a>> {
+        None
+    }
 }
 
 /// What a round has done.

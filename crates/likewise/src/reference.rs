@@ -99,7 +99,7 @@ pub(crate) fn solve(m: &Array2<f64>, b: &Array2<f64>, keep: &[bool]) -> Array2<f
     x
 }
 
-/// `L + U + extra` of eq. (16), dense.
+/// `L + U + extra` of eq. (16) of Zhuang & Moulin, CVPR 2023, dense.
 pub(crate) fn system(w: &Array2<f64>, labels: &Labels, mu: f64) -> Array2<f64> {
     let mut m = w.mapv(|w| -w);
     for i in 0..w.nrows() {

@@ -33,7 +33,7 @@ use {
 /// are augmented: what is left of an image under its augmentations is what it learns. With other sources it
 /// is a softmax whose proxies follow their items.
 ///
-/// **When not.** On features, where nothing makes two views of an item: it then only spreads items evenly.
+/// **When not.** On features, where nothing augments an item: it then only spreads items evenly.
 ///
 /// **Cost.** O(n N d) time and O(n N) memory a batch of n, or O(n K d); memory of N x d numbers.
 ///

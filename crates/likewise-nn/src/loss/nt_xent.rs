@@ -21,7 +21,7 @@ use {
 /// Other positives of the anchor are not in the sum.
 ///
 /// **When to use it.** With large batches or a [memory](crate::train::Memory), and with pairs that
-/// come from two views of an item rather than from classes.
+/// come from two augmentations of an item rather than from classes.
 ///
 /// **When not.** With few negatives a batch: a softmax against a handful is soon won.
 ///

@@ -139,7 +139,8 @@ impl Descent<'_> {
             }
             let mined = match (how.miner, &batch.triplets) {
                 (Some(miner), None) => {
-                    let seed = self.seed.wrapping_add((epoch << 32 | number) as u64);
+                    // Another one for each batch, also where usize has 32 bits.
+                    let seed = self.seed.wrapping_add((epoch as u64) << 32 | number as u64);
                     let at = state.mapped(rows.clone());
                     Some(miner.mine(&at, batch.clone(), seed)?)
                 }

@@ -269,8 +269,9 @@ impl Request {
         };
         recipe.check_build()?;
         let source = source.seen_by(&recipe);
-        if let Some(given) = &self.tuples {
-            given.check(&recipe)?;
+        match &self.tuples {
+            Some(given) => given.check(&recipe)?,
+            None => recipe.check_tuples(None)?,
         }
         if self.recipe.k.is_none() && self.again.is_none() {
             limit_neighbors(&mut recipe, shape.items, at.monitor);

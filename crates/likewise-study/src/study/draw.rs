@@ -109,17 +109,21 @@ impl Ground<'_> {
         };
         let recipe = self.choose(&setup, Source::Beliefs, known, Some(&found), monitor)?;
         let of_recipe = ask(&recipe)?;
-        let (of_labels, labels_only) = if self.learns_labels_alone() {
-            (of_recipe.clone(), recipe.epoch)
+        let of_labels = if !self.recipe.learns_from_classes() {
+            None
+        } else if self.learns_labels_alone() {
+            Some((of_recipe.clone(), recipe.epoch))
         } else {
             let chosen = self.choose(&setup, Source::Labels, known, None, monitor)?;
-            (ask(&chosen)?, chosen.epoch)
+            Some((ask(&chosen)?, chosen.epoch))
         };
-        for (row, run) in [(Row::LabelsOnly, of_labels), (Row::Recipe, of_recipe)] {
+        let labels_only = of_labels.as_ref().map(|(_, epoch)| *epoch);
+        let of_labels = of_labels.map(|(run, _)| (Row::LabelsOnly, run));
+        for (row, run) in of_labels.into_iter().chain([(Row::Recipe, of_recipe)]) {
             rows.entry(row).or_default().push(run);
         }
         let beliefs = Some(&found.beliefs);
-        let log = DrawLog::of(draw, &drawn, &recipe, beliefs, Some(labels_only));
+        let log = DrawLog::of(draw, &drawn, &recipe, beliefs, labels_only);
         let shown = self.shown(&drawn);
         let kept = self.kept(recipe, found, &drawn)?;
         Ok(Draw { log, shown, kept })
@@ -200,7 +204,7 @@ impl Ground<'_> {
             monitor.warn(why);
         }
         let spreads = self.recipe.pseudo_labels.propagation().is_some();
-        if spreads {
+        if spreads || self.recipe.reads_graph() {
             self.build_graph(drawn.whiten, monitor)?;
         }
         let name = format!("draw-{draw}");

@@ -57,6 +57,9 @@ impl<'p> Plan<'p> {
             ..Rows::default()
         };
         let (mut kept, logs) = if drawn.known.n_classes() < 2 {
+            if self.recipe.reads_graph() {
+                ground.build_graph(whiten, monitor)?;
+            }
             let setup = ground.setup(whiten, START.into(), drawn.seed, &[])?;
             rows.first = first_to_label(self, &drawn.known, setup.rows.view(), monitor)?;
             let learned = ground.learn_unmeasured(&setup, &drawn.known, monitor)?;
@@ -199,6 +202,8 @@ impl Ground<'_> {
             add(Row::Whitened, ask(&whitened, number)?);
         }
         drop(whitened);
+        // Else it is the recipe's own, or cannot be had.
+        let labels_alone = self.recipe.learns_from_classes() && !self.learns_labels_alone();
         let mut done = 0;
         monitor.start("rounds that keep some labels back", 2 * rounds.len() as u64);
         for (number, (seen, whiten)) in seen.iter().zip(starts).enumerate() {
@@ -211,7 +216,7 @@ impl Ground<'_> {
                 (Row::LabelsOnly, Source::Labels),
             ] {
                 done += 1;
-                if row == Row::LabelsOnly && self.learns_labels_alone() {
+                if row == Row::LabelsOnly && !labels_alone {
                     continue;
                 }
                 let chosen = self.choose(&setup, source, seen, Some(&found), quiet)?;
@@ -221,7 +226,8 @@ impl Ground<'_> {
             }
         }
         monitor.end();
-        if self.learns_labels_alone()
+        if self.recipe.learns_from_classes()
+            && self.learns_labels_alone()
             && let Some(same) = values.get(&Row::Recipe).cloned()
         {
             values.insert(Row::LabelsOnly, same);

@@ -30,6 +30,7 @@ impl<'p> Plan<'p> {
     ///
     /// Where there are no two classes and no tuples it is the start, as in `run`. Fails as `run` does.
     pub fn learn(&'p self, monitor: &Monitor) -> Result<Learned> {
+        self.check()?;
         self.recipe.check_build()?;
         if self.recipe.learner.cross().is_some() {
             return Err(self.recipe.only_across());
@@ -37,6 +38,9 @@ impl<'p> Plan<'p> {
         let (drawn, mut ground) = self.all_labels(monitor)?;
         let (known, whiten) = (&drawn.known, drawn.whiten);
         let kept = if known.n_classes() < 2 {
+            if self.recipe.reads_graph() {
+                ground.build_graph(whiten, monitor)?;
+            }
             let setup = ground.setup(whiten, START.into(), drawn.seed, &[])?;
             match ground.learn_unmeasured(&setup, known, monitor)? {
                 Some(model) => ground.kept_as(model, no_beliefs(known), &drawn)?,

@@ -2,7 +2,8 @@
 
 use likewise::Monitor;
 use likewise::arrays::Arrays;
-use likewise::learn::{Closed, Evidence, First, Fit, Learn, Learning, Need, Round, Targets};
+use likewise::learn::{Evidence, First, Fit, Learn, Learning, Need, Round, Targets};
+use likewise::model::Model as ClosedModel;
 use likewise_nn::net::{HeadConfig as NetHead, Weights};
 use likewise_nn::train::Gradient;
 use likewise_nn::{Device, Model};
@@ -68,8 +69,8 @@ impl Recipe {
     }
 }
 
-/// A learner in closed form as one that goes by rounds: a round is a fit.
-pub(super) struct Refits<'a>(pub(super) &'a Closed);
+/// A learner in closed form as one that goes by rounds: a round is a fit, unless it has rounds of its own.
+pub(super) struct Refits<'a>(pub(super) &'a dyn Fit);
 
 impl Learn for Refits<'_> {
     type Model = Model;
@@ -87,6 +88,12 @@ impl Learn for Refits<'_> {
         _: &Evidence,
         seed: u64,
     ) -> Result<Box<dyn Learning<Model = Model> + 'a>> {
+        if let Some(learning) = self.0.rounds(seed) {
+            return Ok(Box::new(InRounds {
+                learning,
+                begun: false,
+            }));
+        }
         Ok(Box::new(Refitting {
             learner: self.0,
             seed,
@@ -96,7 +103,7 @@ impl Learn for Refits<'_> {
 }
 
 struct Refitting<'a> {
-    learner: &'a Closed,
+    learner: &'a dyn Fit,
     seed: u64,
     /// The last model, and what it was fitted on.
     fitted: Option<(Option<Targets>, Model)>,
@@ -134,5 +141,152 @@ impl Learning for Refitting<'_> {
         }
         self.fitted = Some((None, model.clone()));
         Ok(())
+    }
+}
+
+/// Rounds of its own of a learner whose models need no network.
+struct InRounds<'a> {
+    learning: Box<dyn Learning<Model = ClosedModel> + 'a>,
+    /// Whether there is a model of its own yet.
+    begun: bool,
+}
+
+impl Learning for InRounds<'_> {
+    type Model = Model;
+
+    fn round(&mut self, round: usize, evidence: &Evidence, monitor: &Monitor) -> Result<Round> {
+        let done = self.learning.round(round, evidence, monitor)?;
+        self.begun = true;
+        Ok(done)
+    }
+
+    fn model(&self, evidence: &Evidence) -> Result<Model> {
+        Ok(if self.begun {
+            self.learning.model(evidence)?.into()
+        } else {
+            evidence.start.model()?.into()
+        })
+    }
+
+    fn save(&self) -> Result<Arrays> {
+        self.learning.save()
+    }
+
+    fn resume(&mut self, saved: &Arrays, model: &Model) -> Result<()> {
+        let Model::Closed(model) = model else {
+            return Err(Error::data("it is of another learner"));
+        };
+        self.learning.resume(saved, model)?;
+        self.begun = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use likewise::learn::Start;
+    use ndarray::{Array2, ArrayD, array};
+
+    use super::*;
+
+    /// Halves its second column in every round.
+    struct Halving;
+
+    struct Halved(f64);
+
+    impl Fit for Halving {
+        fn needs(&self) -> &'static [Need] {
+            &[]
+        }
+
+        fn gives_distance(&self) -> bool {
+            true
+        }
+
+        fn validate(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn fit(&self, _: &Evidence, _: u64, _: &Monitor) -> Result<ClosedModel> {
+            Err(Error::data("its rounds are asked for"))
+        }
+
+        fn rounds<'a>(&'a self, _: u64) -> Option<Box<dyn Learning<Model = ClosedModel> + 'a>> {
+            Some(Box::new(Halved(1.0)))
+        }
+    }
+
+    impl Learning for Halved {
+        type Model = ClosedModel;
+
+        fn round(&mut self, _: usize, _: &Evidence, _: &Monitor) -> Result<Round> {
+            self.0 /= 2.0;
+            Ok(Round::default())
+        }
+
+        fn model(&self, evidence: &Evidence) -> Result<ClosedModel> {
+            evidence.start.transform(array![[1.0, 0.0], [0.0, self.0]])
+        }
+
+        fn save(&self) -> Result<Arrays> {
+            let mut arrays = Arrays::default();
+            arrays.insert("share", ArrayD::from_elem(vec![1], self.0 as f32));
+            Ok(arrays)
+        }
+
+        fn resume(&mut self, saved: &Arrays, _: &ClosedModel) -> Result<()> {
+            self.0 = f64::from(saved.get("share")?[[0]]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_learner_with_rounds_of_its_own_goes_on_from_where_it_stands() {
+        let features = array![[0.0, 1.0], [2.0, 3.0], [4.0, 9.0]];
+        let features: Array2<f32> = features.mapv(|x: f64| x as f32);
+        let (start, rotated) = (Start::as_given(2), OnceLock::new());
+        let targets = Targets {
+            class: vec![0, 1, 0],
+            weight: vec![1.0; 3],
+            labeled: vec![true; 3],
+            passes: 0,
+            triplets: None,
+            since: 0,
+        };
+        let evidence = Evidence {
+            features: features.view(),
+            views: &[],
+            images: None,
+            items: &[0, 1, 2],
+            start: &start,
+            rows: features.view(),
+            rotated: &rotated,
+            targets: &targets,
+            groups: &[0, 1],
+            tags: None,
+            pairs: None,
+            graph: None,
+            before: None,
+        };
+        let refits = Refits(&Halving);
+        let silent = Monitor::silent();
+        let mut learning = refits.begin(&evidence, 0).unwrap();
+        let device = likewise_nn::device("cpu").unwrap();
+        let second = |learning: &dyn Learning<Model = Model>| {
+            let model = learning.model(&evidence).unwrap();
+            model.embed(features.view(), &device).unwrap()[[2, 1]]
+        };
+        assert_eq!(second(learning.as_ref()), 9.0);
+        learning.round(1, &evidence, &silent).unwrap();
+        learning.round(2, &evidence, &silent).unwrap();
+        assert_eq!(second(learning.as_ref()), 2.25);
+
+        let (saved, model) = (learning.save().unwrap(), learning.model(&evidence).unwrap());
+        let mut resumed = refits.begin(&evidence, 0).unwrap();
+        resumed.resume(&saved, &model).unwrap();
+        resumed.round(3, &evidence, &silent).unwrap();
+        assert_eq!(second(resumed.as_ref()), 1.125);
     }
 }

@@ -11,6 +11,7 @@ use ndarray::ArrayView2;
 
 use super::protocol::Protocol;
 use crate::recipe::Recipe;
+use crate::{Error, Result};
 
 /// The work of one study.
 pub struct Plan<'a> {
@@ -70,5 +71,24 @@ impl<'a> Plan<'a> {
             data_digest: String::new(),
             device,
         }
+    }
+
+    /// Fails where its parts are of different items, and on a protocol that no study of one view has.
+    pub(super) fn check(&self) -> Result<()> {
+        let items = self.collection.len();
+        let labels = self.collection.labels.as_ref();
+        let counted = [
+            ("features", Some(self.features.nrows())),
+            ("labels", labels.map(likewise::Labels::len)),
+            ("split", self.collection.split.as_ref().map(Vec::len)),
+        ];
+        for (what, rows) in counted {
+            if let Some(rows) = rows.filter(|&rows| rows != items) {
+                return Err(Error::data(format!(
+                    "{what}: {rows} rows, but there are {items} items"
+                )));
+            }
+        }
+        self.protocol.check()
     }
 }

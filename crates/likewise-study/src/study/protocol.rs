@@ -7,7 +7,7 @@ use likewise::eval::split;
 use likewise::{Collection, Labels, Part};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// How the items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,21 @@ pub struct Protocol {
 }
 
 impl Protocol {
+    /// Fails on what no study within one view can do.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.draws == 0 {
+            return Err(Error::parameter("draws", 0, "must be at least 1"));
+        }
+        if self.ks.contains(&0) {
+            return Err(Error::parameter("ks", 0, "must be at least 1"));
+        }
+        if let Some(share) = self.label_fraction {
+            let rule = "goes with studies across views; say how many labels a class instead";
+            return Err(Error::parameter("label_fraction", share, rule));
+        }
+        Ok(())
+    }
+
     /// The part of every item, of which these are the labels.
     ///
     /// Fails as the split does.

@@ -58,6 +58,7 @@ impl<'p> Plan<'p> {
     /// Cost: one exact graph of the training items, and per draw two propagations and
     /// trainings (times the folds + 1 where the split has no validation part).
     pub fn run(&'p self, monitor: &Monitor) -> Result<Study> {
+        self.check()?;
         self.recipe.check_build()?;
         if self.recipe.learner.cross().is_some() {
             return Err(self.recipe.only_across());
@@ -115,7 +116,8 @@ impl<'p> Plan<'p> {
             logs.push(done.log);
             first.get_or_insert(done.kept);
         }
-        if self.protocol.labels_per_class.is_some() && self.recipe.rounds.epochs > 0 {
+        let learns = self.recipe.rounds.epochs > 0 && self.recipe.learns_from_classes();
+        if self.protocol.labels_per_class.is_some() && learns {
             // Where no label is hidden, the recipe has seen them all already; what learns nothing says nothing of them.
             rows.insert(Row::AllLabels, vec![ground.all_labels(monitor)?]);
         }

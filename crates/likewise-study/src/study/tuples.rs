@@ -1,6 +1,6 @@
 //! Given pairs and triplets: which learner takes them, and which of them a training may see.
 
-use likewise::learn::{Fit as _, Need, Targets};
+use likewise::learn::{self, Fit as _, Need, Targets};
 use likewise::model::Model as Closed;
 use likewise::tuple::Tuples;
 use likewise::{Labels, Monitor, Pairs, Triplets};
@@ -27,9 +27,12 @@ pub enum TupleKind {
 }
 
 impl Recipe {
-    /// Fails where what this recipe learns by cannot use tuples of this kind: to be asked before
-    /// anything is read.
-    pub fn check_tuples(&self, kind: TupleKind) -> Result<()> {
+    /// Fails where what this recipe learns by cannot use tuples of this kind, or has nothing to learn by without
+    /// any: to be asked before anything is read.
+    pub fn check_tuples(&self, kind: Option<TupleKind>) -> Result<()> {
+        let Some(kind) = kind else {
+            return self.check_needs_none();
+        };
         self.check_learned(kind)?;
         let gradient = match &self.learner {
             Learner::Gradient(gradient) => gradient,
@@ -41,11 +44,16 @@ impl Recipe {
                 )));
             }
             Learner::Closed(learner) => {
-                let ranks = learner.needs().contains(&Need::Ranked);
+                let ranks = takes_triplets(learner);
                 if ranks && kind == TupleKind::Pairs {
+                    let what = if self.learns_from_classes() {
+                        "classes or triplets"
+                    } else {
+                        "triplets"
+                    };
                     return Err(usage(format!(
-                        "{} learns from classes or triplets, not from given pairs; give triplets, or \
-                         choose the recipe label-rca",
+                        "{} learns from {what}, not from given pairs; give triplets, or choose the recipe \
+                         label-rca",
                         learner.name()
                     )));
                 }
@@ -78,6 +86,22 @@ impl Recipe {
             )));
         }
         self.check_own_triplets()
+    }
+
+    /// Fails where nothing but given tuples would do, of which there are none.
+    fn check_needs_none(&self) -> Result<()> {
+        let Learner::Closed(learner) = &self.learner else {
+            return Ok(());
+        };
+        for (need, what) in [(Need::Pairs, "pairs"), (Need::Triplets, "triplets")] {
+            if learner.needs().contains(&need) {
+                return Err(usage(format!(
+                    "{} learns from given {what} alone, and there are none; give some: `{what} FILE`",
+                    learner.name()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Fails where labels would be spread that the given tuples stand in the place of.
@@ -139,6 +163,12 @@ impl Recipe {
     }
 }
 
+/// Whether a learner takes triplets as they are; to all others they are pairs.
+fn takes_triplets(learner: &learn::Closed) -> bool {
+    let needs = learner.needs();
+    needs.contains(&Need::Ranked) || needs.contains(&Need::Triplets)
+}
+
 /// Tuples as a learner takes them, by places among the fitted items.
 pub(super) struct Given {
     pairs: Option<Pairs>,
@@ -174,13 +204,13 @@ impl Plan<'_> {
     /// Fails where there are no others, and on a recipe that cannot use them.
     pub(super) fn look_at_tuples(&self, ground: &Ground, monitor: &Monitor) -> Result<()> {
         let Some(tuples) = self.tuples else {
-            return Ok(());
+            return self.recipe.check_tuples(None);
         };
         let (kind, name) = match tuples {
             Tuples::Pairs(_) => (TupleKind::Pairs, "pairs"),
             Tuples::Triplets(_) => (TupleKind::Triplets, "triplets"),
         };
-        self.recipe.check_tuples(kind)?;
+        self.recipe.check_tuples(Some(kind))?;
         let fitted = tuples.placed(&ground.places(|_| true))?;
         let usable = match &fitted {
             Tuples::Pairs(pairs) => pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0),
@@ -194,9 +224,13 @@ impl Plan<'_> {
             )));
         }
         if ground.labels.n_known() > 0 {
+            let row = if self.recipe.learns_from_classes() {
+                "; the row \"labels only\" has learned from the labels"
+            } else {
+                ""
+            };
             monitor.warn(format!(
-                "the {name} are learned in place of the labels, which only measure here; the row \
-                 \"labels only\" has learned from the labels"
+                "the {name} are learned in place of the labels, which only measure here{row}"
             ));
         }
         let left_out = tuples.len() - fitted.len();
@@ -269,7 +303,7 @@ impl Ground<'_> {
             hidden || judge.is_some_and(|judge| judge.queries.binary_search(&place).is_ok())
         };
         let of_pairs = match &self.recipe.learner {
-            Learner::Closed(learner) => !learner.needs().contains(&Need::Ranked),
+            Learner::Closed(learner) => !takes_triplets(learner),
             Learner::Gradient(_) | Learner::Cross(_) => false,
         };
         let places = self.places(|place| !kept_back(place));

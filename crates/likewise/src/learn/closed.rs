@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Fit, Need};
+use super::{Evidence, Fit, Learning, Need};
 use crate::code::Hds;
 use crate::kernel::{ExplicitOmksLearner, OmksLearner};
 use crate::linear::{
@@ -152,6 +152,10 @@ impl Fit for Closed {
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         evidence.check(self.needs())?;
         self.as_fit().fit(evidence, seed, monitor)
+    }
+
+    fn rounds<'a>(&'a self, seed: u64) -> Option<Box<dyn Learning<Model = Model> + 'a>> {
+        self.as_fit().rounds(seed)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::experiment::store::rounded;
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cell {
-    /// Share of all items whose pseudo-label is right, labeled ones included (eq. 36); those
+    /// Share of all items whose pseudo-label is right, labeled ones included (eq. 36 of Zhuang & Moulin); those
     /// that no label reaches are wrong.
     pub(super) accuracy: f64,
     /// The same of the items whose label was hidden.
