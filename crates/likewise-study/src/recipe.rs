@@ -25,6 +25,7 @@ pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
 pub use self::outside::{Refusing, Unlike};
+pub(crate) use self::preset::Preset;
 pub use self::pseudo_labels::{
     Affinity, Clusters, Confidence, InClusters, On, Oracle, Prediction, Propagation, PseudoLabels,
     Voting,
