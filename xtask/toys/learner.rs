@@ -27,6 +27,10 @@ impl Fit for ToyLearner {
         &[Need::Classes]
     }
 
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
     fn validate(&self) -> Result<()> {
         if self.turn < 1000 {
             return Ok(());

@@ -185,7 +185,9 @@ fn words(hint: Hint) -> &'static str {
         }
         Hint::ResumeOrOverwrite => "--resume goes on with it, --overwrite begins anew",
         Hint::SameOrOverwrite => "give those, or --overwrite to begin anew",
-        Hint::Index => "build it anew with `likewise index RUN`",
+        Hint::Index => {
+            "build it anew with `likewise index RUN`, or of embeddings with `likewise index EMB -o FOLDER`"
+        }
         Hint::ListNames => "`likewise explain` lists all names",
         Hint::LimitMemory => "or say with --max-memory what may be used",
         _ => "see `likewise --help`",

@@ -46,9 +46,7 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
         return Err(Problem::conflict(
             "the fit hid labels to measure itself, and would hide those that were given here too",
         )
-        .hint(
-            "save labels.csv, and fit the data with --add-labels and without --labels-per-class",
-        ));
+        .hint("save the labels, and fit the data with them and with none hidden"));
     }
     if csv.lines().count() < 2 {
         return Err(Problem::conflict("no item has a label").hint("label some items first"));

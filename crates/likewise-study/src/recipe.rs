@@ -16,7 +16,7 @@ mod start;
 mod written;
 
 use likewise::cross;
-use likewise::learn::{Closed, Fit as _, Need};
+use likewise::learn::{Fit as _, Need, Reads};
 use likewise::propagate::Method;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,7 @@ pub use self::learner::{
     GradientConfig, Learner, Linear, Mlp, ModelConfig, NetworkConfig, Orthogonal, Pretraining,
 };
 pub use self::outside::{Refusing, Unlike};
+pub(crate) use self::preset::Preset;
 pub use self::pseudo_labels::{
     Affinity, Clusters, Confidence, InClusters, On, Oracle, Prediction, Propagation, PseudoLabels,
     Voting,
@@ -356,16 +357,17 @@ impl Recipe {
         self.validate_together()
     }
 
-    /// Settings of the start that class probabilities by the labels alone do not read: they would only
-    /// move the baseline.
+    /// Settings of the start that the learner does not read, by the labels alone: they would only move the
+    /// baseline.
     fn validate_start(&self) -> Result<()> {
         let Learner::Closed(closed) = &self.learner else {
             return Ok(());
         };
-        let directions = matches!(closed, Closed::Lda(_));
-        if !directions && !matches!(closed, Closed::Logistic(_) | Closed::Hds(_)) {
-            return Ok(());
-        }
+        let directions = match closed.reads() {
+            Reads::All => return Ok(()),
+            Reads::Directions => true,
+            Reads::Features => false,
+        };
         if self.pseudo_labels != PseudoLabels::None || self.rounds.epochs == 0 {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use likewise_nn::cross::Deep;
 use likewise_nn::loss::Loss;
 
 use crate::near;
-use crate::recipe::Recipe;
+use crate::recipe::{Preset, Recipe};
 use crate::{Error, Result, failed, usage};
 use words::WORDS;
 
@@ -135,9 +135,9 @@ fn spelled(name: &str) -> String {
 /// Names of all topics and recipes, and what they are in a few words.
 pub fn names() -> Vec<(&'static str, String)> {
     let topics = topics();
-    let own = |recipe: &&(&str, &str, &str)| topics.iter().all(|t| t.name != recipe.0);
-    let recipes = RECIPES.iter().filter(own);
-    let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
+    let own = |preset: &&Preset| topics.iter().all(|t| t.name != preset.name);
+    let recipes = Preset::all().iter().filter(own);
+    let recipes = recipes.map(|preset| (preset.name.as_str(), preset.what.clone()));
     let named = topics.iter().map(|topic| (topic.name, topic.in_words()));
     let words = WORDS.iter().map(|word| (word.0, word.1.to_owned()));
     named.chain(recipes).chain(words).collect()
@@ -185,153 +185,6 @@ fn between() -> String {
     )
 }
 
-/// Recipes that are no topic of their own, and where [`Recipe`] makes them.
-const RECIPES: [(&str, &str, &str); 35] = [
-    (
-        "mixed-lp",
-        "the recipe of a head on whitened features",
-        "mixed_lp",
-    ),
-    (
-        "mixed-lp-centred",
-        "the recipe of heads on features that are not whitened",
-        "mixed_lp_centred",
-    ),
-    (
-        "mild-probabilities",
-        "the recipe where nothing can be measured, of rows of length 1",
-        "mild_probabilities",
-    ),
-    (
-        "label-probabilities",
-        "the recipe of class probabilities by the known labels alone",
-        "label_probabilities",
-    ),
-    ("start", "the recipe that learns nothing", "start"),
-    (
-        "scaled-start",
-        "the recipe that learns nothing, of scaled columns",
-        "scaled_start",
-    ),
-    (
-        "whitened-start",
-        "the recipe that learns nothing, of whitened features",
-        "whitened_start",
-    ),
-    (
-        "probabilities",
-        "the recipe of class probabilities beside the features",
-        "probabilities",
-    ),
-    (
-        "scaled-probabilities",
-        "the recipe of class probabilities of scaled columns",
-        "scaled_probabilities",
-    ),
-    (
-        "scaled-label-probabilities",
-        "the recipe of class probabilities of scaled columns by the known labels alone",
-        "scaled_label_probabilities",
-    ),
-    (
-        "scaled-mild-probabilities",
-        "the recipe of class probabilities that weigh as much as the scaled columns",
-        "scaled_mild_probabilities",
-    ),
-    (
-        "scaled-lda",
-        "the recipe of linear discriminants of scaled columns by the known labels alone",
-        "scaled_lda",
-    ),
-    (
-        "scaled-mixed-lda",
-        "the recipe of linear discriminants of scaled columns",
-        "scaled_mixed_lda",
-    ),
-    (
-        "mixed-lda",
-        "the recipe of linear discriminants",
-        "mixed_lda",
-    ),
-    (
-        "unit-lda",
-        "the recipe of linear discriminants by the known labels alone",
-        "unit_lda",
-    ),
-    (
-        "mixed-lp-paper",
-        "the recipe as its paper prints it",
-        "paper",
-    ),
-    (
-        "proxy-anchor-paper",
-        "the recipe of Proxy-Anchor as its paper prints it",
-        "proxy_anchor_paper",
-    ),
-    (
-        "proxy-nca-plus-plus-paper",
-        "the recipe of ProxyNCA++ as its paper prints it",
-        "proxy_nca_plus_plus_paper",
-    ),
-    (
-        "soft-triple-paper",
-        "the recipe of SoftTriple as its paper prints it",
-        "soft_triple_paper",
-    ),
-    ("deep-lrml", "the recipe of lrml behind a network", "deep"),
-    (
-        "deep-seraph",
-        "the recipe of seraph behind a network",
-        "deep",
-    ),
-    ("deep-isdml", "the recipe of isdml behind a network", "deep"),
-    ("deep-apllr", "the recipe of apllr behind a network", "deep"),
-    ("deep-apit", "the recipe of apit behind a network", "deep"),
-    (
-        "mixed-rca",
-        "the recipe for classes without labels",
-        "mixed_rca",
-    ),
-    (
-        "label-rca",
-        "the recipe of labels alone, in closed form",
-        "label_rca",
-    ),
-    ("dssml", "the recipe with mutual neighbours", "dssml"),
-    (
-        "affinity-triplet",
-        "the recipe of affinity triplets",
-        "affinity_triplet",
-    ),
-    (
-        "multi-kernel",
-        "the recipe of votes, triplets and many kernels",
-        "multi_kernel",
-    ),
-    (
-        "deep-cluster",
-        "the recipe of clusters that are learned and found anew",
-        "deep_cluster",
-    ),
-    (
-        "dec",
-        "the recipe of clusters that sharpen themselves",
-        "dec",
-    ),
-    (
-        "sdec",
-        "the recipe of clusters that sharpen themselves, with links of labels",
-        "sdec",
-    ),
-    ("nce", "the recipe of a memory of every item", "nce"),
-    (
-        "exemplar",
-        "the recipe of every item as a class",
-        "exemplar",
-    ),
-    ("rotnet", "the recipe of turned images", "rotnet"),
-];
-
 /// Where the file of a recipe is explained.
 const WRITTEN_SOURCE: &str = include_str!("recipe/written.rs");
 
@@ -343,10 +196,9 @@ const RECIPE_SOURCE: &str = concat!(
 
 /// A topic or a recipe in a few words.
 fn what(name: &str, topic: Option<Topic>) -> Option<String> {
-    let recipe = RECIPES.iter().find(|recipe| recipe.0 == name);
     topic
         .map(|topic| topic.in_words())
-        .or(recipe.map(|recipe| recipe.1.to_owned()))
+        .or(Preset::named(name).map(|preset| preset.what.clone()))
         .or_else(|| {
             // A learner across views with a source of pseudo-labels before it.
             let (source, learner) = name.split_once('+')?;
@@ -373,7 +225,6 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
         });
     }
     if let Some(recipe) = recipe {
-        let made = RECIPES.iter().find(|made| made.0 == recipe.name);
         let plain = if recipe.learner.cross().is_some() {
             "across"
         } else if recipe.learner.gradient().is_some() {
@@ -383,7 +234,7 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
         } else {
             "closed"
         };
-        let made = made.map_or(plain, |made| made.2);
+        let made = Preset::named(&recipe.name).map_or(plain, |preset| preset.function);
         if topic.is_some() {
             parts.push(format!("## The recipe {}", recipe.name));
         }
@@ -464,8 +315,8 @@ fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = plain(name);
     let topics = topics().into_iter();
     let topics = topics.map(|topic| (topic.name, topic.in_words()));
-    let recipes = RECIPES.iter();
-    let recipes = recipes.map(|recipe| (recipe.0, recipe.1.to_owned()));
+    let recipes = Preset::all().iter();
+    let recipes = recipes.map(|preset| (preset.name.as_str(), preset.what.clone()));
     let words = WORDS.iter().map(|word| (word.0, word.1.to_owned()));
     let mut found: Vec<(usize, &'static str)> = topics
         .chain(recipes)
@@ -559,7 +410,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_topic_has_an_explanation_with_source_and_limits() {
+    fn every_topic_has_an_explanation_without_example_code() {
         for topic in topics() {
             let text = explanation(topic.source);
             assert!(text.len() > 200, "{}: {text}", topic.name);
@@ -569,6 +420,30 @@ mod tests {
                 topic.name
             );
         }
+    }
+
+    #[test]
+    fn every_method_of_a_list_says_when_not_to_use_it_what_it_costs_and_where_it_is_from() {
+        // The topics of the crates are parts of methods, and have no kind.
+        let methods = topics().into_iter().filter(|topic| !topic.kind.is_empty());
+        let mut seen = 0;
+        for Topic { name, source, .. } in methods {
+            let text = explanation(source);
+            let section = |word: &str| {
+                let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
+                lines.any(|line| line.starts_with(word))
+            };
+            assert!(section("Cost"), "{name} has no section Cost: {text}");
+            assert!(section("Source"), "{name} has no section Source: {text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let limit = [". Not ", "; not ", "When not"];
+            assert!(
+                limit.iter().any(|limit| words.contains(limit)),
+                "{name} does not say when not to use it: {text}"
+            );
+            seen += 1;
+        }
+        assert!(seen > Method::NAMES.len() + Loss::NAMES.len() + Closed::NAMES.len());
     }
 
     #[test]

@@ -349,10 +349,50 @@ pub enum Need {
     Images,
 }
 
+/// What of a [`Start`] a learner looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// Maybe all of it.
+    All,
+    /// Its centred directions; what they are whitened by does not matter.
+    Directions,
+    /// How features are read and scaled, and nothing else.
+    Features,
+}
+
+/// How large a fit is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Size {
+    /// Items that are fitted.
+    pub items: f64,
+    /// Columns of their features.
+    pub columns: f64,
+    /// Directions of the [`Start`].
+    pub directions: f64,
+    /// Classes.
+    pub classes: f64,
+}
+
 /// A learner in closed form, or in one call.
 pub trait Fit {
     /// What it cannot do without.
     fn needs(&self) -> &'static [Need];
+
+    /// Whether of features as they are it makes a distance, a [`Model::Metric`]: a nearest neighbour by
+    /// what was learned asks for one.
+    fn gives_distance(&self) -> bool;
+
+    /// What of the start it looks at: a setting of the rest would change nothing.
+    fn reads(&self) -> Reads {
+        Reads::All
+    }
+
+    /// Operations of one fit, about: where nothing else is said, those of a covariance along the
+    /// directions of the start and of its decomposition.
+    fn operations(&self, of: &Size) -> f64 {
+        let along = of.directions;
+        2.0 * of.items * along * along + 30.0 * along.powi(3)
+    }
 
     /// Whether it sees several views apart, each by its columns and as it is. All others see them
     /// side by side, of length 1 each.

@@ -21,7 +21,7 @@ In a loop of torch, `torch_loss` makes a function of tensors::
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -121,22 +121,9 @@ def _named(name: str) -> Callable[..., tuple]:
     return function
 
 
-contrastive = _named("contrastive")
-nt_xent = _named("nt-xent")
-multi_similarity = _named("multi-similarity")
-fast_ap = _named("fast-ap")
-smooth_ap = _named("smooth-ap")
-roadmap = _named("roadmap")
-contextual = _named("contextual")
-triplet = _named("triplet")
-angular = _named("angular")
-normalized_softmax = _named("normalized-softmax")
-proxy_nca = _named("proxy-nca")
-proxy_nca_plus_plus = _named("proxy-nca-plus-plus")
-proxy_anchor = _named("proxy-anchor")
-soft_triple = _named("soft-triple")
-confidence_proxy = _named("confidence-proxy")
-center = _named("center")
-dec = _named("dec")
-nce = _named("nce")
-similarity_regularizer = _named("similarity-regularizer")
+# A function for each loss of the list, by its name: `nt_xent` of "nt-xent".
+globals().update((_name.replace("-", "_"), _named(_name)) for _name in _likewise.names("losses"))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., tuple]: ...

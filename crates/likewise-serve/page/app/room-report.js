@@ -32,7 +32,7 @@ export function report() {
     fill(models, element('table', { class: 'models' }, element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Model'), element('th', { scope: 'col', class: 'number' }, 'Labels'),
       columns.map(([, words]) => element('th', { scope: 'col', class: 'number' }, words)), element('th', { scope: 'col', class: 'made' }, 'Made'), element('th', { scope: 'col' }, element('span', { class: 'unseen' }, 'Use')))),
     element('tbody', {}, all.map((model) => element('tr', { class: model.current ? 'now' : null },
-      element('th', { scope: 'row' }, model.recipe ? `${model.number} · ${model.recipe}` : `${model.number}`), element('td', { class: 'number' }, model.labels === null ? '' : whole(model.labels)),
+      element('th', { scope: 'row' }, model.recipe ? `${model.number} · ${model.recipe}` : `${model.number}`, model.damaged ? element('p', { class: 'failed' }, model.damaged) : ''), element('td', { class: 'number' }, model.labels === null ? '' : whole(model.labels)),
       columns.map(([key]) => { const value = model.metrics?.[key]; return element('td', { class: 'number' }, Number.isFinite(value) ? element(value === best[key] && all.length > 1 ? 'strong' : 'span', {}, value.toFixed(3)) : ''); }),
       element('td', { class: 'soft made' }, model.made ? new Date(model.made).toLocaleString() : ''),
       element('td', {}, model.current ? element('span', { class: 'badge' }, 'answers now') : button('Restore', () => restore(model.number), { 'aria-label': `Restore model ${model.number}` })))))));

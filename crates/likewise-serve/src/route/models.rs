@@ -1,13 +1,15 @@
 //! Refits, and the models that they leave.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use likewise_study::Result;
 use likewise_study::environment::moment;
-use likewise_study::run_folder::{Models, Record};
+use likewise_study::run_folder::{AcrossFolder, Models, Record, RunFolder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -80,6 +82,9 @@ pub(crate) struct ModelNow {
     /// What was measured: `map_at_r`, `r_precision`, `nmi`, `recall@1`.
     #[schema(value_type = Object)]
     metrics: Map<String, Value>,
+    /// What of its files cannot be read, and is left out above; absent where all can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged: Option<String>,
 }
 
 fn all(app: &App) -> AllModels {
@@ -99,27 +104,60 @@ fn all(app: &App) -> AllModels {
     }
 }
 
-impl ModelNow {
-    fn of(number: u32, current: u32, folder: &std::path::Path, record: &Record) -> Self {
-        // What cannot be read is not shown.
-        let json = |name: &str| -> Value {
-            let most = likewise_io::memory::allowed(None);
-            let bytes = likewise_io::read_file(folder.join(name), most).unwrap_or_default();
-            serde_json::from_slice(&bytes).unwrap_or_default()
-        };
-        let (metrics, config) = (json("metrics.json"), json("config.json"));
-        let mut chosen = Map::new();
-        let values = [
-            ("map_at_r", &metrics["map_at_r"]),
-            ("r_precision", &metrics["r_precision"]),
-            ("nmi", &metrics["nmi"]),
-            ("recall@1", &metrics["recall"]["1"]),
-        ];
-        for (name, value) in values {
-            if value.is_number() {
-                chosen.insert(name.to_owned(), value.clone());
-            }
+/// What the report of a model says of it.
+#[derive(Default)]
+struct Measured {
+    labels: Option<u64>,
+    metrics: Map<String, Value>,
+}
+
+impl Measured {
+    /// Fails where `metrics.json` is damaged or of another run.
+    fn read(folder: &Path, record: &Record) -> Result<Self> {
+        if !record.views.is_empty() {
+            // What is measured from one view to another is of each direction, and has no one number.
+            let results = AcrossFolder::read_by(folder, AcrossFolder::metrics)?;
+            return Ok(Self {
+                labels: results.per_draw.first().map(|draw| draw.labeled as u64),
+                metrics: Map::new(),
+            });
         }
+        let results = RunFolder::read_by(folder, RunFolder::metrics)?;
+        let summary = &results.summary;
+        let values = [
+            ("map_at_r", summary.map_at_r),
+            ("r_precision", summary.r_precision),
+            ("nmi", summary.nmi),
+            ("recall@1", summary.recall.get(&1).copied()),
+        ];
+        let known = values.into_iter();
+        let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+        Ok(Self {
+            labels: results.per_draw.first().map(|draw| draw.labels as u64),
+            metrics: known.collect(),
+        })
+    }
+}
+
+/// The name of the recipe of a model. Fails where `config.json` is damaged or of another run.
+fn recipe(folder: &Path, record: &Record) -> Result<String> {
+    let config = if record.views.is_empty() {
+        RunFolder::read_by(folder, RunFolder::config)?
+    } else {
+        AcrossFolder::read_by(folder, AcrossFolder::config)?
+    };
+    Ok(config.recipe.name)
+}
+
+impl ModelNow {
+    /// A model is listed whatever of it is damaged: it says so.
+    fn of(number: u32, current: u32, folder: &Path, record: &Record) -> Self {
+        let mut damaged = None;
+        let recipe = recipe(folder, record);
+        let recipe = recipe.map_err(|e| damaged = Some(e.to_string())).ok();
+        let measured = Measured::read(folder, record);
+        let measured = measured.map_err(|e| damaged = Some(e.to_string()));
+        let Measured { labels, metrics } = measured.unwrap_or_default();
         let written = std::fs::metadata(folder.join("model.safetensors"))
             .and_then(|meta| meta.modified())
             .ok();
@@ -127,11 +165,12 @@ impl ModelNow {
         Self {
             number,
             current: number == current,
-            recipe: config["recipe"]["name"].as_str().map(str::to_owned),
+            recipe,
             items: record.items,
-            labels: metrics["per_draw"][0]["labels"].as_u64(),
+            labels,
             made: written.map(|passed| moment(passed.as_secs())),
-            metrics: chosen,
+            metrics,
+            damaged,
         }
     }
 }

@@ -154,6 +154,16 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
         ),
         (&json!(2), 2)
     );
+    for model in models["models"].as_array().unwrap() {
+        assert!(model["recipe"].is_string(), "{model}");
+        assert!(model["labels"].is_number(), "{model}");
+        assert!(model["damaged"].is_null(), "{model}");
+    }
+    let measured = std::fs::read(run.path().join("models/1/metrics.json")).unwrap();
+    let measured: serde_json::Value = serde_json::from_slice(&measured).unwrap();
+    let shown = &models["models"][0]["metrics"];
+    assert_eq!(shown["map_at_r"], measured["map_at_r"]);
+    assert_eq!(shown["recall@1"], measured["recall"]["1"]);
     let restored = post(at, "/models/1/restore", &json!({})).good();
     assert_eq!(restored["current"], json!(1));
     assert_eq!(post(at, "/embed", &json!({"id": "d5"})).good(), before);

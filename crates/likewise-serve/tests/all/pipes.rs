@@ -43,7 +43,7 @@ fn a_run_with_a_pipe_for_its_report_is_refused() {
 }
 
 #[test]
-fn numbers_of_an_earlier_model_that_cannot_be_read_are_not_shown() {
+fn an_earlier_model_whose_numbers_cannot_be_read_says_so_in_their_place() {
     let run = run();
     let models = Models::of(run.path());
     let kept = models.folder(models.keep().unwrap());
@@ -53,5 +53,9 @@ fn numbers_of_an_earlier_model_that_cannot_be_read_are_not_shown() {
     let server = Server::of(run.path());
     let at = server.at;
     let found = in_time(move || get(at, "/models")).good();
-    assert_eq!(found["models"][0]["metrics"], json!({}));
+    let model = &found["models"][0];
+    assert_eq!(model["metrics"], json!({}));
+    assert!(model["recipe"].is_string(), "{model}");
+    let damaged = model["damaged"].as_str().unwrap();
+    assert!(damaged.contains("metrics.json"), "{damaged}");
 }

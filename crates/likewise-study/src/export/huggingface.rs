@@ -8,6 +8,7 @@ use likewise::model::{Form, LearnedMetric, Model as Closed};
 use likewise_io::atomic;
 use likewise_nn::Model;
 use likewise_nn::net::{Head, Residual};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::files::compared;
@@ -93,12 +94,18 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
 /// these names.
 fn is_own(folder: &Path) -> bool {
     let text = likewise_io::read_file(folder.join("config.json"), crate::text::MOST);
-    let config: Option<Value> = text
+    let own: Option<Own> = text
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
-    config.is_some_and(|config| {
-        config["model_type"] == MODEL_TYPE && config["likewise_version"].is_string()
-    })
+    own.is_some_and(|own| own.model_type == MODEL_TYPE)
+}
+
+/// What a `config.json` says that was written here, among others.
+#[derive(Deserialize)]
+struct Own {
+    model_type: String,
+    #[serde(rename = "likewise_version")]
+    _version: String,
 }
 
 /// The name of the map of a learned metric among the arrays of its file.
@@ -130,10 +137,9 @@ fn config(
     bytes: &[u8],
 ) -> Result<String> {
     let (_, metadata) = likewise_io::arrays::from_safetensors(bytes)?;
-    let kind: Value = match metadata.get("model") {
-        Some(kind) => serde_json::from_str(kind).map_err(no_json)?,
-        None => Value::Null,
-    };
+    let none = || failed("model.safetensors: broken: it does not say what model it is");
+    let kind: Value =
+        serde_json::from_str(metadata.get("model").ok_or_else(none)?).map_err(no_json)?;
     let own = run.config()?;
     let mut config = json!({
         "model_type": MODEL_TYPE,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use likewise::learn::Closed;
+use likewise::learn::{Fit as _, Size};
 
 use super::asked::{Asked, DRAWS};
 use crate::estimate::Estimate;
@@ -82,10 +82,12 @@ fn learning(recipe: &Recipe, n: f64, d: f64, rank: f64, classes: f64) -> f64 {
             // Six products of hidden x rank a row and step, at a fifth of the speed of large ones.
             batches * 30.0 * train.batch as f64 * rank * 256.0
         }
-        // Some hundred passes over at most so many rows.
-        Learner::Closed(Closed::Logistic(_)) => 200.0 * 4.0 * n.min(20_000.0) * d * classes,
-        // A covariance and its decomposition.
-        Learner::Closed(_) => 2.0 * n * rank * rank + 30.0 * rank.powi(3),
+        Learner::Closed(learner) => learner.operations(&Size {
+            items: n,
+            columns: d,
+            directions: rank,
+            classes,
+        }),
         // Similarities to the anchors, and some hundred products with 64 bits.
         Learner::Cross(_) => 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0),
     };

@@ -4,6 +4,8 @@ mod own;
 mod papers;
 mod unlabeled;
 
+use std::sync::LazyLock;
+
 use likewise::learn::Closed;
 use likewise::linear::Behind;
 use likewise::propagate::Method;
@@ -15,49 +17,117 @@ use super::{Affinity, On, PseudoLabels, Recipe};
 use crate::near::there_are;
 use crate::{Error, Result};
 
+/// A recipe that has a name of its own.
+#[derive(Debug)]
+pub(crate) struct Preset {
+    pub(crate) name: String,
+    /// What it is, in a few words.
+    pub(crate) what: String,
+    /// The function of [`Recipe`] that makes it, whose doc comment explains it.
+    pub(crate) function: &'static str,
+    make: Make,
+}
+
+#[derive(Debug)]
+enum Make {
+    Alone(fn() -> Recipe),
+    Of(fn(Behind) -> Recipe, Behind),
+}
+
+/// One line a recipe: its name, the function that makes it, and what it is in a few words. One line
+/// stands for each learner of a list: what comes before its name, the function that takes it, and the words
+/// before and after its name.
+macro_rules! presets {
+    (
+        $($name:literal $make:ident, $what:literal;)*
+        each of $List:ident: $before:literal $of:ident, $words:literal, $end:literal;
+        $($later:literal $make_later:ident, $what_later:literal;)*
+    ) => {
+        /// All of them, in the order in which they are listed.
+        static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
+            let alone = |name: &str, what: &str, function, make| Preset {
+                name: name.into(),
+                what: what.into(),
+                function,
+                make: Make::Alone(make),
+            };
+            let mut all: Vec<Preset> =
+                vec![$(alone($name, $what, stringify!($make), Recipe::$make),)*];
+            all.extend($List::NAMES.iter().filter_map(|learner| {
+                Some(Preset {
+                    name: format!("{}{learner}", $before),
+                    what: format!("{}{learner}{}", $words, $end),
+                    function: stringify!($of),
+                    make: Make::Of(Recipe::$of, $List::named(learner)?),
+                })
+            }));
+            all.extend([$(
+                alone($later, $what_later, stringify!($make_later), Recipe::$make_later),
+            )*]);
+            all
+        });
+    };
+}
+
+presets! {
+    "mixed-lp" mixed_lp, "the recipe of a head on whitened features";
+    "mixed-lp-centred" mixed_lp_centred, "the recipe of heads on features that are not whitened";
+    "mild-probabilities" mild_probabilities, "the recipe where nothing can be measured, of rows of length 1";
+    "label-probabilities" label_probabilities, "the recipe of class probabilities by the known labels alone";
+    "start" start, "the recipe that learns nothing";
+    "scaled-start" scaled_start, "the recipe that learns nothing, of scaled columns";
+    "whitened-start" whitened_start, "the recipe that learns nothing, of whitened features";
+    "probabilities" probabilities, "the recipe of class probabilities beside the features";
+    "scaled-probabilities" scaled_probabilities, "the recipe of class probabilities of scaled columns";
+    "scaled-label-probabilities" scaled_label_probabilities,
+        "the recipe of class probabilities of scaled columns by the known labels alone";
+    "scaled-mild-probabilities" scaled_mild_probabilities,
+        "the recipe of class probabilities that weigh as much as the scaled columns";
+    "scaled-lda" scaled_lda, "the recipe of linear discriminants of scaled columns by the known labels alone";
+    "scaled-mixed-lda" scaled_mixed_lda, "the recipe of linear discriminants of scaled columns";
+    "mixed-lda" mixed_lda, "the recipe of linear discriminants";
+    "unit-lda" unit_lda, "the recipe of linear discriminants by the known labels alone";
+    "mixed-lp-paper" paper, "the recipe as its paper prints it";
+    "proxy-anchor-paper" proxy_anchor_paper, "the recipe of Proxy-Anchor as its paper prints it";
+    "proxy-nca-plus-plus-paper" proxy_nca_plus_plus_paper, "the recipe of ProxyNCA++ as its paper prints it";
+    "soft-triple-paper" soft_triple_paper, "the recipe of SoftTriple as its paper prints it";
+    each of Behind: "deep-" deep, "the recipe of ", " behind a network";
+    "mixed-rca" mixed_rca, "the recipe for classes without labels";
+    "label-rca" label_rca, "the recipe of labels alone, in closed form";
+    "dssml" dssml, "the recipe with mutual neighbours";
+    "affinity-triplet" affinity_triplet, "the recipe of affinity triplets";
+    "multi-kernel" multi_kernel, "the recipe of votes, triplets and many kernels";
+    "deep-cluster" deep_cluster, "the recipe of clusters that are learned and found anew";
+    "dec" dec, "the recipe of clusters that sharpen themselves";
+    "sdec" sdec, "the recipe of clusters that sharpen themselves, with links of labels";
+    "nce" nce, "the recipe of a memory of every item";
+    "exemplar" exemplar, "the recipe of every item as a class";
+    "rotnet" rotnet, "the recipe of turned images";
+}
+
+impl Preset {
+    pub(crate) fn all() -> &'static [Self] {
+        &PRESETS
+    }
+
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    fn recipe(&self) -> Recipe {
+        match self.make {
+            Make::Alone(make) => make(),
+            Make::Of(make, learner) => make(learner),
+        }
+    }
+}
+
 impl Recipe {
     /// Names of the recipes that [`named`](Self::named) knows: the methods, and every loss on
     /// the labels alone.
     pub fn names() -> Vec<String> {
-        let methods = [
-            "mixed-lp",
-            "mixed-lp-centred",
-            "mild-probabilities",
-            "label-probabilities",
-            "start",
-            "scaled-start",
-            "whitened-start",
-            "probabilities",
-            "scaled-probabilities",
-            "scaled-label-probabilities",
-            "scaled-mild-probabilities",
-            "scaled-lda",
-            "scaled-mixed-lda",
-            "mixed-lda",
-            "unit-lda",
-            "mixed-lp-paper",
-            "proxy-anchor-paper",
-            "proxy-nca-plus-plus-paper",
-            "soft-triple-paper",
-            "deep-lrml",
-            "deep-seraph",
-            "deep-isdml",
-            "deep-apllr",
-            "deep-apit",
-            "mixed-rca",
-            "label-rca",
-            "dssml",
-            "affinity-triplet",
-            "multi-kernel",
-            "contextual",
-            "deep-cluster",
-            "dec",
-            "sdec",
-            "nce",
-            "exemplar",
-            "rotnet",
-        ];
-        let mut names: Vec<String> = methods.map(String::from).to_vec();
+        let presets = Preset::all().iter().map(|preset| preset.name.clone());
+        let mut names: Vec<String> = presets.collect();
         let losses = Loss::all().into_iter().filter(Loss::stands_alone);
         let losses = losses.map(|loss| loss.name().to_owned());
         let own: Vec<String> = losses.filter(|name| !names.contains(name)).collect();
@@ -77,39 +147,7 @@ impl Recipe {
             ..recipe
         };
         Ok(named(match name {
-            "label-rca" => Self::label_rca(),
-            "mixed-lp" => Self::mixed_lp(),
-            "mixed-lp-centred" => Self::mixed_lp_centred(),
-            "mild-probabilities" => Self::mild_probabilities(),
-            "probabilities" => Self::probabilities(),
-            "scaled-probabilities" => Self::scaled_probabilities(),
-            "scaled-label-probabilities" => Self::scaled_label_probabilities(),
-            "scaled-mild-probabilities" => Self::scaled_mild_probabilities(),
-            "scaled-lda" => Self::scaled_lda(),
-            "scaled-mixed-lda" => Self::scaled_mixed_lda(),
-            "mixed-lp-paper" => Self::paper(),
-            "proxy-anchor-paper" => Self::proxy_anchor_paper(),
-            "proxy-nca-plus-plus-paper" => Self::proxy_nca_plus_plus_paper(),
-            "soft-triple-paper" => Self::soft_triple_paper(),
-            "mixed-lda" => Self::mixed_lda(),
-            "unit-lda" => Self::unit_lda(),
-            "mixed-rca" => Self::mixed_rca(),
-            "dssml" => Self::dssml(),
-            "affinity-triplet" => Self::affinity_triplet(),
-            "multi-kernel" => Self::multi_kernel(),
-            "deep-cluster" => Self::deep_cluster(),
-            "dec" => Self::dec(),
-            "sdec" => Self::sdec(),
-            "nce" => Self::nce(),
-            "exemplar" => Self::exemplar(),
-            "rotnet" => Self::rotnet(),
-            "start" => Self::start(),
-            "scaled-start" => Self::scaled_start(),
-            "whitened-start" => Self::whitened_start(),
-            "label-probabilities" => Self::label_probabilities(),
-            _ if let Some(learner) = name.strip_prefix("deep-").and_then(Behind::named) => {
-                Self::deep(learner)
-            }
+            _ if let Some(preset) = Preset::named(name) => preset.recipe(),
             _ if let Some(learner) = Closed::published(name) => Self::published(learner),
             _ if let Some(learner) = Closed::named(name) => Self::closed(learner),
             _ if let Some(learner) = cross::Learner::named(name) => Self::across(learner),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use likewise::error::Hint;
 use likewise::index::{Hit, Hnsw, Kind as IndexKind};
 use likewise::{Monitor, Similarity};
 use likewise_io::items::{self, ItemRow};
@@ -38,10 +39,10 @@ impl IndexFolder {
         for name in [EMBEDDINGS, ITEMS] {
             if !path.join(name).exists() {
                 return Err(failed(format!(
-                    "{}: an index without its {name}; build it anew with `likewise index EMB -o \
-                     FOLDER`, or search in the run that it is of",
+                    "{}: an index without its {name}; where it is of a run, search in that",
                     path.display()
-                )));
+                ))
+                .hint(Hint::Index));
             }
         }
         let index = Self {
@@ -145,10 +146,10 @@ impl IndexFolder {
             && parts::mark(&path)? != *ids
         {
             return Err(failed(format!(
-                "{}: not of the index beside it: it is damaged, or of another one; build the index anew \
-                 with `likewise index EMB -o FOLDER`",
+                "{}: not of the index beside it: it is damaged, or of another one",
                 path.display()
-            )));
+            ))
+            .hint(Hint::Index));
         }
         Ok(())
     }

@@ -187,7 +187,7 @@ mod tests {
     use std::sync::OnceLock;
 
     use likewise::learn::Start;
-    use ndarray::{Array2, ArrayD, array};
+    use ndarray::{Array2, array};
 
     use super::*;
 
@@ -232,12 +232,12 @@ mod tests {
 
         fn save(&self) -> Result<Arrays> {
             let mut arrays = Arrays::default();
-            arrays.insert("share", ArrayD::from_elem(vec![1], self.0 as f32));
+            arrays.put_matrix("share", &array![[self.0]]);
             Ok(arrays)
         }
 
         fn resume(&mut self, saved: &Arrays, _: &ClosedModel) -> Result<()> {
-            self.0 = f64::from(saved.get("share")?[[0]]);
+            self.0 = saved.matrix64("share")?[[0, 0]];
             Ok(())
         }
     }

@@ -70,15 +70,57 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
         .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
 }
 
-/// Whether a combination is asked for: all are, unless `LIKEWISE_MATRIX` says a part of the names
-/// to look at. Where it is set, to nothing too, nothing is left out for time.
+/// The parts of names that are asked for, `LIKEWISE_MATRIX` split at commas: none where it is set to
+/// nothing. Where it is not set, all of the matrix is meant, and some is left out for time.
+fn asked() -> Option<Vec<String>> {
+    let asked = std::env::var("LIKEWISE_MATRIX").ok()?;
+    let parts = asked.split(',').map(str::trim);
+    Some(
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+/// Whether a combination is asked for: all are, unless some parts of names are.
 fn is_wanted(name: &str) -> bool {
-    std::env::var("LIKEWISE_MATRIX").map_or(true, |part| name.contains(&part))
+    let asked = asked().unwrap_or_default();
+    asked.is_empty() || asked.iter().any(|part| name.contains(part))
 }
 
 /// Whether what takes turns has its own here, each `turns`-th.
 fn has_turn(place: usize, turns: usize) -> bool {
-    place.is_multiple_of(turns) || std::env::var("LIKEWISE_MATRIX").is_ok()
+    place.is_multiple_of(turns) || asked().is_some()
+}
+
+/// Those that are asked for, by their names, and that are not refused.
+fn wanted(recipes: impl IntoIterator<Item = Recipe>) -> Vec<Recipe> {
+    let recipes = recipes.into_iter().filter(|recipe| is_wanted(&recipe.name));
+    recipes.filter(|recipe| !is_refused(recipe)).collect()
+}
+
+/// A name that is in no combination would leave the tests below with nothing to do, and they would pass.
+#[test]
+fn what_is_asked_for_is_in_some_combination() {
+    let all = [
+        of_source_loss_and_head(),
+        of_several_losses(),
+        of_closed(),
+        of_views(),
+        of_voted_triplets(),
+        of_voted_triplets_in_closed_form(),
+        of_miners_and_samplers(),
+    ]
+    .concat();
+    assert!(!all.is_empty());
+    for part in asked().unwrap_or_default() {
+        let found = all.iter().any(|recipe| recipe.name.contains(&part));
+        assert!(
+            found,
+            "LIKEWISE_MATRIX: no combination has \"{part}\" in its name"
+        );
+    }
 }
 
 /// For time, sources that make classes of their own go with every fourth loss or learner.
@@ -213,20 +255,19 @@ fn heads() -> [ModelConfig; 3] {
 }
 
 /// Every source with every loss, and each of both with every head: heads take turns.
-#[test]
-fn every_two_of_source_loss_and_head_go_together() {
-    let collection = digits();
+fn of_source_loss_and_head() -> Vec<Recipe> {
+    let mut recipes = Vec::new();
     for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
         let losses = Loss::all().into_iter().filter(Loss::stands_alone);
         for (j, loss) in losses.enumerate() {
             let heads = heads();
             let head = heads[(i + j) % heads.len()].clone();
             let name = format!("{source} x {} x {head:?}", loss.name());
-            if !is_wanted(&name) || !has_turn(j, turns(&source)) {
+            if !has_turn(j, turns(&source)) {
                 continue;
             }
-            let recipe = Recipe {
-                name: name.clone(),
+            recipes.push(Recipe {
+                name,
                 pseudo_labels: pseudo_labels.clone(),
                 learner: learner(GradientConfig {
                     model: head,
@@ -234,12 +275,17 @@ fn every_two_of_source_loss_and_head_go_together() {
                     ..GradientConfig::default()
                 }),
                 ..base()
-            };
-            if is_refused(&recipe) {
-                continue;
-            }
-            check(&run(&collection, &recipe), &name);
+            });
         }
+    }
+    wanted(recipes)
+}
+
+#[test]
+fn every_two_of_source_loss_and_head_go_together() {
+    let collection = digits();
+    for recipe in of_source_loss_and_head() {
+        check(&run(&collection, &recipe), &recipe.name);
     }
 }
 
@@ -264,9 +310,7 @@ weight = 0.1
 ";
 
 /// A list of losses with every source, with a miner and with a memory: heads take turns.
-#[test]
-fn a_list_of_losses_goes_with_every_source() {
-    let collection = digits();
+fn of_several_losses() -> Vec<Recipe> {
     let losses: Losses = Recipe::from_toml(SEVERAL)
         .unwrap()
         .learner
@@ -280,6 +324,7 @@ fn a_list_of_losses_goes_with_every_source() {
         (Some(Mine::Semihard(Semihard::default())), 0),
         (None, 100),
     ];
+    let mut recipes = Vec::new();
     for (i, (source, pseudo_labels)) in sources().into_iter().enumerate() {
         let head = heads()[i % 3].clone();
         // Affinities bring triplets of their own, in place of what would be mined.
@@ -287,12 +332,8 @@ fn a_list_of_losses_goes_with_every_source() {
             PseudoLabels::Affinity(_) => (None, 0),
             _ => beside[i % 3].clone(),
         };
-        let name = format!("{source} x several losses x {head:?}");
-        if !is_wanted(&name) {
-            continue;
-        }
         let recipe = Recipe {
-            name: name.clone(),
+            name: format!("{source} x several losses x {head:?}"),
             pseudo_labels,
             learner: learner(GradientConfig {
                 model: head,
@@ -307,7 +348,16 @@ fn a_list_of_losses_goes_with_every_source() {
             ..base()
         };
         recipe.validate().unwrap();
-        check(&run(&collection, &recipe), &name);
+        recipes.push(recipe);
+    }
+    wanted(recipes)
+}
+
+#[test]
+fn a_list_of_losses_goes_with_every_source() {
+    let collection = digits();
+    for recipe in of_several_losses() {
+        check(&run(&collection, &recipe), &recipe.name);
     }
 }
 
@@ -347,9 +397,7 @@ fn quick(name: &str) -> Closed {
     toml::from_str(&format!("kind = \"{name}\"\n{settings}")).unwrap()
 }
 
-#[test]
-fn every_source_goes_with_every_learner_in_closed_form() {
-    let collection = digits();
+fn of_closed() -> Vec<Recipe> {
     let learners = Closed::NAMES.iter().map(|name| quick(name));
     // Each learner with half of the sources and each source with half of the learners.
     let pairs = learners.enumerate().flat_map(|(i, learner)| {
@@ -357,23 +405,30 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         let each = each.filter(move |(j, (source, _))| has_turn(i + j, 2 * turns(source)));
         each.map(move |(_, source)| (learner.clone(), source))
     });
-    for (learner, (source, pseudo_labels)) in pairs {
-        let name = format!("{source} x {}", learner.name());
-        if !is_wanted(&name) {
-            continue;
-        }
-        let published = learner.name() != "rca" && Closed::published(learner.name()).is_some();
-        // Clusters of which labels say nothing are not the classes: what learns them alone can lose some.
-        let blind = source.ends_with("judge");
-        let recipe = Recipe {
-            pseudo_labels,
-            name: name.clone(),
-            learner: Learner::Closed(learner),
-            ..Recipe::mixed_rca()
+    wanted(pairs.map(|(learner, (source, pseudo_labels))| Recipe {
+        pseudo_labels,
+        name: format!("{source} x {}", learner.name()),
+        learner: Learner::Closed(learner),
+        ..Recipe::mixed_rca()
+    }))
+}
+
+/// Whether a source is of clusters of which labels say nothing.
+fn is_blind(source: &PseudoLabels) -> bool {
+    matches!(source, PseudoLabels::Clusters(clusters) if clusters.labels == InClusters::Judge)
+}
+
+#[test]
+fn every_source_goes_with_every_learner_in_closed_form() {
+    let collection = digits();
+    for recipe in of_closed() {
+        let Learner::Closed(learner) = &recipe.learner else {
+            panic!("{}: no learner in closed form", recipe.name);
         };
-        if is_refused(&recipe) {
-            continue;
-        }
+        let name = &recipe.name;
+        let published = learner.name() != "rca" && Closed::published(learner.name()).is_some();
+        // They are not the classes: what learns them alone can lose some.
+        let blind = is_blind(&recipe.pseudo_labels);
         let study = run(&collection, &recipe);
         // Those that others published may lose on wrong labels, but not the classes altogether: by
         // chance it is a twentieth of what whitened features give here, or less.
@@ -414,6 +469,34 @@ fn quick_across(name: &str) -> likewise_nn::cross::Learner {
     toml::from_str(&format!("kind = \"{name}\"\n{settings}")).unwrap()
 }
 
+fn of_views() -> Vec<Recipe> {
+    let mut recipes = Vec::new();
+    for name in likewise_nn::cross::Learner::names() {
+        let learner = quick_across(name);
+        if learner.need() == likewise::cross::Need::Pairs {
+            continue;
+        }
+        recipes.extend(sources().into_iter().map(|(source, pseudo_labels)| Recipe {
+            name: format!("{source} x {name} across views"),
+            pseudo_labels,
+            ..Recipe::across(learner.clone())
+        }));
+    }
+    let recipes = recipes.into_iter().filter(|recipe| is_wanted(&recipe.name));
+    let valid = |recipe: &Recipe| {
+        let Err(e) = recipe.validate() else {
+            return true;
+        };
+        // Classes that no label names are none that a query of another view could ask for.
+        let (said, name) = (e.to_string(), &recipe.name);
+        assert!(said.starts_with("pseudo_labels."), "{name}: {said}");
+        let unnamed = recipe.pseudo_labels == PseudoLabels::Instances;
+        assert!(unnamed || is_blind(&recipe.pseudo_labels), "{name}");
+        false
+    };
+    recipes.filter(valid).collect()
+}
+
 #[test]
 fn every_source_goes_with_every_learner_across_views() {
     let collection = digits_in(&["fou", "kar"]);
@@ -423,127 +506,106 @@ fn every_source_goes_with_every_learner_across_views() {
         draws: 1,
         ..Protocol::default()
     };
-    let mut seen = 0;
-    for name in likewise_nn::cross::Learner::names() {
-        let learner = quick_across(name);
-        if learner.need() == likewise::cross::Need::Pairs {
-            continue;
-        }
-        for (source, pseudo_labels) in sources() {
-            let name = format!("{source} x {name} across views");
-            if !is_wanted(&name) {
-                continue;
-            }
-            let recipe = Recipe {
-                name: name.clone(),
-                pseudo_labels,
-                ..Recipe::across(learner)
-            };
-            if let Err(e) = recipe.validate() {
-                // Classes that no label names are none that a query of another view could ask for.
-                let said = e.to_string();
-                assert!(said.starts_with("pseudo_labels."), "{name}: {said}");
-                assert!(source.ends_with("judge") || source == "instances", "{name}");
-                continue;
-            }
-            let plan = CrossPlan {
-                collection: &collection,
-                views: &views,
-                texts: &[],
-                recipe: &recipe,
-                protocol: &protocol,
-                device: device::chosen(),
-            };
-            let study = plan.run(&Monitor::silent());
-            let study = study.unwrap_or_else(|e| panic!("{name}: {e}"));
-            let results = &study.results;
-            // Ten classes of even size: an order by chance has a MAP@50 of about a fifth, since the
-            // divisor is what was found.
-            let own = results.summary.map50["mean"];
-            assert!(own > 0.22, "{name}: {own}");
-            let log = &results.per_draw[0];
-            let believes = source != "none";
-            assert_eq!(log.believed > 0, believes, "{name}: {log:?}");
-            // Of what is believed far more than a tenth must be right, as by chance, else the source was not asked:
-            // manifolds of four labels a class are right in about three of ten, all others in most.
-            let least = if source == "manifold" { 0.2 } else { 0.4 };
-            assert!(
-                log.accuracy.is_none_or(|share| share > least),
-                "{name}: {log:?}"
-            );
-            let rows = &results.baselines;
-            assert_eq!(rows.contains_key(&CrossRow::LabelsOnly), believes, "{name}");
-            assert!(rows.contains_key(&CrossRow::AllLabels), "{name}");
-            seen += 1;
-        }
+    let recipes = of_views();
+    for recipe in &recipes {
+        let name = &recipe.name;
+        let plan = CrossPlan {
+            collection: &collection,
+            views: &views,
+            texts: &[],
+            recipe,
+            protocol: &protocol,
+            device: device::chosen(),
+        };
+        let study = plan.run(&Monitor::silent());
+        let study = study.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let results = &study.results;
+        // Ten classes of even size: an order by chance has a MAP@50 of about a fifth, since the
+        // divisor is what was found.
+        let own = results.summary.map50["mean"];
+        assert!(own > 0.22, "{name}: {own}");
+        let log = &results.per_draw[0];
+        let believes = recipe.pseudo_labels != PseudoLabels::None;
+        assert_eq!(log.believed > 0, believes, "{name}: {log:?}");
+        // Of what is believed far more than a tenth must be right, as by chance, else the source was not asked:
+        // manifolds of four labels a class are right in about three of ten, all others in most.
+        let least = if name.starts_with("manifold x ") {
+            0.2
+        } else {
+            0.4
+        };
+        assert!(
+            log.accuracy.is_none_or(|share| share > least),
+            "{name}: {log:?}"
+        );
+        let rows = &results.baselines;
+        assert_eq!(rows.contains_key(&CrossRow::LabelsOnly), believes, "{name}");
+        assert!(rows.contains_key(&CrossRow::AllLabels), "{name}");
     }
-    let all = std::env::var("LIKEWISE_MATRIX").is_err();
-    assert!(!all || seen >= 12 * 10, "{seen}");
+    assert!(asked().is_some() || recipes.len() >= 12 * 10);
+}
+
+/// Triplets of what quick votes are sure of.
+fn voted() -> PseudoLabels {
+    votes(Some(FromVotes::new().most(2000).per_anchor(20))).into()
+}
+
+fn of_voted_triplets() -> Vec<Recipe> {
+    wanted(["triplet", "angular", "contrastive"].map(|name| Recipe {
+        name: format!("votes x triplets x {name}"),
+        pseudo_labels: voted(),
+        learner: learner(GradientConfig {
+            loss: Loss::named(name).unwrap().into(),
+            ..GradientConfig::default()
+        }),
+        ..base()
+    }))
+}
+
+fn of_voted_triplets_in_closed_form() -> Vec<Recipe> {
+    wanted([Recipe {
+        name: "votes x triplets x oasis".into(),
+        pseudo_labels: voted(),
+        ..Recipe::named("oasis").unwrap()
+    }])
 }
 
 #[test]
 fn triplets_of_votes_go_with_whatever_learns_from_triplets() {
     let collection = digits();
-    let triplets = FromVotes::new().most(2000).per_anchor(20);
-    for name in ["triplet", "angular", "contrastive"] {
-        let name_of_all = format!("votes x triplets x {name}");
-        if !is_wanted(&name_of_all) {
-            continue;
-        }
-        let recipe = Recipe {
-            name: name_of_all.clone(),
-            pseudo_labels: votes(Some(triplets)).into(),
-            learner: learner(GradientConfig {
-                loss: Loss::named(name).unwrap().into(),
-                ..GradientConfig::default()
-            }),
-            ..base()
-        };
-        check(&run(&collection, &recipe), &name_of_all);
-    }
-    let recipe = Recipe {
-        name: "votes x triplets x oasis".into(),
-        pseudo_labels: votes(Some(triplets)).into(),
-        ..Recipe::named("oasis").unwrap()
-    };
-    let study = run(&collection, &recipe);
-    let (voted, made) = (study.voted.unwrap(), study.triplets.unwrap());
-    assert!(!made.is_empty() && made.check(study.train.len()).is_ok());
-    // Those of labels alone are fewer than all.
-    let anchors = made.anchors.iter();
-    let unlabeled = anchors.filter(|&&a| voted.items.binary_search(&(a as usize)).is_ok());
-    assert!(unlabeled.count() > 100);
-    assert_eq!(study.beliefs, voted.beliefs());
-    let map = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
-    let own = map(&study.results.summary);
-    assert!(
-        own > map(&study.results.baselines[&Row::Raw]) / 2.0,
-        "{own}"
-    );
-}
-
-#[test]
-fn miners_samplers_and_memory_go_with_pair_losses() {
-    let collection = digits();
-    let loss = Loss::named("contrastive").unwrap();
-    let per_class = Sampler::PerClass { per_class: 4 };
-    for miner in Mine::all() {
-        let name = format!("{miner:?}");
-        if !is_wanted(&name) {
-            continue;
-        }
-        let recipe = Recipe {
-            name,
-            learner: learner(GradientConfig {
-                miner: Some(miner),
-                sampler: per_class,
-                loss: loss.clone().into(),
-                ..GradientConfig::default()
-            }),
-            ..base()
-        };
+    for recipe in of_voted_triplets() {
         check(&run(&collection, &recipe), &recipe.name);
     }
+    for recipe in of_voted_triplets_in_closed_form() {
+        let study = run(&collection, &recipe);
+        let (voted, made) = (study.voted.unwrap(), study.triplets.unwrap());
+        assert!(!made.is_empty() && made.check(study.train.len()).is_ok());
+        // Those of labels alone are fewer than all.
+        let anchors = made.anchors.iter();
+        let unlabeled = anchors.filter(|&&a| voted.items.binary_search(&(a as usize)).is_ok());
+        assert!(unlabeled.count() > 100);
+        assert_eq!(study.beliefs, voted.beliefs());
+        let map = |s: &likewise::eval::summary::Summary| s.map_at_r.unwrap();
+        let own = map(&study.results.summary);
+        assert!(
+            own > map(&study.results.baselines[&Row::Raw]) / 2.0,
+            "{own}"
+        );
+    }
+}
+
+fn of_miners_and_samplers() -> Vec<Recipe> {
+    let loss = Loss::named("contrastive").unwrap();
+    let mined = Mine::all().into_iter().map(|miner| Recipe {
+        name: format!("{miner:?}"),
+        learner: learner(GradientConfig {
+            miner: Some(miner),
+            sampler: Sampler::PerClass { per_class: 4 },
+            loss: loss.clone().into(),
+            ..GradientConfig::default()
+        }),
+        ..base()
+    });
     let samplers = [
         Sampler::Plain,
         Sampler::Labeled { share: 0.5 },
@@ -552,24 +614,26 @@ fn miners_samplers_and_memory_go_with_pair_losses() {
             groups: 3,
         },
     ];
-    for sampler in samplers {
-        let name = format!("{sampler:?}");
-        if !is_wanted(&name) {
-            continue;
-        }
-        let recipe = Recipe {
-            name,
-            learner: learner(GradientConfig {
-                sampler,
-                loss: loss.clone().into(),
-                train: TrainConfig {
-                    memory: 100,
-                    ..TrainConfig::default()
-                },
-                ..GradientConfig::default()
-            }),
-            ..base()
-        };
+    let sampled = samplers.into_iter().map(|sampler| Recipe {
+        name: format!("{sampler:?}"),
+        learner: learner(GradientConfig {
+            sampler,
+            loss: loss.clone().into(),
+            train: TrainConfig {
+                memory: 100,
+                ..TrainConfig::default()
+            },
+            ..GradientConfig::default()
+        }),
+        ..base()
+    });
+    wanted(mined.chain(sampled))
+}
+
+#[test]
+fn miners_samplers_and_memory_go_with_pair_losses() {
+    let collection = digits();
+    for recipe in of_miners_and_samplers() {
         check(&run(&collection, &recipe), &recipe.name);
     }
 }

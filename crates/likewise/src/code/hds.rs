@@ -30,7 +30,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Reads};
 use crate::linear::even_or;
 use crate::linear::logistic::thin;
 use crate::linear::spd::cross;
@@ -171,6 +171,14 @@ impl Hds {
 impl Fit for Hds {
     fn needs(&self) -> &'static [Need] {
         &[Need::Classes]
+    }
+
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Features
     }
 
     fn validate(&self) -> Result<()> {

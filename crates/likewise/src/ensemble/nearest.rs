@@ -113,16 +113,8 @@ impl Classify for Nearest {
     fn validate(&self) -> Result<()> {
         match &self.metric {
             None => Ok(()),
-            Some(
-                Closed::Oasis(_)
-                | Closed::Logistic(_)
-                | Closed::Lda(_)
-                | Closed::Hds(_)
-                | Closed::OmksLearner(_)
-                | Closed::ExplicitOmksLearner(_)
-                | Closed::Emr(_),
-            ) => Err(no_distance(self.metric_name())),
-            Some(learner) => learner.validate(),
+            Some(learner) if learner.gives_distance() => learner.validate(),
+            Some(learner) => Err(no_distance(learner.name())),
         }
     }
 
@@ -148,7 +140,7 @@ mod tests {
     use super::*;
     use crate::Labels;
     use crate::linear::Rca;
-    use ndarray::array;
+    use ndarray::{Array2, array};
 
     #[test]
     fn nearest_and_farthest_by_hand() {
@@ -166,6 +158,27 @@ mod tests {
         let own: Vec<usize> = (0..5).collect();
         let peers = metric.peers(x.view(), x.view(), &own).unwrap();
         assert_eq!(peers, [(1, 2), (0, 2), (3, 0), (2, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn every_learner_of_the_list_gives_a_distance_where_it_says_so_and_nowhere_else() {
+        let x = Array2::from_shape_fn((30, 4), |(i, j)| {
+            (i % 2 * j) as f32 + ((i * 7 + j * 11) % 13) as f32 / 10.0
+        });
+        let labels = Labels::parse((0..30).map(|i| ["a", "b"][i % 2]));
+        let lesson = Lesson {
+            rows: x.view(),
+            labels: &labels,
+        };
+        for name in Closed::NAMES {
+            let learner = Closed::published(name).or_else(|| Closed::named(name));
+            let learner = learner.unwrap();
+            let said = learner.gives_distance();
+            let by = Nearest::by(learner);
+            assert_eq!(by.validate().is_ok(), said, "{name}");
+            let found = by.learn(&lesson, 1, &Monitor::silent());
+            assert_eq!(found.is_ok(), said, "{name}: {:?}", found.err());
+        }
     }
 
     #[test]

@@ -84,6 +84,10 @@ impl Fit for OmksLearner {
         &[Need::Ranked]
     }
 
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
     fn sees_views(&self) -> bool {
         true
     }
@@ -237,6 +241,10 @@ impl ExplicitOmksLearner {
 impl Fit for ExplicitOmksLearner {
     fn needs(&self) -> &'static [Need] {
         &[Need::Ranked]
+    }
+
+    fn gives_distance(&self) -> bool {
+        false
     }
 
     fn sees_views(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Fit, Learning, Need};
+use super::{Evidence, Fit, Learning, Need, Reads, Size};
 use crate::code::Hds;
 use crate::kernel::{ExplicitOmksLearner, OmksLearner};
 use crate::linear::{
@@ -135,6 +135,18 @@ learners! {
 impl Fit for Closed {
     fn needs(&self) -> &'static [Need] {
         self.as_fit().needs()
+    }
+
+    fn gives_distance(&self) -> bool {
+        self.as_fit().gives_distance()
+    }
+
+    fn reads(&self) -> Reads {
+        self.as_fit().reads()
+    }
+
+    fn operations(&self, of: &Size) -> f64 {
+        self.as_fit().operations(of)
     }
 
     fn sees_views(&self) -> bool {

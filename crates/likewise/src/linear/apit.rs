@@ -142,6 +142,10 @@ impl Fit for Apit {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Apit::validate(self)
     }

@@ -177,6 +177,10 @@ impl Fit for Apllr {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Apllr::validate(self)
     }

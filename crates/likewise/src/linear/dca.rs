@@ -246,6 +246,10 @@ impl Fit for Dca {
         &[Need::Alike]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Dca::validate(self)
     }

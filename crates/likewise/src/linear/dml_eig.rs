@@ -201,6 +201,10 @@ impl Fit for DmlEig {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         DmlEig::validate(self)
     }

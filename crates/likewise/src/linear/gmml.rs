@@ -155,6 +155,10 @@ impl Fit for Gmml {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Gmml::validate(self)
     }

@@ -296,6 +296,10 @@ impl Fit for Isdml {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Isdml::validate(self)
     }

@@ -350,6 +350,10 @@ impl Fit for Itml {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Itml::validate(self)
     }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::Affine;
 use super::even::even_or;
 use super::whitening::Spectrum;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Reads};
 use crate::matrix::{check_finite, column_means, outsized, product, select_rows};
 use crate::model::{Model, Probabilities};
 use crate::{Error, Monitor, Result};
@@ -249,6 +249,14 @@ impl Scatter {
 impl Fit for Lda {
     fn needs(&self) -> &'static [Need] {
         &[Need::Classes]
+    }
+
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Directions
     }
 
     fn validate(&self) -> Result<()> {

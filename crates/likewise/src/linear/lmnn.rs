@@ -199,6 +199,10 @@ impl Fit for Lmnn {
         &[Need::Classes]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Lmnn::validate(self)
     }

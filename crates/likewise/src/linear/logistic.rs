@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::even;
 use super::even::even_or;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Reads, Size};
 use crate::matmul::matmul;
 use crate::matrix::{less_mean, outsized, product_of_many, select_rows};
 use crate::model::{Model, Probabilities, softmax};
@@ -197,6 +197,19 @@ impl Logistic {
 impl Fit for Logistic {
     fn needs(&self) -> &'static [Need] {
         &[Need::Classes]
+    }
+
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Features
+    }
+
+    /// Some hundred passes over at most so many rows.
+    fn operations(&self, of: &Size) -> f64 {
+        200.0 * 4.0 * of.items.min(MOST_ROWS as f64) * of.columns * of.classes
     }
 
     fn validate(&self) -> Result<()> {

@@ -215,6 +215,10 @@ impl Fit for Lrml {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Lrml::validate(self)
     }

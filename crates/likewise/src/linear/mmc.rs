@@ -236,6 +236,10 @@ impl Fit for Mmc {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Mmc::validate(self)
     }

@@ -190,6 +190,10 @@ impl Fit for Nca {
         &[Need::Classes]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Nca::validate(self)
     }

@@ -227,6 +227,10 @@ impl Fit for Oasis {
         &[Need::Ranked]
     }
 
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
     fn goes_on(&self) -> bool {
         true
     }

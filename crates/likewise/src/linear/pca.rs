@@ -81,6 +81,10 @@ impl Fit for Pca {
         &[]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Pca::validate(self)
     }

@@ -192,6 +192,10 @@ impl Fit for Rca {
         &[Need::Alike]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Rca::validate(self)
     }

@@ -291,6 +291,10 @@ impl Fit for Seraph {
         &[Need::Compared]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Seraph::validate(self)
     }

@@ -282,6 +282,10 @@ impl Fit for Synthetic {
         &[]
     }
 
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
     fn validate(&self) -> Result<()> {
         Synthetic::validate(self)
     }

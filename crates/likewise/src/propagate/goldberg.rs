@@ -11,9 +11,10 @@
 //! [`Lpdr`](super::Lpdr) gets wrong. With two classes and a large `beta` the scores of the
 //! two ends mirror each other.
 //!
-//! **Use it** to compare on small sets, with few negative edges. **Not** otherwise: an
-//! interior-point method factorises a system of all scores and all C inequalities an edge,
-//! up to O((nC + edges C)³). Fails above 1000 nodes and above 200,000 unknowns.
+//! **Use it** to compare on small sets, with few negative edges. **Not** otherwise.
+//!
+//! Cost: an interior-point method factorises a system of all scores and all C inequalities an
+//! edge, up to O((nC + edges C)³). Fails above 1000 nodes and above 200,000 unknowns.
 //!
 //! Source: Goldberg, Zhu and Wright 2007, of which we had the description in Zhuang and
 //! Moulin 2023: a quadratic program with many inequality constraints for several classes. The

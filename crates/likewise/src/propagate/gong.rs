@@ -10,8 +10,9 @@
 //!    0, `(1 + P) W` elsewhere; the diagonal is 0.
 //! 4. `F = (1 - alpha) (I - alpha S')^-1 Y` on the new weights.
 //!
-//! **Use it** to compare on small sets. **Not** above some 1000 items: O(n³) time and five
-//! n x n matrices; it fails above 3000.
+//! **Use it** to compare on small sets. **Not** above some 1000 items.
+//!
+//! Cost: O(n³) time and five n x n matrices; fails above 3000 items.
 //!
 //! Source: Gong, Fu, Wu, Tu and Yang 2014, of which we had the description in Zhuang and
 //! Moulin 2023: constraints are propagated to all `n x n` pairs, then items are

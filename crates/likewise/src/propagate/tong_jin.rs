@@ -10,8 +10,9 @@
 //! `(1 + y) / 2` and `(1 - y) / 2`.
 //!
 //! **Use it** to compare with the first mixed method on two classes. **Not** for more classes:
-//! it fails, since "unlike" does not say which of the others. **Not** for large graphs: O(n³)
-//! time and O(n²) memory, at most 2000 nodes.
+//! it fails, since "unlike" does not say which of the others. **Not** for large graphs.
+//!
+//! Cost: O(n³) time and O(n²) memory; fails above 2000 nodes.
 //!
 //! Source: Tong and Jin, AAAI 2007, of which we had the description in Zhuang and Moulin 2023
 //! and what its abstract says: the assignment minimises the energy of positive

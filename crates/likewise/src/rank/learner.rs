@@ -13,6 +13,10 @@ impl Fit for Emr {
         &[]
     }
 
+    fn gives_distance(&self) -> bool {
+        false
+    }
+
     fn validate(&self) -> Result<()> {
         Emr::validate(self)
     }

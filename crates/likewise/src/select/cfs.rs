@@ -168,6 +168,10 @@ impl Fit for Cfs {
         &[Need::Classes]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Cfs::validate(self)
     }

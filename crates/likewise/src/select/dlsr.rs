@@ -181,6 +181,10 @@ impl Fit for Dlsr {
         &[Need::Classes]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Dlsr::validate(self)
     }

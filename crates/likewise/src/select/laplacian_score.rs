@@ -116,6 +116,10 @@ impl Fit for LaplacianScore {
         &[]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         LaplacianScore::validate(self)
     }

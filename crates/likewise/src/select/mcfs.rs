@@ -207,6 +207,10 @@ impl Fit for Mcfs {
         &[]
     }
 
+    fn gives_distance(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<()> {
         Mcfs::validate(self)
     }

@@ -1,5 +1,6 @@
 //! Recipes that have a name: all are valid, and those of papers hold what is printed.
 
+use likewise::linear::Behind;
 use likewise_nn::net::EmbeddingConfig;
 
 use super::*;
@@ -12,6 +13,27 @@ fn every_name_is_a_valid_recipe_that_survives_its_file() {
         recipe.validate().unwrap();
         let text = toml::to_string(&recipe).unwrap();
         assert_eq!(Recipe::from_toml(&text).unwrap(), recipe, "{text}");
+    }
+}
+
+#[test]
+fn every_preset_has_one_name_and_a_function_with_a_comment_of_its_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for preset in Preset::all() {
+        let name = &preset.name;
+        assert!(seen.insert(name), "{name}: twice");
+        assert_eq!(Recipe::named(name).unwrap().name, *name);
+        assert!(preset.what.starts_with("the recipe "), "{name}");
+    }
+    for learner in Behind::NAMES {
+        let recipe = Recipe::named(&format!("deep-{learner}")).unwrap();
+        assert_eq!(
+            recipe,
+            Recipe {
+                name: recipe.name.clone(),
+                ..Recipe::deep(Behind::named(learner).unwrap())
+            }
+        );
     }
 }
 
