@@ -267,7 +267,7 @@ impl Evidence<'_> {
             ("weights", targets.weight.len()),
             ("known labels", targets.labeled.len()),
             ("rows of the start", self.rows.nrows()),
-            ("nodes of the graph", self.graph.map_or(items, Graph::len)),
+            ("nodes of the graph", self.graph.map_or(items, Graph::n)),
         ];
         if let Some((what, count)) = counted.iter().find(|(_, count)| *count != items) {
             let message = format!("{count} {what}, but {items} items are fitted");

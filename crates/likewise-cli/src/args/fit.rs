@@ -4,17 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use likewise_study::fit::{Asked, Changes, Request, Which};
-use likewise_study::given::Given;
 use likewise_study::report::Map;
-use likewise_study::run_folder::Rights;
-use likewise_study::study::{SplitKind, TupleKind};
+use likewise_study::study::SplitKind;
 
 use super::data::Data;
 use super::several::Several;
-use crate::config;
-use crate::context::Context;
-use crate::failure::Failure;
 
 /// How items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -136,67 +130,4 @@ impl From<SplitName> for SplitKind {
             SplitName::Folds => Self::Folds,
         }
     }
-}
-
-impl Fit {
-    /// What is asked for.
-    pub(crate) fn request(&self, at: &Context) -> Result<Request, Failure> {
-        let tuples = match (&self.pairs, self.triplets.is_empty()) {
-            (Some(file), _) => Some(Given {
-                kind: TupleKind::Pairs,
-                files: vec![file.clone()],
-            }),
-            (None, true) => None,
-            (None, false) => Some(Given {
-                kind: TupleKind::Triplets,
-                files: self.triplets.clone(),
-            }),
-        };
-        Ok(Request {
-            data: self.data.path().to_owned(),
-            read: self.data.read_as(at.common.seed)?,
-            views: self.data.view.clone(),
-            several_labels: self.several.separator(),
-            recipe: Which {
-                name: self.recipe.clone(),
-                changes: changes(at)?,
-                epochs: self.epochs,
-                k: self.k,
-                ..Which::default()
-            },
-            tuples,
-            add_labels: self.add_labels.clone(),
-            asked: Asked {
-                split: self.split.map(SplitKind::from),
-                labels_per_class: self.labels_per_class,
-                draws: self.draws,
-                seed: at.common.seed,
-            },
-            label_fraction: self.label_fraction,
-            gates: self.gate.clone(),
-            map: self.map.map(Map::from),
-            out: self.out.clone(),
-            rights: Rights {
-                resume: self.resume,
-                overwrite: self.overwrite,
-                renew: false,
-            },
-            command: at.command(),
-            ..Request::default()
-        })
-    }
-}
-
-/// The `[recipe]` table of the config file.
-fn changes(at: &Context) -> Result<Option<Changes>, Failure> {
-    let Some(path) = &at.common.config else {
-        return Ok(None);
-    };
-    Ok(match config::read(path)?.remove("recipe") {
-        Some(toml::Value::Table(fields)) => Some(Changes {
-            place: format!("{}: [recipe]", path.display()),
-            fields,
-        }),
-        _ => None,
-    })
 }

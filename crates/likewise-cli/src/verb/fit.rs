@@ -1,5 +1,7 @@
 //! `likewise fit`
 
+mod request;
+
 use std::time::Instant;
 
 use likewise_study::fit::{Outcome, Request};
@@ -18,7 +20,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let clock = Instant::now();
     let request = match refit::request(args, at)? {
         Some(again) => again,
-        None => args.request(at)?,
+        None => request::of(args, at)?,
     };
     if args.dry_run {
         return at.print(request.estimate(&at.env)?);

@@ -243,6 +243,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "halves are exact")]
     fn a_learner_with_rounds_of_its_own_goes_on_from_where_it_stands() {
         let features = array![[0.0, 1.0], [2.0, 3.0], [4.0, 9.0]];
         let features: Array2<f32> = features.mapv(|x: f64| x as f32);

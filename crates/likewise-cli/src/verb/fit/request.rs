@@ -1,0 +1,72 @@
+//! What the flags of a fit ask for.
+
+use likewise_study::fit::{Asked, Changes, Request, Which};
+use likewise_study::given::Given;
+use likewise_study::report::Map;
+use likewise_study::run_folder::Rights;
+use likewise_study::study::{SplitKind, TupleKind};
+
+use crate::args::Fit;
+use crate::config;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// What is asked for.
+pub(super) fn of(args: &Fit, at: &Context) -> Result<Request, Failure> {
+    let tuples = match (&args.pairs, args.triplets.is_empty()) {
+        (Some(file), _) => Some(Given {
+            kind: TupleKind::Pairs,
+            files: vec![file.clone()],
+        }),
+        (None, true) => None,
+        (None, false) => Some(Given {
+            kind: TupleKind::Triplets,
+            files: args.triplets.clone(),
+        }),
+    };
+    Ok(Request {
+        data: args.data.path().to_owned(),
+        read: args.data.read_as(at.common.seed)?,
+        views: args.data.view.clone(),
+        several_labels: args.several.separator(),
+        recipe: Which {
+            name: args.recipe.clone(),
+            changes: changes(at)?,
+            epochs: args.epochs,
+            k: args.k,
+            ..Which::default()
+        },
+        tuples,
+        add_labels: args.add_labels.clone(),
+        asked: Asked {
+            split: args.split.map(SplitKind::from),
+            labels_per_class: args.labels_per_class,
+            draws: args.draws,
+            seed: at.common.seed,
+        },
+        label_fraction: args.label_fraction,
+        gates: args.gate.clone(),
+        map: args.map.map(Map::from),
+        out: args.out.clone(),
+        rights: Rights {
+            resume: args.resume,
+            overwrite: args.overwrite,
+            renew: false,
+        },
+        command: at.command(),
+        ..Request::default()
+    })
+}
+/// The `[recipe]` table of the config file.
+fn changes(at: &Context) -> Result<Option<Changes>, Failure> {
+    let Some(path) = &at.common.config else {
+        return Ok(None);
+    };
+    Ok(match config::read(path)?.remove("recipe") {
+        Some(toml::Value::Table(fields)) => Some(Changes {
+            place: format!("{}: [recipe]", path.display()),
+            fields,
+        }),
+        _ => None,
+    })
+}
