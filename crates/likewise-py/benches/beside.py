@@ -36,7 +36,8 @@ def ours(x, y, truth):
 def ours_lgc(x, y, truth):
     import likewise
 
-    return (likewise.LabelPropagation("lgc", n_neighbors=20).fit(x, y).transduction_ == truth).mean()
+    fit = likewise.LabelPropagation("lgc", parameters={"mass": "uniform"}, n_neighbors=20).fit(x, y)
+    return (fit.transduction_ == truth).mean()
 
 
 def spreading_knn(x, y, truth):

@@ -31,6 +31,7 @@ use pyo3::prelude::*;
 fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
+    m.add("VOTERS", likewise::propagate::induction::NEIGHBORS)?;
     m.add_class::<graph::Graph>()?;
     m.add_class::<index::Index>()?;
     m.add_class::<model::Model>()?;
@@ -45,7 +46,9 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(names::names, m)?)?;
     m.add_function(wrap_pyfunction!(names::explain, m)?)?;
     m.add_function(wrap_pyfunction!(neighbors::vote, m)?)?;
+    m.add_function(wrap_pyfunction!(propagation::parameters, m)?)?;
     m.add_function(wrap_pyfunction!(propagation::propagate, m)?)?;
+    m.add_function(wrap_pyfunction!(propagation::symmetrize, m)?)?;
     m.add_function(wrap_pyfunction!(study::fit, m)?)?;
     Ok(())
 }

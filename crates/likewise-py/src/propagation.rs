@@ -1,13 +1,13 @@
 //! Label propagation by every method of the list.
 
+use likewise::graph::Symmetrize;
 use likewise::propagate::{Given, Method, NegativeEdges, Propagate as _};
-use likewise::{Error, ErrorKind, Result};
+use likewise_study::propagation::{Choice, Parameters};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde_json::{Map, Value};
+use pyo3::types::{PyDict, PyFloat, PyString};
 
-use crate::failure::json;
+use crate::failure::{exception, json};
 use crate::graph::Graph;
 use crate::labels::{self, codes};
 use crate::work::{How, run};
@@ -40,7 +40,12 @@ pub(crate) fn propagate<'py>(
         pairs.rows().into_iter().map(|of| (of[0], of[1])).collect()
     });
     let (beliefs, found) = run(py, &how, |monitor| {
-        let method = named(method, parameters, negatives.is_some())?;
+        let choice = Choice {
+            name: Some(method.to_owned()),
+            parameters: Parameters::from_json(parameters)?,
+            ..Choice::default()
+        };
+        let method = choice.method(negatives.is_some())?;
         let known = negatives
             .as_ref()
             .map(|pairs| NegativeEdges::from_pairs(&graph.graph, pairs.iter().copied()));
@@ -64,7 +69,7 @@ pub(crate) fn propagate<'py>(
     })?;
     let answer = PyDict::new(py);
     let convergence = serde_json::to_string(&beliefs.convergence);
-    let convergence = convergence.map_err(|e| crate::failure::exception(&json(e)))?;
+    let convergence = convergence.map_err(|e| exception(&json(e)))?;
     answer.set_item("scores", beliefs.scores.into_pyarray(py))?;
     answer.set_item(
         "pseudo_label",
@@ -79,32 +84,25 @@ pub(crate) fn propagate<'py>(
     Ok(answer)
 }
 
-/// The method of this name with these parameters, as the command has it.
-fn named(name: &str, parameters: &str, given_negatives: bool) -> Result<Method> {
-    Method::named(name)?;
-    let mut fields: Map<String, Value> = serde_json::from_str(parameters).map_err(json)?;
-    let own = |e: serde_json::Error| {
-        Error::new(
-            ErrorKind::Parameter,
-            format!("parameters of method=\"{name}\": {e}"),
-        )
+/// What an edge of the graph of this method weighs that both, or only one, of its ends list, unless people say so:
+/// the name of a rule, or the share of one-sided edges.
+#[pyfunction]
+pub(crate) fn symmetrize<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+    let method = Method::named(method).map_err(|e| exception(&e))?;
+    let name = match method.symmetrize() {
+        Symmetrize::OneSided(share) => return Ok(PyFloat::new(py, share).into_any()),
+        Symmetrize::Sum => "sum",
+        Symmetrize::Mutual => "mutual",
+        Symmetrize::Max => "max",
+        Symmetrize::Mean => "mean",
     };
-    let changed: Vec<String> = fields.keys().cloned().collect();
-    if name == "lgc" {
-        // The strongest simple method; as published is mass="none".
-        fields.entry("mass").or_insert_with(|| "uniform".into());
-    }
-    fields.insert("method".into(), name.into());
-    let method: Method = serde_json::from_value(Value::Object(fields)).map_err(own)?;
-    let (idle, why) = method.idle(given_negatives);
-    match idle
-        .iter()
-        .find(|idle| changed.iter().any(|own| own == *idle))
-    {
-        None => Ok(method),
-        Some(idle) => Err(Error::new(
-            ErrorKind::Parameter,
-            format!("{idle} has no effect with method=\"{name}\": {why}; leave it out"),
-        )),
-    }
+    Ok(PyString::new(py, name).into_any())
+}
+
+/// The parameters of this method with the values that they have unless people say so, as a JSON object.
+#[pyfunction]
+pub(crate) fn parameters(method: &str) -> PyResult<String> {
+    let usual = Method::named(method);
+    let usual = usual.and_then(|method| serde_json::to_string(&method).map_err(json));
+    usual.map_err(|e| exception(&e))
 }

@@ -96,6 +96,20 @@ def test_a_graph_that_is_given_is_the_one_that_is_built():
     assert np.array_equal(known.transduction_, ours.transduction_) and known.negatives_ is None
 
 
+def test_a_method_has_the_parameters_of_the_library_unless_told_otherwise():
+    x, y = blobs()
+    shown = hidden(y)
+
+    def scores(method, **given):
+        return likewise.LabelPropagation(method, n_neighbors=8, **given).fit(x, shown).scores_
+
+    # As printed: the paper has no class mass.
+    assert np.array_equal(scores("lgc"), scores("lgc", parameters={"mass": "none"}))
+    assert not np.allclose(scores("lgc"), scores("lgc", parameters={"mass": "uniform"}))
+    assert np.array_equal(scores("dssml"), scores("dssml", symmetrize="mutual"))
+    assert np.array_equal(scores("iscen"), scores("iscen", symmetrize=0.1))
+
+
 def test_new_items_are_what_their_neighbours_are_believed_to_be():
     x, y = blobs(n=400)
     fit = likewise.LabelPropagation(n_neighbors=8).fit(x[:300], hidden(y[:300]))

@@ -143,7 +143,7 @@ def test_lgc_is_that_of_one_process(data, workers, block_rows):
     assert ours.converged and ours.residual <= 1e-10
 
 
-@pytest.mark.parametrize("mass", ["none", "labeled", "estimated"])
+@pytest.mark.parametrize("mass", ["none", "uniform", "labeled", "estimated"])
 def test_class_masses_are_those_of_one_process(data, mass):
     _, y, graph = data
     y = y.copy()
@@ -151,6 +151,16 @@ def test_class_masses_are_those_of_one_process(data, mass):
     y[7] = -2
     ours = likewise.ray.propagate(graph, y, mass=mass, alpha=0.9, block_rows=170)
     same_scores(ours, one_process(graph, y, mass=mass, mu=1 / 0.9 - 1))
+
+
+def test_without_a_class_mass_that_is_asked_for_lgc_is_as_printed(data):
+    _, y, graph = data
+    y = y.copy()
+    y[np.flatnonzero(y == 0)[1:]] = -1
+    ours = likewise.ray.propagate(graph, y, block_rows=170)
+    same_scores(ours, one_process(graph, y, mass="none"))
+    uniform = one_process(graph, y, mass="uniform")
+    assert abs(ours.scores - uniform.scores_).max() > 1e-3 * abs(uniform.scores_).max()
 
 
 def test_mixed_with_given_negatives_is_that_of_one_process(data):

@@ -2,9 +2,8 @@
 //!
 //! They are embedded by the model of the run and join its items, embeddings, beliefs and index; all
 //! of it at one stroke, or nothing. A new item is believed to be what its 10 nearest
-//! items of the run are: each votes for its pseudo-label (its label where it has none) with the
-//! cube of its cosine (of a learned metric, with one vote) times its confidence, and the share of the
-//! winner is the confidence. Where
+//! items of the run are: each [votes](likewise::propagate::induction) for its pseudo-label (its label where it
+//! has none), and the share of the winner is the confidence. Where
 //! none of them is believed to be anything, the new item is not either. The model, the numbers and
 //! the report stay those of the fit, which did not see the new items.
 //!
@@ -17,6 +16,7 @@ use std::path::Path;
 
 use likewise::distance::Metric;
 use likewise::index::Hit;
+use likewise::propagate::induction::{NEIGHBORS, Neighbor, shares};
 use likewise_io::beliefs;
 use likewise_io::items::{self, ItemRow};
 use ndarray::{Array2, Axis, concatenate};
@@ -28,8 +28,6 @@ use crate::run_folder::{Amendment, OUTSIDE, RunFolder, write_index};
 use crate::source::{ReadAs, Source};
 use crate::{Result, failed, labels};
 
-/// Items of the run that a new one is believed to be like.
-const NEIGHBORS: usize = 10;
 /// Neighbours at which the recall of the index is measured.
 const RECALL_AT: usize = 10;
 /// Ids that a message names.
@@ -169,30 +167,25 @@ fn warn_of_new_classes(items: &[ItemRow], added: &[ItemRow], at: &Environment) {
 
 /// Shares of the classes among neighbours; what unsure ones leave goes to none.
 fn votes(hits: &[Hit], items: &[ItemRow], metric: Metric) -> HashMap<String, f64> {
-    let mut votes = HashMap::new();
-    let mut sum = 0.0;
-    for hit in hits {
-        let weight = match metric {
-            Metric::Cosine => f64::from(hit.similarity.max(0.0)).powi(3),
-            // Distances and products have a scale of their own: one vote each.
-            Metric::Euclidean | Metric::InnerProduct => 1.0,
-        };
-        sum += weight;
+    let near = hits.iter().map(|hit| {
         let item = &items[hit.item];
         let label = item.label.as_ref();
         let outside = label.is_some_and(|label| label == OUTSIDE);
-        let (class, sure) = match &item.pseudo_label {
-            Some(class) => (Some(class), f64::from(item.confidence.unwrap_or(0.0))),
-            None => (label, 1.0),
+        let believed = match &item.pseudo_label {
+            _ if outside => None,
+            Some(class) => Some((class, item.confidence.unwrap_or(0.0))),
+            None => label.map(|class| (class, 1.0)),
         };
-        if let Some(class) = class.filter(|_| !outside && weight * sure > 0.0) {
-            *votes.entry(class.clone()).or_insert(0.0) += weight * sure;
+        Neighbor {
+            similarity: hit.similarity,
+            believed,
         }
-    }
-    for vote in votes.values_mut() {
-        *vote /= sum;
-    }
-    votes
+    });
+    let shares = shares(near, metric);
+    let named = shares
+        .into_iter()
+        .map(|(class, share)| (class.clone(), share));
+    named.collect()
 }
 
 /// The beliefs of the run with those of the new items below.

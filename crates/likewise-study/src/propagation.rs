@@ -1,6 +1,10 @@
 //! Labels spread over the graph of some data, and what hidden labels say of it.
 
+mod check;
+mod choice;
 mod inputs;
+mod parameters;
+mod sizes;
 mod tags;
 
 use std::path::Path;
@@ -11,10 +15,13 @@ use likewise::advise::diagnosis::{Diagnose, Diagnosis};
 use likewise::advise::oracle::Oracle;
 use likewise::advise::temperature::Temperature;
 use likewise::neighbor::Neighbors;
-use likewise::propagate::{Ability, Given, Method, Propagate as _, Sizes, Spread};
-use likewise::{Beliefs, Collection, Convergence, Graph, Labels, Monitor};
+use likewise::propagate::{Ability, Given, Method, Propagate as _, Spread};
+use likewise::{Collection, Convergence, Graph, Labels, Monitor};
 use serde::Serialize;
 
+pub use self::choice::Choice;
+pub use self::parameters::Parameters;
+pub use self::sizes::ClassSizes;
 pub use self::tags::{ByTag, Hidden, Tag};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
@@ -24,7 +31,7 @@ use crate::{Result, failed, source};
 /// A propagation to run, and where its results go.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// How labels spread.
+    /// How labels spread; a [`Choice`] makes it.
     pub method: Method,
     /// The view that a graph is built of; `None`: the only one.
     pub view: Option<&'a str>,
@@ -34,8 +41,8 @@ pub struct Job<'a> {
     pub settings: Settings,
     /// Labels kept for each class; the others only measure.
     pub labels_per_class: Option<usize>,
-    /// A table with the size of each class.
-    pub sizes: Option<&'a Path>,
+    /// What is known of the sizes of the classes.
+    pub sizes: Option<ClassSizes>,
     /// Pairs known to be unlike.
     pub known_negatives: Option<&'a Path>,
     /// What items are not.
@@ -121,9 +128,8 @@ impl Job<'_> {
         let items = &nodes.collection;
         let truth = source::labels(items)?;
         let visible = source::visible(items, self.labels_per_class, self.seed);
-        if let Some(path) = self.sizes {
-            let sizes = inputs::sizes(path, visible.classes())?;
-            self.method.set_sizes(Sizes::Known(sizes));
+        if let Some(sizes) = &self.sizes {
+            self.method.set_sizes(sizes.of(visible.classes())?);
         }
         let known = (self.known_negatives)
             .map(|path| inputs::known_negatives(path, &nodes.graph))
@@ -192,8 +198,8 @@ impl Job<'_> {
         Ok(Classes {
             method: self.method.name().into(),
             convergence: beliefs.convergence.clone(),
-            accuracy: accuracy(&beliefs, truth, |_| any_hidden),
-            accuracy_hidden: accuracy(&beliefs, truth, hidden),
+            accuracy: beliefs.accuracy(visible, truth, |_| any_hidden),
+            accuracy_hidden: beliefs.accuracy(visible, truth, hidden),
             labels: visible.n_known(),
             search: None,
             balance,
@@ -259,13 +265,4 @@ struct Nodes {
     neighbors: Option<Neighbors>,
     /// How they were found, if the graph was built here.
     search: Option<Searched>,
-}
-
-fn accuracy(beliefs: &Beliefs, truth: &Labels, counts: impl Fn(usize) -> bool) -> Option<f64> {
-    let counted = |i: &usize| counts(*i) && truth[*i].class().is_some();
-    let items: Vec<usize> = (0..truth.len()).filter(counted).collect();
-    let right = items
-        .iter()
-        .filter(|&&i| beliefs.pseudo_label[i] == truth[i].class());
-    (!items.is_empty()).then(|| right.count() as f64 / items.len() as f64)
 }

@@ -17,7 +17,6 @@ mod written;
 
 use likewise::cross;
 use likewise::learn::{Fit as _, Need, Reads};
-use likewise::propagate::Method;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 
@@ -203,7 +202,7 @@ impl Recipe {
     }
 
     /// Settings that change nothing beside the others, and why.
-    pub(crate) fn idle_settings(&self) -> Vec<(&'static str, &'static str)> {
+    pub(crate) fn idle_settings(&self) -> Vec<(String, &'static str)> {
         let mut idle = self.idle_of_learner();
         if self.rounds.epochs == 0 && self.learner.network().is_none() {
             let why = "with rounds.epochs = 0 nothing is learned";
@@ -233,24 +232,13 @@ impl Recipe {
                 idle.push(("pseudo_labels.per_class", why));
             }
         }
-        match self.pseudo_labels.propagation().map(|p| &p.spread) {
-            Some(Method::Manifold(_)) => {
-                let why =
-                    "the one-sided neighbours are the negative edges, so none are searched for";
-                idle.push(("pseudo_labels.spread.lambda", why));
-                idle.push(("pseudo_labels.spread.scale", why));
-            }
-            Some(Method::Lpdr(_)) => {
-                let why = "lpdr takes the search for negative edges alone, and solves by its own settings";
-                let of_the_solve = [
-                    "pseudo_labels.spread.search.beta",
-                    "pseudo_labels.spread.search.fit",
-                    "pseudo_labels.spread.search.mass",
-                    "pseudo_labels.spread.search.pair_factor",
-                ];
-                idle.extend(of_the_solve.map(|path| (path, why)));
-            }
-            _ => {}
+        let mut idle: Vec<(String, &str)> =
+            (idle.into_iter().map(|(path, why)| (path.to_owned(), why))).collect();
+        if let Some(propagation) = self.pseudo_labels.propagation() {
+            // A recipe searches for negative edges; none are given.
+            let (parameters, why) = propagation.spread.idle(false);
+            let of_spread = |name: &&str| (format!("pseudo_labels.spread.{name}"), why);
+            idle.extend(parameters.iter().map(of_spread));
         }
         idle
     }

@@ -16,7 +16,7 @@
 //! | [`TongJinExact`], [`GongExact`], [`GoldbergExact`] | dense, a few thousand nodes | comparison |
 //!
 //! **Which one.** The default of [`Method`] is [`Mixed`]; [`mixed`] says which did best where. [`Lgc`] with
-//! [`Mass::Uniform`] is the strongest simple one. [`Method`] lists them all, with what each takes besides a
+//! [`Mass::Uniform`], which its paper does not have and which is asked for, is the strongest simple one. [`Method`] lists them all, with what each takes besides a
 //! graph and labels ([`Given`]).
 //!
 //! [`GoldbergExact`] needs the feature `exact` (a solver of quadratic programs). Apart from these,
@@ -48,6 +48,7 @@ mod given;
 pub mod goldberg;
 pub mod gong;
 pub mod harmonic;
+pub mod induction;
 pub mod iscen;
 pub mod lgc;
 pub mod lpdr;

@@ -49,7 +49,7 @@ pub(crate) enum MassName {
 pub(crate) struct Propagate {
     /// The method. Default: mixed, as in fit. `likewise explain NAME` says what each is for.
     #[arg(long, value_parser = methods())]
-    method: Option<String>,
+    pub(crate) method: Option<String>,
     #[command(flatten)]
     pub(crate) flags: GraphFlags,
     /// A graph written by `likewise graph` (or scipy), instead of building one.
@@ -77,8 +77,8 @@ pub(crate) struct Propagate {
     /// 2 counts each pair twice as printed, 1 once (mixed).
     #[arg(long, value_name = "F")]
     pub(crate) pair_factor: Option<f64>,
-    /// Class-mass normalisation. Default: estimated with mixed, uniform with lgc, none with all
-    /// others; lgc as published is --mass none.
+    /// Class-mass normalisation. Default: estimated with mixed, none with all others. lgc is as published
+    /// without, and better with uniform where classes are about equally large.
     #[arg(long, value_enum)]
     pub(crate) mass: Option<MassName>,
     /// Sizes of the classes (poisson, poisson-mbo): balanced, labeled (their share of the labels),
@@ -117,12 +117,4 @@ pub(crate) struct Propagate {
     pub(crate) several: Several,
     #[command(flatten)]
     pub(crate) data: Data,
-}
-
-impl Propagate {
-    /// The name of the method that was asked for.
-    pub(crate) fn method(&self) -> &str {
-        let default = || Method::default().name();
-        self.method.as_deref().unwrap_or_else(default)
-    }
 }

@@ -4,12 +4,8 @@ mod choice;
 
 use std::time::Instant;
 
-use likewise::graph::Symmetrize;
-use likewise::propagate::{Ability, Method};
-use likewise_io::atomic;
 use likewise_study::graph::{DataShape, parts_in_words};
 use likewise_study::propagation::{Answer, ByTag, Classes, Job};
-use likewise_study::run_folder::{check_ending, check_output};
 use likewise_study::{source, table};
 
 use crate::args::{NEIGHBORS, Propagate, joined, neighbors};
@@ -18,24 +14,23 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
-    let method = choice::method(args)?;
+    let view = joined(&args.data.view);
+    let mut job = job(args, view.as_deref(), at)?;
     args.flags.check()?;
-    check_files(args, &method)?;
     let several = args.several.separator();
-    if several.is_some() {
-        check_several(args)?;
-    }
+    let data = [Some(args.data.path()), args.data.labels.as_deref()];
+    job.check(&data, several.is_some())?;
+    output::beside(args.out.as_deref());
+    output::beside(args.negatives.as_deref());
     let data = args.data.source(at.common.seed)?;
     let data = data.with_several_labels(several);
     let shape = DataShape::of(&data, &at.env)?;
-    method.check_nodes(shape.items as usize)?;
-    let view = joined(&args.data.view);
-    let k = match &args.graph {
-        // It has its own.
-        Some(_) => NEIGHBORS,
-        None => neighbors(args.flags.k, shape.items, args.data.path(), at.env.monitor)?,
-    };
-    let job = job(args, method, view.as_deref(), k, at);
+    job.method.check_nodes(shape.items as usize)?;
+    // A graph that was written has its own.
+    if args.graph.is_none() {
+        let k = neighbors(args.flags.k, shape.items, args.data.path(), at.env.monitor)?;
+        job.settings.graph = job.settings.graph.k(k);
+    }
     if args.dry_run {
         let classes = shape.classes(&data, &at.env).unwrap_or(10);
         return at.print(job.estimate(&shape, classes));
@@ -55,24 +50,19 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     }
 }
 
-/// What the flags ask for.
-fn job<'a>(
-    args: &'a Propagate,
-    method: Method,
-    view: Option<&'a str>,
-    k: usize,
-    at: &Context,
-) -> Job<'a> {
+/// What the flags ask for, with the usual number of neighbours.
+fn job<'a>(args: &'a Propagate, view: Option<&'a str>, at: &Context) -> Result<Job<'a>, Failure> {
+    let choice = choice::choice(args)?;
+    let method = choice.method(args.known_negatives.is_some())?;
     let mut flags = args.flags;
-    let usual = matches!(method, Method::Dssml(_)).then_some(Symmetrize::Mutual);
-    flags.symmetrize = flags.symmetrize.or(usual);
-    Job {
+    flags.symmetrize = flags.symmetrize.or(Some(method.symmetrize()));
+    Ok(Job {
         method,
         view,
         graph: args.graph.as_deref(),
-        settings: flags.settings(k, at.common.seed),
+        settings: flags.settings(NEIGHBORS, at.common.seed),
         labels_per_class: args.labels_per_class.map(std::num::NonZeroUsize::get),
-        sizes: choice::sizes(args),
+        sizes: choice.sizes,
         known_negatives: args.known_negatives.as_deref(),
         excluded: args.excluded.as_deref(),
         diagnose: args.diagnose,
@@ -80,7 +70,7 @@ fn job<'a>(
         out: args.out.as_deref(),
         negatives: args.negatives.as_deref(),
         seed: at.common.seed,
-    }
+    })
 }
 
 fn print(answer: &Classes) -> Result<(), Failure> {
@@ -139,95 +129,4 @@ fn print_tags(answer: &ByTag) -> Result<(), Failure> {
         "{}: {} items labeled, {} that no label reaches, {hidden}, {:.1} s",
         answer.method, answer.labeled, answer.unreached, answer.seconds
     ))
-}
-
-/// Fails on flags that go by one label an item.
-fn check_several(args: &Propagate) -> Result<(), Failure> {
-    let given = [
-        ("--not", args.excluded.is_some()),
-        ("--class-sizes", args.class_sizes.is_some()),
-        ("--negatives", args.negatives.is_some()),
-        ("--diagnose", args.diagnose),
-        ("--calibrate", args.calibrate),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag} goes by one label an item, and with --multi-label each label is spread by itself; \
-             leave it out"
-        ))),
-    }
-}
-
-/// Fails where files are asked for or given that the method has no use for, and where an output
-/// would go over an input or another output.
-fn check_files(args: &Propagate, method: &Method) -> Result<(), Failure> {
-    let inputs = [
-        Some(args.data.path()),
-        args.data.labels.as_deref(),
-        args.graph.as_deref(),
-        args.known_negatives.as_deref(),
-        args.excluded.as_deref(),
-        choice::sizes(args),
-    ];
-    for out in [&args.out, &args.negatives] {
-        check_output(out.as_deref(), &inputs)?;
-        output::beside(out.as_deref());
-    }
-    check_ending(
-        args.negatives.as_deref(),
-        "negative edges are written",
-        "npz",
-    )?;
-    let both = args.out.as_deref().zip(args.negatives.as_deref());
-    if both.is_some_and(|(out, negatives)| atomic::same_place(out, negatives)) {
-        return Err(Failure::usage(
-            "--out and --negatives name one file; give each its own",
-        ));
-    }
-    let finds = method.has(Ability::FindsNegatives);
-    if args.negatives.is_some() && (!finds || args.known_negatives.is_some()) {
-        return Err(Failure::usage(format!(
-            "--negatives needs --method {}, and a search for them",
-            any_of(Ability::FindsNegatives)
-        )));
-    }
-    if args.known_negatives.is_some() && !method.has(Ability::TakesNegatives) {
-        return Err(Failure::usage(format!(
-            "--known-negatives needs --method {}",
-            any_of(Ability::TakesNegatives)
-        )));
-    }
-    match (&args.excluded, method.has(Ability::TakesExclusions)) {
-        (None, true) => {
-            return Err(Failure::usage(format!(
-                "--method {} needs --not FILE (csv with id,label: what items are not)",
-                method.name()
-            )));
-        }
-        (Some(_), false) => {
-            return Err(Failure::usage(format!(
-                "--not goes with --method {}, not with {}",
-                any_of(Ability::TakesExclusions),
-                method.name()
-            )));
-        }
-        _ => {}
-    }
-    if args.graph.is_some() && method.has(Ability::NeedsNeighbors) {
-        return Err(Failure::usage(format!(
-            "--method {} needs the neighbours themselves; leave --graph out",
-            method.name()
-        )));
-    }
-    Ok(())
-}
-
-/// The names of the methods that have an ability, as people list them.
-fn any_of(ability: Ability) -> String {
-    let names = Method::names_with(ability);
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        _ => names.concat(),
-    }
 }

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __version__: str
 HAS_NETWORKS: bool
+VOTERS: int
 
 _How = tuple[Optional[int], bool, Callable[[str, Optional[str], Optional[int]], None]]
 _Given = tuple[NDArray[np.int64], list[str]]
@@ -99,11 +100,13 @@ def vote(
     confidence: NDArray[np.float32],
     n_classes: int,
 ) -> NDArray[np.float64]: ...
+def parameters(method: str) -> str: ...
+def symmetrize(method: str) -> Union[str, float]: ...
 def propagate(
     graph: Graph,
     given: _Given,
     method: str,
-    parameters: Optional[str],
+    parameters: str,
     negatives: Optional[tuple[NDArray[np.uint32], NDArray[np.float64]]],
     excluded: Optional[NDArray[np.uint32]],
     how: _How,

@@ -15,9 +15,6 @@ from ._likewise import Graph
 from ._work import how
 from .graph import Symmetrize, build
 
-# Neighbours that say what a new item is, as where new items are added to a run.
-_VOTERS = 10
-
 
 class LabelPropagation(ClassifierMixin, Estimator):
     """Spread a few labels over the graph of nearest neighbours.
@@ -28,12 +25,13 @@ class LabelPropagation(ClassifierMixin, Estimator):
         ``likewise.names("methods")`` lists them, ``likewise.explain(name)`` says what each does, and when it
         is the wrong one.
     parameters : dict or None, default=None
-        Parameters of the method that are not the usual ones, such as ``{"beta": 1.0}``.
+        Parameters of the method that are not the usual ones, such as ``{"beta": 1.0}``. ``"lgc"`` is as
+        published, without class masses; ``{"mass": "uniform"}`` is better where classes are about equally large.
     affinity : {"knn", "precomputed"}, default="knn"
         ``"precomputed"``: `X` of `fit` is a symmetric scipy matrix, such as that of `KNeighborsGraph`.
     n_neighbors, gamma, symmetrize, approx, recall, center
-        As of `KNeighborsGraph`, for ``affinity="knn"``. `symmetrize` None is its default, and ``"mutual"`` for
-        ``method="dssml"``.
+        As of `KNeighborsGraph`, for ``affinity="knn"``. `symmetrize` None is what the method asks for: ``"mutual"`` for
+        ``method="dssml"``, and the default of `KNeighborsGraph` for all others.
     random_state : int, RandomState, Generator or None, default=0
         Seed of an approximate search.
     n_jobs : int or None, default=None
@@ -175,7 +173,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         rows = self._rows_to_fit(X)
         symmetrize = self.symmetrize
         if symmetrize is None:
-            symmetrize = "mutual" if self.method == "dssml" else 0.1
+            symmetrize = _likewise.symmetrize(self.method)
         graph = build(
             rows,
             self.n_neighbors,
@@ -210,7 +208,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
             mean = fitted.mean(axis=0, dtype=np.float64)
             fitted, rows = (np.require(x - mean, np.float32, ["C"]) for x in (fitted, rows))
         index = _likewise.Index.build(fitted, "flat", "cosine", 0, work)
-        ids, similarities = index.search(rows, min(_VOTERS, len(self.X_)), work)
+        ids, similarities = index.search(rows, min(_likewise.VOTERS, len(self.X_)), work)
         votes = _likewise.vote(
             ids, similarities, self._codes, self.confidence_, len(self.classes_)
         )

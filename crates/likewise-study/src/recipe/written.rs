@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use likewise::graph::Symmetrize;
-use likewise::propagate::Method;
+use likewise::propagate::{Ability, Method};
 use likewise_nn::net::EmbeddingConfig;
 
 use super::preset::AFFINITY_TRIPLET;
@@ -67,7 +66,7 @@ impl Recipe {
     /// (`kind`, `name` or `method`) replaces the whole of what it stands for; what it does not
     /// say is then the default of that kind.
     ///
-    /// Labels that are made to go along mutual neighbours (`dssml`) get a graph of these, unless
+    /// Labels that are made to go along [mutual neighbours](Ability::Mutual) get a graph of these, unless
     /// the table says another `graph.symmetrize`. A network in the place of a head that is all of
     /// the embedding has that head behind it, unless it begins as the whitening of its features
     /// or has a head of its own: an orthonormal map as its `map`, one matrix as `encoder.head`. Behind the
@@ -147,15 +146,15 @@ impl Recipe {
         only_known(&whole, &recipe.as_table()?, "")?;
         let along_mutual = |of: &Self| {
             let propagation = of.pseudo_labels.propagation();
-            propagation.is_some_and(|p| matches!(p.spread, Method::Dssml(_)))
+            propagation.is_some_and(|p| p.spread.has(Ability::Mutual))
         };
         if !says_graph
             && !along_mutual(self)
             && along_mutual(&recipe)
             && let PseudoLabels::Propagation(propagation) = &mut recipe.pseudo_labels
         {
-            let mutual = propagation.graph.clone().symmetrize(Symmetrize::Mutual);
-            propagation.graph = mutual;
+            let rule = propagation.spread.symmetrize();
+            propagation.graph = propagation.graph.clone().symmetrize(rule);
         }
         recipe.keep_head(self, &says);
         Ok(recipe)
@@ -236,7 +235,7 @@ impl Recipe {
     }
 
     /// The first of these fields that changes nothing, and why.
-    fn idle_among(&self, fields: &toml::Table) -> Option<(&'static str, &'static str)> {
+    fn idle_among(&self, fields: &toml::Table) -> Option<(String, &'static str)> {
         let mut idle = self.idle_settings().into_iter();
         idle.find(|(path, _)| holds(fields, path))
     }

@@ -30,7 +30,8 @@ impl DrawLog {
     ) -> Self {
         let whiten = drawn.whiten;
         let validation = chosen.curve.iter();
-        let accurate = |beliefs| accuracy(beliefs, &drawn.truth, &drawn.known);
+        let hidden = |i: usize| matches!(drawn.known[i], Label::Unknown);
+        let accurate = |beliefs: &Beliefs| beliefs.accuracy(&drawn.known, &drawn.truth, hidden);
         Self {
             draw,
             labels: drawn.known.n_known(),
@@ -330,16 +331,4 @@ fn too_few_classes(known: &Labels) -> Error {
         "the training part has labels of {seen}; similarity needs two classes at least: label \
          items of another class too"
     ))
-}
-
-fn accuracy(beliefs: &Beliefs, truth: &Labels, known: &Labels) -> Option<f64> {
-    let (mut right, mut all) = (0_usize, 0_usize);
-    for i in 0..truth.len() {
-        if let (Some(class), Label::Unknown) = (truth[i].class(), known[i]) {
-            all += 1;
-            let guess = beliefs.pseudo_label[i].map(|c| &known.classes()[c as usize]);
-            right += usize::from(guess == Some(&truth.classes()[class as usize]));
-        }
-    }
-    (all > 0).then(|| right as f64 / all as f64)
 }

@@ -111,6 +111,12 @@ pub enum Ability {
     FindsNegatives,
     /// It takes [what items are not](Given::excluded).
     TakesExclusions,
+    /// It decides by the [sizes of the classes](super::Sizes), which can be
+    /// [said](super::Method::set_sizes).
+    TakesSizes,
+    /// Its graph is one of [mutual neighbours](crate::graph::Symmetrize::Mutual). It cannot see whether it is:
+    /// who builds a graph [for it](super::Method::symmetrize) sees to that.
+    Mutual,
     /// It makes matrices of all pairs of nodes, and fails on more nodes than these.
     Dense {
         /// Most nodes.

@@ -1,10 +1,14 @@
 //! Learning with local and global consistency: `F = (1 - a) (I - a S)^-1 Y` with
 //! `S = D^-1/2 W D^-1/2` and `a = 1 / (1 + mu)`.
 //!
-//! The reference method of label propagation. **Use it** as a baseline, with
-//! class-mass normalisation where the classes are known to be balanced.
-//! **Not** where nodes of high degree should weigh as their edges say: the
-//! normalisation divides by the degree.
+//! The reference method of label propagation. **Use it** as a baseline. **Not** where nodes
+//! of high degree should weigh as their edges say: the normalisation divides by the degree.
+//!
+//! **Class mass.** The paper has no class-mass normalisation, and so the default is `mass = "none"`.
+//! **Add** `mass = "uniform"` wherever you do not compare with the paper, unless classes are known to be very
+//! unequal: with it this is the strongest simple method. In the mean of eleven sets it was right
+//! on 1.3 of 100 items more with five labels a class, on no set on fewer beyond chance; where classes are
+//! 10 to 1 it gained nothing and lost nothing (`experiments/zhuang2023-table3.toml`).
 //!
 //! Solved as `((1 + mu) D - W) H = mu D^1/2 Y`, `F = D^1/2 H`, which is the same system
 //! and needs the graph's own weights only. A labeled isolated node gets

@@ -9,6 +9,7 @@ use super::{
     Ability, Control, Dssml, Given, GoldbergExact, GongExact, Harmonic, Iscen, Lgc, Lpdr, Manifold,
     Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
 };
+use crate::graph::Symmetrize;
 use crate::{Error, Monitor, Result};
 
 /// One line a method: its name for people, its variant, its type, its source, its abilities, and
@@ -107,13 +108,13 @@ methods! {
         "Dissimilarity regularisation (Zheng and Ip 2013).";
     "iscen" Iscen(Iscen) "iscen.rs" [],
         "Class-balanced diffusion (Iscen 2019).";
-    "dssml" Dssml(Dssml) "dssml.rs" [],
+    "dssml" Dssml(Dssml) "dssml.rs" [Ability::Mutual],
         "The same on a mutual graph (Zhuang and Moulin 2021).";
     "negative-labels" NegativeLabels(NegativeLabels) "negative_labels.rs" [Ability::TakesExclusions],
         "With labels of the form \"not this class\" (Zoidi 2016).";
-    "poisson" Poisson(Poisson) "poisson.rs" [],
+    "poisson" Poisson(Poisson) "poisson.rs" [Ability::TakesSizes],
         "Labels as sources of a flow (Calder 2020).";
-    "poisson-mbo" PoissonMbo(PoissonMbo) "poisson_mbo.rs" [],
+    "poisson-mbo" PoissonMbo(PoissonMbo) "poisson_mbo.rs" [Ability::TakesSizes],
         "Decided by the sizes of classes again and again (Calder 2020).";
     "tong-jin" TongJin(TongJinExact) "tong_jin.rs"
         [Ability::TakesNegatives, Ability::Dense { most_nodes: TongJinExact::MOST_NODES }],
@@ -127,6 +128,17 @@ methods! {
 }
 
 impl Method {
+    /// The [names of those](Self::names_with) that have an ability, as people list them: `a, b or c`.
+    pub fn any_with(ability: Ability) -> String {
+        let names = Self::names_with(ability);
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                format!("{} or {last}", others.join(", "))
+            }
+            _ => names.concat(),
+        }
+    }
+
     /// Whether it has an ability.
     pub fn has(&self, ability: Ability) -> bool {
         self.abilities().contains(&ability)
@@ -138,31 +150,51 @@ impl Method {
         check_nodes(self.name(), self.abilities(), n)
     }
 
-    /// Its parameters that change nothing, and why; of some only where the negative edges are
-    /// [given](Given::negatives).
+    /// What an edge of its graph weighs that both, or only one, of its ends list, unless people say so.
+    pub fn symmetrize(&self) -> Symmetrize {
+        if self.has(Ability::Mutual) {
+            Symmetrize::Mutual
+        } else {
+            Symmetrize::default()
+        }
+    }
+
+    /// Its parameters that change nothing beside the others, and why; of some only where the negative
+    /// edges are [given](Given::negatives), or only where they are not. A parameter of a parameter has
+    /// a dot: `search.beta`.
     pub fn idle(&self, given_negatives: bool) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Manifold(_) => (
                 &["lambda", "scale"],
                 "the one-sided neighbours are its negative edges, so none are searched for",
             ),
-            Self::Mixed(_) if given_negatives => (
-                &["lambda", "scale"],
-                "the negative edges are given, so none are searched for",
-            ),
             Self::Mixed(mixed) if mixed.beta == 0.0 => (
                 &["lambda", "scale", "pair_factor"],
                 "negative edges weigh nothing with a beta of 0",
+            ),
+            Self::Mixed(_) if given_negatives => (
+                &["lambda", "scale"],
+                "the negative edges are given, so none are searched for",
             ),
             Self::Lpdr(_) if given_negatives => (
                 &["search"],
                 "the negative edges are given, so none are searched for",
             ),
+            Self::Lpdr(_) => (
+                &[
+                    "search.beta",
+                    "search.fit",
+                    "search.mass",
+                    "search.pair_factor",
+                ],
+                "lpdr takes the search for negative edges alone, and solves by its own settings",
+            ),
             _ => (&[], ""),
         }
     }
 
-    /// Says the sizes of the classes, to a method that decides by them; of all others nothing changes.
+    /// Says the sizes of the classes, to a method that [takes](Ability::TakesSizes) them; of all others
+    /// nothing changes.
     pub fn set_sizes(&mut self, sizes: Sizes) {
         match self {
             Self::Poisson(poisson) => *poisson = std::mem::take(poisson).sizes(sizes),
@@ -290,10 +322,66 @@ mod tests {
         assert_eq!(taking, ["mixed", "lpdr", "tong-jin", "gong", "goldberg"]);
         let finding = Method::names_with(Ability::FindsNegatives);
         assert_eq!(finding, ["mixed", "control", "manifold"]);
+        let sized = Method::names_with(Ability::TakesSizes);
+        assert_eq!(sized, ["poisson", "poisson-mbo"]);
+        assert_eq!(Method::names_with(Ability::Mutual), ["dssml"]);
+        let finding = Method::any_with(Ability::FindsNegatives);
+        assert_eq!(finding, "mixed, control or manifold");
+        assert_eq!(Method::any_with(Ability::Mutual), "dssml");
         let gong = Method::Gong(GongExact::new());
         assert!(gong.check_nodes(3000).is_ok() && Method::default().check_nodes(1 << 30).is_ok());
         let error = gong.check_nodes(3001).unwrap_err().to_string();
         let said = "gong is dense and takes at most 3000 items, but these are 3001; mixed does the same job";
         assert_eq!(error, said);
+    }
+
+    /// All that are in this build.
+    fn all() -> impl Iterator<Item = Method> {
+        let built = Method::NAMES
+            .iter()
+            .filter(|name| **name != "goldberg" || cfg!(feature = "exact"));
+        built.map(|name| Method::named(name).unwrap())
+    }
+
+    #[test]
+    fn sizes_are_heard_by_those_that_say_so() {
+        for method in all() {
+            let mut told = method.clone();
+            told.set_sizes(Sizes::Known(vec![3.0, 1.0]));
+            assert_eq!(
+                told != method,
+                method.has(Ability::TakesSizes),
+                "{method:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn those_of_mutual_neighbours_ask_for_such_a_graph() {
+        for method in all() {
+            let mutual = method.symmetrize() == Symmetrize::Mutual;
+            assert_eq!(mutual, method.has(Ability::Mutual), "{method:?}");
+        }
+    }
+
+    /// A name that no parameter has would let a setting without effect through.
+    #[test]
+    fn what_changes_nothing_is_a_parameter() {
+        let weightless = Method::Mixed(Mixed::new().beta(0.0));
+        for method in all().chain([weightless]) {
+            let json = serde_json::to_value(&method).unwrap();
+            for given in [false, true] {
+                let (idle, why) = method.idle(given);
+                assert_eq!(idle.is_empty(), why.is_empty());
+                for name in idle {
+                    let found = name.split('.').try_fold(&json, |json, key| json.get(key));
+                    assert!(found.is_some(), "{name} of {json}");
+                }
+            }
+        }
+        let idle = |beta: f64, given| Method::Mixed(Mixed::new().beta(beta)).idle(given).0;
+        assert!(idle(0.3, false).is_empty());
+        assert_eq!(idle(0.3, true), ["lambda", "scale"]);
+        assert_eq!(idle(0.0, true), ["lambda", "scale", "pair_factor"]);
     }
 }

@@ -190,6 +190,17 @@ impl Mixed {
         }
     }
 
+    /// The form that belongs to a scale: of one from the paper with the values that it prints, of
+    /// ours with what did best.
+    pub fn of_scale(scale: Scale) -> Self {
+        let form = match scale {
+            Scale::Literal | Scale::Unscaled => Self::paper(),
+            Scale::Probability => Self::as_read(),
+            Scale::Standardised => Self::new(),
+        };
+        form.scale(scale)
+    }
+
     /// Weight of the negative edges, at least 0; 0 is plain propagation.
     #[must_use]
     pub fn beta(mut self, beta: f64) -> Self {

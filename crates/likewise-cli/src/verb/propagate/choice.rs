@@ -1,60 +1,15 @@
-//! The method that the flags choose, with its parameters.
-
-use std::path::Path;
+//! The method that the flags ask for.
 
 use clap::ValueEnum;
-use likewise::propagate::{Lgc, Mass, Method, Mixed};
-use serde_json::{Map, Value};
+use likewise::propagate::{Scale, Sizes};
+use likewise_study::propagation::{Choice, ClassSizes, Parameters};
 
 use crate::args::{Propagate, ScaleName};
 use crate::failure::Failure;
 
-/// The method that the flags choose, with the parameters that they change.
-pub(crate) fn method(args: &Propagate) -> Result<Method, Failure> {
-    let name = args.method();
-    // The paper's own scales go with the paper's own values.
-    let base = match args.scale {
-        Some(ScaleName::Literal | ScaleName::Unscaled) if name == "mixed" => {
-            Method::Mixed(Mixed::paper())
-        }
-        Some(ScaleName::Probability) if name == "mixed" => Method::Mixed(Mixed::as_read()),
-        // The strongest simple method; as published is --mass none.
-        _ if name == "lgc" => Method::Lgc(Lgc::new().mass(Mass::Uniform)),
-        _ => Method::named(name)?,
-    };
-    let decides = matches!(base, Method::Poisson(_) | Method::PoissonMbo(_));
-    if args.class_sizes.is_some() && !decides {
-        return Err(Failure::usage(format!(
-            "--class-sizes has no effect with --method {name}; take poisson-mbo or poisson, or leave \
-             it out"
-        )));
-    }
-    let changes = changes(args)?;
-    let method = changed(&base, &changes)?;
-    let (idle, why) = method.idle(args.known_negatives.is_some());
-    if let Some(idle) = idle.iter().find(|idle| changes.contains_key(**idle)) {
-        return Err(Failure::usage(format!(
-            "--{idle} has no effect with --method {name}: {why}; leave it out"
-        )));
-    }
-    Ok(method)
-}
-
-/// The file of `--class-sizes`, where it names one.
-pub(super) fn sizes(args: &Propagate) -> Option<&Path> {
-    let written = args.class_sizes.as_deref();
-    written.filter(|written| !is_word(written)).map(Path::new)
-}
-
-/// The words of `--class-sizes`; anything else is a file.
-fn is_word(written: &str) -> bool {
-    let words = ["balanced", "labeled", "estimated", "free"];
-    words.contains(&written) || written.starts_with("within=")
-}
-
-/// The parameters that were given, by the names that recipes use.
-fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
-    let mut changes = Map::new();
+/// What the flags ask of the method.
+pub(super) fn choice(args: &Propagate) -> Result<Choice, Failure> {
+    let mut parameters = Parameters::default();
     let numbers = [
         ("beta", args.beta),
         ("lambda", args.lambda),
@@ -64,135 +19,178 @@ fn changes(args: &Propagate) -> Result<Map<String, Value>, Failure> {
     ];
     for (name, value) in numbers {
         if let Some(value) = value {
-            // JSON has no number for these.
-            if !value.is_finite() {
-                return Err(Failure::usage(format!("{name} = {value}: must be finite")));
-            }
-            changes.insert(name.into(), value.into());
+            parameters.set_number(name, value)?;
         }
     }
-    if let Some(scale) = args.scale {
-        changes.insert("scale".into(), name_of(scale).into());
+    if let Some(mass) = args.mass.and_then(|mass| mass.to_possible_value()) {
+        parameters.set("mass", mass.get_name())?;
     }
-    if let Some(mass) = args.mass {
-        changes.insert("mass".into(), name_of(mass).into());
+    for written in &args.set {
+        let set = parameters.set_written(written);
+        set.map_err(|e| Failure::usage(format!("--set {e}")))?;
     }
-    if let Some(written) = &args.class_sizes {
-        let sizes = match written.strip_prefix("within=") {
-            Some(ratio) => {
-                let ratio = ratio.parse::<f64>().ok();
-                let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio >= 1.0);
-                let ratio = ratio.ok_or_else(|| {
-                    Failure::usage(format!(
-                        "--class-sizes {written}: a class may be so many times larger or smaller than all \
-                         would be if they were equal, a finite number of at least 1; write within=2"
-                    ))
-                })?;
-                serde_json::json!({ "within": ratio })
-            }
-            None if is_word(written) => written.as_str().into(),
-            // Read once the classes are known.
-            None => "balanced".into(),
-        };
-        changes.insert("sizes".into(), sizes);
-    }
-    for set in &args.set {
-        let Some((name, value)) = set.split_once('=') else {
-            return Err(Failure::usage(format!(
-                "--set {set}: write NAME=VALUE, e.g. gamma=100"
-            )));
-        };
-        let value = value.trim();
-        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        let name = name.trim().replace('-', "_");
-        if changes.insert(name.clone(), value).is_some() {
-            return Err(Failure::usage(format!(
-                "--set {set}: {name} is given twice; give it once"
-            )));
+    Ok(Choice {
+        name: args.method.clone(),
+        scale: args.scale.map(|scale| match scale {
+            ScaleName::Literal => Scale::Literal,
+            ScaleName::Probability => Scale::Probability,
+            ScaleName::Unscaled => Scale::Unscaled,
+            ScaleName::Standardised => Scale::Standardised,
+        }),
+        parameters,
+        sizes: args.class_sizes.as_deref().map(sizes).transpose()?,
+    })
+}
+
+/// Sizes of classes as they are written: a word, a ratio, or else a file.
+fn sizes(written: &str) -> Result<ClassSizes, Failure> {
+    let sizes = match (written, written.strip_prefix("within=")) {
+        ("balanced", _) => Sizes::Balanced,
+        ("labeled", _) => Sizes::Labeled,
+        ("estimated", _) => Sizes::Estimated,
+        ("free", _) => Sizes::Free,
+        (_, Some(ratio)) => {
+            let ratio = ratio.parse::<f64>().ok();
+            let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio >= 1.0);
+            Sizes::Within(ratio.ok_or_else(|| {
+                Failure::usage(format!(
+                    "--class-sizes {written}: a class may be so many times larger or smaller than all \
+                     would be if they were equal, a finite number of at least 1; write within=2"
+                ))
+            })?)
         }
-    }
-    Ok(changes)
-}
-
-/// A value as it is written in flags and recipes.
-fn name_of(value: impl ValueEnum) -> String {
-    (value.to_possible_value()).map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-/// `base` with some of its parameters changed.
-fn changed(base: &Method, changes: &Map<String, Value>) -> Result<Method, Failure> {
-    let method = base.name();
-    let broken = |e: serde_json::Error| Failure::usage(format!("--method {method}: {e}"));
-    let mut value = serde_json::to_value(base).map_err(broken)?;
-    let Some(fields) = value.as_object_mut() else {
-        return Err(Failure::usage(format!(
-            "--method {method} has no parameters"
-        )));
+        (file, None) => return Ok(ClassSizes::Table(file.into())),
     };
-    for (name, change) in changes {
-        let Some(field) = fields.get_mut(name).filter(|_| name != "method") else {
-            let known = fields.keys().map(String::as_str);
-            let known: Vec<&str> = known.filter(|k| *k != "method").collect();
-            return Err(Failure::usage(format!(
-                "--{}: --method {method} has no such parameter; it has {}",
-                name.replace('_', "-"),
-                known.join(", ")
-            )));
-        };
-        *field = change.clone();
-    }
-    serde_json::from_value(value).map_err(broken)
+    Ok(ClassSizes::Said(sizes))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory as _, Parser};
+    use likewise::propagate::{Ability, Method};
+    use serde_json::Value;
 
     use super::*;
     use crate::args::{Cli, Verb};
 
-    fn method(flags: &[&str]) -> Value {
+    fn asked(flags: &[&str]) -> Result<Choice, Failure> {
         let words = ["likewise", "propagate", "x.npy", "-o", "b.npz"];
         let cli = Cli::try_parse_from([&words, flags].concat()).unwrap();
         let Verb::Propagate(args) = cli.verb else {
             panic!("propagate");
         };
-        serde_json::to_value(super::method(&args).unwrap()).unwrap()
+        choice(&args)
+    }
+
+    fn method(flags: &[&str]) -> Value {
+        let method = asked(flags).unwrap().method(false).unwrap();
+        serde_json::to_value(method).unwrap()
     }
 
     #[test]
-    fn naming_the_default_changes_nothing() {
-        let default = method(&[]);
-        assert_eq!(default["method"], "mixed");
-        assert_eq!(default["mass"], "estimated");
-        assert_eq!(default, method(&["--method", "mixed"]));
-        assert_eq!(method(&["--method", "lgc"])["mass"], "uniform");
-        let printed = method(&["--method", "lgc", "--mass", "none"]);
-        assert_eq!(printed["mass"], "none");
-        assert_eq!(method(&["--method", "harmonic"])["mass"], "none");
-    }
-
-    #[test]
-    fn every_method_of_the_library_can_be_named() {
+    fn without_flags_every_method_is_that_of_the_library() {
+        assert_eq!(asked(&[]).unwrap(), Choice::default());
         for name in Method::NAMES {
-            assert_eq!(method(&["--method", name])["method"], **name);
+            let Ok(own) = Method::named(name) else {
+                continue;
+            };
+            let found = asked(&["--method", name]).unwrap().method(false);
+            assert_eq!(found.unwrap(), own);
+        }
+        assert_eq!(method(&["--method", "lgc"])["mass"], "none");
+        let uniform = method(&["--method", "lgc", "--mass", "uniform"]);
+        assert_eq!(uniform["mass"], "uniform");
+    }
+
+    #[test]
+    fn every_flag_of_a_parameter_reaches_it() {
+        let found = method(&[
+            "--beta",
+            "0.5",
+            "--lambda",
+            "2",
+            "--mu",
+            "0.1",
+            "--pair-factor",
+            "2",
+            "--tolerance",
+            "1e-6",
+            "--mass",
+            "labeled",
+            "--set",
+            "max-iterations=7",
+            "--set",
+            "fit = labeled",
+        ]);
+        for (name, value) in [
+            ("beta", 0.5.into()),
+            ("lambda", 2.0.into()),
+            ("mu", 0.1.into()),
+            ("pair_factor", 2.0.into()),
+            ("tolerance", 1e-6.into()),
+            ("mass", Value::from("labeled")),
+            ("max_iterations", 7.into()),
+            ("fit", "labeled".into()),
+        ] {
+            assert_eq!(found[name], value, "{name}");
         }
     }
 
     #[test]
     fn a_scale_of_the_paper_comes_with_its_values() {
-        for (scale, lambda, pair_factor) in [
-            ("literal", 4.0, 2.0),
-            ("probability", 4.0, 1.0),
-            ("unscaled", 4.0, 2.0),
-            ("standardised", 3.0, 1.0),
+        for (scale, lambda) in [
+            ("literal", 4.0),
+            ("probability", 4.0),
+            ("unscaled", 4.0),
+            ("standardised", 3.0),
         ] {
             let found = method(&["--scale", scale]);
-            assert_eq!(found["scale"], scale);
             assert_eq!(
-                (&found["lambda"], &found["pair_factor"]),
-                (&lambda.into(), &pair_factor.into())
+                (&found["scale"], &found["lambda"]),
+                (&scale.into(), &lambda.into())
             );
+        }
+    }
+
+    #[test]
+    fn sizes_are_a_word_a_ratio_or_a_file() {
+        for (written, sizes) in [
+            ("balanced", Sizes::Balanced),
+            ("labeled", Sizes::Labeled),
+            ("estimated", Sizes::Estimated),
+            ("free", Sizes::Free),
+            ("within=2", Sizes::Within(2.0)),
+        ] {
+            assert_eq!(super::sizes(written).unwrap(), ClassSizes::Said(sizes));
+        }
+        let table = ClassSizes::Table("balanced.csv".into());
+        assert_eq!(super::sizes("balanced.csv").unwrap(), table);
+    }
+
+    /// Help is written by hand.
+    #[test]
+    fn help_names_the_methods_that_the_list_names() {
+        let command = Cli::command();
+        let propagate = command.find_subcommand("propagate").unwrap();
+        let help = |flag: &str| {
+            let argument = propagate
+                .get_arguments()
+                .find(|a| a.get_long() == Some(flag));
+            let argument = argument.unwrap();
+            let long = argument.get_long_help().or(argument.get_help());
+            long.unwrap().to_string()
+        };
+        for (flag, ability) in [
+            ("class-sizes", Ability::TakesSizes),
+            ("negatives", Ability::FindsNegatives),
+            ("not", Ability::TakesExclusions),
+        ] {
+            let named = format!("({})", Method::names_with(ability).join(", "));
+            assert!(help(flag).contains(&named), "{flag}: {named}");
+        }
+        for name in Method::names_with(Ability::Mutual) {
+            let said = format!("mutual for --method {name}");
+            assert!(help("symmetrize").contains(&said), "{said}");
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from typing import Any, NamedTuple, Optional
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from .._arrays import csr
 from .._labels import encode
+from .._likewise import parameters
 from .._work import LikewiseWarning, count
 from . import belief, conjugate, files
 from .blocks import ROWS
@@ -106,7 +108,8 @@ def propagate(
         How far labels reach, above 0 and below 1: ``F = (1 - alpha) (I - alpha S)^-1 Y``. In the words of
         ``LabelPropagation``, ``mu = 1 / alpha - 1``.
     mass : {"none", "uniform", "labeled", "estimated"} or None
-        Class-mass normalisation. None: ``"uniform"`` for ``"lgc"`` and ``"estimated"`` for ``"mixed"``.
+        Class-mass normalisation. None: as of `LabelPropagation`, ``"none"`` for ``"lgc"``, as printed, and
+        ``"estimated"`` for ``"mixed"``. With ``"lgc"``, ``"uniform"`` is better where classes are about equally large.
     negatives : scipy sparse matrix of shape (n_samples, n_samples), or None
         Edges that are known to join unlike items, with weights from 0 to 2, for ``method="mixed"``; such as
         `LabelPropagation.negatives_`.
@@ -238,7 +241,7 @@ def _method(method: Any, mass: Any, negatives: Any) -> tuple[str, str]:
     if method == "lgc" and negatives is not None:
         raise ValueError("method = 'lgc' takes no negatives; leave them out, or take method='mixed'")
     if mass is None:
-        mass = "uniform" if method == "lgc" else "estimated"
+        mass = json.loads(parameters(method))["mass"]
     if mass not in belief.MASSES:
         raise ValueError(f"mass = {mass!r}: must be one of {belief.MASSES}")
     return method, mass

@@ -78,7 +78,7 @@ impl Row {
         let method = Method::deserialize(toml::Value::Table(rest)).map_err(within)?;
         let refuse = |what: &str| Err(format!("method \"{name}\": {what}"));
         if negatives != Negatives::Found && !method.has(Ability::TakesNegatives) {
-            let takers = Method::names_with(Ability::TakesNegatives).join(", ");
+            let takers = Method::any_with(Ability::TakesNegatives);
             return refuse(&format!("negative edges can be given to {takers} only"));
         }
         if negatives == Negatives::Oracle && fraction.is_none() && setting.is_some() {
@@ -93,8 +93,9 @@ impl Row {
         if matches!(graph, Kind::OneSided(share) if !(0.0..=1.0).contains(&share)) {
             return refuse("graph.one_sided must be from 0 to 1");
         }
-        if true_sizes && !matches!(method, Method::Poisson(_) | Method::PoissonMbo(_)) {
-            return refuse("true_sizes can be told to poisson and poisson-mbo only");
+        if true_sizes && !method.has(Ability::TakesSizes) {
+            let takers = Method::any_with(Ability::TakesSizes);
+            return refuse(&format!("true_sizes can be told to {takers} only"));
         }
         if graph == Kind::Mutual && negatives == Negatives::OneSided {
             return refuse("a mutual graph has no one-sided neighbours");

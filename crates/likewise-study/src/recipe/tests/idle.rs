@@ -134,16 +134,51 @@ fn a_setting_that_changes_nothing_is_refused() {
             .unwrap();
         assert_eq!((same, passed.len()), (Recipe::affinity_triplet(), 1));
     }
-    let spread = "pseudo_labels.spread = { method = 'manifold', lambda = 3 }";
-    let said = Recipe::from_toml(spread).unwrap_err().to_string();
-    assert!(
-        said.starts_with("pseudo_labels.spread.lambda: has no effect"),
-        "{said}"
-    );
     let moved = "learner.train.learning_rate = 0.1";
     assert!(Recipe::from_toml(&format!("{lone}{network}{moved}")).is_ok());
     let proxies = "learner.loss = { name = 'proxy-anchor' }\nlearner.train.proxy_factor = 2";
     assert!(Recipe::from_toml(&format!("{lone}{proxies}")).is_ok());
+}
+
+/// The list of methods knows them; recipes, the command and Python ask it.
+#[test]
+fn a_parameter_that_its_method_does_not_use_is_refused() {
+    for (spread, parameter, why) in [
+        (
+            "method = 'manifold', lambda = 3",
+            "lambda",
+            "one-sided neighbours",
+        ),
+        ("beta = 0, lambda = 5", "lambda", "beta of 0"),
+        (
+            "method = 'mixed', beta = 0, scale = 'literal'",
+            "scale",
+            "beta of 0",
+        ),
+        ("beta = 0, pair_factor = 2", "pair_factor", "beta of 0"),
+        (
+            "method = 'lpdr', search = { fit = 'all' }",
+            "search.fit",
+            "search for negative edges alone",
+        ),
+    ] {
+        let text = format!("pseudo_labels.spread = {{ {spread} }}");
+        let said = Recipe::from_toml(&text).unwrap_err().to_string();
+        let begins = format!("pseudo_labels.spread.{parameter}: has no effect: ");
+        assert!(said.starts_with(&begins) && said.contains(why), "{said}");
+    }
+    for spread in [
+        "beta = 0",
+        "beta = 0, mu = 0.1",
+        "lambda = 5",
+        "method = 'lpdr', search = { lambda = 5 }",
+    ] {
+        let text = format!("pseudo_labels.spread = {{ {spread} }}");
+        let recipe = Recipe::from_toml(&text).unwrap();
+        // What says every setting is taken as it is.
+        let whole = toml::to_string(&recipe).unwrap();
+        assert_eq!(Recipe::from_toml(&whole).unwrap(), recipe);
+    }
 }
 
 #[test]
