@@ -85,6 +85,12 @@ pub struct Embedding {
 }
 
 impl Embedding {
+    /// Whether the distances of its rows are what was learned, so that it can be clustered: not where rows that
+    /// ask are others than those that are searched, or the model itself is asked.
+    pub fn has_distances(&self) -> bool {
+        self.asking.is_none() && self.scorer.is_none()
+    }
+
     /// Rows that a model with this similarity made.
     ///
     /// ```
@@ -142,5 +148,8 @@ mod tests {
         // (3, 4) W = (3, 10), and of x it is the product with (1, 0) that counts.
         assert_eq!(made.asking().row(0).to_vec(), [3.0, 10.0]);
         assert_eq!(made.metric, Metric::InnerProduct);
+        // Nobody may cluster its rows.
+        assert!(!made.has_distances());
+        assert!(Embedding::from(x).has_distances());
     }
 }

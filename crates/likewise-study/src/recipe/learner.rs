@@ -9,6 +9,7 @@ use likewise_nn::net::{self, EmbeddingConfig, EncoderConfig};
 use likewise_nn::sample::Sampler;
 use likewise_nn::train::{MetricConfig, Optimizer, TrainConfig, Tuning};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_path_to_error::Track;
 
 use crate::{Error, Result};
 
@@ -447,25 +448,36 @@ impl Serialize for Learner {
 impl<'de> Deserialize<'de> for Learner {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         let mut fields = serde_json::Map::deserialize(from)?;
-        let kind = fields.get("kind").and_then(serde_json::Value::as_str);
-        let read = match kind {
-            Some(GRADIENT) => {
-                fields.remove("kind");
-                serde_json::from_value(fields.into()).map(Self::Gradient)
-            }
-            Some(kind) if Closed::NAMES.contains(&kind) => {
-                serde_json::from_value(fields.into()).map(Self::Closed)
-            }
-            Some(kind) if cross::Learner::names().contains(&kind) => {
-                serde_json::from_value(fields.into()).map(Self::Cross)
-            }
-            _ => {
+        let kind = match fields.get("kind").and_then(serde_json::Value::as_str) {
+            Some(kind) if Self::kinds().contains(&kind) => kind.to_owned(),
+            other => {
                 let kinds = Self::kinds().join(", ");
-                let kind = kind.unwrap_or("missing");
+                let kind = other.unwrap_or("missing");
                 let message = format!("learner.kind = {kind}: there are: {kinds}");
                 return Err(serde::de::Error::custom(message));
             }
         };
-        read.map_err(|e| serde::de::Error::custom(format!("learner: {e}")))
+        if cross::Learner::names().contains(&kind.as_str()) {
+            let read = serde_json::from_value(fields.into()).map(Self::Cross);
+            return read.map_err(|e| serde::de::Error::custom(format!("learner: {e}")));
+        }
+        fields.remove("kind");
+        // A value of the wrong kind is told by the path to it.
+        let mut track = Track::new();
+        let fields = serde_json::Value::from(fields);
+        let from = serde_path_to_error::Deserializer::new(fields, &mut track);
+        let read = if kind == GRADIENT {
+            GradientConfig::deserialize(from).map(|own| Self::Gradient(Box::new(own)))
+        } else {
+            let unknown = || Err(serde::de::Error::custom("no such learner"));
+            Closed::read(&kind, from).map_or_else(unknown, |read| read.map(Self::Closed))
+        };
+        read.map_err(|e| {
+            let place = match track.path() {
+                path if path.iter().next().is_none() => "learner".to_owned(),
+                path => format!("learner.{path}"),
+            };
+            serde::de::Error::custom(format!("{place}: {e}"))
+        })
     }
 }

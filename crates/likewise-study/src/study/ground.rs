@@ -246,7 +246,7 @@ impl<'p> Plan<'p> {
         let ask = Ask::of(tested, labels, &ground.queries, &ground.gallery);
         Ok(Run {
             ranking: ranking::evaluate(&ask, &self.protocol.ks, monitor)?,
-            nmi: if self.protocol.nmi && labels.tags().is_none() {
+            nmi: if self.protocol.nmi && labels.tags().is_none() && tested.has_distances() {
                 Some(nmi::evaluate(&ask, self.protocol.seed, monitor)?)
             } else {
                 None

@@ -6,7 +6,8 @@
 //!
 //! NMI grows with the number of clusters even for random ones, and depends on the k-means
 //! behind it by about half a point in a hundred. Compare it only at the same k and with
-//! the same clustering; for few items a class, trust the ranking metrics instead.
+//! the same clustering; for few items a class, trust the ranking metrics instead. A similarity that is no
+//! distance (a bilinear form, kernels) has none: k-means would cluster rows of which it says nothing.
 //!
 //! Source: Zhuang & Moulin 2023, eq. 30-33 (31 and 33 print `y_j` for `h_j`).
 

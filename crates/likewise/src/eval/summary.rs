@@ -95,7 +95,7 @@ impl Summary {
             summary.interval(&measure.to_string(), estimate);
         }
         let nmis: Vec<&Nmi> = runs.iter().filter_map(|r| r.nmi.as_ref()).collect();
-        if first.nmi.is_some() {
+        if nmis.len() == runs.len() {
             // All runs are over the same items: luck with these does not average out.
             let intervals: Vec<Estimate> = nmis
                 .iter()
@@ -140,7 +140,8 @@ impl Summary {
             Some(bootstrap.nmi_difference(a, b))
         });
         let nmi: Vec<Estimate> = both.collect::<Result<_>>()?;
-        if !nmi.is_empty() {
+        // Of some draws alone it would be another mean.
+        if nmi.len() == draws {
             let values: Vec<f64> = nmi.iter().map(|e| e.value).collect();
             difference.insert("nmi".into(), joined(mean_of(&nmi), &values));
         }

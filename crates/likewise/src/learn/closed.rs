@@ -1,6 +1,6 @@
 //! The learners in closed form: one list, from which recipes, the command and tests follow.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Evidence, Fit, Learning, Need, Reads, Size};
 use crate::code::Hds;
@@ -45,6 +45,19 @@ macro_rules! learners {
             pub fn named(name: &str) -> Option<Self> {
                 Some(match name {
                     $($name => Self::$learner($learner::default()),)*
+                    _ => return None,
+                })
+            }
+
+            /// The learner of this name with these parameters; `None` where there is none of the name.
+            /// Errors keep the path that a deserializer tracks, which they lose where the name stands
+            /// among the parameters.
+            pub fn read<'de, D: Deserializer<'de>>(
+                name: &str,
+                parameters: D,
+            ) -> Option<std::result::Result<Self, D::Error>> {
+                Some(match name {
+                    $($name => $learner::deserialize(parameters).map(Self::$learner),)*
                     _ => return None,
                 })
             }
