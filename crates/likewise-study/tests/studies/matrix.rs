@@ -479,7 +479,7 @@ fn of_views() -> Vec<Recipe> {
         recipes.extend(sources().into_iter().map(|(source, pseudo_labels)| Recipe {
             name: format!("{source} x {name} across views"),
             pseudo_labels,
-            ..Recipe::across(learner.clone())
+            ..Recipe::across(learner)
         }));
     }
     let recipes = recipes.into_iter().filter(|recipe| is_wanted(&recipe.name));
