@@ -1,4 +1,4 @@
-//! Development tasks. `cargo xtask check` is what CI runs.
+//! Development tasks. CI runs `cargo xtask check`, and some others after it: see `.ci/run`.
 
 mod attack;
 mod cargo;
@@ -27,7 +27,7 @@ use crate::cargo::{FEATURES, cargo, run};
 const HELP: &str = "\
 Usage: cargo xtask TASK
 
-check   formatting, circles, lints, tests, documentation: what CI runs
+check   formatting, circles, lints, tests, documentation: what CI runs first
 slim    the program without networks: lints, and that it is built without burn
 circles files of a crate that use each other in a ring (--rooms: folders); crates may be named
 fuzz    looks whether the fuzz targets of the readers build (the check does, too)
@@ -38,7 +38,7 @@ results the index of results/README.md, from the files of the experiments (--che
 memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
 python  the tests of the Python package (--wheel: of a wheel, which builds for minutes; the rest goes to pytest)
-toys    that adding a method takes three files, by adding one of each kind to a copy
+toys    that an addition takes few files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
 sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX

@@ -2,7 +2,8 @@
 //! that the program and the tests then know it.
 //!
 //! A toy is two files of `xtask/toys`: the source of a method, and the lines that name it to the
-//! rest. All toys are put into a copy of the source, which is built, asked and tested.
+//! rest; one of a verb has the source of its flags as well. All toys are put into a copy of the source,
+//! which is built, asked and tested.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,11 +15,26 @@ use toml::{Table, Value};
 use crate::cargo::FEATURES;
 use crate::data::Result;
 
-/// Most files that a method may touch, its own among them.
-const MOST_FILES: usize = 3;
+/// The toys, and the files that each may touch at most, its own among them.
+const TOYS: [(&str, usize); 6] = [
+    ("learner", 3),
+    ("propagation", 3),
+    ("loss", 2),
+    ("reader", 3),
+    ("descriptor", 2),
+    ("verb", 4),
+];
 
-/// Their names to a user.
-const NAMES: [&str; 3] = ["toy-learner", "toy-propagation", "toy-loss"];
+/// Names to a user of those that `explain` knows.
+const NAMES: [&str; 4] = [
+    "toy-learner",
+    "toy-propagation",
+    "toy-loss",
+    "toy-descriptor",
+];
+
+/// Of the matrix of combinations only what has a toy in it; each must be in some.
+const MATRIX: &str = "toy-learner,toy-propagation,toy-loss";
 
 /// The tests that go through the lists in which a method is named: programs, and of the second
 /// the parts.
@@ -47,10 +63,10 @@ pub(crate) fn toys() -> Result<bool> {
     let copy = target.join("toys");
     let mut files = Files::of(&root, &target)?;
     let mut few = true;
-    for toy in ["learner", "propagation", "loss", "reader"] {
+    for (toy, most) in TOYS {
         let touched = add(toy, &root, &mut files)?;
-        few &= touched.len() <= MOST_FILES;
-        println!("{toy}: {} files, at most {MOST_FILES}", touched.len());
+        few &= touched.len() <= most;
+        println!("{toy}: {} files, at most {most}", touched.len());
         for file in &touched {
             println!("    {file}");
         }
@@ -62,8 +78,7 @@ pub(crate) fn toys() -> Result<bool> {
         let mut command = Command::new("cargo");
         let less = LESS.map(|name| format!("--config=profile.dev.package.{name}.opt-level=0"));
         let command = command.args(less).args(arguments).current_dir(&copy);
-        // Of the matrix of combinations only what has a toy in it.
-        let command = command.env("LIKEWISE_MATRIX", "toy");
+        let command = command.env("LIKEWISE_MATRIX", MATRIX);
         Ok::<bool, std::io::Error>(command.env("CARGO_TARGET_DIR", &target).status()?.success())
     };
     let with = ["--quiet", "--workspace", "--features", FEATURES];
@@ -147,12 +162,21 @@ fn add(toy: &str, root: &Path, files: &mut Files) -> Result<BTreeSet<String>> {
         let value = table.get(key).and_then(Value::as_str).map(str::to_owned);
         value.ok_or_else(|| format!("{toy}.toml: {key} is missing").into())
     };
-    let source = string(&table, "source")?;
-    let own = fs::read(folder.join(format!("{toy}.rs")))?;
-    if files.0.insert((&source).into(), own).is_some() {
-        return Err(format!("{source} is there already").into());
+    let mut touched = BTreeSet::new();
+    for (key, own) in [
+        ("source", toy.to_owned()),
+        ("flags", format!("{toy}_flags")),
+    ] {
+        if !table.contains_key(key) && key != "source" {
+            continue;
+        }
+        let source = string(&table, key)?;
+        let own = fs::read(folder.join(format!("{own}.rs")))?;
+        if files.0.insert((&source).into(), own).is_some() {
+            return Err(format!("{source} is there already").into());
+        }
+        touched.insert(source);
     }
-    let mut touched = BTreeSet::from([source]);
     for insert in (table.get("insert").and_then(Value::as_array)).unwrap_or(&Vec::new()) {
         let insert = insert.as_table().ok_or("insert must be a list of tables")?;
         let (file, line) = (string(insert, "file")?, string(insert, "text")?);
@@ -204,7 +228,7 @@ fn rename(files: &mut Files) -> Result<()> {
 /// Asks the program for every toy by all the ways that a user has.
 fn ask(program: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let say = |line: &str| -> Result<String> {
+    let say = &|line: &str| -> Result<String> {
         let mut command = Command::new(program);
         let output = command
             .current_dir(folder.path())
@@ -247,6 +271,40 @@ fn ask(program: &Path) -> Result<()> {
         return Err(format!("the run by a recipe with {name} does not name it").into());
     }
     say("propagate x.toy --method toy-propagation --set strength=5 -o beliefs.npz -q")?;
+    describe(folder.path(), say)?;
+    speak(folder.path(), say)
+}
+
+/// Asks for the toy of descriptors: a view of the features is of its name.
+fn describe(folder: &Path, say: impl Fn(&str) -> Result<String>) -> Result<()> {
+    fs::create_dir(folder.join("photos"))?;
+    for i in 0..4_u8 {
+        let image = image::RgbImage::from_fn(16, 16, |x, y| image::Rgb([x as u8 * i, y as u8, 40]));
+        image.save(folder.join(format!("photos/{i}.png")))?;
+    }
+    say("describe photos --with lbp,toy-descriptor -o views.npz -q")?;
+    let report = say("doctor views.npz --view toy-descriptor --json")?;
+    if report.is_empty() {
+        return Err("likewise doctor says nothing of the view toy-descriptor".into());
+    }
+    Ok(())
+}
+
+/// Asks for the toy of verbs: by itself, in the help, in the completions and among the manual pages.
+fn speak(folder: &Path, say: impl Fn(&str) -> Result<String>) -> Result<()> {
+    let said = say("toy-verb spoken")?;
+    if said.trim() != "spoken" {
+        return Err(format!("likewise toy-verb spoken: {said}").into());
+    }
+    for line in ["--help", "toy-verb --help", "completions bash"] {
+        if !say(line)?.contains("toy-verb") {
+            return Err(format!("likewise {line} does not know toy-verb").into());
+        }
+    }
+    say("man -o man")?;
+    if !folder.join("man/likewise-toy-verb.1").exists() {
+        return Err("likewise man has no page of toy-verb".into());
+    }
     Ok(())
 }
 

@@ -114,31 +114,5 @@ fn run(cli: &Cli, line: &[OsString]) -> Result<(), Failure> {
             max_memory: asked,
         },
     };
-    match &cli.verb {
-        Verb::Demo(args) => verb::demo::run(args, &at),
-        Verb::Doctor(args) => verb::doctor::run(args, &at),
-        Verb::Duplicates(args) => verb::duplicates::run(args, &at),
-        Verb::Suspects(args) => verb::suspects::run(args, &at),
-        Verb::Advise(args) => verb::advise::run(args, &at),
-        Verb::Compare(args) => verb::compare::run(args, &at),
-        Verb::Graph(args) => verb::graph::run(args, &at),
-        Verb::Propagate(args) => verb::propagate::run(args, &at),
-        Verb::Mine(args) => verb::mine::run(args, &at),
-        Verb::Fit(args) => verb::fit::run(args, &at),
-        Verb::Add(args) => verb::add::run(args, &at),
-        Verb::Embed(args) => verb::embed::run(args, &at),
-        Verb::Features(args) => verb::features::run(args, &at),
-        Verb::Describe(args) => verb::describe::run(args, &at),
-        Verb::Index(args) => verb::index::run(args, &at),
-        Verb::Export(args) => verb::export::run(args, &at),
-        Verb::Search(args) => verb::search::run(args, &at),
-        #[cfg(feature = "serve")]
-        Verb::Serve(args) => verb::serve::run(args, &at),
-        Verb::Eval(args) => verb::eval::run(args, &at),
-        Verb::Reproduce(args) => verb::reproduce::run(args, &at),
-        Verb::Explain(args) => verb::explain::run(args, &at),
-        Verb::Cache(args) => verb::cache::run(args, &at),
-        Verb::Completions(args) => verb::completions::run(args),
-        Verb::Man(args) => verb::man::run(args),
-    }
+    verb::run(&cli.verb, &at)
 }

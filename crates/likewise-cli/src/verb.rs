@@ -1,29 +1,64 @@
-//! The verbs: one file each.
+//! The verbs: one file each, and which of them a command line asks for.
 
 mod across;
-pub(crate) mod add;
-pub(crate) mod advise;
-pub(crate) mod cache;
-pub(crate) mod compare;
-pub(crate) mod completions;
-pub(crate) mod demo;
-pub(crate) mod describe;
-pub(crate) mod doctor;
-pub(crate) mod duplicates;
-pub(crate) mod embed;
-pub(crate) mod eval;
-pub(crate) mod explain;
-pub(crate) mod export;
-pub(crate) mod features;
-pub(crate) mod fit;
-pub(crate) mod graph;
-pub(crate) mod index;
-pub(crate) mod man;
-pub(crate) mod mine;
-pub(crate) mod propagate;
+mod add;
+mod advise;
+mod cache;
+mod compare;
+mod completions;
+mod demo;
+mod describe;
+mod doctor;
+mod duplicates;
+mod embed;
+mod eval;
+mod explain;
+mod export;
+mod features;
+mod fit;
+mod graph;
+mod index;
+mod man;
+mod mine;
+mod propagate;
 mod refit;
-pub(crate) mod reproduce;
-pub(crate) mod search;
+mod reproduce;
+mod search;
 #[cfg(feature = "serve")]
-pub(crate) mod serve;
-pub(crate) mod suspects;
+mod serve;
+mod suspects;
+
+use crate::args::Verb;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Does what the command line asks for.
+pub(crate) fn run(verb: &Verb, at: &Context) -> Result<(), Failure> {
+    match verb {
+        Verb::Demo(args) => demo::run(args, at),
+        Verb::Doctor(args) => doctor::run(args, at),
+        Verb::Duplicates(args) => duplicates::run(args, at),
+        Verb::Suspects(args) => suspects::run(args, at),
+        Verb::Advise(args) => advise::run(args, at),
+        Verb::Compare(args) => compare::run(args, at),
+        Verb::Graph(args) => graph::run(args, at),
+        Verb::Propagate(args) => propagate::run(args, at),
+        Verb::Mine(args) => mine::run(args, at),
+        Verb::Fit(args) => fit::run(args, at),
+        Verb::Add(args) => add::run(args, at),
+        Verb::Embed(args) => embed::run(args, at),
+        Verb::Features(args) => features::run(args, at),
+        Verb::Describe(args) => describe::run(args, at),
+        Verb::Index(args) => index::run(args, at),
+        Verb::Export(args) => export::run(args, at),
+        Verb::Search(args) => search::run(args, at),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => serve::run(args, at),
+        Verb::Eval(args) => eval::run(args, at),
+        Verb::Reproduce(args) => reproduce::run(args, at),
+        Verb::Explain(args) => explain::run(args, at),
+        Verb::Cache(args) => cache::run(args, at),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Man(args) => man::run(args),
+    }
+}

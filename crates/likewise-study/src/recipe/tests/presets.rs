@@ -17,7 +17,7 @@ fn every_name_is_a_valid_recipe_that_survives_its_file() {
 }
 
 #[test]
-fn every_preset_has_one_name_and_a_function_with_a_comment_of_its_own() {
+fn every_preset_has_one_name_and_those_behind_a_network_come_from_the_list_of_learners() {
     let mut seen = std::collections::BTreeSet::new();
     for preset in Preset::all() {
         let name = &preset.name;
