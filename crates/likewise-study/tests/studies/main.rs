@@ -8,6 +8,7 @@ mod device;
 mod digits;
 mod few_labels;
 mod fine_tune;
+mod journey;
 mod matrix;
 mod rca;
 mod unlabeled;
