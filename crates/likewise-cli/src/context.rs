@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use likewise_study::Environment;
 use likewise_study::estimate::Estimate;
 use likewise_study::size::Bytes;
+use serde::Serialize;
 
 use crate::args::Common;
 use crate::failure::Failure;
@@ -28,16 +29,26 @@ impl Context<'_> {
             .collect()
     }
 
+    /// Prints an answer: as JSON where that is asked for, else in words.
+    pub(crate) fn tell<A: Serialize>(
+        &self,
+        answer: &A,
+        in_words: impl FnOnce(&A) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.common.json {
+            return output::json(answer);
+        }
+        in_words(answer)
+    }
+
     /// Prints an estimate: the whole answer of `--dry-run`.
     pub(crate) fn print(&self, estimate: Estimate) -> Result<(), Failure> {
-        let estimate = estimate.on_this_machine();
-        if self.common.json {
-            return output::json(&estimate);
-        }
-        output::line(format!(
-            "estimated time {:.0} s, memory {}",
-            estimate.seconds.max(1.0),
-            Bytes(estimate.memory_bytes)
-        ))
+        self.tell(&estimate.on_this_machine(), |estimate| {
+            output::line(format!(
+                "estimated time {:.0} s, memory {}",
+                estimate.seconds.max(1.0),
+                Bytes(estimate.memory_bytes)
+            ))
+        })
     }
 }

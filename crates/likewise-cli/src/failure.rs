@@ -155,7 +155,8 @@ pub(crate) fn as_flags(message: &str) -> String {
                 value if value.contains(' ') => format!(" \"{value}\""),
                 value => format!(" {value}"),
             };
-            said.extend(["--", &flag, &value]);
+            let dashes = if flag.len() == 1 { "-" } else { "--" };
+            said.extend([dashes, &flag, &value]);
             rest = after;
         } else {
             said.push('`');
@@ -257,6 +258,10 @@ mod tests {
         assert_eq!(
             as_flags("ids? `id_column sku`; or `missing`, no `flag` nor ` at all"),
             "ids? --id-column sku; or --missing, no `flag` nor ` at all"
+        );
+        assert_eq!(
+            as_flags("`k` goes with `from affinity`"),
+            "-k goes with --from affinity"
         );
         assert_eq!(
             as_flags("`label_column my class`"),

@@ -9,6 +9,7 @@
 //! Cost: two exact evaluations; the memory of both embeddings.
 
 pub(crate) mod compared;
+mod request;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,6 +21,7 @@ use likewise_io::items::ItemRow;
 use ndarray::Axis;
 
 pub use self::compared::{Both, Changed, Compared};
+pub use self::request::Request;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::report::Thumbnails;

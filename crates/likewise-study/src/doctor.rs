@@ -13,15 +13,60 @@ use ndarray::{ArrayView1, ArrayView2};
 use serde::Serialize;
 
 use crate::Result;
+use crate::data::Data;
+use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
-use crate::source::rows_with;
+use crate::neighbors::check_neighbors;
+use crate::source::{Source, rows_with};
 
 /// Neighbours of an item where nobody says how many.
 pub const NEIGHBORS: usize = 10;
 
 /// Mean cosine from which on a warning is due: at .75, labels have piled up on one class.
 const SAME_WAY: f64 = 0.6;
+
+/// A look that is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The data; one view of them, or all.
+    pub data: Data,
+    /// Neighbours for the look at isolated items; `None`: [`NEIGHBORS`].
+    pub k: Option<usize>,
+}
+
+impl Request {
+    /// What the look will cost.
+    ///
+    /// Fails on data that are not there, and where there are no `k` others.
+    pub fn estimate(&self, at: &Environment) -> Result<Estimate> {
+        Ok(self.open(at)?.1)
+    }
+
+    /// Looks at the data.
+    ///
+    /// Fails as [`estimate`](Self::estimate) and [`examine`] do, and where the memory does not suffice.
+    pub fn run(&self, at: &Environment) -> Result<Examination> {
+        let (source, needed) = self.open(at)?;
+        needed.check(at.max_memory)?;
+        let collection = source.load(at)?;
+        let view = self.data.read.view.as_deref();
+        examine(&collection, view, self.neighbors(), at.monitor)
+    }
+
+    fn open(&self, at: &Environment) -> Result<(Source, Estimate)> {
+        let source = self.data.open()?;
+        let shape = DataShape::of(&source, at)?;
+        if let Some(k) = self.k {
+            check_neighbors(k, shape.items, &self.data.path)?;
+        }
+        Ok((source, estimate(&shape, self.neighbors())))
+    }
+
+    fn neighbors(&self) -> usize {
+        self.k.unwrap_or(NEIGHBORS)
+    }
+}
 
 /// What was seen.
 #[derive(Debug, Clone, Serialize)]

@@ -15,8 +15,11 @@
 //! Cost: O(n d) for equal rows; the search for neighbours is that of a graph, exact up to 100,000
 //! different rows and approximate beyond. Nothing n x n.
 
+mod request;
+
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 
 use likewise::eval::leak::{ALIKE, Usual, comparable};
 use likewise::matrix::{self, check_finite};
@@ -26,6 +29,7 @@ use ndarray::{Array1, ArrayView2, CowArray};
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub use self::request::Request;
 use crate::Result;
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
@@ -255,7 +259,7 @@ pub fn estimate(shape: &DataShape) -> Estimate {
 }
 
 /// A page with the groups, as pictures where there are some.
-pub fn page<'a>(
+fn page<'a>(
     found: &Found,
     collection: &'a Collection,
     pictures: Option<Thumbnails<'a>>,
@@ -300,6 +304,24 @@ pub fn page<'a>(
 }
 
 impl Found {
+    /// Writes a line for each item of a group, as csv.
+    ///
+    /// Fails where the file cannot be written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let lines = self.groups.iter().flat_map(|group| {
+            group.items.iter().map(|item| {
+                [
+                    item.id.clone(),
+                    group.group.to_string(),
+                    item.similarity.to_string(),
+                    item.label.clone().unwrap_or_default(),
+                ]
+            })
+        });
+        let names = ["id", "group", "similarity", "label"];
+        Ok(likewise_io::write_lines(file, &names, lines)?)
+    }
+
     /// The answer in one line.
     pub fn in_words(&self) -> String {
         if self.groups.is_empty() {

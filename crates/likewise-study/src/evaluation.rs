@@ -1,5 +1,7 @@
 //! Embeddings measured: who finds whom, class by class, and the losses over all items.
 
+mod request;
+
 use std::path::Path;
 
 use likewise::distance::Metric;
@@ -13,11 +15,13 @@ use likewise_nn::loss::{MOST_ITEMS, WholeSet};
 use ndarray::{Array2, Axis};
 use serde::Serialize;
 
+pub use self::request::{Outcome, Request};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::gate::Losses;
 use crate::graph::DataShape;
 use crate::sides::Sides;
+use crate::study::CrossClass;
 use crate::{Error, Result};
 
 /// Classes that are thought of before the labels are read.
@@ -165,7 +169,7 @@ fn tell_of_lone(summary: &Summary, at: &Environment) -> Result<()> {
 }
 
 /// Writes what each class gets, and which one it is most often taken for, as csv.
-pub fn write_classes(out: &Path, classes: &[ClassResult]) -> Result<()> {
+fn write_classes(out: &Path, classes: &[ClassResult]) -> Result<()> {
     let names = [
         "class",
         "queries",
@@ -189,8 +193,24 @@ pub fn write_classes(out: &Path, classes: &[ClassResult]) -> Result<()> {
     Ok(likewise_io::write_lines(out, &names, lines)?)
 }
 
+/// Writes what each class gets across views, as csv.
+fn write_classes_across(out: &Path, classes: &[CrossClass]) -> Result<()> {
+    let lines = classes.iter().map(|class| {
+        let first = class.recall_at_1.map_or(String::new(), |v| v.to_string());
+        let name = class.class.clone();
+        [
+            name,
+            class.queries.to_string(),
+            first,
+            class.map50.to_string(),
+        ]
+    });
+    let names = ["class", "queries", "recall@1", "map50"];
+    Ok(likewise_io::write_lines(out, &names, lines)?)
+}
+
 /// Writes the class of each query beside that of its first answer, counted, as csv.
-pub fn write_confusion(out: &Path, classes: &[ClassResult]) -> Result<()> {
+fn write_confusion(out: &Path, classes: &[ClassResult]) -> Result<()> {
     let lines = classes.iter().flat_map(|class| {
         let each = class.nearest.iter();
         each.map(|(nearest, times)| [class.class.clone(), nearest.clone(), times.to_string()])

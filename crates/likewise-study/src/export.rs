@@ -21,10 +21,12 @@ mod pgvector;
 #[cfg(feature = "export")]
 mod qdrant;
 mod report;
+mod request;
 mod store;
 mod views;
 
 pub use contents::{Compared, Contents, Vectors, estimate};
 pub use database::write;
 pub use report::{Recall, Report};
+pub use request::{Request, Target};
 pub use store::{Store, StoreKind, available};

@@ -1,5 +1,7 @@
 //! The graph of some data, exact or approximate, and what it will cost.
 
+mod request;
+
 use likewise::graph::KnnGraph;
 use likewise::matrix;
 use likewise::neighbor::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors, Precision};
@@ -7,6 +9,7 @@ use likewise::{Graph, Monitor};
 use ndarray::ArrayView2;
 use serde::Serialize;
 
+pub use self::request::{Request, Summary};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::source::{Labeled, Source};

@@ -1,5 +1,7 @@
 //! Tuples made of what is known of some data: labels, beliefs, affinities, or votes.
 
+mod request;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -9,9 +11,11 @@ use likewise::tuple::{Affinity, FromBeliefs, FromLabels, Mine as _, Tuples};
 use likewise::{Beliefs, Collection, Monitor, Pairs, Triplets};
 use ndarray::{Array2, ArrayView2, s};
 
+pub use self::request::{Mined, Request};
 use crate::estimate::Estimate;
 use crate::graph::{DataShape, Settings};
 use crate::source;
+use crate::study::TupleKind;
 use crate::{Error, Result};
 
 /// Most positives and most negatives of an item, unless another number is asked for.
@@ -38,22 +42,13 @@ pub enum From {
     Votes(Box<Votes>, FromVotes),
 }
 
-/// The kind of tuples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Two items, alike or not.
-    Pairs,
-    /// An item, one like it, and one unlike it.
-    Triplets,
-}
-
 /// Tuples to make.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// What of.
     pub from: From,
     /// Which kind.
-    pub kind: Kind,
+    pub kind: TupleKind,
     /// Labels kept for each class; the others are hidden.
     pub labels_per_class: Option<usize>,
     /// Seed of every random step.
@@ -78,8 +73,8 @@ impl Job {
                 let labels = source::visible(collection, self.labels_per_class, self.seed);
                 let draw = FromLabels::new().per_item(*per_item).seed(self.seed);
                 match self.kind {
-                    Kind::Pairs => Tuples::Pairs(draw.pairs(&labels, monitor)?),
-                    Kind::Triplets => Tuples::Triplets(draw.triplets(&labels, monitor)?),
+                    TupleKind::Pairs => Tuples::Pairs(draw.pairs(&labels, monitor)?),
+                    TupleKind::Triplets => Tuples::Triplets(draw.triplets(&labels, monitor)?),
                 }
             }
             From::Beliefs { path, per_item } => {
@@ -88,8 +83,8 @@ impl Job {
                     .map_err(|e| e.within(path.display()))?;
                 let draw = FromBeliefs::new().per_item(*per_item).seed(self.seed);
                 match self.kind {
-                    Kind::Pairs => Tuples::Pairs(draw.pairs(&beliefs, monitor)?),
-                    Kind::Triplets => Tuples::Triplets(draw.triplets(&beliefs, monitor)?),
+                    TupleKind::Pairs => Tuples::Pairs(draw.pairs(&beliefs, monitor)?),
+                    TupleKind::Triplets => Tuples::Triplets(draw.triplets(&beliefs, monitor)?),
                 }
             }
             From::Affinity(settings) => self.by_affinity(settings, collection, view, monitor)?,
@@ -98,10 +93,12 @@ impl Job {
         if tuples.is_empty() {
             return Err(Error::data(match (&self.from, self.kind) {
                 (From::Affinity(_), _) => "no item has two neighbours to compare".to_owned(),
-                (_, Kind::Pairs) => "there are no two items of known class to pair".to_owned(),
-                (_, Kind::Triplets) => "no class has two known items beside an item of another \
+                (_, TupleKind::Pairs) => "there are no two items of known class to pair".to_owned(),
+                (_, TupleKind::Triplets) => {
+                    "no class has two known items beside an item of another \
                                         class, which a triplet needs"
-                    .to_owned(),
+                        .to_owned()
+                }
             }));
         }
         Ok(tuples)
@@ -184,7 +181,7 @@ impl Job {
     /// Triplets as pairs, where these are wanted.
     fn of_kind(&self, tuples: Tuples) -> Tuples {
         match (tuples, self.kind) {
-            (Tuples::Triplets(triplets), Kind::Pairs) => {
+            (Tuples::Triplets(triplets), TupleKind::Pairs) => {
                 Tuples::Pairs(Pairs::from(&triplets).settled())
             }
             (tuples, _) => tuples,

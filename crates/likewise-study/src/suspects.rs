@@ -4,6 +4,8 @@
 //! others ([`likewise::advise::suspects`]); what the run itself believes of an item follows its
 //! label, and says nothing about it.
 
+use std::path::{Path, PathBuf};
+
 use likewise::advise::suspects::Suspects;
 use likewise_io::items::ItemRow;
 use serde::Serialize;
@@ -12,12 +14,57 @@ use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::report::Thumbnails;
 use crate::report::tiles::{self, Group, Tile};
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, check_apart, check_output, ending_of};
 use crate::source::{Photos, ReadAs, Source};
-use crate::{Result, failed, labels, live, run_graph};
+use crate::{Result, failed, labels, live, run_graph, text};
 
 /// Items on a page.
 const TILES: usize = 400;
+
+/// A look that is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Folder of the run.
+    pub run: PathBuf,
+    /// Where what is found goes: `.csv`, or `.html` as a page.
+    pub out: Option<PathBuf>,
+    /// Seed of every random step.
+    pub seed: u64,
+}
+
+impl Request {
+    /// What the look will cost. Fails on an output that cannot be one, and where there is no run.
+    pub fn estimate(&self, at: &Environment) -> Result<Estimate> {
+        self.form()?;
+        RunFolder::read_by(&self.run, |run| estimate(run, at))
+    }
+
+    /// Looks, and writes what was found where it is to go.
+    ///
+    /// Fails on an output that cannot be one, and as [`find`] does.
+    pub fn run(&self, at: &Environment) -> Result<Found> {
+        let form = self.form()?;
+        let (found, items, photos) = RunFolder::read_by(&self.run, |run| {
+            let (found, items) = find(run, self.seed, at)?;
+            Ok((found, items, photos(run)?))
+        })?;
+        match (&self.out, form) {
+            (Some(out), Some("html")) => text::write(out, &page(&found, &items, photos.as_ref())?)?,
+            (Some(out), _) => found.write(out)?,
+            (None, _) => {}
+        }
+        Ok(found)
+    }
+
+    /// The form of the output. Fails where it cannot be one.
+    fn form(&self) -> Result<Option<&'static str>> {
+        let out = self.out.as_deref();
+        check_output(out, &[])?;
+        check_apart(out, &self.run)?;
+        let form = out.map(|out| ending_of(out, "suspects are written", &["csv", "html"]));
+        form.transpose()
+    }
+}
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -105,13 +152,13 @@ pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
 /// The pictures of the items of a run, where its data are images that are still where they were.
 pub fn photos(run: &RunFolder) -> Result<Option<Photos>> {
     let record = run.record()?;
-    let path = std::path::Path::new(&record.data);
+    let path = Path::new(&record.data);
     let there = path.exists() && Source::open(path, ReadAs::default()).is_ok_and(|s| s.is_images());
     Ok(there.then(|| Photos::new(path)))
 }
 
 /// A page with the suspicious items, as pictures where there are some.
-pub fn page(found: &Found, items: &[ItemRow], photos: Option<&Photos>) -> Result<String> {
+fn page(found: &Found, items: &[ItemRow], photos: Option<&Photos>) -> Result<String> {
     let mut about = vec![found.in_words()];
     if found.suspects.len() > TILES {
         about.push(format!(
@@ -147,6 +194,23 @@ pub fn page(found: &Found, items: &[ItemRow], photos: Option<&Photos>) -> Result
 }
 
 impl Found {
+    /// Writes the suspicious items, the surest first, as csv.
+    ///
+    /// Fails where the file cannot be written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let lines = self.suspects.iter().map(|suspect| {
+            [
+                suspect.rank.to_string(),
+                suspect.id.clone(),
+                suspect.label.clone(),
+                suspect.suggested.clone(),
+                suspect.sure.to_string(),
+            ]
+        });
+        let names = ["rank", "id", "label", "suggested", "sure"];
+        Ok(likewise_io::write_lines(file, &names, lines)?)
+    }
+
     /// The answer in one line.
     pub fn in_words(&self) -> String {
         let (n, checked) = (self.suspects.len(), self.checked);

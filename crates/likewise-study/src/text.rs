@@ -1,4 +1,9 @@
-//! Texts that people write for us: recipes, experiments, settings.
+//! Texts that people write for us: recipes, experiments, settings; and pages that we write for them.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::Result;
 
 /// Longest text that is read, bytes.
 pub const MOST: u64 = 16 << 20;
@@ -11,4 +16,11 @@ pub fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
             + 1
     });
     format!("line {line}: {}", e.message().trim_end())
+}
+
+/// Writes a page, whole or not at all. Fails where the file cannot be written.
+pub(crate) fn write(out: &Path, page: &str) -> Result<()> {
+    Ok(likewise_io::atomic::write(out, |file| {
+        Ok(file.write_all(page.as_bytes())?)
+    })?)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::data::Data;
+use super::dry_run::DryRun;
 
 /// `likewise add`
 #[derive(Debug, Args)]
@@ -15,9 +16,8 @@ pub(crate) struct Add {
     /// What stands before each id of the new items, where the data number them, as .npy does.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

@@ -7,6 +7,8 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use likewise::advise::next::Strategy;
 
+use super::dry_run::DryRun;
+
 /// `likewise advise`
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
@@ -29,9 +31,8 @@ pub(crate) struct Advise {
     /// Replace FILE where it is there; what was filled in is lost.
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
 }
 
 fn strategies() -> PossibleValuesParser {

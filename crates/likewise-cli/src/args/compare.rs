@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::dry_run::DryRun;
+
 /// `likewise compare`
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
@@ -17,7 +19,6 @@ pub(crate) struct Compare {
     /// the runs are images.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
 }

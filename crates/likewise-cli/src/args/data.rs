@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use likewise::ErrorKind;
-use likewise_study::run_folder::RunFolder;
+use likewise_study::data;
 use likewise_study::source::{Maker, ReadAs, Source};
 
 use super::table::Table;
@@ -105,20 +104,18 @@ pub(crate) fn read_as(
     })
 }
 
-/// The data at `path`. Fails on a run that stands there, which is read as images otherwise.
-pub(crate) fn open(path: &Path, read: ReadAs) -> likewise::Result<Source> {
-    if RunFolder::is_meant(path) {
-        let shown = path.display();
-        let message = format!("{shown}: a run, not data; name the data that it was made of");
-        return Err(likewise::Error::new(ErrorKind::Parameter, message));
-    }
-    Source::open(path, read)
-}
-
 impl Data {
     /// What is there, and how it is read.
     pub(crate) fn source(&self, seed: u64) -> likewise::Result<Source> {
-        open(self.path(), self.read_as(seed)?)
+        self.asked(seed)?.open()
+    }
+
+    /// Where it is, and how it is read.
+    pub(crate) fn asked(&self, seed: u64) -> likewise::Result<data::Data> {
+        Ok(data::Data {
+            path: self.path().to_owned(),
+            read: self.read_as(seed)?,
+        })
     }
 
     /// How it is read.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::data::Data;
+use super::dry_run::DryRun;
 
 /// `likewise describe`
 #[derive(Debug, Args)]
@@ -16,9 +17,8 @@ pub(crate) struct Describe {
     /// Where the features go: .npz, with ids, labels and split.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 
 use super::data::Data;
+use super::dry_run::DryRun;
 
 /// `likewise doctor`
 #[derive(Debug, Args)]
@@ -12,9 +13,8 @@ pub(crate) struct Doctor {
     /// Neighbours for the look at isolated items. Default: 10.
     #[arg(short, value_name = "K")]
     pub(crate) k: Option<NonZeroUsize>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

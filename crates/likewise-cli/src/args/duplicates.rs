@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::data::Data;
+use super::dry_run::DryRun;
 
 /// `likewise duplicates`
 #[derive(Debug, Args)]
@@ -15,9 +16,8 @@ pub(crate) struct Duplicates {
     /// Where the groups go: .csv, or .html as a page, with pictures where the data are images.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

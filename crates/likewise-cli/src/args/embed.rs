@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::data::Data;
+use super::dry_run::DryRun;
 
 /// `likewise embed`
 #[derive(Debug, Args)]
@@ -15,9 +16,8 @@ pub(crate) struct Embed {
     /// Where the embeddings go: .npy; or .parquet, with ids, labels and what is believed.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

@@ -3,11 +3,20 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use likewise::distance::Metric;
 
 use super::data::Images;
+use super::dry_run::DryRun;
+use super::named::{Named, named};
 use super::several::Several;
 use super::table::Table;
+
+const METRICS: [Named<Metric>; 3] = [
+    ("cosine", "Cosine of the angle", Metric::Cosine),
+    ("euclidean", "Euclidean distance", Metric::Euclidean),
+    ("inner-product", "Inner product", Metric::InnerProduct),
+];
 
 /// `likewise eval`
 #[derive(Debug, Args)]
@@ -28,8 +37,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "FILE", requires = "gallery")]
     pub(crate) gallery_labels: Option<PathBuf>,
     /// Similarity.
-    #[arg(long, value_enum, default_value = "cosine")]
-    pub(crate) metric: MetricName,
+    #[arg(long, value_parser = named(&METRICS), default_value = "cosine")]
+    pub(crate) metric: Metric,
     /// The k of R@k and P@k.
     #[arg(
         long,
@@ -58,24 +67,12 @@ pub(crate) struct Eval {
     /// Exit with 3 unless a metric reaches a value, e.g. recall@1=0.8.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) gate: Vec<likewise_study::gate::Gate>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) several: Several,
     #[command(flatten)]
     pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) images: Images,
-}
-
-/// Similarities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MetricName {
-    /// Cosine of the angle.
-    Cosine,
-    /// Euclidean distance.
-    Euclidean,
-    /// Inner product.
-    InnerProduct,
 }

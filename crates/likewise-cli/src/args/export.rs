@@ -2,30 +2,53 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use likewise::index::Kind;
+use likewise_study::export::files::Table;
+use likewise_study::export::{StoreKind, Target};
 
-use super::index::IndexName;
+use super::dry_run::DryRun;
+use super::index::KINDS;
+use super::named::{Named, named};
 
-/// What a run is exported to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TargetName {
-    /// A table of Postgres with pgvector.
-    Pgvector,
-    /// A collection of Qdrant.
-    Qdrant,
-    /// A table that lancedb takes in.
-    Lancedb,
-    /// A table that Milvus imports.
-    Milvus,
-    /// An index file of faiss, exact.
-    Faiss,
-    /// A table of vectors, labels and beliefs.
-    Parquet,
-    /// The model as ONNX: a network, or what embeds features.
-    Onnx,
-    /// A folder with the model and its card, as Hugging Face has it.
-    Huggingface,
-}
+const TARGETS: [Named<Target>; 8] = [
+    (
+        "pgvector",
+        "A table of Postgres with pgvector",
+        Target::Store(StoreKind::Pgvector),
+    ),
+    (
+        "qdrant",
+        "A collection of Qdrant",
+        Target::Store(StoreKind::Qdrant),
+    ),
+    (
+        "lancedb",
+        "A table that lancedb takes in",
+        Target::Table(Table::Lancedb),
+    ),
+    (
+        "milvus",
+        "A table that Milvus imports",
+        Target::Table(Table::Milvus),
+    ),
+    ("faiss", "An index file of faiss, exact", Target::Faiss),
+    (
+        "parquet",
+        "A table of vectors, labels and beliefs",
+        Target::Table(Table::Parquet),
+    ),
+    (
+        "onnx",
+        "The model as ONNX: a network, or what embeds features",
+        Target::Onnx,
+    ),
+    (
+        "huggingface",
+        "A folder with the model and its card, as Hugging Face has it",
+        Target::Huggingface,
+    ),
+];
 
 /// `likewise export`
 #[derive(Debug, Args)]
@@ -34,8 +57,8 @@ pub(crate) struct Export {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// What it is exported to.
-    #[arg(long, value_enum, value_name = "TARGET")]
-    pub(crate) to: TargetName,
+    #[arg(long, value_parser = named(&TARGETS), value_name = "TARGET")]
+    pub(crate) to: Target,
     /// The file; a folder for huggingface.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
@@ -49,12 +72,11 @@ pub(crate) struct Export {
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Option<String>,
     /// The index that pgvector builds; flat is none, and compares with every item. Default: hnsw.
-    #[arg(long, value_enum)]
-    pub(crate) index: Option<IndexName>,
+    #[arg(long, value_parser = named(&KINDS))]
+    pub(crate) index: Option<Kind>,
     /// Drop what an older export left in the table or the folder.
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
 }

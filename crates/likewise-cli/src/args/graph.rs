@@ -1,45 +1,15 @@
 //! Flags of `likewise graph`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use likewise::Monitor;
+use clap::Args;
 use likewise::graph::{KnnGraph, Symmetrize};
 use likewise::neighbor::Precision;
-use likewise_study::fit::fewer_neighbors;
 use likewise_study::graph::Settings;
 
 use super::data::Data;
-
-/// Neighbours of an item where nobody says how many.
-pub(crate) const NEIGHBORS: usize = 50;
-
-/// Neighbours of each of so many items of `data`, before anything is made of them: what was asked for, which
-/// must be there, else the usual number, or fewer of few items, as in a fit.
-pub(crate) fn neighbors(
-    asked: Option<usize>,
-    items: f64,
-    data: &Path,
-    monitor: &Monitor,
-) -> likewise::Result<usize> {
-    match asked {
-        Some(k) => {
-            check_neighbors(k, items, data)?;
-            Ok(k)
-        }
-        None if NEIGHBORS as f64 >= items => Ok(fewer_neighbors(NEIGHBORS, items, monitor)),
-        None => Ok(NEIGHBORS),
-    }
-}
-
-/// Fails where there are no `k` other items.
-pub(crate) fn check_neighbors(k: usize, items: f64, data: &Path) -> likewise::Result<()> {
-    if (k as f64) < items {
-        return Ok(());
-    }
-    let rule = format!("an item has at most {} neighbours", (items - 1.0).max(0.0));
-    Err(likewise::Error::parameter("k", k, &rule).within(data.display()))
-}
+use super::dry_run::DryRun;
+use super::named::{Named, named};
 
 /// Share of the true neighbours that an approximate search finds, unless another is asked for.
 const RECALL: f64 = 0.95;
@@ -65,8 +35,8 @@ pub(crate) struct GraphFlags {
     #[arg(long)]
     pub(crate) center: bool,
     /// First pass of the exact search.
-    #[arg(long, value_enum, default_value = "auto", conflicts_with = "approx")]
-    pub(crate) precision: PrecisionName,
+    #[arg(long, value_parser = named(&PRECISIONS), default_value = "auto", conflicts_with = "approx")]
+    pub(crate) precision: Precision,
     /// What an edge weighs that both, or only one, of its ends list: sum (once for each end), mutual
     /// (only edges that both list), max, mean, or one-sided=SHARE (edges of one end weigh this share of
     /// it, 0 to 1).
@@ -98,27 +68,27 @@ impl GraphFlags {
                 .symmetrize(self.symmetrize.unwrap_or_default()),
             center: self.center,
             approximate: (self.approx).then_some(self.recall.unwrap_or(RECALL)),
-            precision: match self.precision {
-                PrecisionName::Auto => Precision::Auto,
-                PrecisionName::F32 => Precision::F32,
-                PrecisionName::I16 => Precision::I16,
-            },
+            precision: self.precision,
             seed,
         }
     }
 }
 
-/// First pass of the exact search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PrecisionName {
-    /// Sixteen bits where that is faster; the neighbours are the same.
-    Auto,
-    /// Full precision at once.
-    F32,
-    /// Sixteen bits, then full precision for all candidates that these cannot rule out.
-    #[value(alias = "i8")]
-    I16,
-}
+const PRECISIONS: [Named<Precision>; 4] = [
+    (
+        "auto",
+        "Sixteen bits where that is faster; the neighbours are the same",
+        Precision::Auto,
+    ),
+    ("f32", "Full precision at once", Precision::F32),
+    (
+        "i16",
+        "Sixteen bits, then full precision for all candidates that these cannot rule out",
+        Precision::I16,
+    ),
+    // The name of it in an earlier version.
+    ("i8", "", Precision::I16),
+];
 
 /// The rule of this name.
 pub(super) fn symmetrize(written: &str) -> Result<Symmetrize, String> {
@@ -148,9 +118,8 @@ pub(crate) struct Graph {
     /// Where the graph goes: a scipy CSR .npz.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

@@ -2,26 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use likewise::index;
+use clap::Args;
+use likewise::index::Kind;
+
+use super::dry_run::DryRun;
+use super::named::{Named, named};
 
 /// Kinds of index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IndexName {
-    /// Exact: compares with every item.
-    Flat,
-    /// Approximate, fast on large collections.
-    Hnsw,
-}
-
-impl From<IndexName> for index::Kind {
-    fn from(name: IndexName) -> Self {
-        match name {
-            IndexName::Flat => Self::Flat,
-            IndexName::Hnsw => Self::Hnsw,
-        }
-    }
-}
+pub(super) const KINDS: [Named<Kind>; 2] = [
+    ("flat", "Exact: compares with every item", Kind::Flat),
+    ("hnsw", "Approximate, fast on large collections", Kind::Hnsw),
+];
 
 /// `likewise index`
 #[derive(Debug, Args)]
@@ -30,8 +21,8 @@ pub(crate) struct Index {
     #[arg(value_name = "RUN|EMB")]
     pub(crate) source: PathBuf,
     /// Kind of index.
-    #[arg(long, value_enum, default_value = "hnsw")]
-    pub(crate) kind: IndexName,
+    #[arg(long, value_parser = named(&KINDS), default_value = "hnsw")]
+    pub(crate) kind: Kind,
     /// Where the index goes, with a copy of the embeddings and the ids, so that it can be searched
     /// by itself. Default: index/ in the run's folder.
     #[arg(short, long, value_name = "FOLDER")]
@@ -40,7 +31,6 @@ pub(crate) struct Index {
     /// fewer items.
     #[arg(short, value_name = "K")]
     pub(crate) k: Option<usize>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
 }

@@ -3,18 +3,25 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use likewise_study::study::TupleKind;
 
 use super::data::Data;
+use super::dry_run::DryRun;
+use super::named::{Named, named};
 
-/// The kind of tuples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TupleKind {
-    /// Two items, alike (y = 1) or unlike (y = -1).
-    Pairs,
-    /// An anchor, an item like it and an item unlike it.
-    Triplets,
-}
+const KINDS: [Named<TupleKind>; 2] = [
+    (
+        "pairs",
+        "Two items, alike (y = 1) or unlike (y = -1)",
+        TupleKind::Pairs,
+    ),
+    (
+        "triplets",
+        "An anchor, an item like it and an item unlike it",
+        TupleKind::Triplets,
+    ),
+];
 
 /// `likewise mine`
 #[derive(Debug, Args)]
@@ -25,7 +32,7 @@ pub(crate) struct Mine {
     #[arg(long, value_name = "labels|FILE|affinity|votes")]
     pub(crate) from: PathBuf,
     /// The kind of tuples.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = named(&KINDS))]
     pub(crate) kind: TupleKind,
     /// Most pairs of each sort, or most triplets, that an item draws (from labels and beliefs).
     /// Default: 10.
@@ -40,9 +47,8 @@ pub(crate) struct Mine {
     /// Where they go: .csv or .parquet.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) data: Data,
 }

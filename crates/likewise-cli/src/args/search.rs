@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::data::Images;
+use super::dry_run::DryRun;
 use super::table::Table;
 
 /// `likewise search`
@@ -40,9 +41,8 @@ pub(crate) struct Search {
     /// Compare with every item instead of using the index.
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
     #[command(flatten)]
     pub(crate) table: Table,
     #[command(flatten)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::dry_run::DryRun;
+
 /// `likewise suspects`
 #[derive(Debug, Args)]
 pub(crate) struct Suspects {
@@ -13,7 +15,6 @@ pub(crate) struct Suspects {
     /// Where they go: .csv, or .html as a page, with pictures where the data of the run are images.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print the estimated time and memory.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) only: DryRun,
 }

@@ -10,18 +10,17 @@ use crate::output;
 
 pub(crate) fn run(args: &Add, at: &Context) -> Result<(), Failure> {
     let source = args.data.source(at.common.seed)?;
-    if args.dry_run {
+    if args.only.dry_run {
         let estimate = RunFolder::read_by(&args.run, |run| add::estimate(run, &source, &at.env))?;
         return at.print(estimate);
     }
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let added = add::add(&args.run, &source, prefix, &at.env)?;
-    if at.common.json {
-        return output::json(&added);
-    }
-    output::line(format!(
-        "{} items added, {} of them believed to be of a class by their neighbours; the run has {} \
-         items",
-        added.added, added.believed, added.items
-    ))
+    at.tell(&added, |added| {
+        output::line(format!(
+            "{} items added, {} of them believed to be of a class by their neighbours; the run has {} \
+             items",
+            added.added, added.believed, added.items
+        ))
+    })
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
         )));
     }
     output::beside(out);
-    if args.dry_run {
+    if args.only.dry_run {
         let estimate = RunFolder::read_by(&args.run, |run| advise::estimate(run, &at.env))?;
         return at.print(estimate);
     }
@@ -41,10 +41,7 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     if let Some(out) = out {
         advice.write(out)?;
     }
-    if at.common.json {
-        return output::json(&advice);
-    }
-    print(&advice, args)
+    at.tell(&advice, |advice| print(advice, args))
 }
 
 fn print(advice: &Advice, args: &Advise) -> Result<(), Failure> {

@@ -9,17 +9,14 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &Cache, at: &Context) -> Result<(), Failure> {
-    let Some(cache) = Kept::find()? else {
-        return Err(Failure::failed(
-            "nothing is kept: neither LIKEWISE_CACHE nor HOME names a folder",
-        ));
-    };
+    let cache = Kept::find()?;
     if args.clear {
         cache.clear()?;
     }
-    if at.common.json {
-        return output::json(&cache);
-    }
+    at.tell(&cache, |cache| print(cache, args))
+}
+
+fn print(cache: &Kept, args: &Cache) -> Result<(), Failure> {
     let was = if args.clear {
         "removed from"
     } else {

@@ -1,7 +1,6 @@
 //! `likewise compare`
 
-use likewise_study::compare::{self, Compared, Runs};
-use likewise_study::run_folder::{RunFolder, check_apart, check_ending, check_output, is_same};
+use likewise_study::compare::{Compared, Request};
 use likewise_study::table::aligned;
 
 use crate::args::Compare;
@@ -13,47 +12,17 @@ use crate::output;
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Compare, at: &Context) -> Result<(), Failure> {
-    let out = args.out.as_deref();
-    check_output(out, &[])?;
-    check_ending(out, "what runs are compared by is written", "html")?;
-    for run in [&args.first, &args.second] {
-        check_apart(out, run)?;
-    }
-    if is_same(&args.first, &args.second) {
-        return Err(Failure::usage(format!(
-            "{}: both runs are the same folder; name two",
-            args.first.display()
-        )));
-    }
-    output::beside(out);
-    let both = |first: &RunFolder| {
-        RunFolder::read_by(&args.second, |second| {
-            let runs = [first, second];
-            if args.dry_run {
-                return Ok((Some(compare::estimate(runs, &at.env)?), None));
-            }
-            let runs = Runs::open(runs, &at.env)?;
-            let compared = runs.compare(at.common.seed, &at.env)?;
-            let page = out.map(|_| runs.page(&compared)).transpose()?;
-            Ok((None, Some((compared, page))))
-        })
+    let request = Request {
+        first: args.first.clone(),
+        second: args.second.clone(),
+        out: args.out.clone(),
+        seed: at.common.seed,
     };
-    let (estimate, done) = RunFolder::read_by(&args.first, both)?;
-    if let Some(estimate) = estimate {
-        return at.print(estimate);
+    output::beside(args.out.as_deref());
+    if args.only.dry_run {
+        return at.print(request.estimate(&at.env)?);
     }
-    let Some((compared, page)) = done else {
-        return Ok(());
-    };
-    if let (Some(out), Some(page)) = (out, page) {
-        likewise_io::atomic::write(out, |file| {
-            Ok(std::io::Write::write_all(file, page.as_bytes())?)
-        })?;
-    }
-    if at.common.json {
-        return output::json(&compared);
-    }
-    print(&compared)
+    at.tell(&request.run(&at.env)?, print)
 }
 
 fn print(compared: &Compared) -> Result<(), Failure> {

@@ -2,44 +2,28 @@
 
 use std::num::NonZeroUsize;
 
-use likewise_study::doctor::{self, Examination, NEIGHBORS};
-use likewise_study::graph::DataShape;
+use likewise_study::doctor::{Examination, Request};
 use likewise_study::plain;
 use likewise_study::table::aligned;
 
-use crate::args::{Doctor, check_neighbors, joined};
+use crate::args::Doctor;
 use crate::context::Context;
 use crate::failure::{Failure, as_flags};
 use crate::output;
 
-/// Neighbours of an item. Fails where there are fewer than the command says.
-fn neighbors(args: &Doctor, shape: &DataShape) -> Result<usize, Failure> {
-    let asked = args.k.map_or(NEIGHBORS, NonZeroUsize::get);
-    if args.k.is_some() {
-        check_neighbors(asked, shape.items, args.data.path())?;
-    }
-    Ok(asked)
-}
-
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
-    let source = args.data.source(at.common.seed)?;
-    let shape = DataShape::of(&source, &at.env)?;
-    let asked = neighbors(args, &shape)?;
-    let estimate = doctor::estimate(&shape, asked);
-    if args.dry_run {
-        return at.print(estimate);
+    let request = Request {
+        data: args.data.asked(at.common.seed)?,
+        k: args.k.map(NonZeroUsize::get),
+    };
+    if args.only.dry_run {
+        return at.print(request.estimate(&at.env)?);
     }
-    estimate.check(at.env.max_memory)?;
-    let collection = source.load(&at.env)?;
-    let view = joined(&args.data.view);
-    let mut seen = doctor::examine(&collection, view.as_deref(), asked, at.env.monitor)?;
+    let mut seen = request.run(&at.env)?;
     for warning in &mut seen.warnings {
         *warning = as_flags(warning);
     }
-    if at.common.json {
-        return output::json(&seen);
-    }
-    print(&seen)
+    at.tell(&seen, print)
 }
 
 fn print(seen: &Examination) -> Result<(), Failure> {

@@ -1,14 +1,10 @@
 //! `likewise duplicates`
 
-use likewise_study::duplicates::{self, Found};
-use likewise_study::graph::DataShape;
+use likewise_study::duplicates::{Found, Request};
 use likewise_study::plain;
-use likewise_study::report::{Thumbnails, pictures};
-use likewise_study::run_folder::{check_output, ending_of};
-use likewise_study::source::with_view;
 use likewise_study::table::aligned;
 
-use crate::args::{Duplicates, joined};
+use crate::args::Duplicates;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -18,60 +14,17 @@ const GROUPS: usize = 10;
 const ITEMS: usize = 4;
 
 pub(crate) fn run(args: &Duplicates, at: &Context) -> Result<(), Failure> {
-    let out = args.out.as_deref();
-    check_output(out, &[Some(args.data.path()), args.data.labels.as_deref()])?;
-    let ending = out.map(|out| ending_of(out, "groups are written", &["csv", "html"]));
-    let ending = ending.transpose()?;
-    duplicates::check(args.threshold)?;
-    output::beside(out);
-    let source = args.data.source(at.common.seed)?;
-    let estimate = duplicates::estimate(&DataShape::of(&source, &at.env)?);
-    if args.dry_run {
-        return at.print(estimate);
+    let request = Request {
+        data: args.data.asked(at.common.seed)?,
+        threshold: args.threshold,
+        out: args.out.clone(),
+        seed: at.common.seed,
+    };
+    output::beside(args.out.as_deref());
+    if args.only.dry_run {
+        return at.print(request.estimate(&at.env)?);
     }
-    estimate.check(at.env.max_memory)?;
-    let collection = source.load(&at.env)?;
-    let wanted = joined(&args.data.view);
-    let (collection, name) = with_view(collection, wanted.as_deref(), at.env.monitor)?;
-    let view = collection.view(Some(&name))?;
-    let found = duplicates::find(
-        &collection,
-        view.matrix.view(),
-        args.threshold,
-        at.common.seed,
-        at.env.monitor,
-    )?;
-    match (out, ending) {
-        (Some(out), Some("html")) => {
-            let photos = source.photos();
-            let thumbnails = match &photos {
-                Some(photos) => Some(Thumbnails::Photos(photos)),
-                None => pictures(view),
-            };
-            let page = duplicates::page(&found, &collection, thumbnails)?;
-            likewise_io::atomic::write(out, |file| {
-                Ok(std::io::Write::write_all(file, page.as_bytes())?)
-            })?;
-        }
-        (Some(out), _) => {
-            let lines = found.groups.iter().flat_map(|group| {
-                group.items.iter().map(|item| {
-                    [
-                        item.id.clone(),
-                        group.group.to_string(),
-                        item.similarity.to_string(),
-                        item.label.clone().unwrap_or_default(),
-                    ]
-                })
-            });
-            likewise_io::write_lines(out, &["id", "group", "similarity", "label"], lines)?;
-        }
-        (None, _) => {}
-    }
-    if at.common.json {
-        return output::json(&found);
-    }
-    print(&found)
+    at.tell(&request.run(&at.env)?, print)
 }
 
 fn print(found: &Found) -> Result<(), Failure> {

@@ -1,7 +1,6 @@
 //! `likewise suspects`
 
-use likewise_study::run_folder::{RunFolder, check_apart, check_output, ending_of};
-use likewise_study::suspects::{self, Found};
+use likewise_study::suspects::{Found, Request};
 use likewise_study::table::aligned;
 
 use crate::args::Suspects;
@@ -13,46 +12,16 @@ use crate::output;
 const SHOWN: usize = 20;
 
 pub(crate) fn run(args: &Suspects, at: &Context) -> Result<(), Failure> {
-    let out = args.out.as_deref();
-    check_output(out, &[])?;
-    check_apart(out, &args.run)?;
-    let ending = out.map(|out| ending_of(out, "suspects are written", &["csv", "html"]));
-    let ending = ending.transpose()?;
-    output::beside(out);
-    if args.dry_run {
-        let estimate = RunFolder::read_by(&args.run, |run| suspects::estimate(run, &at.env))?;
-        return at.print(estimate);
+    let request = Request {
+        run: args.run.clone(),
+        out: args.out.clone(),
+        seed: at.common.seed,
+    };
+    output::beside(args.out.as_deref());
+    if args.only.dry_run {
+        return at.print(request.estimate(&at.env)?);
     }
-    let (found, items, photos) = RunFolder::read_by(&args.run, |run| {
-        let (found, items) = suspects::find(run, at.common.seed, &at.env)?;
-        Ok((found, items, suspects::photos(run)?))
-    })?;
-    match (out, ending) {
-        (Some(out), Some("html")) => {
-            let page = suspects::page(&found, &items, photos.as_ref())?;
-            likewise_io::atomic::write(out, |file| {
-                Ok(std::io::Write::write_all(file, page.as_bytes())?)
-            })?;
-        }
-        (Some(out), _) => {
-            let lines = found.suspects.iter().map(|suspect| {
-                [
-                    suspect.rank.to_string(),
-                    suspect.id.clone(),
-                    suspect.label.clone(),
-                    suspect.suggested.clone(),
-                    suspect.sure.to_string(),
-                ]
-            });
-            let names = ["rank", "id", "label", "suggested", "sure"];
-            likewise_io::write_lines(out, &names, lines)?;
-        }
-        (None, _) => {}
-    }
-    if at.common.json {
-        return output::json(&found);
-    }
-    print(&found)
+    at.tell(&request.run(&at.env)?, print)
 }
 
 fn print(found: &Found) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use likewise_image::is_kept_features;
 use serde::Serialize;
 
-use crate::{Error, Result};
+use crate::{Error, Result, failed};
 
 /// The variable that names this program's own cache.
 const OWN: &str = "LIKEWISE_CACHE";
@@ -39,9 +39,10 @@ pub struct Kept {
 }
 
 impl Cache {
-    /// What is kept now; `None` where there is no place to keep anything.
-    pub fn find() -> Result<Option<Self>> {
-        cache_folder().map(Self::of).transpose()
+    /// What is kept now. Fails where there is no place to keep anything.
+    pub fn find() -> Result<Self> {
+        let nowhere = "nothing is kept: neither LIKEWISE_CACHE nor HOME names a folder";
+        Self::of(cache_folder().ok_or_else(|| failed(nowhere))?)
     }
 
     fn of(folder: PathBuf) -> Result<Self> {

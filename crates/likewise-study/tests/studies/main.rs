@@ -9,6 +9,7 @@ mod digits;
 mod few_labels;
 mod fine_tune;
 mod golden;
+mod journey;
 mod matrix;
 mod rca;
 mod request;

@@ -65,9 +65,9 @@ impl Summary {
     /// each query's mean over the runs) and the t interval over the runs are joined, half
     /// widths added in quadrature, since luck with queries and luck with labels both count.
     pub fn of(runs: &[Run], bootstrap: &Bootstrap) -> Result<Self> {
-        let first = runs
-            .first()
-            .ok_or_else(|| Error::data("no run to summarise"))?;
+        if runs.is_empty() {
+            return Err(Error::data("no run to summarise"));
+        }
         let mean = mean_ranking(runs)?;
         let mut summary = Self {
             n_queries: mean.queries.len(),

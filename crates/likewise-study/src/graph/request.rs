@@ -1,0 +1,136 @@
+//! A graph as it is asked for, from the data to its file.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use likewise::graph::Report;
+use likewise_io::Mapped;
+use serde::Serialize;
+
+use super::{DataShape, Searched, Settings};
+use crate::Result;
+use crate::data::Data;
+use crate::environment::Environment;
+use crate::estimate::Estimate;
+use crate::neighbors::neighbors;
+use crate::run_folder::check_ending;
+use crate::source::{Source, with_view};
+
+/// A graph that is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The data.
+    pub data: Data,
+    /// Neighbours an item; `None`: the usual number, or fewer of few items.
+    pub k: Option<usize>,
+    /// All else that makes a graph.
+    pub settings: Settings,
+    /// Where it goes: a scipy CSR `.npz`.
+    pub out: Option<PathBuf>,
+}
+
+/// What was built.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Items.
+    pub items: usize,
+    /// Neighbours that each was asked for.
+    pub k: usize,
+    /// Edges.
+    pub edges: usize,
+    /// Entries of the matrix: two for each edge.
+    pub entries: usize,
+    /// Parts that no edge joins.
+    pub components: usize,
+    /// Items without a neighbour.
+    pub isolated: usize,
+    /// Whether the search was approximate.
+    pub approximate: bool,
+    /// How the neighbours were found.
+    pub search: Searched,
+    /// What is to be said of it.
+    pub report: Report,
+    /// Seconds of reading, building and writing.
+    pub seconds: f64,
+}
+
+/// What is known before anything is read.
+struct Opened {
+    source: Source,
+    mapped: Option<Mapped>,
+    k: usize,
+    settings: Settings,
+    needed: Estimate,
+}
+
+impl Request {
+    /// What the graph will cost.
+    ///
+    /// Fails on an output that cannot be one, on data that are not there, and where there are no `k` others.
+    pub fn estimate(&self, at: &Environment) -> Result<Estimate> {
+        Ok(self.open(at)?.needed)
+    }
+
+    /// Builds the graph, and writes it where it is to go.
+    ///
+    /// Fails as [`estimate`](Self::estimate) and [`Settings::build`] do, and where the memory does not suffice.
+    pub fn run(&self, at: &Environment) -> Result<Summary> {
+        let opened = self.open(at)?;
+        opened.needed.check(at.max_memory)?;
+        let start = Instant::now();
+        let settings = &opened.settings;
+        let built = if let Some(mapped) = &opened.mapped {
+            let built = settings.build(mapped.view(), at.monitor);
+            built.map_err(|e| e.within(self.data.path.display()))?
+        } else {
+            let view = self.data.read.view.as_deref();
+            let (collection, name) = with_view(opened.source.load(at)?, view, at.monitor)?;
+            let x = collection.view(Some(&name))?.matrix.view();
+            settings.build(x, at.monitor)?
+        };
+        let graph = &built.graph;
+        if let Some(out) = &self.out {
+            likewise_io::graph::write(out, graph)?;
+        }
+        Ok(Summary {
+            items: graph.n(),
+            k: opened.k,
+            edges: graph.nnz() / 2,
+            entries: graph.nnz(),
+            components: graph.n_components(),
+            isolated: graph.isolated().len(),
+            approximate: settings.approximate.is_some(),
+            report: Report::of_lists(graph, &built.neighbors)?,
+            search: built.search,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn open(&self, at: &Environment) -> Result<Opened> {
+        let out = self.out.as_deref();
+        self.data.check_output(out)?;
+        check_ending(out, "graphs are written", "npz")?;
+        let source = self.data.open()?;
+        let mapped = source.mapped()?;
+        let shape = DataShape::of(&source, at)?;
+        let k = neighbors(self.k, shape.items, &self.data.path, at.monitor)?;
+        let settings = Settings {
+            graph: self.settings.graph.clone().k(k),
+            ..self.settings.clone()
+        };
+        let read = match &mapped {
+            Some(mapped) => {
+                let (rows, columns) = mapped.view().dim();
+                Estimate::new().resident(Mapped::memory(rows, columns) as f64)
+            }
+            None => shape.read(),
+        };
+        Ok(Opened {
+            needed: shape.graph(read, &settings),
+            source,
+            mapped,
+            k,
+            settings,
+        })
+    }
+}
