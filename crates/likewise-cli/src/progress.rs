@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Ctrl-C, SIGTERM or SIGHUP; and where the time goes. `resumes`: whether work that is stopped can be gone on with.
 pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let color = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let (quiet, verbose) = (common.quiet, common.verbose);
     let current: Mutex<Option<ProgressBar>> = Mutex::new(None);
     let now_and_then = Mutex::new(NowAndThen::new());
@@ -52,7 +52,7 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
                 if let Some(bar) = current.take() {
                     bar.finish_and_clear();
                 }
-                *current = Some(bar(stage, *total, colour));
+                *current = Some(bar(stage, *total, color));
             }
             Event::Start { stage, .. } if verbose => say(format!("{stage} ...")),
             Event::Start { stage, total } if !quiet => {
@@ -171,12 +171,12 @@ impl NowAndThen {
     }
 }
 
-fn bar(stage: &str, total: Option<u64>, colour: bool) -> ProgressBar {
+fn bar(stage: &str, total: Option<u64>, color: bool) -> ProgressBar {
     let bar = match total {
         Some(total) => ProgressBar::new(total),
         None => ProgressBar::new_spinner(),
     };
-    let template = match (total.is_some(), colour) {
+    let template = match (total.is_some(), color) {
         (true, true) => "{msg:24} {bar:32.cyan} {pos}/{len} {eta}",
         (true, false) => "{msg:24} {bar:32} {pos}/{len} {eta}",
         (false, _) => "{msg:24} {spinner} {elapsed}",

@@ -340,8 +340,8 @@ fn on_white(image: DynamicImage) -> RgbImage {
     let (width, height) = image.dimensions();
     let mut opaque = RgbImage::new(width, height);
     for (out, pixel) in opaque.pixels_mut().zip(image.pixels()) {
-        let [colour @ .., alpha] = pixel.0.map(u32::from);
-        out.0 = colour.map(|c| ((c * alpha + 255 * (255 - alpha) + 127) / 255) as u8);
+        let [color @ .., alpha] = pixel.0.map(u32::from);
+        out.0 = color.map(|c| ((c * alpha + 255 * (255 - alpha) + 127) / 255) as u8);
     }
     opaque
 }
@@ -393,13 +393,13 @@ mod tests {
 
     fn jpeg_of(
         pixels: &[u8],
-        colours: ColorType,
+        colors: ColorType,
         set: impl Fn(&mut Encoder<&mut Vec<u8>>),
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes, 95);
         set(&mut encoder);
-        encoder.encode(pixels, 32, 16, colours).unwrap();
+        encoder.encode(pixels, 32, 16, colors).unwrap();
         bytes
     }
 
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn inks_become_colours() {
+    fn inks_become_colors() {
         // Cyan, magenta, yellow, black of 0 (none) to 255 (full).
         let inks = [[255, 0, 0, 0], [0, 128, 255, 0], [0, 0, 0, 153], [0; 4]];
         let mut pixels = Vec::new();
@@ -503,18 +503,18 @@ mod tests {
             pixels.extend(inks[usize::from(x >= 16) + 2 * usize::from(y >= 8)]);
         }
         let expected = [[0, 255, 255], [255, 127, 0], [102; 3], WHITE];
-        for colours in [ColorType::Cmyk, ColorType::CmykAsYcck] {
-            let image = opened(&jpeg_of(&pixels, colours, |_| ())).unwrap();
+        for colors in [ColorType::Cmyk, ColorType::CmykAsYcck] {
+            let image = opened(&jpeg_of(&pixels, colors, |_| ())).unwrap();
             assert_near(&image, expected);
         }
     }
 
     #[test]
     fn grey_depth_and_transparency_become_rgb() {
-        let grey = GrayImage::from_fn(32, 16, |x, _| Luma([if x < 16 { 0 } else { 128 }]));
+        let gray = GrayImage::from_fn(32, 16, |x, _| Luma([if x < 16 { 0 } else { 128 }]));
         let [left, right] = [[0; 3], [128; 3]];
         assert_near(
-            &opened(&jpeg_of(&grey, ColorType::Luma, |_| ())).unwrap(),
+            &opened(&jpeg_of(&gray, ColorType::Luma, |_| ())).unwrap(),
             [left, right, left, right],
         );
         let deep = ImageBuffer::from_fn(1, 1, |_, _| Rgb([0xffff_u16, 0x8080, 0]));

@@ -17,7 +17,8 @@ pub enum Channels {
     /// Blue, green, red: networks that were trained with `OpenCV` or Caffe.
     Bgr,
     /// One channel: 0.299 red + 0.587 green + 0.114 blue, rounded.
-    Grey,
+    #[serde(rename = "grey")]
+    Gray,
 }
 
 impl Channels {
@@ -25,7 +26,7 @@ impl Channels {
     pub fn count(self) -> usize {
         match self {
             Channels::Rgb | Channels::Bgr => 3,
-            Channels::Grey => 1,
+            Channels::Gray => 1,
         }
     }
 }
@@ -113,7 +114,7 @@ impl Preprocess {
     /// MNIST and its kin: 28 x 28 grey, 0 to 1.
     pub fn mnist() -> Self {
         Self {
-            channels: Channels::Grey,
+            channels: Channels::Gray,
             ..Self::small(28)
         }
     }
@@ -186,7 +187,7 @@ impl Preprocess {
             Resize::Exact => resize(image, Window::whole(image), size, size, self.filter),
             Resize::Shorter(side) => {
                 let image = resize_shorter(image, side, self.filter)?;
-                Ok(crop(&image, Window::centre(&image, size, size)))
+                Ok(crop(&image, Window::center(&image, size, size)))
             }
         }
     }
@@ -204,7 +205,7 @@ impl Preprocess {
                 *out = number[usize::from(match self.channels {
                     Channels::Rgb => pixel.0[channel],
                     Channels::Bgr => pixel.0[2 - channel],
-                    Channels::Grey => {
+                    Channels::Gray => {
                         let sum = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
                         ((sum + 500) / 1000) as u8
                     }
@@ -234,7 +235,7 @@ mod tests {
         // The middle of two is the left one.
         let input = own.apply(&image).unwrap();
         assert_eq!(input.as_slice().unwrap(), [-2.0, 504.0, 1014.0]);
-        own.channels = Channels::Grey;
+        own.channels = Channels::Gray;
         assert!(own.apply(&image).is_err());
         own.mean = vec![0.0];
         // 0.299 * 255 + 0.587 * 127 = 150.79.

@@ -54,7 +54,7 @@ impl Window {
 
     /// The middle of an image; where the difference is odd, the part right of it or below
     /// is the larger. A side that is shorter than asked for is taken whole.
-    pub fn centre(image: &RgbImage, width: u32, height: u32) -> Self {
+    pub fn center(image: &RgbImage, width: u32, height: u32) -> Self {
         let (w, h) = image.dimensions();
         let (width, height) = (width.min(w), height.min(h));
         Self {
@@ -219,7 +219,7 @@ impl Augment {
         let [brightness, contrast, saturation] =
             [self.brightness, self.contrast, self.saturation].map(&mut factor);
         let turn = factor(self.hue) - 1.0;
-        recolour(&mut image, brightness, contrast, saturation, turn);
+        recolor(&mut image, brightness, contrast, saturation, turn);
         Ok(image)
     }
 
@@ -247,39 +247,39 @@ impl Augment {
         let ratio = (width / height).clamp(self.ratio.0, self.ratio.1);
         let columns = (height * ratio).round().clamp(1.0, width) as u32;
         let rows = (width / ratio).round().clamp(1.0, height) as u32;
-        Window::centre(image, columns, rows)
+        Window::center(image, columns, rows)
     }
 }
 
 /// Grey of a colour, by the weights of ITU-R BT.601.
-fn grey(colour: [f32; 3]) -> f32 {
-    0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]
+fn gray(color: [f32; 3]) -> f32 {
+    0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
 }
 
-fn recolour(image: &mut RgbImage, brightness: f64, contrast: f64, saturation: f64, turn: f64) {
+fn recolor(image: &mut RgbImage, brightness: f64, contrast: f64, saturation: f64, turn: f64) {
     let [brightness, contrast, saturation] = [brightness, contrast, saturation].map(|f| f as f32);
-    let brighter = |colour: [u8; 3]| colour.map(|c| (f32::from(c) * brightness).min(255.0));
+    let brighter = |color: [u8; 3]| color.map(|c| (f32::from(c) * brightness).min(255.0));
     // In f64: a sum of millions of pixels.
-    let sum: f64 = image.pixels().map(|p| f64::from(grey(brighter(p.0)))).sum();
+    let sum: f64 = image.pixels().map(|p| f64::from(gray(brighter(p.0)))).sum();
     let pixels = f64::from(image.width()) * f64::from(image.height());
     let mean = (sum / pixels) as f32;
     let away =
         |from: f32, factor: f32| move |c: f32| (from + (c - from) * factor).clamp(0.0, 255.0);
     for pixel in image.pixels_mut() {
-        let colour = brighter(pixel.0).map(away(mean, contrast));
-        let colour = colour.map(away(grey(colour), saturation));
-        pixel.0 = turned(colour, turn as f32).map(|c| c.round() as u8);
+        let color = brighter(pixel.0).map(away(mean, contrast));
+        let color = color.map(away(gray(color), saturation));
+        pixel.0 = turned(color, turn as f32).map(|c| c.round() as u8);
     }
 }
 
 /// The colour with its hue turned by a share of the circle; lightness and saturation (of
 /// HSV) stay.
-fn turned(colour: [f32; 3], turn: f32) -> [f32; 3] {
-    let [r, g, b] = colour;
+fn turned(color: [f32; 3], turn: f32) -> [f32; 3] {
+    let [r, g, b] = color;
     let most = r.max(g).max(b);
     let chroma = most - r.min(g).min(b);
     if turn == 0.0 || chroma == 0.0 {
-        return colour;
+        return color;
     }
     // Hue in sixths of the circle.
     let hue = if most <= r {
@@ -314,7 +314,7 @@ mod tests {
         RgbImage::from_fn(values.len() as u32, 1, |x, _| Rgb([values[x as usize]; 3]))
     }
 
-    fn greys(image: &RgbImage) -> Vec<u8> {
+    fn grays(image: &RgbImage) -> Vec<u8> {
         image.pixels().map(|p| p.0[0]).collect()
     }
 
@@ -322,7 +322,7 @@ mod tests {
     fn resizing_by_hand() {
         let half = |filter| {
             let image = row(&[0, 0, 200, 200, 0, 0]);
-            greys(&resize(&image, Window::whole(&image), 3, 1, filter).unwrap())
+            grays(&resize(&image, Window::whole(&image), 3, 1, filter).unwrap())
         };
         // Triangle of width 4 around each pair: 1/8 3/8 3/8 1/8, cut off at the ends (3 3 1)/7.
         assert_eq!(half(Filter::Bilinear), [29, 150, 29]);
@@ -332,7 +332,7 @@ mod tests {
         let image = row(&[10, 20]);
         let doubled = resize(&image, Window::whole(&image), 4, 1, Filter::Bilinear).unwrap();
         // Centres at -1/4, 1/4, 3/4 and 5/4 of the way.
-        assert_eq!(greys(&doubled), [10, 13, 18, 20]);
+        assert_eq!(grays(&doubled), [10, 13, 18, 20]);
     }
 
     #[test]
@@ -353,11 +353,11 @@ mod tests {
     fn windows_are_centred_and_cut_exactly() {
         let image = row(&[1, 2, 3, 4, 5]);
         assert_eq!(
-            greys(&crop(&image, Window::centre(&image, 3, 1))),
+            grays(&crop(&image, Window::center(&image, 3, 1))),
             [2, 3, 4]
         );
-        assert_eq!(greys(&crop(&image, Window::centre(&image, 2, 1))), [2, 3]);
-        assert_eq!(Window::centre(&image, 9, 9), Window::whole(&image));
+        assert_eq!(grays(&crop(&image, Window::center(&image, 2, 1))), [2, 3]);
+        assert_eq!(Window::center(&image, 9, 9), Window::whole(&image));
     }
 
     #[test]
@@ -377,11 +377,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_by_hand() {
-        let change = |colours: &[[u8; 3]], b, c, s, turn| {
+    fn colors_by_hand() {
+        let change = |colors: &[[u8; 3]], b, c, s, turn| {
             let mut image =
-                RgbImage::from_fn(colours.len() as u32, 1, |x, _| Rgb(colours[x as usize]));
-            recolour(&mut image, b, c, s, turn);
+                RgbImage::from_fn(colors.len() as u32, 1, |x, _| Rgb(colors[x as usize]));
+            recolor(&mut image, b, c, s, turn);
             image.pixels().map(|p| p.0).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -389,14 +389,14 @@ mod tests {
             [[15, 150, 255]]
         );
         // The mean is 100; the distance from it doubles.
-        let greys = [[50; 3], [150; 3]];
-        assert_eq!(change(&greys, 1.0, 2.0, 1.0, 0.0), [[0; 3], [200; 3]]);
+        let grays = [[50; 3], [150; 3]];
+        assert_eq!(change(&grays, 1.0, 2.0, 1.0, 0.0), [[0; 3], [200; 3]]);
         // Without saturation a colour is its grey: 0.299 * 200 + 0.587 * 100 = 118.5.
         assert_eq!(change(&[[200, 100, 0]], 1.0, 1.0, 0.0, 0.0), [[119; 3]]);
         // A third of the circle: red to green, green to blue, blue to red.
-        let colours = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [90, 90, 90]];
+        let colors = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [90, 90, 90]];
         let turned = [[0, 255, 0], [0, 0, 255], [255, 0, 0], [90, 90, 90]];
-        assert_eq!(change(&colours, 1.0, 1.0, 1.0, 1.0 / 3.0), turned);
+        assert_eq!(change(&colors, 1.0, 1.0, 1.0, 1.0 / 3.0), turned);
         assert_eq!(
             change(&[[255, 0, 0]], 1.0, 1.0, 1.0, 1.0 / 6.0),
             [[255, 255, 0]]
@@ -452,15 +452,15 @@ mod tests {
 
         #[test]
         fn an_image_of_one_colour_stays_it(
-            w in 1..60u32, h in 1..60u32, side in 1..60u32, colour: [u8; 3], cubic: bool
+            w in 1..60u32, h in 1..60u32, side in 1..60u32, color: [u8; 3], cubic: bool
         ) {
             let filter = if cubic { Filter::Bicubic } else { Filter::Bilinear };
-            let image = RgbImage::from_pixel(w, h, Rgb(colour));
+            let image = RgbImage::from_pixel(w, h, Rgb(color));
             for resized in [
                 resize(&image, Window::whole(&image), side, side, filter).unwrap(),
                 resize_shorter(&image, side, filter).unwrap(),
             ] {
-                prop_assert!(resized.pixels().all(|p| p.0 == colour));
+                prop_assert!(resized.pixels().all(|p| p.0 == color));
             }
         }
 
@@ -477,15 +477,15 @@ mod tests {
         }
 
         #[test]
-        fn turned_colours_keep_their_range(colour: [u8; 3], turn in -0.5..0.5f32) {
-            let colour = colour.map(f32::from);
-            let other = turned(colour, turn);
+        fn turned_colours_keep_their_range(color: [u8; 3], turn in -0.5..0.5f32) {
+            let color = color.map(f32::from);
+            let other = turned(color, turn);
             let range = |c: [f32; 3]| (c[0].min(c[1]).min(c[2]), c[0].max(c[1]).max(c[2]));
-            let ((a, b), (c, d)) = (range(colour), range(other));
+            let ((a, b), (c, d)) = (range(color), range(other));
             prop_assert!((a - c).abs() < 0.01 && (b - d).abs() < 0.01, "{other:?}");
             let back = turned(other, -turn);
-            for (x, y) in back.iter().zip(colour) {
-                prop_assert!((x - y).abs() < 0.05, "{back:?} {colour:?}");
+            for (x, y) in back.iter().zip(color) {
+                prop_assert!((x - y).abs() < 0.05, "{back:?} {color:?}");
             }
         }
     }

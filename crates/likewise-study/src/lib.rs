@@ -58,7 +58,7 @@ pub mod text;
 pub mod topic;
 
 pub use likewise::{Error, ErrorKind, Result};
-pub use likewise_nn::{Device, Model};
+pub use likewise_nn::{Device, Model, device};
 
 pub use environment::Environment;
 pub use recipe::Recipe;

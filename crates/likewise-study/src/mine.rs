@@ -31,7 +31,7 @@ pub enum From {
     },
     /// The same by pseudo-labels, weighted by how sure they are.
     Beliefs {
-        /// A file that `likewise propagate` wrote, or a run.
+        /// A file of beliefs that a propagation wrote.
         path: PathBuf,
         /// Most of each an item.
         per_item: usize,

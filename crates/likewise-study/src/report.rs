@@ -203,7 +203,7 @@ fn page(
                     @if !ground.believed.is_empty() {
                         (section("beliefs", "Beliefs", &sure::ends(ground, pictures)?))
                     }
-                    (section("neighbours", "Nearest neighbours", &gallery::neighbours(ground, pictures)?))
+                    (section("neighbours", "Nearest neighbours", &gallery::neighbors(ground, pictures)?))
                     @if !results.classes.is_empty() {
                         (section("classes", "Classes", &classes::weakest(&results.classes)))
                     }

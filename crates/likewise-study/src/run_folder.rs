@@ -296,6 +296,10 @@ impl RunFolder {
     /// The nearest of the `items` of this run to each query. A few queries compare with every
     /// item where it lies in its file: reading the index would take longer. Many are asked of
     /// the index, unless `exact`.
+    ///
+    /// The queries are rows as the model embeds them, whatever its similarity: a bilinear form is applied here. An
+    /// [index](likewise::index::Index) of rows, which knows no model, takes rows
+    /// [as they ask](likewise::similarity::Similarity::asking) instead.
     pub fn search(
         &self,
         queries: ArrayView2<f32>,

@@ -74,7 +74,7 @@ pub use lgc::Lgc;
 pub use lpdr::Lpdr;
 pub use manifold::Manifold;
 pub use method::Method;
-pub use mixed::{Fit, Mixed, Scale};
+pub use mixed::{Held, Mixed, Scale};
 pub use negative_labels::NegativeLabels;
 pub use parts::mass::Mass;
 pub use parts::negative::NegativeEdges;

@@ -67,7 +67,7 @@ pub(crate) fn all() -> Result<Vec<Set>, Failed> {
         let part = whole.select(&(0..whole.len()).step_by(step).collect::<Vec<usize>>());
         let (truth, _) = part.labels.clone().ok_or("no labels")?.compact();
         let features = part.view(None)?.matrix.clone();
-        let rows = centred(features.view());
+        let rows = centered(features.view());
         let k = NEIGHBORS.min(rows.nrows() - 1);
         let graph = KnnGraph::new()
             .k(k)
@@ -85,7 +85,7 @@ pub(crate) fn all() -> Result<Vec<Set>, Failed> {
 }
 
 /// Unit rows less their mean, their columns brought to one scale where they have different units.
-fn centred(features: ArrayView2<f32>) -> Array2<f32> {
+fn centered(features: ArrayView2<f32>) -> Array2<f32> {
     let (mean, scale) = even(features);
     let rows = &features - &mean.mapv(|m| m as f32);
     matrix::l2_normalize(rows * &scale.mapv(|s| s as f32))

@@ -26,7 +26,7 @@ const OF_FEW_CLASSES: [(&str, &str, &str, usize); 4] = [
 
 /// Unit rows less four fifths of their mean, their columns brought to one scale where they have
 /// different units.
-fn centred(features: ArrayView2<f32>) -> Array2<f32> {
+fn centered(features: ArrayView2<f32>) -> Array2<f32> {
     let rows = matrix::l2_normalize(features.to_owned());
     let (mean, scale) = even(rows.view());
     (rows - &mean.mapv(|m| (0.8 * m) as f32)) * &scale.mapv(|s| s as f32)
@@ -66,16 +66,16 @@ impl Ran {
         let answers = study.results.answers;
         let after = ask(study.embeddings.view())?;
         let raw = ask(features)?;
-        let (whitened, centred) = (whitened(features)?, centred(features));
-        let (whitened, centred) = (ask(whitened.view())?, ask(centred.view())?);
+        let (whitened, centered) = (whitened(features)?, centered(features));
+        let (whitened, centered) = (ask(whitened.view())?, ask(centered.view())?);
         let scaled = scaled(features);
         let scaled = scaled.as_ref().map(|rows| ask(rows.view())).transpose()?;
         let start = match answers.labels.as_ref().map(|answer| answer.against) {
             Some(Row::Raw) => raw,
-            Some(Row::Centred) => centred,
+            Some(Row::Centered) => centered,
             Some(Row::Scaled) => scaled.unwrap_or(raw),
             Some(_) => whitened,
-            None => [Some(whitened), Some(centred), scaled]
+            None => [Some(whitened), Some(centered), scaled]
                 .into_iter()
                 .flatten()
                 .fold(raw, |best, next| {

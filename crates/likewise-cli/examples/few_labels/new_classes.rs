@@ -27,7 +27,7 @@ const LEAST: usize = 6;
 const SPLITS: u64 = 5;
 /// What counts as a loss.
 const CLEAR: f64 = 0.005;
-const ROWS: [Row; 3] = [Row::Raw, Row::Centred, Row::Whitened];
+const ROWS: [Row; 3] = [Row::Raw, Row::Centered, Row::Whitened];
 
 /// MAP@R on one split.
 struct Values {
@@ -43,10 +43,10 @@ const COLUMNS: usize = ROWS.len() + 3;
 
 impl Values {
     fn columns(&self) -> [f64; COLUMNS] {
-        let [raw, centred, whitened] = self.rows;
+        let [raw, centered, whitened] = self.rows;
         [
             raw,
-            centred,
+            centered,
             whitened,
             self.start,
             self.learned,

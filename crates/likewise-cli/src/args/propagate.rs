@@ -28,7 +28,8 @@ pub(crate) enum ScaleName {
     /// Divided by mu.
     Unscaled,
     /// z-score of each class.
-    Standardised,
+    #[value(name = "standardised")]
+    Standardized,
 }
 
 /// Class-mass normalisation.

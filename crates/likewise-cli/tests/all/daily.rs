@@ -179,11 +179,11 @@ fn duplicates_are_grouped_printed_and_written() {
     assert!(!scene.path("d.txt").exists() && !scene.path("n.csv").exists());
 }
 
-fn picture(path: &Path, side: u32, colour: impl Fn(u32, u32) -> [u8; 3]) {
+fn picture(path: &Path, side: u32, color: impl Fn(u32, u32) -> [u8; 3]) {
     let mut encoder = png::Encoder::new(fs::File::create(path).unwrap(), side, side);
     encoder.set_color(png::ColorType::Rgb);
     let places = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
-    let pixels: Vec<u8> = places.flat_map(|(x, y)| colour(x, y)).collect();
+    let pixels: Vec<u8> = places.flat_map(|(x, y)| color(x, y)).collect();
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&pixels).unwrap();
 }

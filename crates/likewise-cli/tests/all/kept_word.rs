@@ -238,10 +238,13 @@ fn center_takes_the_mean_off_before_items_are_compared() {
         let graph = likewise_io::graph::read(at.join("g.npz")).unwrap();
         graph.edges().map(|(a, b, _)| (a, b)).collect::<Vec<_>>()
     };
-    let centred = neighbors("x.npy", &["--center"]);
-    assert_ne!(neighbors("x.npy", &[]), centred);
+    let centered = neighbors("x.npy", &["--center"]);
+    assert_ne!(neighbors("x.npy", &[]), centered);
     let by_hand = neighbors("less.npy", &[]);
-    let same = centred.iter().filter(|edge| by_hand.contains(edge)).count();
+    let same = centered
+        .iter()
+        .filter(|edge| by_hand.contains(edge))
+        .count();
     assert!(
         100 * same >= 98 * by_hand.len(),
         "{same} of {}",

@@ -19,7 +19,7 @@ struct Item {
     weight: f64,
     price: f64,
     count: u32,
-    colour: &'static str,
+    color: &'static str,
     day: usize,
 }
 
@@ -33,7 +33,7 @@ fn items() -> Vec<Item> {
                 weight: (100.0 * (0.2 + kind as f64 + noise(i, 1))).round() / 100.0,
                 price: (100.0 * (1500.0 * (3 - kind) as f64 + 900.0 * noise(i, 2))).round() / 100.0,
                 count: (40 * kind + (i * 31) % 37) as u32,
-                colour: ["r\u{f6}t", "blau", "gr\u{fc}n"][(kind + usize::from(i % 5 == 0)) % 3],
+                color: ["r\u{f6}t", "blau", "gr\u{fc}n"][(kind + usize::from(i % 5 == 0)) % 3],
                 day: 1 + i % 28,
             }
         })
@@ -123,10 +123,10 @@ fn ten_messy_tables_go_from_file_to_search() {
             grouped(item.price, '.', ',')
         };
         let (weight, day) = (with_comma(item.weight), item.day);
-        let (colour, kind) = (item.colour, item.kind);
+        let (color, kind) = (item.color, item.kind);
         write!(
             text,
-            "A{i};Ware {i};{weight};{price};{colour};{day:02}.05.2024;{kind}\r\n"
+            "A{i};Ware {i};{weight};{price};{color};{day:02}.05.2024;{kind}\r\n"
         )
         .unwrap();
     }
@@ -192,7 +192,7 @@ fn ten_messy_tables_go_from_file_to_search() {
         write!(
             text,
             "{i}\t{weight}\t{price}\t{}\t{}\r\n",
-            item.colour, item.kind
+            item.color, item.kind
         )
         .unwrap();
     }
@@ -220,7 +220,7 @@ fn ten_messy_tables_go_from_file_to_search() {
             },
             Cell::Date(45_000.0 + item.day as f64),
             Cell::Flag(item.count > 40),
-            word(item.colour),
+            word(item.color),
             word(item.kind),
         ]);
     }
@@ -242,7 +242,7 @@ fn ten_messy_tables_go_from_file_to_search() {
             "weight": if i % 8 == 2 { Value::Null } else { item.weight.into() },
         });
         if i % 4 != 0 {
-            object["colour"] = item.colour.into();
+            object["colour"] = item.color.into();
         }
         writeln!(text, "{object}").unwrap();
     }
@@ -256,7 +256,7 @@ fn ten_messy_tables_go_from_file_to_search() {
         writeln!(
             text,
             " {} | {price} |  {} | {} ",
-            item.weight, item.colour, item.kind
+            item.weight, item.color, item.kind
         )
         .unwrap();
     }
@@ -292,7 +292,7 @@ fn ten_messy_tables_go_from_file_to_search() {
         writeln!(
             text,
             "t{i};{} {} no {i};{};{}",
-            item.colour,
+            item.color,
             item.kind,
             item.weight,
             i % 3
@@ -337,7 +337,7 @@ fn a_query_is_read_as_the_run_says() {
     let mut text = "sku;weight;price;colour;label\n".to_owned();
     for (i, item) in items().iter().enumerate() {
         let (weight, price) = (with_comma(item.weight), with_comma(item.price));
-        writeln!(text, "a{i};{weight};{price};{};{}", item.colour, item.kind).unwrap();
+        writeln!(text, "a{i};{weight};{price};{};{}", item.color, item.kind).unwrap();
     }
     fs::write(at.join("all.csv"), &text).unwrap();
     succeeds(
@@ -361,7 +361,7 @@ fn a_query_is_read_as_the_run_says() {
     let item = &items()[4];
     let line = format!(
         "colour,price,sku,x,weight\n{},{},q,1,{}\n",
-        item.colour, item.price, item.weight
+        item.color, item.price, item.weight
     );
     fs::write(at.join("one.csv"), line).unwrap();
     let ask = |more: &[&str]| {

@@ -144,7 +144,7 @@ impl Bank {
     /// The square of an image.
     fn square(&self, image: &RgbImage) -> Option<Vec<f64>> {
         let (w, h) = image.dimensions();
-        let middle = Window::centre(image, w.min(h), w.min(h));
+        let middle = Window::center(image, w.min(h), w.min(h));
         let size = self.gist.size;
         let square = resize(image, middle, size, size, Filter::Bilinear).ok()?;
         let mean = |[r, g, b]: [u8; 3]| (f64::from(r) + f64::from(g) + f64::from(b)) / 3.0;

@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(counts, [20.0, 23.0, 7.0, 22.0, 17.0, 14.0, 8.0, 30.0]);
         let squares: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
         assert!((squares - 0.004_651_069_641).abs() < 1e-9);
-        let colour = Hist::default().describe(&checked_image(64, false));
-        assert_eq!(colour[..256], row);
+        let color = Hist::default().describe(&checked_image(64, false));
+        assert_eq!(color[..256], row);
     }
 
     proptest! {

@@ -104,8 +104,8 @@ fn codes(gray: &[u8], width: usize, square: bool) -> [u64; 256] {
     let rows: Vec<&[u8]> = gray.chunks_exact(width).collect();
     for rows in rows.windows(3) {
         for x in 1..width - 1 {
-            let centre = i32::from(rows[1][x]);
-            let over = |row: usize, column: usize| i32::from(rows[row][column]) - centre;
+            let center = i32::from(rows[1][x]);
+            let over = |row: usize, column: usize| i32::from(rows[row][column]) - center;
             // From the right, against the clock, as the directions of the bits.
             let around = [
                 over(1, x + 1),

@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2};
 
 use super::acmr::{Acmr, Variant};
 use super::layers::{Between, Layers};
-use super::parts::{batches, centred, check_loss, check_rows, check_two, column, numbered};
+use super::parts::{batches, centered, check_loss, check_rows, check_two, column, numbered};
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
 use crate::{Error, Result};
@@ -205,7 +205,7 @@ impl Pairs {
             ));
         }
         let (first, second): (Vec<usize>, Vec<usize>) = pairs.iter().copied().unzip();
-        let ((x, x_mean), (y, y_mean)) = (centred(views, 0, &first), centred(views, 1, &second));
+        let ((x, x_mean), (y, y_mean)) = (centered(views, 0, &first), centered(views, 1, &second));
         Ok(Self {
             rows: [x, y],
             mean: [x_mean, y_mean],

@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2, Axis, concatenate, s};
 use super::growbit::{DeepGrowBit, Grown};
 use super::layers::{Between, Layers};
 use super::parts::{
-    batches, centred, check_classes, check_loss, check_rows, check_two, column, factors, numbered,
+    batches, centered, check_classes, check_loss, check_rows, check_two, column, factors, numbered,
 };
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
@@ -199,7 +199,7 @@ impl Side {
             )));
         }
         let number = |&row: &usize| classes.partition_point(|&c| c < views.class()[object[row]]);
-        let (x, mean) = centred(views, t, &rows);
+        let (x, mean) = centered(views, t, &rows);
         Ok(Self {
             raw: matrix::select_rows(views.rows(t), &rows),
             x,

@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use crate::{Error, ErrorKind, Result};
 
 /// The rows of modality `t` less their mean, and the mean, of these rows.
-pub(super) fn centred(views: &Views, t: usize, rows: &[usize]) -> (Array2<f32>, Array1<f64>) {
+pub(super) fn centered(views: &Views, t: usize, rows: &[usize]) -> (Array2<f32>, Array1<f64>) {
     let x = matrix::select_rows(views.rows(t), rows);
     let mean = matrix::column_means(x.view());
     (matrix::centered(x.view()), mean)

@@ -200,7 +200,7 @@ impl Contextual {
         let present = present.cast(cosines.dtype());
         let distance = squared_distances(cosines);
 
-        let near = self.neighbourhood(&distance, &present, self.k);
+        let near = self.neighborhood(&distance, &present, self.k);
         let far = near.clone().neg().add_scalar(1.0) * present.clone();
         let shared = |inside: &Tensor<2>| {
             let weighted = inside.clone() * weights.clone();
@@ -209,7 +209,7 @@ impl Contextual {
         };
         let likeness = (shared(&near) + shared(&far)).mul_scalar(0.5) * near;
 
-        let close = self.neighbourhood(&distance, &present, self.k / 2);
+        let close = self.neighborhood(&distance, &present, self.k / 2);
         let mutual = close.clone() * close.transpose() * weights;
         let counts = mutual.clone().sum_dim(1);
         let empty = counts.clone().lower_equal_elem(0.0);
@@ -224,7 +224,7 @@ impl Contextual {
     }
 
     /// Row i: the items about as near to i as its k-th neighbour, with a slope in `-D`.
-    fn neighbourhood(&self, distance: &Tensor<2>, present: &Tensor<2>, k: usize) -> Tensor<2> {
+    fn neighborhood(&self, distance: &Tensor<2>, present: &Tensor<2>, k: usize) -> Tensor<2> {
         let at = distance.clone().detach();
         // Squared distances are at most 4, so absent items sort last.
         let absent = present.clone().neg().add_scalar(1.0).mul_scalar(8.0);
@@ -318,7 +318,7 @@ mod tests {
         let distance = squared_distances(cosines(points(&device), 8));
         let present = Tensor::<2>::ones([1, 8], (&device, DType::F64));
         let rows = |k| -> Vec<String> {
-            let found = Contextual::default().neighbourhood(&distance, &present, k);
+            let found = Contextual::default().neighborhood(&distance, &present, k);
             let found = values(found);
             let digit = |v: &f64| char::from(b'0' + *v as u8);
             found

@@ -72,16 +72,16 @@ fn less_mean(writer: &mut Writer, x: String, mean: &Array1<f64>) -> String {
     writer.both("Sub", x, mean)
 }
 
-fn centred(writer: &mut Writer, x: String, (mean, scale): (&Array1<f64>, &Array1<f64>)) -> String {
-    let centred = less_mean(writer, x, mean);
+fn centered(writer: &mut Writer, x: String, (mean, scale): (&Array1<f64>, &Array1<f64>)) -> String {
+    let centered = less_mean(writer, x, mean);
     let scale = writer.row("scale", scale);
-    writer.both("Mul", centred, scale)
+    writer.both("Mul", centered, scale)
 }
 
 fn affine(writer: &mut Writer, x: String, map: &Affine) -> String {
-    let centred = less_mean(writer, x, &map.mean);
+    let centered = less_mean(writer, x, &map.mean);
     let matrix = writer.matrix("matrix", &map.matrix);
-    writer.both("MatMul", centred, matrix)
+    writer.both("MatMul", centered, matrix)
 }
 
 /// `x W + b`.
@@ -128,7 +128,7 @@ fn bilinear(of: &Bilinear, writer: &mut Writer, x: String) -> String {
 
 fn probabilities(of: &Probabilities, writer: &mut Writer, x: String) -> String {
     let x = read(writer, of.reading, x);
-    let c = centred(writer, x, (&of.mean, &of.scale));
+    let c = centered(writer, x, (&of.mean, &of.scale));
     let mut parts = Vec::new();
     if of.share > 0.0 {
         let logits = layer(writer, "logits", c.clone(), (&of.matrix, &of.bias));
@@ -146,7 +146,7 @@ fn probabilities(of: &Probabilities, writer: &mut Writer, x: String) -> String {
 
 fn hashed(of: &Hashed, writer: &mut Writer, x: String) -> String {
     let x = read(writer, of.reading, x);
-    let c = centred(writer, x, (&of.mean, &of.scale));
+    let c = centered(writer, x, (&of.mean, &of.scale));
     let latent = layer(writer, "latent", c.clone(), (&of.matrix, &of.bias));
     let h = of.bits() as f64;
     let bit = ((h + 1.0) / (h + 2.0) / h).sqrt();

@@ -245,7 +245,7 @@ fn reading(of: Reading) -> String {
     read
 }
 
-const CENTRED: &str = "c = (x - m[\"start.mean\"]) * m.get(\"start.scale\", 1)\n";
+const CENTERED: &str = "c = (x - m[\"start.mean\"]) * m.get(\"start.scale\", 1)\n";
 
 fn closed_form(model: &Closed) -> Option<String> {
     Some(match model {
@@ -278,7 +278,7 @@ fn closed_form(model: &Closed) -> Option<String> {
                 ),
                 _ => (logits, rows),
             };
-            [&reading(of.reading), CENTRED, logits, &rows].concat()
+            [&reading(of.reading), CENTERED, logits, &rows].concat()
         }
         Closed::Hashed(of) => {
             let h = of.bits() as f64;
@@ -286,7 +286,7 @@ fn closed_form(model: &Closed) -> Option<String> {
             let share = (h + 2.0).recip().sqrt();
             [
                 &reading(of.reading),
-                CENTRED,
+                CENTERED,
                 "code = np.where(c @ m[\"latent.matrix\"] + m[\"latent.bias\"] >= 0, 1, -1)\n",
                 &format!("z = unit(np.hstack([{bit} * code, {share} * unit(c)]))"),
             ]

@@ -108,7 +108,7 @@ mod tests {
             (Scale::Literal, "literal", 4.0, 2.0, "none"),
             (Scale::Probability, "probability", 4.0, 1.0, "none"),
             (Scale::Unscaled, "unscaled", 4.0, 2.0, "none"),
-            (Scale::Standardised, "standardised", 3.0, 1.0, "estimated"),
+            (Scale::Standardized, "standardised", 3.0, 1.0, "estimated"),
         ] {
             let asked = Choice {
                 scale: Some(scale),

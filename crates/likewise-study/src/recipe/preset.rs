@@ -71,7 +71,7 @@ macro_rules! presets {
 
 presets! {
     "mixed-lp" mixed_lp, "the recipe of a head on whitened features";
-    "mixed-lp-centred" mixed_lp_centred, "the recipe of heads on features that are not whitened";
+    "mixed-lp-centred" mixed_lp_centered, "the recipe of heads on features that are not whitened";
     "mild-probabilities" mild_probabilities, "the recipe where nothing can be measured, of rows of length 1";
     "label-probabilities" label_probabilities, "the recipe of class probabilities by the known labels alone";
     "start" start, "the recipe that learns nothing";

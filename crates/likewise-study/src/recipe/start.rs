@@ -95,7 +95,7 @@ impl StartConfig {
         match word {
             AS_GIVEN => Some(Self::as_given()),
             "unit" => Some(Self::unit_rows()),
-            "centred" => Some(Self::centred()),
+            "centred" => Some(Self::centered()),
             "whitened" => Some(Self::default()),
             _ => None,
         }
@@ -132,7 +132,7 @@ impl StartConfig {
     /// the features as they are on none, and of R@1 on 3, and gains 2.8 and 2.3 in the mean; the
     /// whitening of the default start gains .8 and 1.9 and loses on 16 and 11. It is what stands
     /// where no label can choose.
-    pub fn centred() -> Self {
+    pub fn centered() -> Self {
         Self {
             unit: true,
             center: 0.8,

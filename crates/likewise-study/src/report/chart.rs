@@ -27,7 +27,7 @@ const OTHER: RGBColor = RGBColor(0x9A, 0xA5, 0xB1);
 
 /// Twelve colours for any common colour blindness, after Krzywinski's set, the palest made
 /// darker. Those that look most alike stand at a distance that gives them other shapes.
-const COLOURS: [RGBColor; 12] = [
+const COLORS: [RGBColor; 12] = [
     RGBColor(0x00, 0x8D, 0xF9),
     RGBColor(0xE2, 0x01, 0x34),
     RGBColor(0x00, 0x9F, 0x81),
@@ -44,7 +44,7 @@ const COLOURS: [RGBColor; 12] = [
 /// Shapes a point can have: disc, triangle, square.
 const SHAPES: usize = 3;
 /// Signs (colour and shape) that differ; further classes begin anew.
-pub(super) const SIGNS: usize = COLOURS.len() * SHAPES;
+pub(super) const SIGNS: usize = COLORS.len() * SHAPES;
 
 /// The numbers of one draw by epoch, and the epoch that was kept.
 pub(super) struct Curve {
@@ -204,7 +204,7 @@ pub(super) fn map(title: &str, points: &[Point]) -> Markup {
         svg.chart viewBox={ "0 0 " (EDGE) " " (EDGE) } role="img" aria-label=(title) {
             @for point in plain.into_iter().chain(ringed) {
                 @let (cx, cy) = (place(point.at[0], x), edge - place(point.at[1], y));
-                @let fill = colour(point.class);
+                @let fill = color(point.class);
                 @let opacity = format!("{:.2}", 0.25 + 0.55 * point.sure.clamp(0.0, 1.0));
                 g {
                     title { (point.title) }
@@ -224,20 +224,20 @@ pub(super) fn map(title: &str, points: &[Point]) -> Markup {
     }
 }
 
-fn colour(class: usize) -> String {
-    let RGBColor(r, g, b) = COLOURS[class % COLOURS.len()];
+fn color(class: usize) -> String {
+    let RGBColor(r, g, b) = COLORS[class % COLORS.len()];
     format!("#{r:02X}{g:02X}{b:02X}")
 }
 
 /// The sign of a class, for the legend of a map.
 pub(super) fn sign(class: usize) -> Markup {
-    let colour = colour(class);
+    let color = color(class);
     html! {
         svg.sign viewBox="0 0 12 12" aria-hidden="true" {
             @match shape(class) {
-                0 => { circle cx="6" cy="6" r="5" fill=(colour) {} }
-                1 => { polygon points="6,0 12,10.5 0,10.5" fill=(colour) {} }
-                _ => { rect x="1" y="1" width="10" height="10" fill=(colour) {} }
+                0 => { circle cx="6" cy="6" r="5" fill=(color) {} }
+                1 => { polygon points="6,0 12,10.5 0,10.5" fill=(color) {} }
+                _ => { rect x="1" y="1" width="10" height="10" fill=(color) {} }
             }
         }
     }
@@ -245,7 +245,7 @@ pub(super) fn sign(class: usize) -> Markup {
 
 /// Neighbouring classes differ in shape as well as in colour.
 fn shape(class: usize) -> usize {
-    (class + class / COLOURS.len()) % SHAPES
+    (class + class / COLORS.len()) % SHAPES
 }
 
 fn decimals(span: f64) -> usize {

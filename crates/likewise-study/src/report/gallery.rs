@@ -46,7 +46,7 @@ impl Asked {
 }
 
 /// A few queries with their neighbours, and how typical they are.
-pub(super) fn neighbours(ground: &Ground, pictures: Option<&Pictures>) -> Result<Markup> {
+pub(super) fn neighbors(ground: &Ground, pictures: Option<&Pictures>) -> Result<Markup> {
     let asked = ask(ground)?;
     if asked.is_empty() {
         return Ok(

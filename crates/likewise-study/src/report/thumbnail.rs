@@ -143,9 +143,9 @@ impl Rows<'_> {
             }
         };
         let row = self.pixels.row(item);
-        let colours: Vec<ArrayView1<f32>> = row.axis_chunks_iter(Axis(0), w * h).collect();
+        let colors: Vec<ArrayView1<f32>> = row.axis_chunks_iter(Axis(0), w * h).collect();
         let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        let bytes = places.flat_map(|(x, y)| colours.iter().map(move |&c| mean(c, x, y)));
+        let bytes = places.flat_map(|(x, y)| colors.iter().map(move |&c| mean(c, x, y)));
         (width, height, bytes.collect())
     }
 }
@@ -198,27 +198,27 @@ mod tests {
         let mut reader = png::Decoder::new(std::io::Cursor::new(file))
             .read_info()
             .unwrap();
-        let mut grey = vec![0; 6];
-        let info = reader.next_frame(&mut grey).unwrap();
+        let mut gray = vec![0; 6];
+        let info = reader.next_frame(&mut gray).unwrap();
         assert_eq!((info.width, info.height), (3, 2));
         // The range is -1 to 3 over both; NaN is black.
-        assert_eq!(grey, [0, 64, 128, 0, 128, 64]);
+        assert_eq!(gray, [0, 64, 128, 0, 128, 64]);
     }
 
     #[test]
     fn large_pictures_are_averaged_down() {
         let pixels = Array2::from_shape_fn((1, 130 * 70), |(_, i)| (i % 130) as f32);
-        let (width, height, grey) = rows(&pixels, 130, 70).shrunk(0, 0.0, 129.0);
-        assert_eq!((width, height, grey.len()), (44, 24, 44 * 24));
-        assert_eq!(grey[0], (1.0_f64 / 129.0 * 255.0).round() as u8);
+        let (width, height, gray) = rows(&pixels, 130, 70).shrunk(0, 0.0, 129.0);
+        assert_eq!((width, height, gray.len()), (44, 24, 44 * 24));
+        assert_eq!(gray[0], (1.0_f64 / 129.0 * 255.0).round() as u8);
     }
 
     #[test]
     fn three_planes_make_a_picture_in_colour() {
         let pixels = ndarray::array![[0.0, 255.0, 51.0, 0.0, 0.0, 0.0]];
-        let (width, height, colours) = rows(&pixels, 2, 1).shrunk(0, 0.0, 255.0);
+        let (width, height, colors) = rows(&pixels, 2, 1).shrunk(0, 0.0, 255.0);
         assert_eq!((width, height), (2, 1));
-        assert_eq!(colours, [0, 51, 0, 255, 0, 0]);
+        assert_eq!(colors, [0, 51, 0, 255, 0, 0]);
         assert!(Pictures::new(thumbnails(&pixels, 2, 1), &ids(1)).is_ok());
         assert!(Pictures::new(thumbnails(&pixels, 3, 1), &ids(1)).is_err());
     }

@@ -235,8 +235,8 @@ impl Source {
         }
         // What cannot be read is told of when the features are made.
         let (quiet, cache) = (at.monitor.quiet(), cache_folder());
-        let colours = [Describer::Whole(Descriptor::Hist(Hist::default()))];
-        let made = describe(folder, &colours, cache.as_deref(), true, &quiet);
+        let colors = [Describer::Whole(Descriptor::Hist(Hist::default()))];
+        let made = describe(folder, &colors, cache.as_deref(), true, &quiet);
         Ok(made.map_err(|e| self.wrong(e))?.items)
     }
 

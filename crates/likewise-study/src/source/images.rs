@@ -38,7 +38,7 @@ fn preprocess(input: &Input) -> Preprocess {
             Resize::Shorter(size * 8 / 7)
         },
         channels: match expected.channels {
-            net::Channels::Gray => Channels::Grey,
+            net::Channels::Gray => Channels::Gray,
             net::Channels::Rgb => Channels::Rgb,
             net::Channels::Bgr => Channels::Bgr,
         },

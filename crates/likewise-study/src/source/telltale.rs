@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn a_column_that_is_the_label_is_told_and_one_that_goes_with_it_is_not() {
-        let line = |i: usize, species: &str, colour: &str| {
+        let line = |i: usize, species: &str, color: &str| {
             let label = if i < 10 { ["a", "b"][i % 2] } else { "" };
-            format!("i{i},{label},{}.5,{species},{colour}\n", i * 7 % 5)
+            format!("i{i},{label},{}.5,{species},{color}\n", i * 7 % 5)
         };
         let table = |species: &dyn Fn(usize) -> &'static str| {
             let lines = (0..20).map(|i| line(i, species(i), ["red", "blue", "red"][i % 3]));

@@ -186,11 +186,11 @@ impl Ground<'_> {
             add(Row::Raw, ask(&raw, number)?);
         }
         drop(raw);
-        let centred = Embedding::from(self.centred().rows(&self.tested));
+        let centered = Embedding::from(self.centered().rows(&self.tested));
         for number in 0..rounds.len() {
-            add(Row::Centred, ask(&centred, number)?);
+            add(Row::Centered, ask(&centered, number)?);
         }
-        drop(centred);
+        drop(centered);
         if let Some(scaled) = self.scaled() {
             let scaled = Embedding::from(scaled.rows(&self.tested));
             for number in 0..rounds.len() {
@@ -262,9 +262,9 @@ impl Ground<'_> {
             {
                 (raw, Delivered::RawFeatures)
             }
-            _ if best == Some(Row::Centred) => {
-                let centred = self.centred().model();
-                (centred.map_or_else(plain, Ok)?, Delivered::Start)
+            _ if best == Some(Row::Centered) => {
+                let centered = self.centered().model();
+                (centered.map_or_else(plain, Ok)?, Delivered::Start)
             }
             _ if best == Some(Row::Scaled) => {
                 let scaled = self.scaled().and_then(Shifted::model);
@@ -448,9 +448,9 @@ fn first_to_label(
     let mut sizes = vec![0_usize; nearest.len()];
     for (place, &cluster) in clusters.cluster.iter().enumerate() {
         let cluster = cluster as usize;
-        let centre = clusters.centroids.row(cluster);
+        let center = clusters.centroids.row(cluster);
         let row = sample.row(place);
-        let squares = row.iter().zip(centre).map(|(a, b)| (a - b).powi(2));
+        let squares = row.iter().zip(center).map(|(a, b)| (a - b).powi(2));
         let distance: f32 = squares.sum();
         sizes[cluster] += 1;
         if distance < nearest[cluster].0 {

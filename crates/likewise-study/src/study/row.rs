@@ -11,7 +11,8 @@ pub enum Row {
     /// What all labels of the training part give: what labels are worth.
     AllLabels,
     /// The directions of the features, less most of their mean, without any label.
-    Centred,
+    #[serde(rename = "centred")]
+    Centered,
     /// The same learner on the known labels alone.
     LabelsOnly,
     /// The features as they are.
@@ -29,18 +30,18 @@ impl Row {
     /// The rows above the recipe in a table.
     pub const BEFORE: [Self; 5] = [
         Self::Raw,
-        Self::Centred,
+        Self::Centered,
         Self::Scaled,
         Self::Whitened,
         Self::LabelsOnly,
     ];
     /// The starts without labels: the best of them is what all claims are made against.
-    pub const STARTS: [Self; 4] = [Self::Raw, Self::Centred, Self::Scaled, Self::Whitened];
+    pub const STARTS: [Self; 4] = [Self::Raw, Self::Centered, Self::Scaled, Self::Whitened];
 
     /// The recipe that is this row, if one has a name.
     pub(super) fn recipe(self) -> Option<&'static str> {
         match self {
-            Self::Centred => Some("start"),
+            Self::Centered => Some("start"),
             Self::Scaled => Some("scaled-start"),
             Self::Whitened => Some("whitened-start"),
             Self::AllLabels | Self::LabelsOnly | Self::Raw | Self::Recipe => None,
@@ -51,7 +52,7 @@ impl Row {
     pub fn title(self) -> &'static str {
         match self {
             Self::AllLabels => "all labels (oracle)",
-            Self::Centred => "centred, no labels",
+            Self::Centered => "centred, no labels",
             Self::LabelsOnly => "labels only",
             Self::Raw => "raw features",
             Self::Recipe => "recipe",

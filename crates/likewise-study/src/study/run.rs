@@ -92,9 +92,9 @@ impl<'p> Plan<'p> {
         let mut rows: BTreeMap<Row, Vec<Run>> = BTreeMap::new();
         let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
         rows.insert(Row::Raw, vec![self.ask(&ground, &raw, monitor)?]);
-        let centred = ground.centred().rows(&ground.tested);
-        let centred = self.ask(&ground, &centred.into(), monitor)?;
-        rows.insert(Row::Centred, vec![centred]);
+        let centered = ground.centered().rows(&ground.tested);
+        let centered = self.ask(&ground, &centered.into(), monitor)?;
+        rows.insert(Row::Centered, vec![centered]);
         if let Some(scaled) = ground.scaled() {
             let scaled = scaled.rows(&ground.tested);
             rows.insert(

@@ -21,14 +21,14 @@ pub(super) struct Shifted {
 impl Ground<'_> {
     /// The start of [`StartConfig::centred`], by the training items; O(n d), since nothing is
     /// whitened.
-    pub(super) fn centred(&self) -> Shifted {
+    pub(super) fn centered(&self) -> Shifted {
         let reading = Reading {
             unit: true,
             ..self.recipe.start.reading()
         };
         let rows = reading.rows(matrix::select_rows(self.plan.features, &self.train));
         let (mut mean, scale) = even(rows.view());
-        mean *= StartConfig::centred().center;
+        mean *= StartConfig::centered().center;
         Shifted {
             reading,
             mean,

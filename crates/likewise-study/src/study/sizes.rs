@@ -128,7 +128,7 @@ impl Ground<'_> {
         }
         let labeled: Vec<bool> = seen.items().iter().map(|l| l.class().is_some()).collect();
         // Whitened, all items are about as far from the middle of their class.
-        let plain = self.scaled().unwrap_or_else(|| self.centred());
+        let plain = self.scaled().unwrap_or_else(|| self.centered());
         let rows = plain.rows(&matrix::select_rows(self.plan.features, items));
         let central = Central::of(rows.view(), &class, &labeled)?;
         Ok(central.filter(Central::is_clear).map(|c| c.nearer))

@@ -275,7 +275,7 @@ impl Verdict {
         let metric = title(&answer.metric);
         let than = match answer.against {
             Row::Raw => "the features as they are",
-            Row::Centred => "centred features",
+            Row::Centered => "centred features",
             Row::Scaled => "scaled columns",
             Row::Whitened => "whitened features",
             other => other.title(),

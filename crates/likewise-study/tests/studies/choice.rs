@@ -13,7 +13,7 @@ use super::few_labels::{clouds, collection, folds, quick, run};
 
 #[test]
 fn columns_of_different_units_have_a_start_of_their_own() {
-    let starts = [Row::Raw, Row::Centred, Row::Scaled, Row::Whitened];
+    let starts = [Row::Raw, Row::Centered, Row::Scaled, Row::Whitened];
     for seed in 0..8 {
         let (mut x, _) = clouds(300, 4, 0.4, seed);
         let mut rng = likewise::seed::stream(seed, "units");
@@ -170,10 +170,10 @@ fn varied_within(
 ) -> (Array2<f32>, Labels) {
     let mut rng = likewise::seed::stream(7, "varied within");
     let mut random = move |scale: f32| scale * rng.random_range(-1.0_f32..1.0);
-    let centres = Array2::from_shape_simple_fn((classes, 6), || random(1.0));
+    let centers = Array2::from_shape_simple_fn((classes, 6), || random(1.0));
     let x = Array2::from_shape_fn((classes * each, columns), |(i, j)| {
         if j < 6 {
-            centres[(i / each, j)] + random(0.3)
+            centers[(i / each, j)] + random(0.3)
         } else {
             random(within)
         }

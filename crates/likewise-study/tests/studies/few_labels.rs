@@ -49,9 +49,9 @@ pub(super) fn collection(matrix: Array2<f32>, labels: Option<Labels>) -> Collect
 pub(super) fn clouds(n: usize, classes: usize, noise: f32, seed: u64) -> (Array2<f32>, Labels) {
     let mut rng = likewise::seed::stream(seed, "few labels");
     let mut normal = || (0..6).map(|_| rng.random_range(-1.0_f32..1.0)).sum::<f32>() / 1.414;
-    let centres = Array2::from_shape_simple_fn((classes, 32), &mut normal);
+    let centers = Array2::from_shape_simple_fn((classes, 32), &mut normal);
     let x = Array2::from_shape_fn((n, 32), |(i, j)| {
-        centres[(i % classes, j)] + noise * normal()
+        centers[(i % classes, j)] + noise * normal()
     });
     (
         x,

@@ -99,12 +99,12 @@ fn the_embedding_is_that_of_the_closed_form() {
         Spectrum::fit(fitted.view())
     };
     let spectrum = spectrum.unwrap();
-    let centre = spectrum.whitening(f64::INFINITY).unwrap();
-    let rows = centre.transform(fitted.view()).unwrap();
+    let center = spectrum.whitening(f64::INFINITY).unwrap();
+    let rows = center.transform(fitted.view()).unwrap();
     let map = Rca::new()
         .fit(rows.view(), &labels.select(&study.train))
         .unwrap();
-    let rows = centre.transform(x.view()).unwrap().mapv(f64::from);
+    let rows = center.transform(x.view()).unwrap().mapv(f64::from);
     let expected = l2_normalize(rows.dot(&map).mapv(|v| v as f32));
     let error = study.embeddings.dot(&study.embeddings.t()) - expected.dot(&expected.t());
     assert!(error.iter().all(|e| e.abs() < 1e-4));

@@ -170,14 +170,14 @@ mod tests {
     #[test]
     fn labels_of_the_middle_or_of_one_part_are_called_central() {
         let (x, class) = items(1);
-        let nearest_to = |centre: &dyn Fn(usize) -> Vec<f32>| {
+        let nearest_to = |center: &dyn Fn(usize) -> Vec<f32>| {
             let mut labeled = vec![false; 600];
             for c in 0..3 {
-                let centre = centre(c);
+                let center = center(c);
                 let mut own: Vec<usize> = (0..600).filter(|i| i % 3 == c).collect();
                 let apart = |i: &usize| -> f32 {
                     let row = x.row(*i);
-                    row.iter().zip(&centre).map(|(a, b)| (a - b).powi(2)).sum()
+                    row.iter().zip(&center).map(|(a, b)| (a - b).powi(2)).sum()
                 };
                 own.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
                 own.iter()
@@ -190,9 +190,9 @@ mod tests {
         let corner = |c: usize| (0..4).map(|j| if j == c { 3.0 } else { 0.0 }).collect();
         assert!(nearest_to(&corner).is_clear());
         let beside = |c: usize| {
-            let mut centre: Vec<f32> = corner(c);
-            centre[3] = 0.3;
-            centre
+            let mut center: Vec<f32> = corner(c);
+            center[3] = 0.3;
+            center
         };
         assert!(nearest_to(&beside).is_clear());
     }

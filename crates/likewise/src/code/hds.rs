@@ -142,12 +142,12 @@ impl Hds {
                 "HDS needs columns and labeled rows of two classes",
             ));
         };
-        let centred = less_mean(select_rows(x, &rows).view(), &mean) * &scales;
-        let square = centred.iter().map(|v| v * v).sum::<f64>() / rows.len() as f64;
+        let centered = less_mean(select_rows(x, &rows).view(), &mean) * &scales;
+        let square = centered.iter().map(|v| v * v).sum::<f64>() / rows.len() as f64;
         let scale = if square > 0.0 { square.sqrt() } else { 1.0 };
         let whole: f64 = rows.iter().map(|&i| f64::from(weights[i])).sum();
         let layers = Layers {
-            x: centred / scale,
+            x: centered / scale,
             class: rows.iter().map(|&i| classes[i] as usize).collect(),
             weight: rows
                 .iter()

@@ -54,7 +54,7 @@ impl White {
     /// All directions of a matrix that is white already.
     pub(super) fn directions(&self, white: &Array2<f64>) -> Result<Directions> {
         let (u, values, v) = singular(white)?;
-        Ok(self.coloured(u, values, v))
+        Ok(self.colored(u, values, v))
     }
 
     /// The first direction of a matrix that is white already, from its products with itself on
@@ -78,10 +78,10 @@ impl White {
             u[(0, 0)] = 1.0;
         }
         let (u, v) = if wide { (v, u) } else { (u, v) };
-        Ok(self.coloured(u, Array1::from_elem(1, value), v))
+        Ok(self.colored(u, Array1::from_elem(1, value), v))
     }
 
-    fn coloured(&self, u: Array2<f64>, values: Array1<f64>, v: Array2<f64>) -> Directions {
+    fn colored(&self, u: Array2<f64>, values: Array1<f64>, v: Array2<f64>) -> Directions {
         let mut x = self.x.upper_solve(u);
         let mut y = self.y.upper_solve(v);
         // A pair of directions may be turned round together: the largest entry decides.

@@ -143,14 +143,14 @@ impl Cca {
         };
         let (x, mean_x) = side(0, pairs.iter().map(|p| p.0).collect());
         let (y, mean_y) = side(1, pairs.iter().map(|p| p.1).collect());
-        let found = centred(&x, &y, pairs.len() as f64 - 1.0, self.ridge)?;
+        let found = centered(&x, &y, pairs.len() as f64 - 1.0, self.ridge)?;
         let found = found.keep(self.dimensions.unwrap_or(20));
         Ok(correlated(found, mean_x, mean_y))
     }
 }
 
 /// All directions of centred, paired rows.
-pub(super) fn centred(
+pub(super) fn centered(
     x: &Array2<f64>,
     y: &Array2<f64>,
     divisor: f64,
@@ -192,7 +192,7 @@ mod tests {
     fn published_values() {
         let (x, y) = check_values::rows();
         for case in check_values::cca() {
-            let found = centred(&x, &y, 20.0 - case.ddof, Ridge::Absolute(case.kappa)).unwrap();
+            let found = centered(&x, &y, 20.0 - case.ddof, Ridge::Absolute(case.kappa)).unwrap();
             assert!((&found.values - &case.rho).iter().all(|e| e.abs() < 1e-9));
             assert!(close(
                 &found.x.slice(ndarray::s![.., ..4]).to_owned(),

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Views;
 use super::canonical::White;
-use super::cca::{Correlated, Ridge, centred, check_dimensions, correlated};
+use super::cca::{Correlated, Ridge, centered, check_dimensions, correlated};
 use super::parts::{Side, check_positive, class_sums, mean, scaled};
 use crate::linear::spd::cross;
 use crate::{Error, Monitor, Result};
@@ -200,7 +200,7 @@ impl MeanCca {
         let [(mx, sx), (my, sy)] = [&x, &y].map(|side| means(side, &common));
         let divisor = mx.nrows() as f64 - 1.0;
         let most = mx.nrows() - 1;
-        let found = centred(&mx, &my, divisor, self.ridge)?;
+        let found = centered(&mx, &my, divisor, self.ridge)?;
         let found = found.keep(self.dimensions.map_or(most, |d| d.min(most)));
         Ok(correlated(found, x.mean + sx, y.mean + sy))
     }
@@ -310,7 +310,7 @@ mod tests {
             ];
             let found = if case.means {
                 let [mx, my] = [&x, &y].map(|side| means(side, &[true; 4]).0);
-                centred(&mx, &my, 3.0, Ridge::Absolute(case.kappa)).unwrap()
+                centered(&mx, &my, 3.0, Ridge::Absolute(case.kappa)).unwrap()
             } else {
                 let mut c = covariances(&x, &y, [&weight[0], &weight[1]], 4);
                 let equal = case.labels_x.len() == case.labels_y.len();

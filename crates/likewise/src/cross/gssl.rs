@@ -468,9 +468,9 @@ mod tests {
             .map(|part| problem.map(part, &f, None).unwrap())
             .collect();
         let part = &problem.parts[0];
-        let centred = &f - &f.mean_axis(Axis(0)).unwrap();
+        let centered = &f - &f.mean_axis(Axis(0)).unwrap();
         let slope = (part.squares.clone() + Array2::<f64>::eye(6) * 0.1).dot(&maps[0]);
-        assert!(close(&slope, &part.x.t().dot(&centred), 1e-9));
+        assert!(close(&slope, &part.x.t().dot(&centered), 1e-9));
         let all = [&x, &y].map(|x| x.mapv(f64::from));
         let lap = laplacian(&all[0], 3) + laplacian(&all[1], 3);
         let dense = |keep: f64, mu: f64, asked: &Array2<f64>| {

@@ -136,7 +136,7 @@ impl KernelLogistic {
         &self,
         x: &Array2<f64>,
         weight: &[f64],
-        centre: &Array1<f64>,
+        center: &Array1<f64>,
         targets: &Array2<f64>,
         seed: u64,
         monitor: &Monitor,
@@ -145,7 +145,7 @@ impl KernelLogistic {
         let anchors = self.choose(x, seed, monitor)?;
         let weights = self.solve(x, weight, &anchors, s2, targets, monitor)?;
         Ok(Encoder::KernelBits(Kernel {
-            mean: centre.clone(),
+            mean: center.clone(),
             anchors,
             s2,
             weights,
@@ -249,9 +249,9 @@ impl KernelLogistic {
 
 /// The mean squared distance of all rows, each with itself too; 1 where all are the same.
 fn width(x: &Array2<f64>, weight: &[f64]) -> f64 {
-    let centre = mean(x, weight);
+    let center = mean(x, weight);
     let around = scaled(
-        &(x - &centre),
+        &(x - &center),
         &weight.iter().map(|w| w.sqrt()).collect::<Vec<_>>(),
     );
     let s2 = 2.0 * square(&around) / weight.iter().sum::<f64>();

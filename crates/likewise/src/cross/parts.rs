@@ -263,10 +263,10 @@ pub(super) mod tests {
         let mut rng = SplitMix(seed);
         let class: Vec<u32> = (0..classes * each).map(|i| (i / each) as u32).collect();
         let sides = [6, 4].map(|d| {
-            let centres = rng.bells((classes, d));
+            let centers = rng.bells((classes, d));
             let mut x = rng.bells((class.len(), d)) * noise;
             for (mut row, &c) in x.rows_mut().into_iter().zip(&class) {
-                row += &centres.row(c as usize);
+                row += &centers.row(c as usize);
             }
             x.mapv(|v| v as f32)
         });

@@ -44,7 +44,7 @@ pub struct Searched {
     tile: usize,
     /// Searched rows and padding.
     columns: usize,
-    centre: Option<Array1<f64>>,
+    center: Option<Array1<f64>>,
     whole: Option<Whole>,
 }
 
@@ -80,7 +80,7 @@ impl Searched {
         check_finite(x, "searched rows")?;
         let n = rows.len();
         let dimensions = x.ncols();
-        let centre = (metric == Metric::Euclidean).then(|| {
+        let center = (metric == Metric::Euclidean).then(|| {
             let mut sum = Array1::<f64>::zeros(dimensions);
             for &row in rows {
                 sum.zip_mut_with(&x.row(row), |s, &v| *s += f64::from(v));
@@ -105,7 +105,7 @@ impl Searched {
             width,
             tile,
             columns: tiles * tile,
-            centre,
+            center,
             whole: None,
         };
         let mut prepared = std::mem::take(&mut this.rows);
@@ -271,9 +271,9 @@ impl Searched {
     fn prepare(&self, row: ArrayView1<f32>, name: usize, out: &mut [f32]) -> Result<f64> {
         let square = |values: &[f32]| values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
         let out = &mut out[..self.dimensions];
-        match &self.centre {
-            Some(centre) => {
-                for ((o, &v), &c) in out.iter_mut().zip(row).zip(centre) {
+        match &self.center {
+            Some(center) => {
+                for ((o, &v), &c) in out.iter_mut().zip(row).zip(center) {
                     *o = (f64::from(v) - c) as f32;
                 }
             }

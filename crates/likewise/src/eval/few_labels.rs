@@ -199,8 +199,8 @@ pub fn estimate(rounds: &[Vec<(u32, f64)>], sizes: &[f64]) -> Result<Option<Esti
         // What another fit would give nobody knows; so much as another class is the least.
         between_groups
     } else {
-        let centre = by_round.iter().sum::<f64>() / r;
-        by_round.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (r - 1.0) / r
+        let center = by_round.iter().sum::<f64>() / r;
+        by_round.iter().map(|v| (v - center).powi(2)).sum::<f64>() / (r - 1.0) / r
     };
     let t = StudentsT::new(0.0, 1.0, g - 1.0).map_or(1.96, |t| t.inverse_cdf(0.975));
     let half = t * (between_groups + between_rounds).sqrt();

@@ -567,9 +567,9 @@ mod tests {
     fn blobs(n: usize, d: usize, k: usize) -> (Array2<f32>, Vec<u32>) {
         let mut rng = seed::stream(5, "blobs");
         let truth: Vec<u32> = (0..n).map(|i| (i % k) as u32).collect();
-        let centres = Array2::from_shape_fn((k, d), |_| rng.random_range(-10.0_f32..10.0));
+        let centers = Array2::from_shape_fn((k, d), |_| rng.random_range(-10.0_f32..10.0));
         let x = Array2::from_shape_fn((n, d), |(i, j)| {
-            1000.0 + centres[[i % k, j]] + rng.random_range(-0.5_f32..0.5)
+            1000.0 + centers[[i % k, j]] + rng.random_range(-0.5_f32..0.5)
         });
         (x, truth)
     }

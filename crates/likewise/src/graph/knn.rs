@@ -232,7 +232,7 @@ impl KnnGraph {
             let gamma = format!("{:e}", self.gamma);
             return Err(Error::parameter("gamma", gamma, &rule));
         }
-        Ok(self.symmetrise(neighbors))
+        Ok(self.joined(neighbors))
     }
 
     fn check_gamma(&self) -> Result<()> {
@@ -263,7 +263,7 @@ impl KnnGraph {
     }
 
     /// A row holds what its item lists and who lists it; the two arcs of a pair become one.
-    fn symmetrise(&self, neighbors: &Neighbors) -> Graph {
+    fn joined(&self, neighbors: &Neighbors) -> Graph {
         let incoming = Incoming::of(neighbors, |s| self.affinity(s));
         Graph::from_rows(neighbors.n(), |i, row| {
             let listed = neighbors.indices.row(i).into_iter();

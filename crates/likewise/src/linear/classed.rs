@@ -84,7 +84,7 @@ impl Classed {
 
     /// Takes the mean off, and rotates fewer rows than columns. Before, rows are as they were
     /// given to the last bit, and with them what is equally far.
-    pub(super) fn centre(&mut self) -> Result<()> {
+    pub(super) fn center(&mut self) -> Result<()> {
         if let Some(mean) = self.x.mean_axis(Axis(0)) {
             self.x -= &mean;
         }
@@ -101,7 +101,7 @@ impl Classed {
 
     fn spectrum(&self) -> Result<Spectrum> {
         let (n, m) = self.x.dim();
-        Spectrum::of_centred(n, m, |i, out| {
+        Spectrum::of_centered(n, m, |i, out| {
             out.iter_mut().zip(self.x.row(i)).for_each(|(o, v)| *o = *v);
         })
     }
@@ -256,7 +256,7 @@ mod tests {
         let x = Array2::from_shape_fn((6, 20), |_| rng.random_range(-1.0_f32..1.0));
         let classes = [2, 0, 2, 0, 1, 1];
         let mut own = Classed::new(x.view(), &classes, &[1.0; 6], "a test").unwrap();
-        own.centre().unwrap();
+        own.center().unwrap();
         // A centred set of six varies in five directions.
         assert_eq!(own.x.dim(), (6, 5));
         assert_eq!(own.own, [0..2, 0..2, 2..4, 2..4, 4..6, 4..6]);

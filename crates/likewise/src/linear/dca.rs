@@ -112,7 +112,7 @@ impl Dca {
         // Of all means from each other, or from their mean: the same but for a factor.
         let middle = groups.means.mean_axis(Axis(0)).unwrap_or_default();
         let factor = (2.0 * k as f64 / (k as f64 - 1.0)).sqrt();
-        let between = Spectrum::of_centred(k, x.ncols(), |class, out| {
+        let between = Spectrum::of_centered(k, x.ncols(), |class, out| {
             let own = groups.means.row(class);
             for (out, (own, middle)) in out.iter_mut().zip(own.iter().zip(&middle)) {
                 *out = factor * (own - middle);
@@ -180,7 +180,7 @@ impl Dca {
             ));
         }
         let whole: f64 = links.iter().map(|link| link.2).sum();
-        let between = Spectrum::of_centred(links.len(), x.ncols(), |row, out| {
+        let between = Spectrum::of_centered(links.len(), x.ncols(), |row, out| {
             let (a, b, w) = links[row];
             // The spectrum divides by the number of links, which here count by their weight.
             let factor = (w * links.len() as f64 / whole).sqrt();
@@ -312,7 +312,7 @@ impl Groups {
         let mut sum = Array2::zeros((z.ncols(), z.ncols()));
         for from in (0..self.members.len()).step_by(ROWS) {
             let to = (from + ROWS).min(self.members.len());
-            let rows = product(&self.centred(x, from..to), &transposed);
+            let rows = product(&self.centered(x, from..to), &transposed);
             add_cross(&mut sum, rows.view(), rows.view());
         }
         symmetrize(&mut sum);
@@ -320,7 +320,7 @@ impl Groups {
     }
 
     /// Members less the mean of their class, times the root of their share.
-    fn centred<T: Copy + Into<f64>>(&self, x: ArrayView2<T>, part: Range<usize>) -> Array2<f64> {
+    fn centered<T: Copy + Into<f64>>(&self, x: ArrayView2<T>, part: Range<usize>) -> Array2<f64> {
         let mut rows = Array2::zeros((part.len(), x.ncols()));
         for (place, mut out) in part.zip(rows.rows_mut()) {
             let class = self.class[place];

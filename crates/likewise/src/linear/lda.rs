@@ -160,9 +160,9 @@ impl Lda {
 /// Logit of a class without rows.
 const NEVER: f64 = -1e3;
 
-fn around(row: ArrayView1<f32>, centre: ArrayView1<f64>, out: &mut [f64]) {
-    for ((out, &value), centre) in out.iter_mut().zip(row).zip(centre) {
-        *out = f64::from(value) - centre;
+fn around(row: ArrayView1<f32>, center: ArrayView1<f64>, out: &mut [f64]) {
+    for ((out, &value), center) in out.iter_mut().zip(row).zip(center) {
+        *out = f64::from(value) - center;
     }
 }
 
@@ -203,7 +203,7 @@ impl Scatter {
     /// Of rows that are centred already, and which `row` writes.
     fn of(weight: &[f64], d: usize, row: impl Fn(usize, &mut [f64]) + Sync) -> Result<Self> {
         let whole: f64 = weight.iter().sum();
-        let spectrum = Spectrum::of_centred(weight.len(), d, |place, out| {
+        let spectrum = Spectrum::of_centered(weight.len(), d, |place, out| {
             row(place, out);
             // The spectrum divides by the number of rows, which here count by their weight.
             let factor = (weight[place] * weight.len() as f64 / whole).sqrt();

@@ -165,7 +165,7 @@ impl Lmnn {
     fn fit_classed(&self, mut rows: Classed, monitor: &Monitor) -> Result<Array2<f64>> {
         let targets = Targets::of(&rows, self.neighbors);
         let mean = targets.mean_distance(&rows.x);
-        rows.centre()?;
+        rows.center()?;
         let start = rows.start(self.rank, "lmnn.rank")?;
         if mean > 0.0 {
             rows.rescale(mean.sqrt().recip());

@@ -147,7 +147,7 @@ impl Nca {
     }
 
     fn fit_classed(&self, mut rows: Classed, monitor: &Monitor) -> Result<Array2<f64>> {
-        rows.centre()?;
+        rows.center()?;
         let start = rows.start(self.rank, "nca.rank")?;
         let (r, m) = start.dim();
         if self.softness > 0.0 {

@@ -125,7 +125,7 @@ impl Rca {
             of.dedup();
             spd::usual_shrinkage((members.len() - of.len()) as f64, d)
         });
-        let spectrum = Spectrum::of_centred(members.len(), d, |row, out| {
+        let spectrum = Spectrum::of_centered(members.len(), d, |row, out| {
             let i = members[row];
             // The spectrum divides by the number of rows, which here count by their weight.
             let factor = (f64::from(weights[i]) * members.len() as f64 / whole).sqrt();

@@ -138,7 +138,7 @@ impl Spectrum {
 
     /// The spectrum of the mean of `r r^T` over the `n` rows of `d` that `row` writes, which are
     /// taken as centred.
-    pub(crate) fn of_centred(
+    pub(crate) fn of_centered(
         n: usize,
         d: usize,
         row: impl Fn(usize, &mut [f64]) + Sync,

@@ -61,7 +61,7 @@ impl Hashed {
         self.bits() + self.mean.len()
     }
 
-    fn centred(&self, x: Array2<f32>) -> Array2<f64> {
+    fn centered(&self, x: Array2<f32>) -> Array2<f64> {
         let read = self.reading.rows(x);
         less_mean(read.view(), &self.mean) * &self.scale
     }
@@ -69,24 +69,24 @@ impl Hashed {
     /// What the bits are signs of (`n x h`), from features (`n x d`): for
     /// [`Codes`](crate::code::Codes).
     pub fn latent(&self, x: Array2<f32>) -> Array2<f64> {
-        self.latent_of(&self.centred(x))
+        self.latent_of(&self.centered(x))
     }
 
-    fn latent_of(&self, centred: &Array2<f64>) -> Array2<f64> {
+    fn latent_of(&self, centered: &Array2<f64>) -> Array2<f64> {
         // The product takes the transpose of its second factor.
         let transposed = self.matrix.t().as_standard_layout().into_owned();
-        product(centred, &transposed) + &self.bias
+        product(centered, &transposed) + &self.bias
     }
 
     pub(super) fn rows(&self, x: Array2<f32>) -> Array2<f32> {
-        let centred = self.centred(x);
+        let centered = self.centered(x);
         let h = self.bits() as f64;
         let bit = ((h + 1.0) / (h + 2.0) / h).sqrt();
-        let mut rows = Array2::zeros((centred.nrows(), self.output_dim()));
-        let latent = self.latent_of(&centred);
+        let mut rows = Array2::zeros((centered.nrows(), self.output_dim()));
+        let latent = self.latent_of(&centered);
         let codes = latent.mapv(|v| if v >= 0.0 { bit as f32 } else { -bit as f32 });
         rows.slice_mut(s![.., ..self.bits()]).assign(&codes);
-        let unit = l2_normalize(centred.mapv(|v| v as f32));
+        let unit = l2_normalize(centered.mapv(|v| v as f32));
         let share = (h + 2.0).recip().sqrt() as f32;
         rows.slice_mut(s![.., self.bits()..])
             .assign(&(unit * share));

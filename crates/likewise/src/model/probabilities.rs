@@ -39,11 +39,11 @@ impl Probabilities {
 
     pub(super) fn rows(&self, x: Array2<f32>) -> Array2<f32> {
         let read = self.reading.rows(x);
-        let centred = less_mean(read.view(), &self.mean) * &self.scale;
+        let centered = less_mean(read.view(), &self.mean) * &self.scale;
         let mut parts = Vec::new();
         if self.share > 0.0 {
             let transposed = self.matrix.t().as_standard_layout().into_owned();
-            let mut p = product(&centred, &transposed) + &self.bias;
+            let mut p = product(&centered, &transposed) + &self.bias;
             for mut row in p.rows_mut() {
                 softmax(row.view_mut());
                 row.mapv_inplace(|p| (self.share * p).sqrt());
@@ -51,7 +51,7 @@ impl Probabilities {
             parts.push(p.mapv(|v| v as f32));
         }
         if self.share < 1.0 {
-            let unit = l2_normalize(centred.mapv(|v| v as f32));
+            let unit = l2_normalize(centered.mapv(|v| v as f32));
             parts.push(unit * (1.0 - self.share).sqrt() as f32);
         }
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();

@@ -186,17 +186,17 @@ fn in_f32(
     k: usize,
     monitor: &Monitor,
 ) -> Result<Vec<Option<Vec<Candidate>>>> {
-    let centre = rows.centre();
+    let center = rows.center();
     let (queries, items, side) = (
-        rows.queries(&centre),
-        rows.items(&centre),
-        rows.side(&centre),
+        rows.queries(&center),
+        rows.items(&center),
+        rows.side(&center),
     );
     let window;
-    let keep = if rows.first_pass_is_final(rows, &centre) {
+    let keep = if rows.first_pass_is_final(rows, &center) {
         Keep::Best(k)
     } else {
-        window = rows.windows(rows, &centre);
+        window = rows.windows(rows, &center);
         Keep::Within {
             k,
             spare: SPARE,

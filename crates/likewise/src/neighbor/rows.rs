@@ -94,30 +94,30 @@ impl Rows {
 
     /// The point that the Euclidean products are taken from: near the mean of the rows, so
     /// that an offset of the data costs no digits. Zero for the other metrics.
-    pub(super) fn centre(&self) -> Vec<f32> {
+    pub(super) fn center(&self) -> Vec<f32> {
         match self.metric {
             Metric::Cosine | Metric::InnerProduct => vec![0.0; self.dimension()],
-            Metric::Euclidean => self.data.axis_iter(Axis(1)).map(centre).collect(),
+            Metric::Euclidean => self.data.axis_iter(Axis(1)).map(center).collect(),
         }
     }
 
     /// The windows of a first pass in `f32` of these rows among `items`.
-    pub(super) fn windows(&self, items: &Self, centre: &[f32]) -> Vec<f32> {
+    pub(super) fn windows(&self, items: &Self, center: &[f32]) -> Vec<f32> {
         let (metric, d) = (items.metric, items.dimension());
-        bound::of_f32(metric, d, self.lengths(centre), &items.lengths(centre))
+        bound::of_f32(metric, d, self.lengths(center), &items.lengths(center))
     }
 
     /// Writes row `i` from `centre` to `out`.
-    pub(super) fn shifted(&self, i: usize, centre: &[f32], out: &mut [f32]) {
-        for ((out, v), c) in out.iter_mut().zip(self.row(i)).zip(centre) {
+    pub(super) fn shifted(&self, i: usize, center: &[f32], out: &mut [f32]) {
+        for ((out, v), c) in out.iter_mut().zip(self.row(i)).zip(center) {
             *out = v - c;
         }
     }
 
     /// Length of each row from `centre`.
-    pub(super) fn lengths(&self, centre: &[f32]) -> Vec<f64> {
+    pub(super) fn lengths(&self, center: &[f32]) -> Vec<f64> {
         let length = |i: usize| {
-            let values = self.row(i).iter().zip(centre);
+            let values = self.row(i).iter().zip(center);
             let squares = values.map(|(v, c)| f64::from(v - c).powi(2));
             squares.sum::<f64>().sqrt()
         };
@@ -125,9 +125,9 @@ impl Rows {
     }
 
     /// The largest value from `centre`, without its sign.
-    pub(super) fn largest(&self, centre: &[f32]) -> f64 {
+    pub(super) fn largest(&self, center: &[f32]) -> f64 {
         let largest = |i: usize| {
-            let values = self.row(i).iter().zip(centre);
+            let values = self.row(i).iter().zip(center);
             values.fold(0.0_f32, |most, (v, c)| most.max((v - c).abs()))
         };
         let rows = (0..self.n()).into_par_iter().map(largest);
@@ -135,9 +135,9 @@ impl Rows {
     }
 
     /// Whether no product with a row from `centre`, nor the shift to it, rounds.
-    fn grid(&self, centre: &[f32]) -> Option<Grid> {
+    fn grid(&self, center: &[f32]) -> Option<Grid> {
         let grid = |i: usize| {
-            let values = || self.row(i).iter().zip(centre);
+            let values = || self.row(i).iter().zip(center);
             let shifted = values().all(|(&v, &c)| {
                 let exact = f64::from(v) - f64::from(c);
                 f64::from(v - c).total_cmp(&exact).is_eq() || exact == 0.0
@@ -149,21 +149,21 @@ impl Rows {
     }
 
     /// Whether a first pass in `f32` of these queries orders as the result does.
-    pub(super) fn first_pass_is_final(&self, queries: &Self, centre: &[f32]) -> bool {
+    pub(super) fn first_pass_is_final(&self, queries: &Self, center: &[f32]) -> bool {
         self.metric != Metric::Euclidean
-            || (self.grid(centre))
-                .and_then(|grid| Some(grid.and(queries.grid(centre)?)))
+            || (self.grid(center))
+                .and_then(|grid| Some(grid.and(queries.grid(center)?)))
                 .is_some_and(Grid::is_exact)
     }
 
     /// The rows as candidates: `q . x - |x|² / 2` orders by Euclidean distance.
-    pub(super) fn side(&self, centre: &[f32]) -> Side {
+    pub(super) fn side(&self, center: &[f32]) -> Side {
         let bias = match self.metric {
             Metric::Cosine | Metric::InnerProduct => Vec::new(),
             Metric::Euclidean => (0..self.n())
                 .into_par_iter()
                 .map(|i| {
-                    let values = self.row(i).iter().zip(centre);
+                    let values = self.row(i).iter().zip(center);
                     (values.map(|(v, c)| f64::from(v - c).powi(2)).sum::<f64>() / -2.0) as f32
                 })
                 .collect(),
@@ -171,15 +171,15 @@ impl Rows {
         Side::new(self.ids.clone(), bias)
     }
 
-    pub(super) fn queries(&self, centre: &[f32]) -> Queries {
+    pub(super) fn queries(&self, center: &[f32]) -> Queries {
         Queries::pack(self.n(), self.dimension(), |i, out| {
-            self.shifted(i, centre, out);
+            self.shifted(i, center, out);
         })
     }
 
-    pub(super) fn items(&self, centre: &[f32]) -> Items {
+    pub(super) fn items(&self, center: &[f32]) -> Items {
         Items::pack(self.n(), self.dimension(), |i, out| {
-            self.shifted(i, centre, out);
+            self.shifted(i, center, out);
         })
     }
 
@@ -234,7 +234,7 @@ impl Rows {
 
 /// The mean of some values, rounded to a power of two of the size of their spread: taking
 /// it from values on a grid (counts, pixels) is then exact, and equal distances stay equal.
-pub(super) fn centre(values: ArrayView1<f32>) -> f32 {
+pub(super) fn center(values: ArrayView1<f32>) -> f32 {
     let n = values.len().max(1) as f64;
     let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
     let variance = values
@@ -290,16 +290,16 @@ pub(super) fn block_with(
     if k == 0 {
         return Err(Error::parameter("k", k, "must be at least 1"));
     }
-    let centre = items.centre();
-    let others = items.items(&centre);
-    let side = items.side(&centre);
-    let lists = if items.first_pass_is_final(queries, &centre) {
+    let center = items.center();
+    let others = items.items(&center);
+    let side = items.side(&center);
+    let lists = if items.first_pass_is_final(queries, &center) {
         let keep = Keep::Best(k);
         let found = first_pass(
             kernel,
             queries,
             (items, &others, &side),
-            &centre,
+            &center,
             keep,
             monitor,
         )?;
@@ -309,7 +309,7 @@ pub(super) fn block_with(
             kernel,
             queries,
             (items, &others, &side),
-            &centre,
+            &center,
             k,
             monitor,
         )?
@@ -330,11 +330,11 @@ fn first_pass(
     kernel: Kernel,
     queries: &Rows,
     (items, packed, side): Prepared,
-    centre: &[f32],
+    center: &[f32],
     keep: Keep,
     monitor: &Monitor,
 ) -> Result<Vec<Option<Vec<Candidate>>>> {
-    let (asked, own) = (queries.queries(centre), queries.side(centre));
+    let (asked, own) = (queries.queries(center), queries.side(center));
     let finish = |first: usize, mut lists: Lists| -> Vec<Option<Vec<Candidate>>> {
         (first..(first + lists.threshold.len()).min(queries.n()))
             .map(|i| items.finished(kernel, queries.row(i), &mut lists, i - first, keep))
@@ -350,7 +350,7 @@ fn within_bounds(
     kernel: Kernel,
     queries: &Rows,
     items: Prepared,
-    centre: &[f32],
+    center: &[f32],
     k: usize,
     monitor: &Monitor,
 ) -> Result<Vec<Vec<Candidate>>> {
@@ -359,13 +359,13 @@ fn within_bounds(
     let mut spare = SPARE;
     while !pending.is_empty() && spare <= SPARE_LARGEST {
         let asked = queries.select(&pending);
-        let window = asked.windows(items.0, centre);
+        let window = asked.windows(items.0, center);
         let keep = Keep::Within {
             k,
             spare,
             window: &window,
         };
-        let found = first_pass(kernel, &asked, items, centre, keep, monitor)?;
+        let found = first_pass(kernel, &asked, items, center, keep, monitor)?;
         let mut crowded = Vec::new();
         for (&i, list) in pending.iter().zip(found) {
             match list {

@@ -44,12 +44,12 @@ struct Lengths {
 
 pub(super) fn search(kernel: Kernel, rows: &Rows, k: usize, monitor: &Monitor) -> Result<Found> {
     let (n, d) = (rows.n(), rows.dimension());
-    let centre = rows.centre();
-    let lengths = rows.lengths(&centre);
+    let center = rows.center();
+    let lengths = rows.lengths(&center);
     let longest = lengths.iter().copied().fold(0.0, f64::max);
-    let scale = scale(d, longest, rows.largest(&centre));
+    let scale = scale(d, longest, rows.largest(&center));
     let scaled = |i: usize| {
-        let values = rows.row(i).iter().zip(&centre);
+        let values = rows.row(i).iter().zip(&center);
         values.map(move |(v, c)| scale * f64::from(v - c))
     };
     let write = |i: usize, out: &mut [i16]| {

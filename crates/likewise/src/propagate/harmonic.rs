@@ -97,7 +97,7 @@ pub(super) fn deviation(
         row.scaled_add(-mu, &known.proportions(i));
     }
     let mut solution = solver.solve_rows(&operator, &labeled, rhs.view(), None, monitor)?;
-    known.centre(&mut solution.x);
+    known.center(&mut solution.x);
     Ok(solution)
 }
 

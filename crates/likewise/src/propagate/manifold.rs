@@ -20,7 +20,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::mixed::Fit;
+use super::mixed::Held;
 use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Scale, Spread};
 use crate::neighbor::Neighbors;
 use crate::{Error, ErrorKind, Graph, Monitor, Result};
@@ -82,7 +82,8 @@ struct Printed {
     mu: f64,
     pair_factor: f64,
     scale: Scale,
-    fit: Fit,
+    #[serde(rename = "fit")]
+    held: Held,
     mass: Mass,
     tolerance: f64,
     max_iterations: usize,

@@ -16,7 +16,7 @@
 //! 100), and this with five (by .2 to 1.5; `experiments/beliefs-1.toml`, `experiments/beliefs-5.toml`).
 //! The gain over it is largest where labels are drawn at random from unequal classes, 4 to 6 of 100
 //! items (`experiments/propagation-default.toml`). **Not** for calibrated probabilities: scores may be
-//! negative and rows do not sum to 1. **Not** with [`Fit::Labeled`] where classes are very unequal:
+//! negative and rows do not sum to 1. **Not** with [`Held::Labeled`] where classes are very unequal:
 //! without class masses it was right on 5 of 100 items fewer than plain propagation where sizes were 20
 //! to 1.
 //!
@@ -71,13 +71,14 @@ pub enum Scale {
     /// of their sum, and an end without another neighbour gives weight 0. The negative
     /// weight is multiplied by the weight of the edge, which bounds it by that weight.
     #[default]
-    Standardised,
+    #[serde(rename = "standardised")]
+    Standardized,
 }
 
 /// Which nodes are held to their labels in step 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fit {
+pub enum Held {
     /// The labeled ones, eq. (23).
     Labeled,
     /// All, unlabeled ones to 0, each by its degree, as in [`Lgc`](super::Lgc): a label counts
@@ -121,7 +122,8 @@ pub struct Mixed {
     pub(super) mu: f64,
     pub(super) pair_factor: f64,
     pub(super) scale: Scale,
-    pub(super) fit: Fit,
+    #[serde(rename = "fit")]
+    pub(super) held: Held,
     pub(super) mass: Mass,
     pub(super) tolerance: f64,
     pub(super) max_iterations: usize,
@@ -135,8 +137,8 @@ impl Default for Mixed {
             lambda: 3.0,
             mu: 1.0 / 99.0,
             pair_factor: 1.0,
-            scale: Scale::Standardised,
-            fit: Fit::All,
+            scale: Scale::Standardized,
+            held: Held::All,
             mass: Mass::Estimated,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
@@ -156,7 +158,7 @@ impl Mixed {
     pub fn labeled() -> Self {
         Self {
             beta: 1.0,
-            fit: Fit::Labeled,
+            held: Held::Labeled,
             mass: Mass::None,
             ..Self::default()
         }
@@ -196,7 +198,7 @@ impl Mixed {
         let form = match scale {
             Scale::Literal | Scale::Unscaled => Self::paper(),
             Scale::Probability => Self::as_read(),
-            Scale::Standardised => Self::new(),
+            Scale::Standardized => Self::new(),
         };
         form.scale(scale)
     }
@@ -224,8 +226,8 @@ impl Mixed {
 
     /// Which nodes are held to their labels in the last step.
     #[must_use]
-    pub fn fit(mut self, fit: Fit) -> Self {
-        self.fit = fit;
+    pub fn held(mut self, held: Held) -> Self {
+        self.held = held;
         self
     }
 
@@ -335,7 +337,7 @@ impl Mixed {
     fn estimate(&self) -> Estimate {
         match self.scale {
             Scale::Literal | Scale::Probability | Scale::Unscaled => Estimate::Sum,
-            Scale::Standardised => Estimate::Average,
+            Scale::Standardized => Estimate::Average,
         }
     }
 
@@ -351,7 +353,7 @@ impl Mixed {
                 mean: vec![0.0; classes],
                 unit: vec![self.mu; classes],
             },
-            Scale::Standardised => standard(known, &f),
+            Scale::Standardized => standard(known, &f),
         };
         (scaling.apply(known, f), scaling)
     }
@@ -368,13 +370,13 @@ impl Mixed {
         let graph = known.graph;
         let rows = known.labeled();
         monitor.start("mixed label propagation", None);
-        let solution = match self.fit {
-            Fit::Labeled => {
+        let solution = match self.held {
+            Held::Labeled => {
                 let operator = self.operator(graph, known.diagonal(self.mu), negatives);
                 let rhs = known.one_hot_rows(|_| self.mu);
                 (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?
             }
-            Fit::All => {
+            Held::All => {
                 // No start for these, and as large as the scores.
                 drop(start);
                 let degrees = graph.divisors();
@@ -602,7 +604,7 @@ mod tests {
             Scale::Literal => f,
             Scale::Probability => probabilities(&w, &y, mixed.mu),
             Scale::Unscaled => (&f - &pi) / mixed.mu,
-            Scale::Standardised => {
+            Scale::Standardized => {
                 let mut z = &f - &pi;
                 for mut column in z.columns_mut() {
                     let values: Vec<f64> = (0..n).filter(|&i| keep[i]).map(|i| column[i]).collect();
@@ -615,10 +617,10 @@ mod tests {
                 z
             }
         };
-        let standardised = mixed.scale == Scale::Standardised;
+        let standardized = mixed.scale == Scale::Standardized;
         let estimate = |i: usize, j: usize| -> Option<Vec<f64>> {
             let mut a = (degree[i] * &f.row(i) - w[[i, j]] * &f.row(j)) * mixed.lambda;
-            if standardised {
+            if standardized {
                 if w.row(i).iter().filter(|&&w| w > 0.0).count() < 2 {
                     return None;
                 }
@@ -643,13 +645,13 @@ mod tests {
                 return 0.0;
             };
             let same: f64 = p.iter().zip(&q).map(|(a, b)| a * b).sum();
-            omega(&p) * omega(&q) * (1.0 - same) * if standardised { w[[i, j]] } else { 1.0 }
+            omega(&p) * omega(&q) * (1.0 - same) * if standardized { w[[i, j]] } else { 1.0 }
         });
         let factor = mixed.pair_factor * mixed.beta;
         let d = |i: usize| if degree[i] > 0.0 { degree[i] } else { 1.0 };
-        let mut m = match mixed.fit {
-            Fit::Labeled => m,
-            Fit::All => {
+        let mut m = match mixed.held {
+            Held::Labeled => m,
+            Held::All => {
                 let mut m = -&w;
                 (0..n).for_each(|i| m[[i, i]] = (1.0 + mixed.mu) * d(i));
                 m
@@ -659,9 +661,9 @@ mod tests {
         for i in 0..n {
             m[[i, i]] += factor * s.row(i).sum();
         }
-        let root = Array2::from_shape_fn(y.dim(), |(i, _)| match mixed.fit {
-            Fit::Labeled => 1.0,
-            Fit::All => d(i).sqrt(),
+        let root = Array2::from_shape_fn(y.dim(), |(i, _)| match mixed.held {
+            Held::Labeled => 1.0,
+            Held::All => d(i).sqrt(),
         });
         let g = reference::solve(&m, &(&y * &root * mixed.mu), &keep) * root;
         (s, g)
@@ -675,15 +677,15 @@ mod tests {
             density in 0_usize..4,
             classes in 1_u32..6,
             scale in prop::sample::select(
-                vec![Scale::Literal, Scale::Probability, Scale::Unscaled, Scale::Standardised]
+                vec![Scale::Literal, Scale::Probability, Scale::Unscaled, Scale::Standardized]
             ),
-            fit in prop::sample::select(vec![Fit::Labeled, Fit::All]),
+            held in prop::sample::select(vec![Held::Labeled, Held::All]),
             pair_factor in prop::sample::select(vec![1.0, 2.0]),
             seed in 0_u64..10_000,
         ) {
             let graph = reference::random_graph(n, density * n, seed);
             let labels = reference::random_labels(n, classes, seed);
-            let mixed = Mixed::paper().scale(scale).fit(fit);
+            let mixed = Mixed::paper().scale(scale).held(held);
             let mixed = mixed.pair_factor(pair_factor).tolerance(1e-13);
             let (beliefs, negatives) = run(&mixed, &graph, &labels);
             let (s, g) = naive(&mixed, &graph, &labels);
@@ -758,7 +760,7 @@ mod tests {
                 Scale::Literal,
                 Scale::Probability,
                 Scale::Unscaled,
-                Scale::Standardised,
+                Scale::Standardized,
             ];
             for scale in scales {
                 let (beliefs, negatives) =
@@ -846,7 +848,7 @@ mod tests {
         let mixed = Mixed::paper()
             .scale(Scale::Unscaled)
             .mass(Mass::Labeled)
-            .fit(Fit::All)
+            .held(Held::All)
             .mu(MU);
         let json = serde_json::to_string(&mixed).unwrap();
         assert!(json.contains("\"unscaled\"") && json.contains("\"labeled\""));

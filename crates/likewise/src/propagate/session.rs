@@ -32,7 +32,7 @@ use rayon::prelude::*;
 use super::harmonic::deviation;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::positive;
-use super::{Fit, Harmonic, Mass, Mixed, Scale};
+use super::{Harmonic, Held, Mass, Mixed, Scale};
 use crate::solve::{ConjugateGradient, Sparse};
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
 
@@ -126,7 +126,7 @@ impl Mixed {
         monitor: &Monitor,
     ) -> Result<Session<'a>> {
         self.check()?;
-        if self.fit == Fit::All {
+        if self.held == Held::All {
             let rule = "a session follows labels that only labeled items are fitted to";
             return Err(Error::parameter("fit", "all", rule));
         }
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         let known = Known::new(self.plain.graph, &labels, monitor)?;
         let mut f = known.columns(&self.plain.scores);
         for_each_row(&mut f, |i, mut row| row -= &known.proportions(i));
-        known.centre(&mut f);
+        known.center(&mut f);
         let (negatives, f) = method.find(&known, f, monitor)?;
         let start = start.map_or(f, |start| known.columns(&start));
         let mut solution = method.solve(&known, &negatives, start, monitor)?;

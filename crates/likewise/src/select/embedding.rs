@@ -211,8 +211,8 @@ fn filtered(
     cut: f64,
     apply: impl Fn(&Array2<f64>) -> Array2<f64>,
 ) -> Array2<f64> {
-    let (centre, half) = ((cut - 1.0) / 2.0, f64::midpoint(cut, 1.0));
-    let step = |v: &Array2<f64>| (apply(v) - v * centre) / half;
+    let (center, half) = ((cut - 1.0) / 2.0, f64::midpoint(cut, 1.0));
+    let step = |v: &Array2<f64>| (apply(v) - v * center) / half;
     let mut before = basis;
     let mut now = step(&before);
     for _ in 1..DEGREE {

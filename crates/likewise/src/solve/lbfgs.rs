@@ -145,15 +145,15 @@ mod tests {
         #[test]
         fn the_minimum_of_a_bowl_is_found(
             scales in prop::collection::vec(0.01_f64..100.0, 1..20),
-            centre in -10.0_f64..10.0,
+            center in -10.0_f64..10.0,
         ) {
             let found = minimise(vec![0.0; scales.len()], UNTIL, |x| {
-                let value = x.iter().zip(&scales).map(|(x, s)| s * (x - centre).powi(2)).sum();
-                let slopes = x.iter().zip(&scales).map(|(x, s)| 2.0 * s * (x - centre)).collect();
+                let value = x.iter().zip(&scales).map(|(x, s)| s * (x - center).powi(2)).sum();
+                let slopes = x.iter().zip(&scales).map(|(x, s)| 2.0 * s * (x - center)).collect();
                 Ok((value, slopes))
             })
             .unwrap();
-            prop_assert!(found.iter().all(|x| (x - centre).abs() < 1e-5), "{found:?}");
+            prop_assert!(found.iter().all(|x| (x - center).abs() < 1e-5), "{found:?}");
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn choice(args: &Propagate) -> Result<Choice, Failure> {
             ScaleName::Literal => Scale::Literal,
             ScaleName::Probability => Scale::Probability,
             ScaleName::Unscaled => Scale::Unscaled,
-            ScaleName::Standardised => Scale::Standardised,
+            ScaleName::Standardized => Scale::Standardized,
         }),
         parameters,
         sizes: args.class_sizes.as_deref().map(sizes).transpose()?,

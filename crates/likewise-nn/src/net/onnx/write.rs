@@ -137,13 +137,13 @@ impl Writer {
     fn layer_norm(&mut self, row: String) -> String {
         let over_row = || vec![Attribute::ints("axes", [1])];
         let mean = self.node("ReduceMean", vec![row.clone()], over_row());
-        let centred = self.node("Sub", vec![row, mean], vec![]);
-        let squared = self.node("Mul", vec![centred.clone(), centred.clone()], vec![]);
+        let centered = self.node("Sub", vec![row, mean], vec![]);
+        let squared = self.node("Mul", vec![centered.clone(), centered.clone()], vec![]);
         let variance = self.node("ReduceMean", vec![squared], over_row());
         let epsilon = self.scalar(EPSILON);
         let raised = self.node("Add", vec![variance, epsilon], vec![]);
         let deviation = self.node("Sqrt", vec![raised], vec![]);
-        self.node("Div", vec![centred, deviation], vec![])
+        self.node("Div", vec![centered, deviation], vec![])
     }
 }
 

@@ -19,7 +19,7 @@ const LEGEND: u32 = 40;
 const FONT: f64 = 16.0;
 
 /// Colours that are told apart under the common colour blindnesses (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
+const COLORS: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
     RGBColor(0x00, 0x9E, 0x73),
@@ -119,8 +119,8 @@ fn draw(
         .enumerate()
         .filter(|&(m, _)| used(m))
     {
-        let colour = COLOURS[method % COLOURS.len()];
-        let bar = Rectangle::new([(x, 18), (x + 22, 22)], colour.filled());
+        let color = COLORS[method % COLORS.len()];
+        let bar = Rectangle::new([(x, 18), (x + 22, 22)], color.filled());
         head.draw(&bar)?;
         let style = TextStyle::from(("sans-serif", FONT));
         head.draw(&Text::new(of.name.clone(), (x + 28, 10), style))?;
@@ -170,18 +170,18 @@ fn draw(
             .label_style(("sans-serif", FONT * 0.85))
             .draw()?;
         for line in &panel.lines {
-            let colour = COLOURS[line.method % COLOURS.len()];
+            let color = COLORS[line.method % COLORS.len()];
             let points = line.points.iter().map(|&(at, e)| (at as f64, e.value));
             if !line.swept {
-                let style = colour.stroke_width(2);
+                let style = color.stroke_width(2);
                 chart.draw_series(DashedLineSeries::new(points, 6, 5, style))?;
                 continue;
             }
-            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-            chart.draw_series(points.map(|at| Circle::new(at, 3, colour.filled())))?;
+            chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?;
+            chart.draw_series(points.map(|at| Circle::new(at, 3, color.filled())))?;
             for (at, e) in line.points.iter().filter(|(_, e)| !e.low.is_nan()) {
                 let ends = [(*at as f64, e.low), (*at as f64, e.high)];
-                chart.draw_series([PathElement::new(ends, colour.mix(0.6))])?;
+                chart.draw_series([PathElement::new(ends, color.mix(0.6))])?;
             }
         }
     }

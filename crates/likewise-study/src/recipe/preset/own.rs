@@ -40,7 +40,7 @@ impl Recipe {
     pub fn start() -> Self {
         Self {
             name: "start".into(),
-            start: StartConfig::centred(),
+            start: StartConfig::centered(),
             rounds: RoundsConfig {
                 epochs: 0,
                 ..RoundsConfig::default()
@@ -116,10 +116,10 @@ impl Recipe {
     /// **Use it** where whitening harms the features: with one label a class it fell below the features
     /// as they are by at most 5.5 points of R@1 on 13 sets, where `mixed-lp` fell by up to 18. It gains
     /// less, where there is something to gain.
-    pub fn mixed_lp_centred() -> Self {
+    pub fn mixed_lp_centered() -> Self {
         Self {
             name: "mixed-lp-centred".into(),
-            start: StartConfig::centred(),
+            start: StartConfig::centered(),
             ..Self::mixed_lp()
         }
     }

@@ -12,7 +12,7 @@ fn a_start_is_a_word_or_a_table() {
     for (text, expected) in [
         ("start = 'whitened'", StartConfig::default()),
         ("start = 'unit'", StartConfig::unit_rows()),
-        ("start = 'centred'", StartConfig::centred()),
+        ("start = 'centred'", StartConfig::centered()),
         (
             "start = { rank = 9 }",
             StartConfig {

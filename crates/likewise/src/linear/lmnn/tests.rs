@@ -33,7 +33,7 @@ fn objective_and_gradient_of_irises() {
     let (x, classes) = iris();
     let mut rows = Classed::of_rows(x.view(), &classes, &[1.0; 150], "a test").unwrap();
     let targets = Targets::of(&rows, 3);
-    rows.centre().unwrap();
+    rows.center().unwrap();
     let own = Margin {
         targets,
         ..margin(&rows, 3)
@@ -155,7 +155,7 @@ proptest! {
         prop_assert!(rank.is_none_or(|rank| map.nrows() <= rank));
         let mut rows = Classed::new(x.view(), &classes, &weights, "a test").unwrap();
         let mean = Targets::of(&rows, 3).mean_distance(&rows.x);
-        rows.centre().unwrap();
+        rows.center().unwrap();
         if mean > 0.0 {
             rows.rescale(mean.sqrt().recip());
             let before = naive(&rows, &rows.start(rank, "rank").unwrap(), 3, 0.5);

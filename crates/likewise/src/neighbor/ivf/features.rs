@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
 use crate::neighbor::candidate::{Candidate, Partial, best_of};
-use crate::neighbor::rows::{Rows, block_with, centre};
+use crate::neighbor::rows::{Rows, block_with, center};
 use crate::{Monitor, Result};
 
 /// Rows longer than this, or shorter than its inverse, are copied to be scaled.
@@ -20,7 +20,7 @@ pub(super) struct Features<'a> {
     pub(super) metric: Metric,
     /// One over the length of each row, 0 for a row of zeros; for the cosine only.
     pub(super) inverse: Vec<f32>,
-    pub(super) centre: Vec<f32>,
+    pub(super) center: Vec<f32>,
     longest: f64,
     shortest: f64,
 }
@@ -28,14 +28,14 @@ pub(super) struct Features<'a> {
 impl<'a> Features<'a> {
     pub(super) fn new(x: ArrayView2<'a, f32>, metric: Metric) -> Self {
         let (n, d) = x.dim();
-        let centre = match metric {
-            Metric::Euclidean => x.columns().into_iter().map(centre).collect(),
+        let center = match metric {
+            Metric::Euclidean => x.columns().into_iter().map(center).collect(),
             _ => vec![0.0; d],
         };
         let lengths: Vec<f64> = (0..n)
             .into_par_iter()
             .map(|i| {
-                let values = x.row(i).into_iter().zip(&centre);
+                let values = x.row(i).into_iter().zip(&center);
                 values
                     .map(|(v, c)| f64::from(v - c).powi(2))
                     .sum::<f64>()
@@ -56,7 +56,7 @@ impl<'a> Features<'a> {
             rows: x.to_slice(),
             metric,
             inverse,
-            centre,
+            center,
             longest,
             shortest,
         }

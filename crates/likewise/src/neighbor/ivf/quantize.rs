@@ -22,15 +22,15 @@ pub(super) const WIDEST: usize = 1 << 21;
 /// A rotation and a scale for rows of one kind.
 pub(super) struct Quantizer {
     rotation: Rotation,
-    centre: Vec<f32>,
+    center: Vec<f32>,
     /// Eight-bit steps in a unit.
     scale: f32,
 }
 
 impl Quantizer {
     /// For rows of at most this length, taken from `centre`.
-    pub(super) fn new(centre: Vec<f32>, longest: f64) -> Self {
-        let d = centre.len();
+    pub(super) fn new(center: Vec<f32>, longest: f64) -> Self {
+        let d = center.len();
         let deviation = longest / (d as f64).sqrt();
         let scale = if deviation > 0.0 {
             127.0 / (CUT * deviation)
@@ -39,20 +39,20 @@ impl Quantizer {
         };
         Self {
             rotation: Rotation::new(d),
-            centre,
+            center,
             scale: scale as f32,
         }
     }
 
     /// The rounded rows of `write(i, row)`, one after the other.
     pub(super) fn rows(&self, n: usize, write: impl Fn(usize, &mut [f32]) + Sync) -> Vec<i8> {
-        let d = self.centre.len();
+        let d = self.center.len();
         let mut rounded = vec![0_i8; n * d];
         (rounded.par_chunks_mut(d.max(1)).enumerate()).for_each_init(
             || vec![0.0_f32; d],
             |row, (i, out)| {
                 write(i, row);
-                row.iter_mut().zip(&self.centre).for_each(|(v, c)| *v -= c);
+                row.iter_mut().zip(&self.center).for_each(|(v, c)| *v -= c);
                 self.rotation.turn(row);
                 for (out, v) in out.iter_mut().zip(row) {
                     *out = round(*v * self.scale);

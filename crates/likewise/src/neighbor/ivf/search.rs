@@ -59,7 +59,7 @@ impl<'a> Search<'a> {
         monitor: &Monitor,
     ) -> Result<Self> {
         let (n, d) = (features.n(), features.d());
-        let quantizer = Quantizer::new(features.centre.clone(), features.reach());
+        let quantizer = Quantizer::new(features.center.clone(), features.reach());
         let codes = quantizer.rows(n, |i, out| features.write(i, out));
         // A cell should hold more items than a list, or most cells would be looked into.
         let usual = ((2.0 * (n as f64).sqrt()) as usize).min(n / (4 * k));

@@ -215,7 +215,7 @@ impl<'a> Known<'a> {
     }
 
     /// Subtracts the mean over the labeled nodes of each component.
-    pub(crate) fn centre(&self, x: &mut Array2<f64>) {
+    pub(crate) fn center(&self, x: &mut Array2<f64>) {
         let mut mean = Array2::<f64>::zeros(self.counts.dim());
         for i in self.labeled() {
             let share = 1.0 / self.component_counts(i).sum();

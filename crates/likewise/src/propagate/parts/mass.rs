@@ -75,7 +75,7 @@ fn shares(scores: ArrayView2<f64>, scale: &[f64], reached: &[bool]) -> Vec<f64> 
 
 /// Scales the columns of `scores` (`n x C`) so that the positive scores of the `reached`
 /// rows sum to `prior[c]` times the number of these rows.
-pub fn normalise(scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
+pub fn normalize(scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
     let factors = factors(scores.view(), prior, reached);
     multiply(scores, &factors);
 }
@@ -115,7 +115,7 @@ mod tests {
             [1.0, -2.0, -1.0, 0.0],
             [100.0, 100.0, 100.0, 0.0]
         ];
-        normalise(
+        normalize(
             scores.view_mut(),
             &[0.5, 0.25, 0.15, 0.1],
             &[true, true, false],
