@@ -276,7 +276,9 @@ impl Evidence<'_> {
         let beyond = |what: &str, number: usize, most: usize| {
             Err(Error::data(format!("{what} {number}: there are {most}")))
         };
-        if let Some(&item) = self.items.iter().find(|&&item| item >= all) {
+        // With images these are numbers of images, of which an item may have several.
+        let beyond_all = |item: &&usize| self.images.is_none() && **item >= all;
+        if let Some(&item) = self.items.iter().find(beyond_all) {
             return beyond("item", item, all);
         }
         let classes = self.classes();
