@@ -173,6 +173,19 @@ fn recipes_in_files_are_usage() {
 }
 
 #[test]
+fn a_file_of_settings_may_ask_for_the_choice_of_a_recipe() {
+    let scene = Scene::new();
+    fs::write(scene.path("run.toml"), "[fit]\nrecipe = \"auto\"\n").unwrap();
+    let fit = ["fit", "good.npy", "--labels", "good.csv", "--config", "run.toml"];
+    said(&scene, &[&fit[..], &["-o", "run", "-q"]].concat());
+    // Recipes that are compared keep their own choices.
+    let own = "[fit]\nrecipe = \"auto\"\n[recipe]\nrounds = { epochs = 1 }\n";
+    fs::write(scene.path("run.toml"), own).unwrap();
+    let refused = [&fit[..], &["-o", "other"]].concat();
+    scene.refuses(&refused, 2, &["--recipe auto", "keep their own settings"]);
+}
+
+#[test]
 fn what_is_wrong_in_a_config_file_is_said_of_it() {
     let scene = Scene::new();
     let graph = ["graph", "good.npy", "-o", "g.npz", "--config", "run.toml"];
