@@ -167,7 +167,7 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.LabelPropagation(n_neighbors=5, n_jobs=0).fit(X, Y), ValueError, "^n_jobs = 0"),
         (lambda: likewise.LabelPropagation(n_neighbors=5, random_state=-1).fit(X, Y), ValueError, "^random_state = -1"),
         (lambda: likewise.MetricLearner("no").fit(X, Y), ValueError, "^recipe = no: there are: mixed-lp"),
-        (lambda: likewise.MetricLearner(settings={"rounds": {"epochs": 3}}).fit(X, Y), ValueError, "recipe by name"),
+        (lambda: likewise.MetricLearner(settings={"rounds": {"epochs": 3}}).fit(X, Y), ValueError, "name one of them"),
         (lambda: likewise.MetricLearner("rca", settings={"nosuch": 1}).fit(X, Y), ValueError, "nosuch"),
         (lambda: likewise.MetricLearner("rca", settings={"rounds": None}).fit(X, Y), ValueError, "settings"),
         (lambda: likewise.MetricLearner("rca").fit(X, pairs=[[0, 1, 2]]), ValueError, "1 .alike. or -1"),

@@ -10,7 +10,7 @@ mod subgraph;
 
 use rayon::prelude::*;
 
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 pub(crate) use component::Forest;
 pub use knn::{KnnGraph, Neighborhood, Search, Symmetrize};
@@ -51,8 +51,7 @@ impl Graph {
     }
 
     fn check_entries(&self) -> Result<()> {
-        let rows = (0..self.n()).into_par_iter().with_min_len(256);
-        match rows.find_map_first(|i| self.check_row(i).err()) {
+        match parallel::find_row(self.n(), |i| self.check_row(i).err()) {
             Some(error) => Err(error),
             None => self.check_mirrors(),
         }
@@ -213,7 +212,7 @@ fn check_shape(indptr: &[usize], indices: &[u32], weights: &[f32]) -> Result<()>
             weights.len()
         )));
     }
-    match indices.par_iter().find_first(|&&j| j as usize >= n) {
+    match indices.iter().find(|&&j| j as usize >= n) {
         Some(j) => Err(Error::data(format!(
             "graph: column {j} in a graph of {n} nodes"
         ))),

@@ -38,12 +38,11 @@ pub use nystrom::Nystrom;
 pub use omks::{Omks, Order, Similarity, Source, Theta};
 
 use ndarray::{Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::{check_finite, product, product_of_many};
 use crate::solve::{exp_of_negative, vectorised};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Rows whose distances the widths are taken from, at most.
 const SEEN: usize = 2048;
@@ -230,10 +229,9 @@ impl Kernel {
                 };
             }
         }
-        let rows = k.axis_iter_mut(Axis(0)).into_par_iter().zip(&left);
-        rows.for_each(|(mut row, &left)| {
+        parallel::each_row(&mut k, |i, mut row| {
             if let Some(row) = row.as_slice_mut() {
-                vectorised(|| self.finish(row, left, &right));
+                vectorised(|| self.finish(row, left[i], &right));
             }
         });
         k

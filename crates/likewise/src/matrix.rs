@@ -2,11 +2,10 @@
 
 use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::matmul::matmul;
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// Fails on the first NaN or infinite value, naming its row and column.
 ///
@@ -16,14 +15,11 @@ use crate::{Error, Result};
 /// assert_eq!(e.to_string(), "X: row 1, column 0 is NaN; remove or fill such values");
 /// ```
 pub fn check_finite(x: ArrayView2<f32>, name: &str) -> Result<()> {
-    let bad = x
-        .axis_iter(Axis(0))
-        .into_par_iter()
-        .enumerate()
-        .find_map_first(|(row, values)| {
-            let column = values.iter().position(|v| !v.is_finite())?;
-            Some((row, column, values[column]))
-        });
+    let bad = parallel::find_row(x.nrows(), |row| {
+        let values = x.row(row);
+        let column = values.iter().position(|v| !v.is_finite())?;
+        Some((row, column, values[column]))
+    });
     match bad {
         None => Ok(()),
         Some((row, column, value)) => Err(Error::data(format!(
@@ -36,18 +32,16 @@ pub fn check_finite(x: ArrayView2<f32>, name: &str) -> Result<()> {
 ///
 /// The length is accumulated in `f64`, so that huge and tiny rows work too.
 pub fn l2_normalize(mut x: Array2<f32>) -> Array2<f32> {
-    x.axis_iter_mut(Axis(0))
-        .into_par_iter()
-        .for_each(|mut row| {
-            let norm = row
-                .iter()
-                .map(|&v| f64::from(v).powi(2))
-                .sum::<f64>()
-                .sqrt();
-            if norm > 0.0 {
-                row.mapv_inplace(|v| (f64::from(v) / norm) as f32);
-            }
-        });
+    parallel::each_row(&mut x, |_, mut row| {
+        let norm = row
+            .iter()
+            .map(|&v| f64::from(v).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        if norm > 0.0 {
+            row.mapv_inplace(|v| (f64::from(v) / norm) as f32);
+        }
+    });
     x
 }
 
@@ -111,8 +105,7 @@ pub fn powered(mut x: Array2<f32>, power: f64) -> Array2<f32> {
 /// row but one of zeros has 0.
 pub fn lengths(x: ArrayView2<f32>) -> Vec<f64> {
     let square = |row: ArrayView1<f32>| row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
-    let rows = x.axis_iter(Axis(0)).into_par_iter();
-    rows.map(|row| square(row).sqrt()).collect()
+    parallel::map_rows(x.nrows(), |i| square(x.row(i)).sqrt())
 }
 
 /// How many times as long as the middle one a row must be to be taken for broken.
@@ -187,9 +180,8 @@ pub(crate) fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     let mut out = Array2::zeros((a.nrows(), b.nrows()));
     let blocks = out.axis_chunks_iter_mut(Axis(0), 256);
     let parts = a.axis_chunks_iter(Axis(0), 256);
-    let both: Vec<_> = blocks.into_iter().zip(parts).collect();
-    both.into_par_iter()
-        .for_each(|(mut out, a)| out.assign(&product(&a.to_owned(), b)));
+    let both = blocks.into_iter().zip(parts);
+    parallel::each(both, |(mut out, a)| out.assign(&product(&a.to_owned(), b)));
     out
 }
 

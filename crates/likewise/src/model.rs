@@ -8,7 +8,6 @@ mod probabilities;
 mod scored;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use bilinear::Bilinear;
@@ -22,7 +21,7 @@ pub use scored::{By, Described, Scored, Seen};
 use crate::arrays::{Arrays, Values};
 use crate::linear::Affine;
 use crate::matrix::{Reading, check_finite};
-use crate::{Error, Result, Similarity};
+use crate::{Error, Result, Similarity, parallel};
 
 /// Rows that are embedded at a time.
 const BLOCK: usize = 2048;
@@ -123,21 +122,20 @@ impl Model {
         }
         check_finite(x, "rows to embed")?;
         let mut out = Array2::zeros((x.nrows(), self.output_dim()));
-        out.axis_chunks_iter_mut(Axis(0), BLOCK)
-            .into_par_iter()
-            .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
-            .try_for_each(|(mut out, x)| -> Result<()> {
-                let rows = match self {
-                    Self::Linear(linear) => linear.rows(x.to_owned())?,
-                    Self::Probabilities(of) => of.rows(x.to_owned()),
-                    Self::Metric(metric) => metric.rows(x.to_owned())?,
-                    Self::Bilinear(form) => form.rows(x.to_owned()),
-                    Self::Hashed(of) => of.rows(x.to_owned()),
-                    Self::Scored(scored) => scored.rows(x.to_owned())?,
-                };
-                out.assign(&rows);
-                Ok(())
-            })?;
+        let outs = out.axis_chunks_iter_mut(Axis(0), BLOCK);
+        let blocks = outs.zip(x.axis_chunks_iter(Axis(0), BLOCK));
+        parallel::try_map(blocks, |(mut out, x)| {
+            let rows = match self {
+                Self::Linear(linear) => linear.rows(x.to_owned())?,
+                Self::Probabilities(of) => of.rows(x.to_owned()),
+                Self::Metric(metric) => metric.rows(x.to_owned())?,
+                Self::Bilinear(form) => form.rows(x.to_owned()),
+                Self::Hashed(of) => of.rows(x.to_owned()),
+                Self::Scored(scored) => scored.rows(x.to_owned())?,
+            };
+            out.assign(&rows);
+            Ok(())
+        })?;
         Ok(out)
     }
 

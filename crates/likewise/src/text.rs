@@ -24,12 +24,11 @@ use std::collections::BTreeMap;
 use ndarray::{Array1, Array2, Axis};
 use rand::RngExt;
 use rand::seq::index;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Arrays, Values};
 use crate::linear::spd::{cross, eigen};
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Most texts that the directions are found on.
 const MOST: usize = 20_000;
@@ -120,7 +119,8 @@ impl TfIdf {
     /// Fails on a parameter out of range, where no text has a word, and when cancelled.
     pub fn fit(&self, texts: &[&str], seed: u64, monitor: &Monitor) -> Result<TextReader> {
         self.validate()?;
-        let counted: Vec<Sparse> = texts.par_iter().map(|t| counts(t, self.buckets)).collect();
+        let counted: Vec<Sparse> =
+            parallel::map_rows(texts.len(), |i| counts(texts[i], self.buckets));
         let mut with = vec![0_u32; self.buckets];
         counted
             .iter()
@@ -195,21 +195,19 @@ impl TextReader {
     /// Texts as rows; a text without a word is zeros. O(letters + words x dimensions) a text.
     pub fn rows<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Array2<f32> {
         let mut out = Array2::zeros((texts.len(), self.dimensions()));
-        (out.axis_iter_mut(Axis(0)).into_par_iter())
-            .zip(texts.par_iter())
-            .for_each(|(mut out, text)| {
-                let row = weighted(counts(text.as_ref(), self.idf.len()), &self.idf);
-                let mut sum = Array1::<f64>::zeros(self.dimensions());
-                for (bucket, value) in row {
-                    sum.scaled_add(value, &self.map.row(bucket));
-                }
-                // Words that were never seen must not make those that were weaker.
-                let length = sum.dot(&sum).sqrt();
-                if length > UNKNOWN {
-                    sum /= length;
-                }
-                out.assign(&sum.mapv(|v| v as f32));
-            });
+        parallel::each_row(&mut out, |i, mut out| {
+            let row = weighted(counts(texts[i].as_ref(), self.idf.len()), &self.idf);
+            let mut sum = Array1::<f64>::zeros(self.dimensions());
+            for (bucket, value) in row {
+                sum.scaled_add(value, &self.map.row(bucket));
+            }
+            // Words that were never seen must not make those that were weaker.
+            let length = sum.dot(&sum).sqrt();
+            if length > UNKNOWN {
+                sum /= length;
+            }
+            out.assign(&sum.mapv(|v| v as f32));
+        });
         out
     }
 
@@ -270,28 +268,24 @@ fn weighted(mut row: Sparse, idf: &Array1<f64>) -> Sparse {
 /// Each text along each of the directions (`width x buckets`): `texts x width`.
 fn along(rows: &[Sparse], v: &Array2<f64>) -> Array2<f64> {
     let mut out = Array2::zeros((rows.len(), v.nrows()));
-    (out.axis_iter_mut(Axis(0)).into_par_iter())
-        .zip(rows.par_iter())
-        .for_each(|(mut out, row)| {
-            for &(bucket, value) in row {
-                out.scaled_add(value, &v.column(bucket));
-            }
-        });
+    parallel::each_row(&mut out, |i, mut out| {
+        for &(bucket, value) in &rows[i] {
+            out.scaled_add(value, &v.column(bucket));
+        }
+    });
     out
 }
 
 /// The sums of the texts by what they are along each direction: `width x buckets`.
 fn back(rows: &[Sparse], u: &Array2<f64>, buckets: usize) -> Array2<f64> {
     let mut out = Array2::zeros((u.ncols(), buckets));
-    (out.axis_iter_mut(Axis(0)).into_par_iter())
-        .enumerate()
-        .for_each(|(k, mut out)| {
-            for (row, u) in rows.iter().zip(u.column(k)) {
-                for &(bucket, value) in row {
-                    out[bucket] += value * u;
-                }
+    parallel::each_row(&mut out, |k, mut out| {
+        for (row, u) in rows.iter().zip(u.column(k)) {
+            for &(bucket, value) in row {
+                out[bucket] += value * u;
             }
-        });
+        }
+    });
     out
 }
 

@@ -176,7 +176,9 @@ fn recipes_in_files_are_usage() {
 fn a_file_of_settings_may_ask_for_the_choice_of_a_recipe() {
     let scene = Scene::new();
     fs::write(scene.path("run.toml"), "[fit]\nrecipe = \"auto\"\n").unwrap();
-    let fit = ["fit", "good.npy", "--labels", "good.csv", "--config", "run.toml"];
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "--config", "run.toml",
+    ];
     said(&scene, &[&fit[..], &["-o", "run", "-q"]].concat());
     // Recipes that are compared keep their own choices.
     let own = "[fit]\nrecipe = \"auto\"\n[recipe]\nrounds = { epochs = 1 }\n";

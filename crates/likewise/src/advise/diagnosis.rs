@@ -31,7 +31,6 @@
 
 use ndarray::{Array2, ArrayView2};
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::balance::Balance;
@@ -41,7 +40,7 @@ use crate::eval::calibration::Calibration;
 use crate::eval::proportion::{paired, wilson};
 use crate::matrix::{check_finite, l2_normalize, select_rows};
 use crate::propagate::{Given, Propagate};
-use crate::{Beliefs, Convergence, Error, Graph, Labels, Monitor, Result, seed};
+use crate::{Beliefs, Convergence, Error, Graph, Labels, Monitor, Result, parallel, seed};
 
 /// Tested labels below which the verdict says that they are few.
 const FEW: usize = 30;
@@ -257,7 +256,7 @@ impl<'a> Diagnose<'a> {
         };
         let unit = |rows: &[usize]| l2_normalize(select_rows(x, rows));
         let candidates = unit(&labeled);
-        let nearest = items.par_chunks(QUERIES).flat_map_iter(|queries| {
+        let nearest = parallel::map(items.chunks(QUERIES), |queries| {
             let similarities = unit(queries).dot(&candidates.t());
             let nearest = similarities.rows().into_iter().map(|row| {
                 let mut best: Option<(f32, usize)> = None;
@@ -270,7 +269,7 @@ impl<'a> Diagnose<'a> {
             });
             nearest.collect::<Vec<_>>()
         });
-        Ok(nearest.collect())
+        Ok(nearest.concat())
     }
 
     fn conclude(

@@ -10,11 +10,10 @@
 //!
 //! Source: Zhou et al. 2003 for the propagation; the division is ours.
 
-use ndarray::{Array2, Axis};
-use rayon::prelude::*;
+use ndarray::Array2;
 
 use crate::propagate::{Lgc, Propagate};
-use crate::{Graph, Labels, Monitor, Result};
+use crate::{Graph, Labels, Monitor, Result, parallel};
 
 /// Weight of the labels in the propagation: `a = .8`, so that near labels count most. With the
 /// usual .99 a label of the far end of a class hides the neighbours.
@@ -37,8 +36,7 @@ pub fn shares(graph: &Graph, labels: &Labels, monitor: &Monitor) -> Result<Array
     }
     let beliefs = Lgc::new().mu(MU).propagate(graph, labels, monitor)?;
     let mut shares = beliefs.scores;
-    let rows = shares.axis_iter_mut(Axis(0)).into_par_iter();
-    rows.with_min_len(256).for_each(|mut row| {
+    parallel::each_row(&mut shares, |_, mut row| {
         row.mapv_inplace(|score| score.max(0.0));
         let sum = row.sum();
         if sum > 0.0 {

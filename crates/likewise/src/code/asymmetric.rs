@@ -17,11 +17,10 @@
 use std::cmp::Ordering;
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use rayon::prelude::*;
 
 use super::{Codes, check_search};
 use crate::matrix::check_finite;
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Values of a byte.
 const BYTE: usize = 256;
@@ -59,19 +58,16 @@ pub fn nearest_to_real(
     check_search(queries.ncols(), database, k)?;
     check_finite(queries, "queries")?;
     let k = k.min(database.n());
-    let rows: Vec<ArrayView1<f32>> = queries.rows().into_iter().collect();
     monitor.start("nearest codes", None);
-    let lists: Vec<Vec<(f32, u32)>> = (rows.into_par_iter())
-        .map(|query| {
-            monitor.check()?;
-            let tables = tables(query);
-            let mut best = Best::new(k);
-            for (i, code) in database.words().chunks_exact(database.width()).enumerate() {
-                best.push(similarity(&tables, code), i as u32);
-            }
-            Ok(best.sorted())
-        })
-        .collect::<Result<_>>()?;
+    let lists = parallel::try_map(queries.rows().into_iter(), |query| {
+        monitor.check()?;
+        let tables = tables(query);
+        let mut best = Best::new(k);
+        for (i, code) in database.words().chunks_exact(database.width()).enumerate() {
+            best.push(similarity(&tables, code), i as u32);
+        }
+        Ok(best.sorted())
+    })?;
     monitor.end();
     let shape = (queries.nrows(), k);
     Ok(NearestReal {

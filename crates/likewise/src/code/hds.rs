@@ -27,7 +27,6 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::learn::{Evidence, Fit, Need, Reads};
@@ -37,7 +36,7 @@ use crate::linear::spd::cross;
 use crate::matrix::{check_finite, less_mean, outsized, product_of_many, select_rows};
 use crate::model::{Hashed, Model, softmax};
 use crate::solve::lbfgs::{self, Until};
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// When the minimisation ends.
 const UNTIL: Until = Until {
@@ -240,26 +239,20 @@ impl Layers {
         let (hidden, output) = self.split(point);
         let (w, v) = (hidden.0.to_owned(), output.0.to_owned());
         let mut active = product_of_many(&self.x, &w);
-        active
-            .axis_iter_mut(Axis(0))
-            .into_par_iter()
-            .for_each(|mut row| {
-                row += &hidden.1;
-                row.mapv_inplace(|z| 1.0 / (1.0 + (-z).exp()));
-            });
+        parallel::each_row(&mut active, |_, mut row| {
+            row += &hidden.1;
+            row.mapv_inplace(|z| 1.0 / (1.0 + (-z).exp()));
+        });
         let mut errors = product_of_many(&active, &v);
-        let costs: Vec<f64> = (errors.axis_iter_mut(Axis(0)).into_par_iter())
-            .zip(&self.class)
-            .zip(&self.weight)
-            .map(|((mut row, &class), &weight)| {
-                row += &output.1;
-                softmax(row.view_mut());
-                let cost = -row[class].max(f64::MIN_POSITIVE).ln();
-                row[class] -= 1.0;
-                row *= weight;
-                weight * cost
-            })
-            .collect();
+        let costs: Vec<f64> = parallel::map_each_row(&mut errors, |i, mut row| {
+            let (class, weight) = (self.class[i], self.weight[i]);
+            row += &output.1;
+            softmax(row.view_mut());
+            let cost = -row[class].max(f64::MIN_POSITIVE).ln();
+            row[class] -= 1.0;
+            row *= weight;
+            weight * cost
+        });
         let back = v.t().as_standard_layout().into_owned();
         let mut inner = product_of_many(&errors, &back);
         inner.zip_mut_with(&active, |inner, &a| *inner *= a * (1.0 - a));

@@ -12,11 +12,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use super::kernel::{self, Kernel, PANEL};
 use super::{Codes, check_search};
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Queries that share a pass over the database.
 const QUERIES: usize = 32;
@@ -62,42 +61,30 @@ pub fn nearest(queries: &Codes, database: &Codes, k: usize, monitor: &Monitor) -
     let part = (database.n().div_ceil(parts))
         .max(PART)
         .next_multiple_of(PANEL);
-    let starts: Vec<usize> = (0..database.n().max(1)).step_by(part).collect();
+    let starts = (0..database.n().max(1)).step_by(part);
     monitor.start("nearest codes", queries.n() as u64);
     let done = AtomicU64::new(0);
-    let found: Vec<Vec<Vec<u64>>> = (0..queries.n())
-        .into_par_iter()
-        .step_by(QUERIES)
-        .map(|first| {
-            let group = first..(first + QUERIES).min(queries.n());
-            let parts: Vec<Vec<Best>> = (starts.par_iter())
-                .map(|&from| {
-                    let to = (from + part).min(database.n());
-                    scan(
-                        kernel,
-                        queries,
-                        group.clone(),
-                        (database, from..to),
-                        k,
-                        monitor,
-                    )
-                })
-                .collect::<Result<_>>()?;
-            let count = group.len() as u64;
-            monitor.step(done.fetch_add(count, Relaxed) + count)?;
-            let mut merged = vec![Vec::new(); group.len()];
-            for best in parts {
-                for (merged, best) in merged.iter_mut().zip(best) {
-                    merged.extend(best.found);
-                }
+    let found = parallel::try_map((0..queries.n()).step_by(QUERIES), |first| {
+        let group = first..(first + QUERIES).min(queries.n());
+        let parts: Vec<Vec<Best>> = parallel::try_map(starts.clone(), |from| {
+            let to = (from + part).min(database.n());
+            let codes = (database, from..to);
+            scan(kernel, queries, group.clone(), codes, k, monitor)
+        })?;
+        let count = group.len() as u64;
+        monitor.step(done.fetch_add(count, Relaxed) + count)?;
+        let mut merged = vec![Vec::new(); group.len()];
+        for best in parts {
+            for (merged, best) in merged.iter_mut().zip(best) {
+                merged.extend(best.found);
             }
-            for found in &mut merged {
-                found.sort_unstable();
-                found.truncate(k);
-            }
-            Ok(merged)
-        })
-        .collect::<Result<_>>()?;
+        }
+        for found in &mut merged {
+            found.sort_unstable();
+            found.truncate(k);
+        }
+        Ok(merged)
+    })?;
     monitor.end();
     let flat: Vec<u64> = found.into_iter().flatten().flatten().collect();
     let of = |value: fn(u64) -> u32| {

@@ -1,7 +1,6 @@
 //! Encoders and models: what a cross-modal learner leaves behind.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Network, Unit};
@@ -10,7 +9,7 @@ use crate::arrays::{Arrays, Values};
 use crate::code::Codes;
 use crate::linear::Affine;
 use crate::matrix::{check_finite, less_mean, product};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// Rows that are encoded at a time.
 const BLOCK: usize = 512;
@@ -129,29 +128,29 @@ impl Encoder {
             Self::KernelBits(kernel) => vec![of(&kernel.weights)],
             Self::Network(network) | Self::NetworkBits(network) => network.transposed(),
         };
-        (out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter())
-            .zip(x.axis_chunks_iter(Axis(0), BLOCK).into_par_iter())
-            .for_each(|(mut out, x)| {
-                let block = match self {
-                    Self::Real(map) => product(&less_mean(x, &map.mean), &transposed[0]),
-                    Self::Bits { map, offset } => {
-                        product(&less_mean(x, &map.mean), &transposed[0]) - offset
-                    }
-                    Self::KernelBits(k) => {
-                        let rows = less_mean(x, &k.mean);
-                        product(&kernel(&rows, &k.anchors, k.s2), &transposed[0])
-                    }
-                    Self::Network(network) => {
-                        let rows = less_mean(x, &network.mean);
-                        network.forward(rows, &transposed, Unit::Tanh)
-                    }
-                    Self::NetworkBits(network) => {
-                        let rows = less_mean(x, &network.mean);
-                        network.forward(rows, &transposed, Unit::Rectified)
-                    }
-                };
-                out.assign(&block);
-            });
+        let outs = out.axis_chunks_iter_mut(Axis(0), BLOCK);
+        let blocks = outs.zip(x.axis_chunks_iter(Axis(0), BLOCK));
+        parallel::each(blocks, |(mut out, x)| {
+            let block = match self {
+                Self::Real(map) => product(&less_mean(x, &map.mean), &transposed[0]),
+                Self::Bits { map, offset } => {
+                    product(&less_mean(x, &map.mean), &transposed[0]) - offset
+                }
+                Self::KernelBits(k) => {
+                    let rows = less_mean(x, &k.mean);
+                    product(&kernel(&rows, &k.anchors, k.s2), &transposed[0])
+                }
+                Self::Network(network) => {
+                    let rows = less_mean(x, &network.mean);
+                    network.forward(rows, &transposed, Unit::Tanh)
+                }
+                Self::NetworkBits(network) => {
+                    let rows = less_mean(x, &network.mean);
+                    network.forward(rows, &transposed, Unit::Rectified)
+                }
+            };
+            out.assign(&block);
+        });
         Ok(out)
     }
 

@@ -25,7 +25,6 @@ use std::collections::HashMap;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::seq::index;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{check_positive, kernel_of_many, mean, scaled, square, transposed};
@@ -34,7 +33,7 @@ use crate::eval::kmeans::KMeans;
 use crate::linear::spd::{Cholesky, cross};
 use crate::solve::lbfgs::{self, Until};
 use crate::solve::vectorised;
-use crate::{Error, ErrorKind, Monitor, Result, seed};
+use crate::{Error, ErrorKind, Monitor, Result, parallel, seed};
 
 /// Rows whose similarities stay in the cache between the two products of a step.
 const ROWS: usize = 128;
@@ -193,18 +192,16 @@ impl KernelLogistic {
         };
         monitor.start("bits of the encoder", unique.len() as u64);
         let done = std::sync::atomic::AtomicU64::new(0);
-        let solved: Vec<Vec<f64>> = (unique.par_iter())
-            .map(|&bit| {
-                let target = targets.column(bit).to_vec();
-                let start = vec![0.0; features.ncols()];
-                let found = lbfgs::minimise(start, until, |u| {
-                    monitor.check()?;
-                    Ok(objective(u, &features, weight, &target, &penalty))
-                })?;
-                monitor.step(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1)?;
-                Ok(found)
-            })
-            .collect::<Result<_>>()?;
+        let solved = parallel::try_map(unique.iter(), |&bit| {
+            let target = targets.column(bit).to_vec();
+            let start = vec![0.0; features.ncols()];
+            let found = lbfgs::minimise(start, until, |u| {
+                monitor.check()?;
+                Ok(objective(u, &features, weight, &target, &penalty))
+            })?;
+            monitor.step(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1)?;
+            Ok(found)
+        })?;
         monitor.end();
         let mut columns = Array2::zeros((features.ncols(), unique.len()));
         for (mut column, solved) in columns.columns_mut().into_iter().zip(solved) {

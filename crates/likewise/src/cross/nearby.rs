@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::{Array2, Axis};
-use rayon::prelude::*;
 
 use crate::distance::Metric;
 use crate::neighbor::Exact;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// A symmetric matrix of weights between objects, row by row.
 pub(super) struct Links {
@@ -126,22 +125,19 @@ impl Solver {
         apply: impl Fn(usize, &[f64], &mut [f64]) + Sync,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
-        let columns: Vec<(Vec<f64>, f64)> = (0..b.ncols())
-            .into_par_iter()
-            .map(|c| {
-                monitor.check()?;
-                let (b, start) = (b.column(c).to_vec(), start.column(c).to_vec());
-                let apply = |x: &[f64], out: &mut [f64]| apply(c, x, out);
-                let (x, left) = solve(&b, start, self.tolerance, &diagonal(c), apply);
-                if left.is_finite() && x.iter().all(|v| v.is_finite()) {
-                    return Ok((x, left));
-                }
-                Err(Error::data(
-                    "what neighbours and features ask for together has no finite solution: the \
-                     features are too large; scale them, or leave out rows far from all others",
-                ))
-            })
-            .collect::<Result<_>>()?;
+        let columns = parallel::try_map(0..b.ncols(), |c| {
+            monitor.check()?;
+            let (b, start) = (b.column(c).to_vec(), start.column(c).to_vec());
+            let apply = |x: &[f64], out: &mut [f64]| apply(c, x, out);
+            let (x, left) = solve(&b, start, self.tolerance, &diagonal(c), apply);
+            if left.is_finite() && x.iter().all(|v| v.is_finite()) {
+                return Ok((x, left));
+            }
+            Err(Error::data(
+                "what neighbours and features ask for together has no finite solution: the \
+                 features are too large; scale them, or leave out rows far from all others",
+            ))
+        })?;
         let left = columns.iter().map(|column| column.1).fold(0.0, f64::max);
         if left > self.tolerance && !self.told.swap(true, Ordering::Relaxed) {
             monitor.warn(format!(

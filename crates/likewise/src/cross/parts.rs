@@ -3,11 +3,10 @@
 use ndarray::{Array1, Array2, Axis};
 use rand::Rng as _;
 use rand::RngExt;
-use rayon::prelude::*;
 
 use super::Views;
 use crate::matrix::{product, product_of_many};
-use crate::{Error, Result, seed};
+use crate::{Error, Result, parallel, seed};
 
 /// The labeled rows of one modality: those whose class has a weight above 0.
 pub(super) struct Side {
@@ -150,9 +149,11 @@ pub(super) fn kernel(x: &Array2<f64>, z: &Array2<f64>, s2: f64) -> Array2<f64> {
 pub(super) fn kernel_of_many(x: &Array2<f64>, z: &Array2<f64>, s2: f64) -> Array2<f64> {
     const ROWS: usize = 256;
     let mut out = Array2::zeros((x.nrows(), z.nrows()));
-    (out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter())
-        .zip(x.axis_chunks_iter(Axis(0), ROWS).into_par_iter())
-        .for_each(|(mut out, x)| out.assign(&kernel(&x.to_owned(), z, s2)));
+    let outs = out.axis_chunks_iter_mut(Axis(0), ROWS);
+    let blocks = outs.zip(x.axis_chunks_iter(Axis(0), ROWS));
+    parallel::each(blocks, |(mut out, x)| {
+        out.assign(&kernel(&x.to_owned(), z, s2));
+    });
     out
 }
 

@@ -25,7 +25,6 @@
 
 use ndarray::{Array2, Axis, s};
 use rand::seq::index;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::gsph::imitated;
@@ -33,7 +32,7 @@ use super::klr::Anchors;
 use super::parts::{Side, check_bits, check_positive, mean, normal, signs};
 use super::{Hashed, KernelLogistic, Views};
 use crate::matrix::product;
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Rows of one task.
 const ROWS: usize = 128;
@@ -318,10 +317,9 @@ impl Problem<'_> {
         let agreeing = self.agreeing();
         let lengths: Vec<f64> = y.rows().into_iter().map(|r| r.dot(&r)).collect();
         let turned = y.t().as_standard_layout().into_owned();
-        let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
-        let blocks: Vec<Block> = (starts.into_par_iter())
-            .map(|from| self.block(from..(from + ROWS).min(n), y, &turned, &lengths))
-            .collect();
+        let blocks: Vec<Block> = parallel::map((0..n).step_by(ROWS), |from| {
+            self.block(from..(from + ROWS).min(n), y, &turned, &lengths)
+        });
         let mass: f64 = blocks.iter().map(|b| b.mass).sum();
         let (mut cost, mut gradient) = (0.0, Array2::zeros(y.dim()));
         for (block, mut out) in blocks

@@ -4,18 +4,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::Metric;
 use super::grid::{self, Grid};
 use crate::matmul::matmul;
 use crate::matrix::check_finite;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Columns of one matrix product: `TILE x dimensions` stays in the second-level cache.
 const TILE: usize = 2048;
 /// Similarities that one thread holds at a time (32 MiB), unless 16 queries need more.
 const BLOCK: usize = 1 << 23;
+/// Rows that one task prepares.
+const PREPARED: usize = 64;
 /// Squares of longer rows leave the range of `f32`.
 const LONGEST: f64 = 1e18;
 
@@ -110,16 +111,16 @@ impl Searched {
         };
         let mut prepared = std::mem::take(&mut this.rows);
         if width > 0 {
-            prepared
-                .par_chunks_mut(width)
-                .zip(rows)
-                .try_for_each(|(out, &row)| {
+            let chunks = prepared.chunks_mut(PREPARED * width);
+            parallel::try_map(chunks.zip(rows.chunks(PREPARED)), |(out, rows)| {
+                for (out, &row) in out.chunks_mut(width).zip(rows) {
                     let square = this.prepare(x.row(row), row, out)?;
                     if let Some(last) = out.get_mut(dimensions) {
                         *last = -square as f32;
                     }
-                    Ok(())
-                })?;
+                }
+                Ok(())
+            })?;
         }
         this.rows = prepared;
         if metric == Metric::Cosine {
@@ -177,7 +178,7 @@ impl Searched {
     ///
     /// O(queries x n x d) time; O(block x n) memory a thread, at most 32 MiB unless
     /// n exceeds 512 thousand (then 64 n bytes). Steps of `monitor` are queries.
-    pub fn for_each_query<S, T: Send>(
+    pub fn for_each_query<S: Send, T: Send>(
         &self,
         x: ArrayView2<f32>,
         queries: &[usize],
@@ -200,55 +201,53 @@ impl Searched {
         let largest = (BLOCK / self.columns / 16 * 16).clamp(16, 128);
         let block = queries.len().next_multiple_of(16).clamp(16, largest);
         let done = AtomicU64::new(0);
-        let parts: Vec<Vec<T>> = queries
-            .par_chunks(block)
-            .enumerate()
-            .map_init(
-                || {
-                    let buffers = (
-                        vec![0.0; block * self.width],
-                        vec![0.0; block * self.columns],
-                    );
-                    (buffers, init())
-                },
-                |((asked, scores), scratch), (number, chunk)| {
-                    monitor.check()?;
-                    asked.fill(0.0);
-                    let mut offsets = vec![0.0; chunk.len()];
-                    let mut squares = vec![0.0; chunk.len()];
-                    for (i, &query) in chunk.iter().enumerate() {
-                        let out = &mut asked[i * self.width..(i + 1) * self.width];
-                        if whole.is_some() {
-                            out.iter_mut().zip(x.row(query)).for_each(|(o, &v)| *o = v);
-                            squares[i] = out.iter().map(|&v| f64::from(v).powi(2)).sum();
-                            continue;
-                        }
-                        let square = self.prepare(x.row(query), query, out)?;
-                        if self.metric == Metric::Euclidean {
-                            out[..self.dimensions].iter_mut().for_each(|v| *v *= 2.0);
-                            out[self.dimensions] = 1.0;
-                            offsets[i] = -square as f32;
-                        }
+        let buffers = || {
+            let buffers = (
+                vec![0.0; block * self.width],
+                vec![0.0; block * self.columns],
+            );
+            (buffers, init())
+        };
+        let parts = parallel::try_map_with(
+            queries.chunks(block).enumerate(),
+            buffers,
+            |((asked, scores), scratch), (number, chunk)| {
+                monitor.check()?;
+                asked.fill(0.0);
+                let mut offsets = vec![0.0; chunk.len()];
+                let mut squares = vec![0.0; chunk.len()];
+                for (i, &query) in chunk.iter().enumerate() {
+                    let out = &mut asked[i * self.width..(i + 1) * self.width];
+                    if whole.is_some() {
+                        out.iter_mut().zip(x.row(query)).for_each(|(o, &v)| *o = v);
+                        squares[i] = out.iter().map(|&v| f64::from(v).powi(2)).sum();
+                        continue;
                     }
-                    self.multiply(whole.map_or(&self.rows, |w| &w.rows), asked, scores, block);
-                    let answers: Vec<T> = scores
-                        .chunks_mut(self.columns)
-                        .zip(offsets.into_iter().zip(squares))
-                        .enumerate()
-                        .map(|(i, (row, (offset, square)))| {
-                            let row = &mut row[..self.n];
-                            if let Some(whole) = whole {
-                                whole.cosines(row, square);
-                            }
-                            work(scratch, number * block + i, offset, row)
-                        })
-                        .collect();
-                    let before = done.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-                    monitor.step(before + chunk.len() as u64)?;
-                    Ok(answers)
-                },
-            )
-            .collect::<Result<_>>()?;
+                    let square = self.prepare(x.row(query), query, out)?;
+                    if self.metric == Metric::Euclidean {
+                        out[..self.dimensions].iter_mut().for_each(|v| *v *= 2.0);
+                        out[self.dimensions] = 1.0;
+                        offsets[i] = -square as f32;
+                    }
+                }
+                self.multiply(whole.map_or(&self.rows, |w| &w.rows), asked, scores, block);
+                let answers: Vec<T> = scores
+                    .chunks_mut(self.columns)
+                    .zip(offsets.into_iter().zip(squares))
+                    .enumerate()
+                    .map(|(i, (row, (offset, square)))| {
+                        let row = &mut row[..self.n];
+                        if let Some(whole) = whole {
+                            whole.cosines(row, square);
+                        }
+                        work(scratch, number * block + i, offset, row)
+                    })
+                    .collect();
+                let before = done.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                monitor.step(before + chunk.len() as u64)?;
+                Ok(answers)
+            },
+        )?;
         Ok(parts.into_iter().flatten().collect())
     }
 
@@ -301,10 +300,9 @@ impl Searched {
 fn common_grid(x: ArrayView2<f32>, rows: &[usize]) -> Option<Grid> {
     const FIRST: usize = 16;
     let of = |rows: &[usize]| {
-        let grids = rows
-            .par_iter()
-            .map(|&row| Grid::of(x.row(row).iter().copied()));
-        grids.reduce(|| Grid::NOTHING, Grid::and)
+        let grid = |i: usize| Grid::of(x.row(rows[i]).iter().copied());
+        let grids = parallel::map_rows(rows.len(), grid);
+        grids.into_iter().fold(Grid::NOTHING, Grid::and)
     };
     let (first, rest) = rows.split_at(rows.len().min(FIRST));
     let first = of(first);

@@ -14,13 +14,12 @@
 
 use ndarray::ArrayView2;
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ballot::most_frequent;
 use super::classify::{Classifier, Classify, Lesson};
 use super::tree::{Growth, Rows, Tree};
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Parameters of a random forest; see [`forest`](self).
 ///
@@ -107,8 +106,7 @@ impl Classify for Forest {
             };
             Ok(Tree::grow(&rows, growth, &mut rng))
         };
-        let trees = (0..self.trees).into_par_iter().map(grow);
-        Ok(Box::new(Grown(trees.collect::<Result<_>>()?)))
+        Ok(Box::new(Grown(parallel::try_map(0..self.trees, grow)?)))
     }
 }
 
@@ -116,11 +114,8 @@ struct Grown(Vec<Tree>);
 
 impl Classifier for Grown {
     fn classes(&self, rows: ArrayView2<f32>) -> Result<Vec<u32>> {
-        let rows: Vec<_> = rows.rows().into_iter().collect();
-        let class = |row: &ndarray::ArrayView1<f32>| {
-            most_frequent(self.0.iter().map(|tree| tree.class(*row)))
-        };
-        Ok(rows.par_iter().map(class).collect())
+        let class = |i: usize| most_frequent(self.0.iter().map(|tree| tree.class(rows.row(i))));
+        Ok(parallel::map_rows(rows.nrows(), class))
     }
 }
 

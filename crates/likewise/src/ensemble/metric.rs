@@ -1,10 +1,9 @@
 //! A learned metric as classifiers ask it: the nearest and the farthest of some rows.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use rayon::prelude::*;
 
-use crate::Result;
 use crate::model::Model;
+use crate::{Result, parallel};
 
 /// A metric, and the labeled rows in it.
 pub struct Metric {
@@ -72,28 +71,23 @@ fn extremes(
     pool: ArrayView2<f32>,
     left_out: impl Fn(usize) -> Option<usize> + Sync,
 ) -> impl Iterator<Item = (usize, usize)> {
-    let rows: Vec<ArrayView1<f32>> = rows.rows().into_iter().collect();
-    let found: Vec<(usize, usize)> = rows
-        .par_iter()
-        .enumerate()
-        .map(|(at, row)| {
-            let skipped = left_out(at);
-            let (mut near, mut far) = ((f64::INFINITY, 0), (f64::NEG_INFINITY, 0));
-            for (place, other) in pool.rows().into_iter().enumerate() {
-                if Some(place) == skipped {
-                    continue;
-                }
-                let square = square(*row, other);
-                if square < near.0 {
-                    near = (square, place);
-                }
-                if square > far.0 {
-                    far = (square, place);
-                }
+    let found = parallel::map_rows(rows.nrows(), |at| {
+        let skipped = left_out(at);
+        let (mut near, mut far) = ((f64::INFINITY, 0), (f64::NEG_INFINITY, 0));
+        for (place, other) in pool.rows().into_iter().enumerate() {
+            if Some(place) == skipped {
+                continue;
             }
-            (near.1, far.1)
-        })
-        .collect();
+            let square = square(rows.row(at), other);
+            if square < near.0 {
+                near = (square, place);
+            }
+            if square > far.0 {
+                far = (square, place);
+            }
+        }
+        (near.1, far.1)
+    });
     found.into_iter()
 }
 

@@ -13,12 +13,11 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::seq::index::sample;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ballot::most_frequent;
 use super::classify::{Classifier, Classify, Lesson};
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Parameters of random subspaces; see [`subspace`](self).
 ///
@@ -125,11 +124,11 @@ impl Drawn {
 
 impl Classifier for Drawn {
     fn classes(&self, rows: ArrayView2<f32>) -> Result<Vec<u32>> {
-        let rows: Vec<_> = rows.rows().into_iter().collect();
-        let class = |row: &ArrayView1<f32>| {
-            most_frequent(self.draws.iter().map(|draw| self.nearest(*row, draw)))
+        let class = |i: usize| {
+            let row = rows.row(i);
+            most_frequent(self.draws.iter().map(|draw| self.nearest(row, draw)))
         };
-        Ok(rows.par_iter().map(class).collect())
+        Ok(parallel::map_rows(rows.nrows(), class))
     }
 }
 

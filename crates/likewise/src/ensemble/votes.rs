@@ -39,7 +39,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::base::Base;
@@ -48,7 +47,7 @@ use super::pruning::{Pruned, Pruning};
 use super::voted::{Election, Member, Others, Voted};
 use crate::matrix::{check_finite, select_rows};
 use crate::select::Mcfs;
-use crate::{Error, Label, Labels, Monitor, Result, seed};
+use crate::{Error, Label, Labels, Monitor, Result, parallel, seed};
 
 /// Parameters of votes; see [`votes`](self).
 ///
@@ -375,7 +374,7 @@ impl Hall<'_> {
                 classifier: fitted.map_err(|e| e.within(format!("votes, view {view}")))?,
             })
         };
-        let trained = jobs.par_iter().map(train).collect::<Result<_>>()?;
+        let trained = parallel::try_map(jobs.iter(), train)?;
         self.monitor.end();
         Ok(trained)
     }
@@ -390,7 +389,7 @@ impl Hall<'_> {
     ) -> Result<Said> {
         let n = own.len();
         let of = |trained: &Trained| trained.classifier.classes(asking[trained.view].view());
-        let class = trained.par_iter().map(of).collect::<Result<Vec<_>>>()?;
+        let class = parallel::try_map(trained.iter(), of)?;
         self.monitor.check()?;
         let class = columns(n, &class);
         if self.wanted == Wanted::Classes || n == 0 || peers[0].nrows() < 2 {

@@ -14,7 +14,6 @@
 //! than looking at whether two intervals overlap.
 
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -22,7 +21,7 @@ pub use super::estimate::Estimate;
 use super::nmi::{Nmi, from_entropies};
 use super::proportion;
 use super::ranking::{Measure, Ranking};
-use crate::{Error, Result, seed};
+use crate::{Error, Result, parallel, seed};
 
 /// Percentile bootstrap.
 ///
@@ -199,10 +198,9 @@ impl Bootstrap {
 
     /// Runs `statistic` on one stream a resample, so the thread count changes nothing.
     fn resample<T: Send>(&self, statistic: impl Fn(&mut seed::Rng) -> T + Sync) -> Vec<T> {
-        (0..self.resamples)
-            .into_par_iter()
-            .map(|r| statistic(&mut seed::stream(self.seed, &format!("bootstrap {r}"))))
-            .collect()
+        parallel::map_rows(self.resamples, |r| {
+            statistic(&mut seed::stream(self.seed, &format!("bootstrap {r}")))
+        })
     }
 
     fn means(

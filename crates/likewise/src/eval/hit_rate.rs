@@ -15,11 +15,9 @@
 //!
 //! Source: Hamming distances tie by construction; the expectation is elementary.
 
-use rayon::prelude::*;
-
 use super::map50::Relevance;
 use crate::code::{Codes, Kernel};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Codes whose distances are computed at a time.
 const BLOCK: usize = 4096;
@@ -79,8 +77,7 @@ pub fn expected(
         }
         Ok(ks.iter().map(|&k| within(&at, k)).collect())
     };
-    let by_query: Result<Vec<Vec<f64>>> = (0..queries.n()).into_par_iter().map(of_query).collect();
-    let by_query = by_query?;
+    let by_query = parallel::try_map(0..queries.n(), of_query)?;
     Ok((0..ks.len())
         .map(|k| by_query.iter().map(|values| values[k]).collect())
         .collect())

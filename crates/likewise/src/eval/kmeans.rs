@@ -21,12 +21,11 @@
 
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::distance::tile::{COLUMNS, Kernel, Limits, ROWS, Tile};
 use crate::matrix::{check_finite, column_means, select_rows};
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Panels of rows of one task.
 const PANELS: usize = 32;
@@ -315,16 +314,16 @@ struct Rows {
 impl Rows {
     fn new(x: Array2<f32>) -> Self {
         let (n, d) = x.dim();
-        let squares = (0..n)
-            .into_par_iter()
-            .map(|i| x.row(i).iter().map(|&v| f64::from(v).powi(2)).sum())
-            .collect();
+        let square = |i: usize| x.row(i).iter().map(|&v| f64::from(v).powi(2)).sum();
+        let squares = parallel::map_rows(n, square);
         let mut panels = vec![[0.0; ROWS]; n.div_ceil(ROWS) * d];
-        let each = panels.par_chunks_mut(d.max(1)).enumerate();
-        each.for_each(|(panel, packed)| {
-            for lane in 0..ROWS.min(n - panel * ROWS) {
-                for (to, &v) in packed.iter_mut().zip(x.row(panel * ROWS + lane)) {
-                    to[lane] = v;
+        let some = panels.chunks_mut(PANELS * d.max(1)).enumerate();
+        parallel::each(some, |(chunk, panels)| {
+            for (panel, packed) in (chunk * PANELS..).zip(panels.chunks_mut(d.max(1))) {
+                for lane in 0..ROWS.min(n - panel * ROWS) {
+                    for (to, &v) in packed.iter_mut().zip(x.row(panel * ROWS + lane)) {
+                        to[lane] = v;
+                    }
                 }
             }
         });
@@ -351,10 +350,9 @@ impl Rows {
     /// number of threads.
     fn chunks<T: Send>(&self, work: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         let n = self.n();
-        (0..n.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| work(chunk * CHUNK, CHUNK.min(n - chunk * CHUNK)))
-            .collect()
+        parallel::map((0..n).step_by(CHUNK), |first| {
+            work(first, CHUNK.min(n - first))
+        })
     }
 
     /// One tile: panel `panel` of the rows with panel `of` of `points`. Only a tile with a sum of
@@ -427,11 +425,11 @@ impl Rows {
         let all = self.x.as_slice().unwrap_or(&[]);
         let simd = pulp::Arch::new();
         let mut means = Array2::zeros((k, d));
-        let rows = means.outer_iter_mut().into_par_iter().zip(members);
-        rows.for_each(|(mut mean, members): (ndarray::ArrayViewMut1<f32>, _)| {
+        parallel::each_row(&mut means, |c, mut mean| {
+            let members = &members[c];
             let mut sum = vec![0.0_f64; d];
             simd.dispatch(|| {
-                for &row in &members {
+                for &row in members {
                     for (s, &v) in sum.iter_mut().zip(&all[row * d..(row + 1) * d]) {
                         *s += f64::from(v);
                     }
@@ -445,12 +443,11 @@ impl Rows {
     }
 
     fn inertia(&self, cluster: &[u32], centroids: &Array2<f32>) -> f64 {
-        let distances: Vec<f64> = (cluster.par_iter().enumerate())
-            .map(|(row, &c)| {
-                let pairs = self.x.row(row).into_iter().zip(centroids.row(c as usize));
-                pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum()
-            })
-            .collect();
+        let distances = parallel::map_rows(cluster.len(), |row| {
+            let centroid = centroids.row(cluster[row] as usize);
+            let pairs = self.x.row(row).into_iter().zip(centroid);
+            pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
+        });
         distances.iter().sum()
     }
 
@@ -535,21 +532,19 @@ impl Rows {
 
 /// Sum of the distances to the nearest centroid, were each of 32 candidates added.
 fn sums_after(nearest: &[f32], distances: &[[f32; COLUMNS]]) -> [f64; COLUMNS] {
-    let chunks = nearest.par_chunks(CHUNK).zip(distances.par_chunks(CHUNK));
+    let chunks = nearest.chunks(CHUNK).zip(distances.chunks(CHUNK));
     let simd = pulp::Arch::new();
-    let parts: Vec<[f32; COLUMNS]> = chunks
-        .map(|(nearest, distances)| {
-            let mut sums = [0.0; COLUMNS];
-            simd.dispatch(|| {
-                for (&nearest, distances) in nearest.iter().zip(distances) {
-                    for (sum, &d) in sums.iter_mut().zip(distances) {
-                        *sum += if d < nearest { d } else { nearest };
-                    }
+    let parts = parallel::map(chunks, |(nearest, distances)| {
+        let mut sums = [0.0_f32; COLUMNS];
+        simd.dispatch(|| {
+            for (&nearest, distances) in nearest.iter().zip(distances) {
+                for (sum, &d) in sums.iter_mut().zip(distances) {
+                    *sum += if d < nearest { d } else { nearest };
                 }
-            });
-            sums
-        })
-        .collect();
+            }
+        });
+        sums
+    });
     let mut sums = [0.0; COLUMNS];
     for part in parts {
         sums.iter_mut()

@@ -22,7 +22,7 @@ use crate::distance::{Metric, Searched};
 use crate::linear::uneven;
 use crate::linear::whitening::Spectrum;
 use crate::matrix::{check_finite, l2_normalize, select_rows};
-use crate::{Error, Labels, Monitor, Part, Result, seed};
+use crate::{Error, Labels, Monitor, Part, Result, parallel, seed};
 
 /// How many examples of each finding are kept.
 const EXAMPLES: usize = 10;
@@ -211,15 +211,12 @@ pub fn first_equal(x: ArrayView2<f32>, items: &[usize]) -> Vec<usize> {
 
 /// Finds equal rows and says which items are equal to one of another part.
 fn exact(x: ArrayView2<f32>, parts: &[Part], report: &mut LeakReport) -> Vec<bool> {
-    let hashes: Vec<Option<u64>> = (0..x.nrows())
-        .into_par_iter()
-        .map(|item| {
-            let row = x.row(item);
-            let mut hasher = DefaultHasher::new();
-            row.iter().for_each(|v| v.to_bits().hash(&mut hasher));
-            row.iter().any(|&v| v != 0.0).then(|| hasher.finish())
-        })
-        .collect();
+    let hashes = parallel::map_rows(x.nrows(), |item| {
+        let row = x.row(item);
+        let mut hasher = DefaultHasher::new();
+        row.iter().for_each(|v| v.to_bits().hash(&mut hasher));
+        row.iter().any(|&v| v != 0.0).then(|| hasher.finish())
+    });
     let equal = |a: usize, b: usize| {
         let mut pairs = x.row(a).into_iter().zip(x.row(b));
         pairs.all(|(p, q)| p.to_bits() == q.to_bits())
@@ -454,7 +451,7 @@ impl Cells {
         let axes = spectrum.directions.slice(ndarray::s![.., ..axes]);
         // In the order of the axes, so that a row meets one of them after the other.
         let axes: Array2<f64> = axes.t().as_standard_layout().into_owned();
-        let place = |&item: &usize| {
+        let place = |item: usize| {
             let row = x.row(item);
             let length = dot(row, row).sqrt();
             let mut at = [0.0; AXES];
@@ -468,11 +465,12 @@ impl Cells {
             }
             Placed { cell, item, at }
         };
-        let mut placed: Vec<Placed> = train.par_iter().map(place).collect();
+        let all = |items: &[usize]| parallel::map_rows(items.len(), |i| place(items[i]));
+        let mut placed: Vec<Placed> = all(train);
         placed.par_sort_unstable_by_key(|p| (p.cell, p.item));
         Ok(Self {
             train: placed,
-            held_out: held_out.par_iter().map(place).collect(),
+            held_out: all(held_out),
             square: (radius * radius) as f32,
         })
     }
@@ -489,9 +487,11 @@ impl Cells {
 
     /// Number of comparisons that [`nearest`](Self::nearest) takes.
     fn candidates(&self) -> usize {
-        let each = self.held_out.par_iter();
-        each.map(|p| self.around(p.cell).map(<[Placed]>::len).sum::<usize>())
-            .sum()
+        let each = parallel::map_rows(self.held_out.len(), |i| {
+            let around = self.around(self.held_out[i].cell);
+            around.map(<[Placed]>::len).sum::<usize>()
+        });
+        each.into_iter().sum()
     }
 
     /// The nearest training item in the cells around each held-out item, and its cosine.
@@ -517,14 +517,10 @@ impl Cells {
             }
             best
         };
-        let parts: Vec<Vec<_>> = self
-            .held_out
-            .par_chunks(CHUNK)
-            .map(|held_out| {
-                monitor.check()?;
-                Ok(held_out.iter().map(one).collect())
-            })
-            .collect::<Result<_>>()?;
+        let parts = parallel::try_map(self.held_out.chunks(CHUNK), |held_out| {
+            monitor.check()?;
+            Ok(held_out.iter().map(one).collect::<Vec<_>>())
+        })?;
         Ok(parts.into_iter().flatten().collect())
     }
 }

@@ -21,13 +21,12 @@
 //! retrieval", where the divisor is as here. The expectation over ties is ours.
 
 use ndarray::{ArrayView2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::code::{Codes, Kernel};
 use crate::distance::Metric;
 use crate::matrix::{check_finite, product};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Queries that are compared with all items at a time.
 const QUERIES: usize = 16;
@@ -231,19 +230,15 @@ impl Map50 {
                 "mean average precision of {n} queries in a database of {m}; it needs some of both"
             )));
         }
-        let starts: Vec<usize> = (0..n).step_by(QUERIES).collect();
-        let found: Vec<Vec<(f64, bool)>> = (starts.into_par_iter())
-            .map(|from| {
-                monitor.check()?;
-                let to = (from + QUERIES).min(n);
-                let mut distances = vec![0; (to - from) * m];
-                fill(from..to, &mut distances);
-                let each = (from..to).zip(distances.chunks_exact(m));
-                Ok(each
-                    .map(|(q, d)| self.of_query(d, |item| relevant(q, item)))
-                    .collect())
-            })
-            .collect::<Result<_>>()?;
+        let found = parallel::try_map((0..n).step_by(QUERIES), |from| {
+            monitor.check()?;
+            let to = (from + QUERIES).min(n);
+            let mut distances = vec![0; (to - from) * m];
+            fill(from..to, &mut distances);
+            let each = (from..to).zip(distances.chunks_exact(m));
+            let each = each.map(|(q, d)| self.of_query(d, |item| relevant(q, item)));
+            Ok(each.collect::<Vec<(f64, bool)>>())
+        })?;
         let found: Vec<(f64, bool)> = found.into_iter().flatten().collect();
         let empty = found.iter().filter(|f| f.1).count();
         let counted = if self.skip_empty { n - empty } else { n };

@@ -1,8 +1,7 @@
 //! A graph from its rows, made in parallel and without a second copy.
 
-use rayon::prelude::*;
-
 use super::{Graph, component};
+use crate::parallel;
 
 /// Rows that one task makes at a time.
 const ROWS: usize = 1024;
@@ -19,16 +18,15 @@ impl Graph {
         row: impl Fn(usize, &mut Vec<(u32, f32)>) + Sync + Send,
     ) -> Self {
         let mut indptr = vec![0_usize; n + 1];
-        (indptr[1..].par_chunks_mut(ROWS).enumerate()).for_each_init(
-            Vec::new,
-            |entries, (chunk, lengths)| {
-                for (i, length) in (chunk * ROWS..).zip(lengths) {
-                    entries.clear();
-                    row(i, entries);
-                    *length = entries.len();
-                }
-            },
-        );
+        let chunks = indptr[1..].chunks_mut(ROWS).enumerate();
+        parallel::each(chunks, |(chunk, lengths)| {
+            let mut entries = Vec::new();
+            for (i, length) in (chunk * ROWS..).zip(lengths) {
+                entries.clear();
+                row(i, &mut entries);
+                *length = entries.len();
+            }
+        });
         for i in 0..n {
             indptr[i + 1] += indptr[i];
         }
@@ -43,11 +41,12 @@ impl Graph {
             chunks.push((first, own_columns, own_values));
             (columns, values) = (other_columns, other_values);
         }
-        (chunks.into_par_iter()).for_each_init(Vec::new, |entries, (first, columns, values)| {
+        parallel::each(chunks.into_iter(), |(first, columns, values)| {
+            let mut entries = Vec::new();
             let mut places = columns.iter_mut().zip(values);
             for i in first..(first + ROWS).min(n) {
                 entries.clear();
-                row(i, entries);
+                row(i, &mut entries);
                 for (&(j, w), (column, value)) in entries.iter().zip(&mut places) {
                     (*column, *value) = (j, w);
                 }

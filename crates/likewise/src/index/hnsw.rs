@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use ndarray::ArrayView2;
-use rayon::prelude::*;
 use usearch::{IndexOptions, MetricKind, ScalarKind};
 
 use super::checked::{CONNECTIVITY, Checked, Reader, broken, check};
 use super::recall::measured_recall;
 use super::{Flat, Hit, Index, check_k, order};
 use crate::matrix::{check_finite, l2_normalize};
-use crate::{Error, ErrorKind, Monitor, Result};
+use crate::{Error, ErrorKind, Monitor, Result, parallel};
 
 /// Size of the graph and effort of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +132,7 @@ impl Hnsw {
         let zeros: Vec<u64> = zeros.map(|item| item as u64).collect();
         monitor.start("building the index", x.nrows() as u64);
         let done = AtomicU64::new(0);
-        let parts = (0..count).into_par_iter().map(|part| {
+        let parts = parallel::try_map(0..count, |part| {
             // Dealt out in turn, so that every part is like the whole.
             let items = (part..x.nrows()).step_by(count);
             let graph = usearch::Index::new(&IndexOptions {
@@ -162,8 +161,7 @@ impl Hnsw {
                 }
             }
             Part::ready(graph, options.search_effort)
-        });
-        let parts = parts.collect::<Result<Vec<_>>>()?;
+        })?;
         monitor.end();
         Ok(Self {
             parts,
@@ -276,8 +274,7 @@ impl Hnsw {
         };
         let graphs = lengths.into_iter().map(|length| reader.take(length));
         let graphs: Vec<&[u8]> = graphs.collect::<Result<_>>()?;
-        let checked = graphs.par_iter().map(|graph| check(graph));
-        let checked: Vec<Checked> = checked.collect::<Result<_>>()?;
+        let checked: Vec<Checked> = parallel::try_map(graphs.iter(), |graph| check(graph))?;
         let dimensions = dimensions.or(checked.first().map(|part| part.dimensions));
         let dimensions = dimensions.filter(|&d| d > 0).ok_or_else(broken)?;
         if checked.iter().any(|part| part.dimensions != dimensions)
@@ -288,14 +285,14 @@ impl Hnsw {
             return Err(broken());
         }
         // A part without nodes has nothing to answer, and its dimensions no bytes to show.
-        let held = graphs.into_par_iter().zip(&checked);
-        let parts = held.filter(|(_, part)| !part.items.is_empty());
-        let parts = parts.map(|(graph, _)| {
+        let held = graphs.into_iter().zip(&checked);
+        let held = held.filter(|(_, part)| !part.items.is_empty());
+        let parts = parallel::try_map(held, |(graph, _)| {
             let graph = usearch::Index::restore_from_buffer(graph).map_err(failed)?;
             Part::ready(graph, effort as usize)
-        });
+        })?;
         Ok(Self {
-            parts: parts.collect::<Result<_>>()?,
+            parts,
             n: n as usize,
             dimensions: dimensions as usize,
             zeros,
@@ -312,9 +309,8 @@ impl Hnsw {
         if query.iter().all(|&v| v == 0.0) {
             return Ok((0..k as u64).map(|item| hit(item, 0.0)).collect());
         }
-        let found = self.parts.par_iter().map(|part| part.search(query, k));
         let mut hits = Vec::new();
-        for found in found.collect::<Result<Vec<_>>>()? {
+        for found in parallel::try_map(self.parts.iter(), |part| part.search(query, k))? {
             let pairs = found.keys.into_iter().zip(found.distances);
             hits.extend(pairs.map(|(item, d)| hit(item, 1.0 - d)));
         }
@@ -395,13 +391,10 @@ impl Index for Hnsw {
         check_finite(queries, "queries")?;
         let k = k.min(self.n);
         let queries = l2_normalize(queries.to_owned());
-        let rows: Vec<_> = queries.rows().into_iter().collect();
-        rows.into_par_iter()
-            .map(|row| {
-                monitor.check()?;
-                self.nearest(&row.to_vec(), k)
-            })
-            .collect()
+        parallel::try_map(queries.rows().into_iter(), |row| {
+            monitor.check()?;
+            self.nearest(&row.to_vec(), k)
+        })
     }
 }
 

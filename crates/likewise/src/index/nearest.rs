@@ -1,12 +1,11 @@
 //! The exact answer of a few queries from rows as they lie.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::{Flat, Hit, Index, check_k, order};
 use crate::distance::Metric;
 use crate::matrix::{check_finite, l2_normalize};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Sums that run beside each other along a row.
 const LANES: usize = 16;
@@ -42,17 +41,16 @@ pub fn nearest(
     }
     check_finite(queries, "queries")?;
     let unit = l2_normalize(queries.as_standard_layout().into_owned());
-    let cosines: Vec<f32> = (x.axis_chunks_iter(Axis(0), 1024).into_par_iter())
-        .map(|rows| {
-            monitor.check()?;
-            let mut cosines = Vec::with_capacity(rows.nrows() * unit.nrows());
-            for row in rows.rows() {
-                of_row(row, &unit, &mut cosines);
-            }
-            Ok(cosines)
-        })
-        .collect::<Result<Vec<_>>>()?
-        .concat();
+    let chunks = x.axis_chunks_iter(Axis(0), 1024);
+    let cosines: Vec<Vec<f32>> = parallel::try_map(chunks, |rows| {
+        monitor.check()?;
+        let mut cosines = Vec::with_capacity(rows.nrows() * unit.nrows());
+        for row in rows.rows() {
+            of_row(row, &unit, &mut cosines);
+        }
+        Ok(cosines)
+    })?;
+    let cosines = cosines.concat();
     if cosines.iter().any(|v| v.is_nan()) {
         check_finite(x, "searched rows")?;
     }

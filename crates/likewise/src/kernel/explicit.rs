@@ -22,7 +22,6 @@
 
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::cosine;
@@ -31,7 +30,7 @@ use super::{Fourier, Kernel, Nystrom, Width};
 use crate::arrays::Arrays;
 use crate::linear::oasis::pass::{Mended, pass};
 use crate::matrix::{product, product_of_many};
-use crate::{Error, Monitor, Result, Triplets, seed};
+use crate::{Error, Monitor, Result, Triplets, parallel, seed};
 
 /// Rows of the gallery that are answered together.
 const GALLERY: usize = 1024;
@@ -220,7 +219,7 @@ impl Explicit {
                 views.len()
             )));
         }
-        let begun = sources.par_iter().enumerate().map(|(i, source)| {
+        let kernels = parallel::try_map(sources.iter().enumerate(), |(i, source)| {
             let view = views[source.view];
             let kernel = source.kernel.fitted(view, monitor)?;
             let coordinates = self.coordinates_of(kernel, view, seed.wrapping_add(i as u64))?;
@@ -230,8 +229,7 @@ impl Explicit {
                 coordinates,
                 mistakes: 0,
             })
-        });
-        let kernels = begun.collect::<Result<Vec<One>>>()?;
+        })?;
         Ok(Mapped {
             explicit: *self,
             theta: vec![1.0 / kernels.len() as f64; kernels.len()],
@@ -413,14 +411,13 @@ impl Mapped {
         }
         let quiet = monitor.quiet();
         monitor.start("multiple kernel similarity", self.kernels.len() as u64);
-        let learned = self.kernels.par_iter().map(|one| {
+        let learned = parallel::try_map(self.kernels.iter(), |one| {
             let phi = one.coordinates.of_rows(&one.view(views)?.mapv(f64::from));
             let same = Array2::<f64>::eye(phi.ncols());
             let (most, start) = (self.explicit.aggressiveness, &one.change + &same);
             let passed = pass(&phi, &ordered, start, most, Mended::Never, &quiet)?;
             Ok((passed.w - same, passed.mistakes))
-        });
-        let learned = learned.collect::<Result<Vec<_>>>()?;
+        })?;
         monitor.end();
         for (one, (change, mistakes)) in self.kernels.iter_mut().zip(learned) {
             one.change = change;

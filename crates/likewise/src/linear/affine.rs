@@ -1,10 +1,9 @@
 //! The affine map: what linear methods learn, and what a head starts from.
 
 use ndarray::{Array1, Array2, ArrayView2, s};
-use rayon::prelude::*;
 
 use crate::matrix::{check_finite, less_mean, product};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// An affine map of rows: subtract the mean, multiply by the matrix.
 ///
@@ -38,14 +37,12 @@ impl Affine {
         check_finite(x, "rows to map")?;
         let mut out = Array2::<f32>::zeros((x.nrows(), rank));
         let transposed = self.matrix.t().as_standard_layout().into_owned();
-        out.axis_chunks_iter_mut(ndarray::Axis(0), 256)
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(chunk, mut out)| {
-                let from = chunk * 256;
-                let rows = less_mean(x.slice(s![from..from + out.nrows(), ..]), &self.mean);
-                out.assign(&product(&rows, &transposed).mapv(|v| v as f32));
-            });
+        let chunks = out.axis_chunks_iter_mut(ndarray::Axis(0), 256).enumerate();
+        parallel::each(chunks, |(chunk, mut out)| {
+            let from = chunk * 256;
+            let rows = less_mean(x.slice(s![from..from + out.nrows(), ..]), &self.mean);
+            out.assign(&product(&rows, &transposed).mapv(|v| v as f32));
+        });
         Ok(out)
     }
 }

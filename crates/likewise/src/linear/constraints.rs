@@ -1,11 +1,10 @@
 //! Pairs as learners of a metric take them: the rows in pairs, and the pairs that count.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::laplacian::Laplacian;
 use super::spd::{add_cross, symmetrize};
-use crate::{Error, Monitor, Pairs, Result};
+use crate::{Error, Monitor, Pairs, Result, parallel};
 
 /// Two rows are the same where no column differs by as much.
 const SAME: f64 = 1e-10;
@@ -54,7 +53,8 @@ impl Constraints {
                 .any(|(&a, &b)| (a.into() - b.into()).abs() >= SAME)
         };
         let counted: Vec<(u32, u32, bool, f32)> = pairs.iter().filter(|p| p.3 > 0.0).collect();
-        let kept: Vec<bool> = counted.par_iter().map(|p| differ(p.0, p.1)).collect();
+        let kept: Vec<bool> =
+            parallel::map_rows(counted.len(), |i| differ(counted[i].0, counted[i].1));
         let dropped = kept.iter().filter(|&&kept| !kept).count();
         if dropped > 0 {
             monitor.warn(format!(
@@ -166,14 +166,14 @@ pub(crate) fn scatter(rows: &Array2<f64>, links: &[Link]) -> Array2<f64> {
 
 /// The squared Euclidean distance of each link's rows.
 pub(crate) fn squared_distances(rows: &Array2<f64>, links: &[Link]) -> Vec<f64> {
-    let square = |link: &Link| {
+    parallel::map_rows(links.len(), |i| {
+        let link = &links[i];
         let both = rows
             .row(link.a as usize)
             .into_iter()
             .zip(rows.row(link.b as usize));
         both.map(|(a, b)| (a - b) * (a - b)).sum()
-    };
-    links.par_iter().with_min_len(64).map(square).collect()
+    })
 }
 
 /// The mean squared distance of two rows; 1 where there are no two that differ.

@@ -28,7 +28,6 @@
 
 use ndarray::{Array1, Array2, ArrayView2};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::constraints::{Constraints, Link, mass, squared_distances};
@@ -36,12 +35,14 @@ use super::spd::{self, check_shrinkage, shrink, symmetrize, usual_shrinkage};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
-use crate::{Error, Monitor, Pairs, Result, seed};
+use crate::{Error, Monitor, Pairs, Result, parallel, seed};
 
 /// Share of the largest part of a pair in the gradient below which it is left out.
 const PART: f64 = 1e-12;
 /// Most steps of Lanczos' method.
 const LANCZOS: usize = 30;
+/// Links of one task.
+const TASK: usize = 1024;
 
 /// Parameters of distance metric learning by eigenvalues; see [`dml_eig`](self).
 ///
@@ -173,10 +174,12 @@ impl DmlEig {
             let z = first_direction(d, |q| active.times(q))?;
             let share = 2.0 / (step as f64 + 1.0);
             let scores = rows.dot(&z);
-            let moved = links.par_iter().with_min_len(1024).zip(&mut values);
-            moved.for_each(|(link, value)| {
-                let score = scores[link.a as usize] - scores[link.b as usize];
-                *value = (1.0 - share) * *value + share * score * score;
+            let chunks = links.chunks(TASK).zip(values.chunks_mut(TASK));
+            parallel::each(chunks, |(links, values)| {
+                for (link, value) in links.iter().zip(values) {
+                    let score = scores[link.a as usize] - scores[link.b as usize];
+                    *value = (1.0 - share) * *value + share * score * score;
+                }
             });
             let mut change = 0.0_f64;
             for ((i, j), m) in metric.indexed_iter_mut() {

@@ -12,11 +12,10 @@ use std::ops::Range;
 
 use faer::{Accum, MatMut, MatRef};
 use ndarray::Array2;
-use rayon::prelude::*;
 
-use crate::Result;
 use crate::matmul::matmul;
 use crate::solve::vectorised;
+use crate::{Result, parallel};
 
 /// Tasks that the rows are cut into, whatever the number of threads.
 pub(super) const PARTS: usize = 32;
@@ -102,21 +101,18 @@ pub(super) fn gather(
 ) -> Result<(f64, Array2<f64>)> {
     let (n, d) = x.dim();
     let flat = x.as_slice().unwrap_or_default();
-    let parts: Vec<Part> = parts(n)
-        .into_par_iter()
-        .map(|rows| {
-            let mut part = Part {
-                x: flat,
-                d,
-                from: rows.start,
-                sums: vec![0.0; n],
-                mixed: vec![0.0; rows.len() * d],
-                value: 0.0,
-            };
-            each(rows, &mut part)?;
-            Ok(part)
-        })
-        .collect::<Result<_>>()?;
+    let parts: Vec<Part> = parallel::try_map(parts(n).into_iter(), |rows| {
+        let mut part = Part {
+            x: flat,
+            d,
+            from: rows.start,
+            sums: vec![0.0; n],
+            mixed: vec![0.0; rows.len() * d],
+            value: 0.0,
+        };
+        each(rows, &mut part)?;
+        Ok(part)
+    })?;
     let value = parts.iter().map(|part| part.value).sum();
     let mut sums = vec![0.0; n];
     for part in &parts {
@@ -145,8 +141,7 @@ fn transposed_product(x: &[f64], h: &[f64], n: usize, d: usize) -> Array2<f64> {
     let x = MatRef::from_row_major_slice(x, n, d);
     let h = MatRef::from_row_major_slice(h, n, d);
     if let Some(out) = out.as_slice_mut() {
-        let panels = out.par_chunks_mut(COLUMNS * d).enumerate();
-        panels.for_each(|(p, panel)| {
+        parallel::each(out.chunks_mut(COLUMNS * d).enumerate(), |(p, panel)| {
             let width = panel.len() / d;
             let left = h.subcols(p * COLUMNS, width).transpose();
             let panel = MatMut::from_row_major_slice_mut(panel, width, d);

@@ -1,9 +1,9 @@
 //! Columns of different units brought to one scale, where they need it.
 
-use ndarray::{Array1, ArrayView2, Axis, azip};
-use rayon::prelude::*;
+use ndarray::{Array1, ArrayView2, azip};
 
 use crate::matrix::outsized;
+use crate::parallel;
 
 /// Mean of each column of `x` (`n x d`), and what its columns are multiplied by once that is taken
 /// off: ones, or where columns are [uneven](is_uneven), one over the standard deviation of each (1 for a
@@ -43,18 +43,17 @@ pub fn even_or(x: ArrayView2<f32>, said: Option<bool>) -> (Array1<f64>, Array1<f
 fn scaled(x: ArrayView2<f32>, asked: impl Fn(&[f64]) -> bool) -> (Array1<f64>, Array1<f64>) {
     let left_out = outsized(x);
     let n = (x.nrows() - left_out.len()).max(1) as f64;
-    let columns = x.axis_iter(Axis(1)).into_par_iter();
-    let (mean, variance): (Vec<f64>, Vec<f64>) = columns
-        .map(|column| {
-            let sum = |of: &dyn Fn(f64) -> f64| {
-                let kept = (column.iter().enumerate())
-                    .filter(|(i, _)| left_out.is_empty() || left_out.binary_search(i).is_err());
-                kept.map(|(_, &v)| of(f64::from(v))).sum::<f64>()
-            };
-            let mean = sum(&|v| v) / n;
-            (mean, sum(&|v| (v - mean).powi(2)) / n)
-        })
-        .unzip();
+    let of_columns = parallel::map_rows(x.ncols(), |j| {
+        let column = x.column(j);
+        let sum = |of: &dyn Fn(f64) -> f64| {
+            let kept = (column.iter().enumerate())
+                .filter(|(i, _)| left_out.is_empty() || left_out.binary_search(i).is_err());
+            kept.map(|(_, &v)| of(f64::from(v))).sum::<f64>()
+        };
+        let mean = sum(&|v| v) / n;
+        (mean, sum(&|v| (v - mean).powi(2)) / n)
+    });
+    let (mean, variance): (Vec<f64>, Vec<f64>) = of_columns.into_iter().unzip();
     let mut scale = Array1::ones(x.ncols());
     if asked(&variance) {
         azip!((scale in &mut scale, &v in &Array1::from(variance)) {

@@ -9,9 +9,9 @@
 //! summed as `sum_b w (x_a - x_b)`, so that a large common part of all rows costs no digits.
 
 use ndarray::{Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::spd::{add_cross, symmetrize};
+use crate::parallel;
 
 /// Rows at a time, and rows of one task within these.
 const ROWS: usize = 2048;
@@ -82,8 +82,8 @@ impl Laplacian {
         to: usize,
     ) -> Array2<f64> {
         let mut out = Array2::zeros((to - from, x.ncols()));
-        let tasks = out.axis_chunks_iter_mut(Axis(0), TASK).into_par_iter();
-        tasks.enumerate().for_each(|(task, mut rows)| {
+        let tasks = out.axis_chunks_iter_mut(Axis(0), TASK).enumerate();
+        parallel::each(tasks, |(task, mut rows)| {
             for (place, mut row) in rows.rows_mut().into_iter().enumerate() {
                 let own = from + task * TASK + place;
                 for &(other, link) in &self.arcs[self.starts[own]..self.starts[own + 1]] {

@@ -31,7 +31,6 @@
 use faer::{Accum, MatMut, MatRef};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rand::seq::index;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::even;
@@ -41,7 +40,7 @@ use crate::matmul::matmul;
 use crate::matrix::{less_mean, outsized, product_of_many, select_rows};
 use crate::model::{Model, Probabilities, softmax};
 use crate::solve::lbfgs::{self, Until};
-use crate::{Error, ErrorKind, Monitor, Result, seed};
+use crate::{Error, ErrorKind, Monitor, Result, parallel, seed};
 
 /// Most rows that are learned from.
 const MOST_ROWS: usize = 20_000;
@@ -291,27 +290,21 @@ impl Regression<'_> {
         let bias = whole.column(d);
         let mut logits = product_of_many(&self.x, &matrix);
         // Rows on all threads, sums in their order: the same on any number of threads.
-        let costs: Vec<f64> = (logits.axis_iter_mut(Axis(0)).into_par_iter())
-            .zip(&self.class)
-            .zip(&self.weight)
-            .map(|((mut row, &class), &weight)| {
-                row += &bias;
-                softmax(row.view_mut());
-                let cost = -row[class].max(f64::MIN_POSITIVE).ln();
-                row[class] -= 1.0;
-                row *= weight;
-                weight * cost
-            })
-            .collect();
+        let costs: Vec<f64> = parallel::map_each_row(&mut logits, |i, mut row| {
+            let (class, weight) = (self.class[i], self.weight[i]);
+            row += &bias;
+            softmax(row.view_mut());
+            let cost = -row[class].max(f64::MIN_POSITIVE).ln();
+            row[class] -= 1.0;
+            row *= weight;
+            weight * cost
+        });
         let size: f64 = matrix.iter().map(|v| v * v).sum();
         let cost = costs.iter().sum::<f64>() + self.penalty * size / 2.0;
         let mut gradient = vec![0.0; point.len()];
-        let parts: Vec<(usize, Array2<f64>)> = (0..d)
-            .step_by(COLUMNS)
-            .collect::<Vec<_>>()
-            .into_par_iter()
-            .map(|from| (from, self.against(from, &logits)))
-            .collect();
+        let parts = parallel::map((0..d).step_by(COLUMNS), |from| {
+            (from, self.against(from, &logits))
+        });
         for (from, part) in parts {
             for ((column, class), &value) in part.indexed_iter() {
                 let place = from + column;

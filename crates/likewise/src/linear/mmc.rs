@@ -30,7 +30,6 @@
 use std::cell::Cell;
 
 use ndarray::{Array1, Array2, ArrayView2, Zip};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::constraints::{Constraints, Link, mass, squared_distances};
@@ -40,7 +39,7 @@ use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
 use crate::solve::lbfgs::{Until, minimise};
-use crate::{Error, Monitor, Pairs, Result};
+use crate::{Error, Monitor, Pairs, Result, parallel};
 
 /// Squared distances are at least this, beside their mean: the root has no slope at 0.
 const LEAST: f64 = 1e-18;
@@ -270,19 +269,17 @@ fn far(squares: &[f64], links: &[Link]) -> (f64, Vec<f64>) {
 /// The sum over links of `slope (x_a - x_b)^2`, of each column.
 fn column_squares(rows: &Array2<f64>, links: &[Link], slopes: &[f64]) -> Array1<f64> {
     let d = rows.ncols();
-    let tasks = links.par_chunks(TASK).zip(slopes.par_chunks(TASK));
-    let parts: Vec<Array1<f64>> = tasks
-        .map(|(links, slopes)| {
-            let mut sum = Array1::zeros(d);
-            for (link, &slope) in links.iter().zip(slopes) {
-                Zip::from(&mut sum)
-                    .and(rows.row(link.a as usize))
-                    .and(rows.row(link.b as usize))
-                    .for_each(|sum, a, b| *sum += slope * (a - b) * (a - b));
-            }
-            sum
-        })
-        .collect();
+    let tasks = links.chunks(TASK).zip(slopes.chunks(TASK));
+    let parts = parallel::map(tasks, |(links, slopes)| {
+        let mut sum = Array1::<f64>::zeros(d);
+        for (link, &slope) in links.iter().zip(slopes) {
+            Zip::from(&mut sum)
+                .and(rows.row(link.a as usize))
+                .and(rows.row(link.b as usize))
+                .for_each(|sum, a, b| *sum += slope * (a - b) * (a - b));
+        }
+        sum
+    });
     parts.iter().fold(Array1::zeros(d), |sum, part| sum + part)
 }
 

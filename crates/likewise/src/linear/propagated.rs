@@ -23,7 +23,6 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::constraints::Constraints;
 use super::lrml::capped;
@@ -31,7 +30,7 @@ use super::nearest::nearest;
 use super::spd::{self, Cholesky, cross, symmetrize};
 use crate::neighbor::Neighbors;
 use crate::propagate::affinity::walk::{Block, WIDTH, Walk};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Least eigenvalue of a prior, beside its largest, which its inverse is taken of.
 const FLOOR: f64 = 1e-6;
@@ -120,23 +119,18 @@ impl Propagated {
 
         monitor.start("propagated affinities", d as u64 + 1);
         let done = AtomicU64::new(0);
-        let firsts: Vec<usize> = (0..=d).step_by(WIDTH).collect();
         // All columns of X, and one of ones behind them.
-        let solved: Vec<(Block, bool)> = firsts
-            .par_iter()
-            .map(|&first| {
-                let value = |i: usize, lane: usize| match first + lane {
-                    j if j < d => rows[(i, j)] / sizes[j],
-                    j if j == d => 1.0,
-                    _ => 0.0,
-                };
-                let start = (0..n).map(|i| std::array::from_fn(|lane| value(i, lane)));
-                let (found, report) =
-                    walk.solve(&given.times(&start.collect()), TOLERANCE, ITERATIONS);
-                monitor.step(done.fetch_add(WIDTH as u64, Relaxed))?;
-                Ok((found, report.converged))
-            })
-            .collect::<Result<_>>()?;
+        let solved: Vec<(Block, bool)> = parallel::try_map((0..=d).step_by(WIDTH), |first| {
+            let value = |i: usize, lane: usize| match first + lane {
+                j if j < d => rows[(i, j)] / sizes[j],
+                j if j == d => 1.0,
+                _ => 0.0,
+            };
+            let start = (0..n).map(|i| std::array::from_fn(|lane| value(i, lane)));
+            let (found, report) = walk.solve(&given.times(&start.collect()), TOLERANCE, ITERATIONS);
+            monitor.step(done.fetch_add(WIDTH as u64, Relaxed))?;
+            Ok((found, report.converged))
+        })?;
         monitor.end();
         if solved.iter().any(|block| !block.1) {
             monitor.warn(format!(

@@ -28,7 +28,6 @@
 
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::constraints::{Constraints, Link, mass, mean_square, squared_distances};
@@ -38,7 +37,7 @@ use super::terms::PairTerms;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
-use crate::{Error, Monitor, Pairs, Result, seed};
+use crate::{Error, Monitor, Pairs, Result, parallel, seed};
 
 /// Most pairs without a label.
 const OTHERS: usize = 1_000_000;
@@ -332,21 +331,18 @@ impl Problem {
         let map = map.as_standard_layout().into_owned();
         let squares = squared_distances(&product_of_many(&self.rows, &map), &self.links);
         let mut slopes = vec![0.0; squares.len()];
-        let tasks = slopes.par_chunks_mut(TASK).zip(squares.par_chunks(TASK));
-        let parts: Vec<f64> = tasks
-            .enumerate()
-            .map(|(task, (slopes, squares))| {
-                let mut sum = 0.0;
-                for (place, (slope, &square)) in slopes.iter_mut().zip(squares).enumerate() {
-                    let link = task * TASK + place;
-                    let (value, own) = self.term(link, square);
-                    let weight = self.links[link].weight;
-                    sum += weight * value;
-                    *slope = weight * own;
-                }
-                sum
-            })
-            .collect();
+        let tasks = slopes.chunks_mut(TASK).zip(squares.chunks(TASK));
+        let parts = parallel::map(tasks.enumerate(), |(task, (slopes, squares))| {
+            let mut sum = 0.0;
+            for (place, (slope, &square)) in slopes.iter_mut().zip(squares).enumerate() {
+                let link = task * TASK + place;
+                let (value, own) = self.term(link, square);
+                let weight = self.links[link].weight;
+                sum += weight * value;
+                *slope = weight * own;
+            }
+            sum
+        });
         let matrix = eigen.matrix(|v| v.max(0.0));
         let trace = matrix.diag().sum();
         Ok(Point {

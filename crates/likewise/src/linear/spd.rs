@@ -29,11 +29,10 @@ use faer::linalg::triangular_solve::{
 };
 use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use crate::matmul::matmul;
 use crate::matrix::product_of_many;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, parallel};
 
 /// Least eigenvalue, beside the largest, that is not taken for 0.
 const RANK: f64 = 1e-12;
@@ -308,17 +307,14 @@ pub(crate) fn add_cross(out: &mut Array2<f64>, x: ArrayView2<f64>, y: ArrayView2
     let x = MatRef::from_row_major_slice(x, n, d);
     let y = MatRef::from_row_major_slice(y, n, e);
     let panels = out.axis_chunks_iter_mut(Axis(0), PANEL);
-    panels
-        .into_par_iter()
-        .enumerate()
-        .for_each(|(p, mut panel)| {
-            let width = panel.nrows();
-            if let Some(panel) = panel.as_slice_mut() {
-                let panel = MatMut::from_row_major_slice_mut(panel, width, e);
-                let left = x.subcols(p * PANEL, width).transpose();
-                matmul(panel, Accum::Add, left, y, 1.0);
-            }
-        });
+    parallel::each(panels.enumerate(), |(p, mut panel)| {
+        let width = panel.nrows();
+        if let Some(panel) = panel.as_slice_mut() {
+            let panel = MatMut::from_row_major_slice_mut(panel, width, e);
+            let left = x.subcols(p * PANEL, width).transpose();
+            matmul(panel, Accum::Add, left, y, 1.0);
+        }
+    });
 }
 
 /// `(A + A^T) / 2`, in place.

@@ -33,10 +33,12 @@ use crate::matmul::matmul;
 use crate::matrix::{
     check_finite, column_means, less_mean, outsized, product, product_of_many, select_rows,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, parallel};
 
 /// Rows that are centred in `f64` at a time.
 const ROWS: usize = 2048;
+/// Rows of these that one task writes.
+const WRITTEN: usize = 64;
 /// Columns of the covariance that one task computes.
 const COLUMNS: usize = 64;
 
@@ -482,8 +484,12 @@ fn mean_square(n: usize, d: usize, row: impl Fn(usize, &mut [f64]) + Sync) -> Ma
     for from in (0..n).step_by(ROWS) {
         let to = (from + ROWS).min(n);
         let mut rows = vec![0.0; (to - from) * d];
-        let each = rows.par_chunks_mut(d).enumerate();
-        each.for_each(|(i, out)| row(from + i, out));
+        let chunks = rows.chunks_mut(WRITTEN * d).enumerate();
+        parallel::each(chunks, |(chunk, out)| {
+            for (i, out) in (from + chunk * WRITTEN..).zip(out.chunks_mut(d)) {
+                row(i, out);
+            }
+        });
         let rows = MatRef::from_row_major_slice(&rows, to - from, d);
         let panels = sum.as_mut().par_col_chunks_mut(COLUMNS).enumerate();
         panels.for_each(|(p, panel)| {

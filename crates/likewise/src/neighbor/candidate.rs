@@ -1,10 +1,13 @@
 //! The best candidates of every query: what a search collects and blocks merge.
 
-use ndarray::{Array2, Zip};
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::Neighbors;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, parallel};
+
+/// Rows that one task copies.
+const ROWS: usize = 1024;
 
 /// An item and its similarity to the query, as one number: the larger, the nearer, and of
 /// equally near items the one with the smaller index.
@@ -212,15 +215,17 @@ impl Partial {
         }
         let mut indices = Array2::zeros((n, k));
         let mut similarities = Array2::zeros((n, k));
-        Zip::from(indices.rows_mut())
-            .and(similarities.rows_mut())
-            .and(&self.lists)
-            .par_for_each(|mut indices, mut similarities, list| {
+        let chunks = (indices.axis_chunks_iter_mut(Axis(0), ROWS))
+            .zip(similarities.axis_chunks_iter_mut(Axis(0), ROWS))
+            .zip(self.lists.chunks(ROWS));
+        parallel::each(chunks, |((mut indices, mut similarities), lists)| {
+            for (row, list) in lists.iter().enumerate() {
                 for (p, candidate) in list.iter().take(k).enumerate() {
-                    indices[p] = candidate.index();
-                    similarities[p] = candidate.similarity();
+                    indices[[row, p]] = candidate.index();
+                    similarities[[row, p]] = candidate.similarity();
                 }
-            });
+            }
+        });
         Ok(Neighbors {
             k,
             indices,

@@ -7,12 +7,11 @@
 //! Cost: n² d / 64 counts for codes of `d` bits; memory O(n k).
 
 use ndarray::ArrayView2;
-use rayon::prelude::*;
 
 use super::Neighbors;
 use super::candidate::{Lists, Partial};
 use super::exact::check_k;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// The `k` nearest neighbours of every code (`n x bytes`, eight bits a byte) among the
 /// others. The similarity is minus the distance; ties stand in order of the index.
@@ -48,21 +47,19 @@ pub fn hamming(codes: ArrayView2<u8>, k: usize, monitor: &Monitor) -> Result<Nei
     }
     monitor.start("nearest codes", n as u64);
     let done = std::sync::atomic::AtomicU64::new(0);
-    let starts: Vec<usize> = (0..n).step_by(QUERIES).collect();
-    let lists: Vec<Vec<_>> = (starts.into_par_iter())
-        .map(|start| {
-            monitor.check()?;
-            let end = (start + QUERIES).min(n);
-            let mut lists = Lists::new(k, end - start, end - start);
-            pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || scan(&packed, words, start..end, &mut lists),
-            );
-            let count = (end - start) as u64;
-            monitor.step(done.fetch_add(count, std::sync::atomic::Ordering::Relaxed) + count)?;
-            Ok((0..end - start).map(|q| lists.best(q).to_vec()).collect())
-        })
-        .collect::<Result<_>>()?;
+    let lists = parallel::try_map((0..n).step_by(QUERIES), |start| {
+        monitor.check()?;
+        let end = (start + QUERIES).min(n);
+        let mut lists = Lists::new(k, end - start, end - start);
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || scan(&packed, words, start..end, &mut lists),
+        );
+        let count = (end - start) as u64;
+        monitor.step(done.fetch_add(count, std::sync::atomic::Ordering::Relaxed) + count)?;
+        let best = (0..end - start).map(|q| lists.best(q).to_vec());
+        Ok(best.collect::<Vec<_>>())
+    })?;
     monitor.end();
     let lists = lists.into_iter().flatten().collect();
     Partial {

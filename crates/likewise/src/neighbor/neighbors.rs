@@ -1,9 +1,8 @@
 //! Lists of neighbours, and what must hold for them.
 
-use ndarray::{Array2, Axis, s};
-use rayon::prelude::*;
+use ndarray::{Array2, s};
 
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// The `k` nearest neighbours of every item, nearest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,15 +45,12 @@ impl Neighbors {
                 self.k
             )));
         }
-        let broken = (self.indices.axis_iter(Axis(0)).into_par_iter().enumerate())
-            .map_init(Vec::new, |seen, (row, list)| {
-                seen.clear();
-                seen.extend(list.iter().copied());
-                seen.sort_unstable();
-                check_list(row, seen, n).err()
-            })
-            .find_first(Option::is_some);
-        if let Some(Some(error)) = broken {
+        let broken = parallel::find_row(n, |row| {
+            let mut seen = self.indices.row(row).to_vec();
+            seen.sort_unstable();
+            check_list(row, &seen, n).err()
+        });
+        if let Some(error) = broken {
             return Err(error);
         }
         crate::matrix::check_finite(self.similarities.view(), "neighbour similarities")

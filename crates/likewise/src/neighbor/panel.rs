@@ -8,14 +8,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::candidate::Lists;
 use crate::distance::tile::{COLUMNS, Kernel, Limits, PAIR, QUAD, Quantized, ROWS, SHIFT, Tile};
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Rows are padded to a multiple of this: whole panels of both kinds.
 pub(super) const PADDING: usize = 96;
+/// Panels that one task packs.
+const PANELS: usize = 16;
 /// Stands for a row that is padding.
 pub(super) const NOBODY: u32 = u32::MAX;
 
@@ -81,6 +81,12 @@ pub(super) struct Items {
     values: Vec<[f32; COLUMNS]>,
 }
 
+/// Calls `work(first panel, panels)` for some panels of `steps` values each at a time.
+fn each_panel<T: Send>(values: &mut [T], steps: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    let some = values.chunks_mut(PANELS * steps.max(1)).enumerate();
+    parallel::each(some, |(chunk, panels)| work(chunk * PANELS, panels));
+}
+
 /// Packs rows `n x d`, `LANES` a panel; `write(i, row)` gives row `i`.
 fn pack<const LANES: usize>(
     n: usize,
@@ -89,20 +95,20 @@ fn pack<const LANES: usize>(
 ) -> Vec<[f32; LANES]> {
     let panels = n.next_multiple_of(PADDING) / LANES;
     let mut packed = vec![[0.0; LANES]; panels * d];
-    packed.par_chunks_mut(d.max(1)).enumerate().for_each_init(
-        || vec![0.0; d],
-        |row, (panel, packed)| {
+    each_panel(&mut packed, d, |first, panels| {
+        let mut row = vec![0.0; d];
+        for (panel, packed) in (first..).zip(panels.chunks_mut(d.max(1))) {
             for lane in 0..LANES {
                 let i = panel * LANES + lane;
                 if i < n {
-                    write(i, row);
-                    for (values, &v) in packed.iter_mut().zip(&*row) {
+                    write(i, &mut row);
+                    for (values, &v) in packed.iter_mut().zip(&row) {
                         values[lane] = v;
                     }
                 }
             }
-        },
-    );
+        }
+    });
     packed
 }
 
@@ -158,20 +164,20 @@ fn pack16<const LANES: usize>(
 ) -> Vec<[[i16; PAIR]; LANES]> {
     let (panels, steps) = (n.next_multiple_of(PADDING) / LANES, d.div_ceil(PAIR));
     let mut packed = vec![[[0; PAIR]; LANES]; panels * steps];
-    (packed.par_chunks_mut(steps.max(1)).enumerate()).for_each_init(
-        || vec![0; d],
-        |row, (panel, packed)| {
+    each_panel(&mut packed, steps, |first, panels| {
+        let mut row = vec![0; d];
+        for (panel, packed) in (first..).zip(panels.chunks_mut(steps.max(1))) {
             for lane in 0..LANES {
                 let i = panel * LANES + lane;
                 if i < n {
-                    write(i, row);
+                    write(i, &mut row);
                     for (values, pair) in packed.iter_mut().zip(row.chunks(PAIR)) {
                         values[lane][..pair.len()].copy_from_slice(pair);
                     }
                 }
             }
-        },
-    );
+        }
+    });
     packed
 }
 
@@ -226,13 +232,14 @@ impl Queries8 {
     pub(super) fn pack(rows: &[i8], d: usize) -> Self {
         let (n, steps) = (rows.len() / d.max(1), d.div_ceil(QUAD));
         let mut packed = Self::padding(n, steps);
-        let panels = packed.values.par_chunks_mut(steps.max(1));
-        panels.enumerate().for_each(|(panel, values)| {
-            let rows = rows.chunks(d.max(1)).skip(panel * ROWS).take(ROWS);
-            for (lane, row) in rows.enumerate() {
-                for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
-                    for (to, &v) in to[lane].iter_mut().zip(from) {
-                        *to = (i32::from(v) + SHIFT) as u8;
+        each_panel(&mut packed.values, steps, |first, panels| {
+            for (panel, values) in (first..).zip(panels.chunks_mut(steps.max(1))) {
+                let rows = rows.chunks(d.max(1)).skip(panel * ROWS).take(ROWS);
+                for (lane, row) in rows.enumerate() {
+                    for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
+                        for (to, &v) in to[lane].iter_mut().zip(from) {
+                            *to = (i32::from(v) + SHIFT) as u8;
+                        }
                     }
                 }
             }
@@ -280,21 +287,22 @@ impl Items8 {
         let (panels, steps) = (places / COLUMNS, d.div_ceil(QUAD));
         let mut values = vec![[[0; QUAD]; COLUMNS]; panels * steps];
         let mut correction = vec![[0; COLUMNS]; panels];
-        (values
-            .par_chunks_mut(steps.max(1))
-            .zip(&mut correction)
-            .enumerate())
-        .for_each(|(panel, (values, correction))| {
-            for (lane, correction) in correction.iter_mut().enumerate() {
-                let Some(row) = row(panel * COLUMNS + lane) else {
-                    continue;
-                };
-                for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
-                    to[lane][..from.len()].copy_from_slice(from);
+        let some = values.chunks_mut(PANELS * steps.max(1));
+        let some = some.zip(correction.chunks_mut(PANELS)).enumerate();
+        parallel::each(some, |(chunk, (values, corrections))| {
+            let panels = values.chunks_mut(steps.max(1)).zip(corrections);
+            for (panel, (values, correction)) in (chunk * PANELS..).zip(panels) {
+                for (lane, correction) in correction.iter_mut().enumerate() {
+                    let Some(row) = row(panel * COLUMNS + lane) else {
+                        continue;
+                    };
+                    for (to, from) in values.iter_mut().zip(row.chunks(QUAD)) {
+                        to[lane][..from.len()].copy_from_slice(from);
+                    }
+                    // Modulo 2^32, as the sums of the kernel: only the whole need be in range.
+                    let sum = row.iter().map(|&v| i64::from(v)).sum::<i64>();
+                    *correction = (-i64::from(SHIFT) * sum) as i32;
                 }
-                // Modulo 2^32, as the sums of the kernel: only the whole need be in range.
-                let sum = row.iter().map(|&v| i64::from(v)).sum::<i64>();
-                *correction = (-i64::from(SHIFT) * sum) as i32;
             }
         });
         Self {
@@ -412,20 +420,18 @@ pub(super) fn search<T: Send>(
     const QUERIES: usize = 384;
     const ITEMS: usize = 768;
     let done = AtomicU64::new(0);
-    blocks(queries, QUERIES)
-        .into_par_iter()
-        .map_init(Tile::new, |tile, rows| {
-            let mut lists = empty(queries, &rows, keep);
-            for columns in blocks(items, ITEMS) {
-                monitor.check()?;
-                let (left, top) = ((queries, rows.clone()), (items, columns));
-                compare(kernel, products, left, top, &mut lists, None, tile);
-            }
-            let searched = rows.len() as u64;
-            monitor.step((done.fetch_add(searched, Relaxed) + searched).min(queries.n as u64))?;
-            Ok(finish(rows.start, lists))
-        })
-        .collect()
+    parallel::try_map(blocks(queries, QUERIES).into_iter(), |rows| {
+        let mut tile = Tile::new();
+        let mut lists = empty(queries, &rows, keep);
+        for columns in blocks(items, ITEMS) {
+            monitor.check()?;
+            let (left, top) = ((queries, rows.clone()), (items, columns));
+            compare(kernel, products, left, top, &mut lists, None, &mut tile);
+        }
+        let searched = rows.len() as u64;
+        monitor.step((done.fetch_add(searched, Relaxed) + searched).min(queries.n as u64))?;
+        Ok(finish(rows.start, lists))
+    })
 }
 
 /// As [`search`] of all items among themselves, with half the products.
@@ -445,12 +451,13 @@ pub(super) fn self_join<T: Send>(
         .collect();
     let total = (blocks.len() * (blocks.len() + 1) / 2) as f64;
     let done = AtomicU64::new(0);
-    let work = |tile: &mut Tile, (i, j): (usize, usize)| -> Result<()> {
+    let work = |(i, j): (usize, usize)| -> Result<()> {
+        let mut tile = Tile::new();
         let (left, top) = ((side, blocks[i].clone()), (side, blocks[j].clone()));
         // Free: no block is in two pairs of a round.
         let mut own = lists[i].lock().unwrap_or_else(PoisonError::into_inner);
         if i == j {
-            compare(kernel, products, left, top, &mut own, None, tile);
+            compare(kernel, products, left, top, &mut own, None, &mut tile);
         } else {
             let mut other = lists[j].lock().unwrap_or_else(PoisonError::into_inner);
             compare(
@@ -460,24 +467,20 @@ pub(super) fn self_join<T: Send>(
                 top,
                 &mut own,
                 Some(&mut other),
-                tile,
+                &mut tile,
             );
         }
         let share = (done.fetch_add(1, Relaxed) + 1) as f64 / total;
         monitor.step((share * side.n as f64) as u64)
     };
     for round in rounds(blocks.len()) {
-        round.into_par_iter().try_for_each_init(Tile::new, work)?;
+        parallel::try_map(round.into_iter(), work)?;
     }
     let lists = lists.into_iter().zip(blocks);
-    Ok(lists
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|(lists, rows)| {
-            let lists = lists.into_inner().unwrap_or_else(PoisonError::into_inner);
-            finish(rows.start, lists)
-        })
-        .collect())
+    Ok(parallel::map(lists, |(lists, rows)| {
+        let lists = lists.into_inner().unwrap_or_else(PoisonError::into_inner);
+        finish(rows.start, lists)
+    }))
 }
 
 /// Rows of a block: as many as the cache holds, but enough blocks for many threads.

@@ -1,7 +1,6 @@
 //! Rows made ready for exact comparison, and the search of one range of them in another.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::bound;
 use super::candidate::{Candidate, Lists, Partial, best_of};
@@ -10,7 +9,7 @@ use crate::distance::Metric;
 use crate::distance::grid::{self, Grid};
 use crate::distance::tile::Kernel;
 use crate::matrix::{check_finite, l2_normalize};
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Most candidates beyond `k` where the first pass rounds differently from the result.
 pub(super) const SPARE: usize = 64;
@@ -121,7 +120,7 @@ impl Rows {
             let squares = values.map(|(v, c)| f64::from(v - c).powi(2));
             squares.sum::<f64>().sqrt()
         };
-        (0..self.n()).into_par_iter().map(length).collect()
+        parallel::map_rows(self.n(), length)
     }
 
     /// The largest value from `centre`, without its sign.
@@ -130,8 +129,8 @@ impl Rows {
             let values = self.row(i).iter().zip(center);
             values.fold(0.0_f32, |most, (v, c)| most.max((v - c).abs()))
         };
-        let rows = (0..self.n()).into_par_iter().map(largest);
-        f64::from(rows.reduce(|| 0.0, f32::max))
+        let rows = parallel::map_rows(self.n(), largest);
+        f64::from(rows.into_iter().fold(0.0, f32::max))
     }
 
     /// Whether no product with a row from `centre`, nor the shift to it, rounds.
@@ -144,8 +143,12 @@ impl Rows {
             });
             shifted.then(|| Grid::of(values().map(|(v, c)| v - c)))
         };
-        let rows = (0..self.n()).into_par_iter().map(grid);
-        rows.try_reduce(|| Grid::NOTHING, |a, b| Some(a.and(b)))
+        let and = |all: Grid, one: Option<Grid>| Some(all.and(one?));
+        let chunks = parallel::chunks(self.n());
+        let grids = parallel::map(chunks, |mut rows| {
+            rows.try_fold(Grid::NOTHING, |all, i| and(all, grid(i)))
+        });
+        grids.into_iter().try_fold(Grid::NOTHING, and)
     }
 
     /// Whether a first pass in `f32` of these queries orders as the result does.
@@ -160,13 +163,10 @@ impl Rows {
     pub(super) fn side(&self, center: &[f32]) -> Side {
         let bias = match self.metric {
             Metric::Cosine | Metric::InnerProduct => Vec::new(),
-            Metric::Euclidean => (0..self.n())
-                .into_par_iter()
-                .map(|i| {
-                    let values = self.row(i).iter().zip(center);
-                    (values.map(|(v, c)| f64::from(v - c).powi(2)).sum::<f64>() / -2.0) as f32
-                })
-                .collect(),
+            Metric::Euclidean => parallel::map_rows(self.n(), |i| {
+                let values = self.row(i).iter().zip(center);
+                (values.map(|(v, c)| f64::from(v - c).powi(2)).sum::<f64>() / -2.0) as f32
+            }),
         };
         Side::new(self.ids.clone(), bias)
     }
@@ -377,14 +377,12 @@ fn within_bounds(
         spare *= 16;
     }
     let all = items.0;
-    let compared: Vec<Vec<Candidate>> = (pending.par_iter())
-        .map(|&i| {
-            monitor.check()?;
-            let others = (0..all.n()).filter(|&j| all.ids[j] != queries.ids[i]);
-            let others: Vec<Candidate> = others.map(|j| Candidate::new(j as u32, 0.0)).collect();
-            Ok(all.rescore(kernel, queries.row(i), &others, k))
-        })
-        .collect::<Result<_>>()?;
+    let compared = parallel::try_map(pending.iter(), |&i| {
+        monitor.check()?;
+        let others = (0..all.n()).filter(|&j| all.ids[j] != queries.ids[i]);
+        let others: Vec<Candidate> = others.map(|j| Candidate::new(j as u32, 0.0)).collect();
+        Ok(all.rescore(kernel, queries.row(i), &others, k))
+    })?;
     for (&i, list) in pending.iter().zip(compared) {
         lists[i] = list;
     }

@@ -7,15 +7,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::bound::{self, UNIT};
 use super::candidate::{Candidate, Lists};
 use super::panel::{self, Items16, Keep, Queries16, Side};
 use super::rows::{Rows, SPARE};
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Most that a value may be.
 const LARGEST: f64 = 32767.0;
@@ -57,21 +55,18 @@ pub(super) fn search(kernel: Kernel, rows: &Rows, k: usize, monitor: &Monitor) -
             *out = round(v);
         }
     };
-    let parts: Vec<Lengths> = (0..n)
-        .into_par_iter()
-        .map(|i| {
-            let (mut rounded, mut rest) = (0.0, 0.0);
-            for v in scaled(i) {
-                let r = f64::from(round(v));
-                rounded += r * r;
-                rest += (v - r) * (v - r);
-            }
-            Lengths {
-                rounded: rounded.sqrt(),
-                rest: rest.sqrt(),
-            }
-        })
-        .collect();
+    let parts = parallel::map_rows(n, |i| {
+        let (mut rounded, mut rest) = (0.0, 0.0);
+        for v in scaled(i) {
+            let r = f64::from(round(v));
+            rounded += r * r;
+            rest += (v - r) * (v - r);
+        }
+        Lengths {
+            rounded: rounded.sqrt(),
+            rest: rest.sqrt(),
+        }
+    });
     let (queries, items) = (Queries16::pack(n, d, write), Items16::pack(n, d, write));
     monitor.check()?;
 

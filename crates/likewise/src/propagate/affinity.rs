@@ -28,7 +28,6 @@ pub(crate) mod walk;
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use ndarray::Array2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,7 +35,7 @@ use self::walk::{Block, Report, WIDTH, Walk};
 use super::parts::parameter::{fraction, positive};
 use crate::neighbor::Neighbors;
 use crate::solve::on_one_thread;
-use crate::{Error, Labels, Monitor, Result};
+use crate::{Error, Labels, Monitor, Result, parallel};
 
 /// Most items of the dense form: 1.2 GB for each of its matrices.
 const EXACT: usize = 12_000;
@@ -245,21 +244,19 @@ impl Affinity {
         keep: impl Fn(&Block, usize, &[usize]) -> T + Sync,
     ) -> Result<(Vec<T>, Report)> {
         let done = AtomicU64::new(0);
-        let batches: Vec<(Vec<T>, Report)> = (wanted.par_chunks(WIDTH))
-            .map(|wanted| {
-                monitor.step(done.fetch_add(wanted.len() as u64, Relaxed))?;
-                let mut b = vec![[0.0; WIDTH]; walk.n()];
-                for (lane, rows) in wanted.iter().enumerate() {
-                    for &row in *rows {
-                        b[row][lane] = 1.0;
-                    }
+        let batches = parallel::try_map(wanted.chunks(WIDTH), |wanted| {
+            monitor.step(done.fetch_add(wanted.len() as u64, Relaxed))?;
+            let mut b = vec![[0.0; WIDTH]; walk.n()];
+            for (lane, rows) in wanted.iter().enumerate() {
+                for &row in *rows {
+                    b[row][lane] = 1.0;
                 }
-                let (x, report) = walk.solve(&b, self.tolerance, self.max_iterations);
-                let kept = wanted.iter().enumerate();
-                let kept = kept.map(|(lane, rows)| keep(&x, lane, rows)).collect();
-                Ok((kept, report))
-            })
-            .collect::<Result<_>>()?;
+            }
+            let (x, report) = walk.solve(&b, self.tolerance, self.max_iterations);
+            let kept = wanted.iter().enumerate();
+            let kept = kept.map(|(lane, rows)| keep(&x, lane, rows));
+            Ok((kept.collect::<Vec<T>>(), report))
+        })?;
         let (mut all, mut report) = (Vec::with_capacity(wanted.len()), Report::default());
         for (kept, one) in batches {
             all.extend(kept);

@@ -26,8 +26,7 @@
 //!
 //! Source: Sherman and Morrison 1950 for the update; the rest is ours.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, array};
-use rayon::prelude::*;
+use ndarray::{Array1, Array2, ArrayView2, array};
 
 use super::harmonic::deviation;
 use super::parts::known::{Known, for_each_row};
@@ -451,12 +450,9 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
                 Err(error)
             }
             Ok(g) => {
-                let rows = self.scores.axis_iter_mut(Axis(0)).into_par_iter();
-                rows.zip(g.par_iter())
-                    .with_min_len(256)
-                    .for_each(|(mut row, g)| {
-                        row.scaled_add(mu * g, &pull);
-                    });
+                for_each_row(&mut self.scores, |i, mut row| {
+                    row.scaled_add(mu * g[i], &pull);
+                });
                 Ok(())
             }
         }

@@ -26,12 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::linear::spd::Cholesky;
 use crate::matrix::{check_finite, product_of_many};
-use crate::{Error, ErrorKind, Monitor, Result, seed};
+use crate::{Error, ErrorKind, Monitor, Result, parallel, seed};
 
 /// Least degree, so that a row without a landmark has a score.
 const LEAST: f64 = 1e-12;
@@ -383,8 +382,7 @@ impl Ranking {
             self.emr.neighbors,
         );
         let done = AtomicU64::new(0);
-        let rows = all.axis_iter_mut(Axis(0)).into_par_iter().enumerate();
-        rows.try_for_each(|(q, mut out)| -> Result<()> {
+        parallel::try_map(all.axis_iter_mut(Axis(0)).enumerate(), |(q, mut out)| {
             monitor.step(done.fetch_add(1, Ordering::Relaxed))?;
             let own = q * joined.r..(q + 1) * joined.r;
             let (items, values) = (&joined.items[own.clone()], &joined.values[own]);
@@ -479,8 +477,8 @@ fn nearest(x: &Array2<f64>, landmarks: &Array2<f64>, r: usize) -> Vec<Vec<(f64, 
     for rows in x.axis_chunks_iter(Axis(0), ROWS) {
         let products = product_of_many(&rows.as_standard_layout().into_owned(), landmarks);
         let own = squares(rows);
-        let some = products.axis_iter(Axis(0)).into_par_iter().enumerate();
-        found.par_extend(some.map(|(i, products)| {
+        found.extend(parallel::map_rows(rows.nrows(), |i| {
+            let products = products.row(i);
             let square = |k: usize| own[i] + sizes[k] - 2.0 * products[k];
             let mut all: Vec<(f64, u32)> =
                 (0..sizes.len()).map(|k| (square(k), k as u32)).collect();

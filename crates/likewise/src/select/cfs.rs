@@ -22,14 +22,13 @@
 //! are SU with the class. A pair of columns without a cut in both has SU 0.
 
 use ndarray::ArrayView2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Selected;
 use crate::learn::{Evidence, Fit, Need, Targets};
 use crate::matrix::check_finite;
 use crate::model::Model;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Parameters of CFS; see [`cfs`](self).
 ///
@@ -109,7 +108,7 @@ impl Cfs {
         let weight: Vec<f64> = kept.iter().map(|&i| f64::from(weights[i])).collect();
         let d = x.ncols();
         monitor.start("columns that know the class", d as u64);
-        let columns = (0..d).into_par_iter().map(|j| {
+        let columns: Vec<Vec<usize>> = parallel::try_map(0..d, |j| {
             monitor.check()?;
             let values: Vec<f32> = kept.iter().map(|&i| x[(i, j)]).collect();
             let labeled = Column {
@@ -125,12 +124,10 @@ impl Cfs {
             cuts.sort_by(f32::total_cmp);
             let interval = |v: &f32| cuts.partition_point(|cut| cut < v);
             Ok(values.iter().map(interval).collect())
-        });
-        let columns: Vec<Vec<usize>> = columns.collect::<Result<_>>()?;
-        let scores: Vec<f64> = columns
-            .par_iter()
-            .map(|column| uncertainty(column, &own, &weight))
-            .collect();
+        })?;
+        let with_all =
+            |other: &[usize]| parallel::map_rows(d, |j| uncertainty(&columns[j], other, &weight));
+        let scores: Vec<f64> = with_all(&own);
         let mut chosen: Vec<usize> = Vec::new();
         // With those that were chosen, of every column.
         let mut shared = vec![0.0; d];
@@ -149,8 +146,9 @@ impl Cfs {
             }
             (merit, known, pairs) = (raised, known + scores[j], pairs + shared[j]);
             chosen.push(j);
-            let all = shared.par_iter_mut().zip(&columns);
-            all.for_each(|(sum, column)| *sum += uncertainty(column, &columns[j], &weight));
+            for (sum, own) in shared.iter_mut().zip(with_all(&columns[j])) {
+                *sum += own;
+            }
         }
         monitor.end();
         if chosen.is_empty() {

@@ -5,11 +5,10 @@
 
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
-use rayon::prelude::*;
 
 use crate::linear::spd;
 use crate::matrix::product;
-use crate::{Error, Monitor, Result, seed};
+use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Rows whose distances to all are held at a time.
 const ROWS: usize = 64;
@@ -38,9 +37,8 @@ impl Neighborhood {
     pub(super) fn of(x: &Array2<f64>, k: usize, monitor: &Monitor) -> Result<Self> {
         let n = x.nrows();
         let squares: Vec<f64> = x.rows().into_iter().map(|row| row.dot(&row)).collect();
-        let begins: Vec<usize> = (0..n).step_by(ROWS).collect();
         monitor.start("neighbours", n as u64);
-        let blocks = begins.into_par_iter().map(|from| {
+        let blocks: Vec<(f64, Vec<Near>)> = parallel::try_map((0..n).step_by(ROWS), |from| {
             monitor.check()?;
             let rows = x.slice(s![from..(from + ROWS).min(n), ..]).to_owned();
             let products = product(&rows, x);
@@ -61,8 +59,7 @@ impl Neighborhood {
                 near.push(all);
             }
             Ok((sum, near))
-        });
-        let blocks: Vec<(f64, Vec<Near>)> = blocks.collect::<Result<_>>()?;
+        })?;
         monitor.end();
         let mean = blocks.iter().map(|block| block.0).sum::<f64>() / (n * n).max(1) as f64;
         // Where all rows are the same, every weight is 1.
@@ -109,8 +106,9 @@ impl Neighborhood {
 
     /// `W v`.
     pub(super) fn times(&self, v: &[f64]) -> Vec<f64> {
-        let row = |list: &Vec<(u32, f64)>| list.iter().map(|&(j, w)| w * v[j as usize]).sum();
-        self.edges.par_iter().map(row).collect()
+        parallel::map_rows(self.edges.len(), |i| {
+            self.edges[i].iter().map(|&(j, w)| w * v[j as usize]).sum()
+        })
     }
 
     /// Solutions of `L y = lambda D y` (`n x count`) for the smallest `lambda`, without the constant
@@ -128,8 +126,7 @@ impl Neighborhood {
             let along = constant.view().insert_axis(Axis(0)).dot(v);
             let scaled = v / &roots.view().insert_axis(Axis(1));
             let mut out = Array2::<f64>::zeros(v.dim());
-            let rows = out.axis_iter_mut(Axis(0)).into_par_iter().enumerate();
-            rows.for_each(|(i, mut out)| {
+            parallel::each_row(&mut out, |i, mut out| {
                 for &(j, weight) in &self.edges[i] {
                     out.scaled_add(weight / roots[i], &scaled.row(j as usize));
                 }

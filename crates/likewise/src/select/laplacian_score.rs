@@ -16,7 +16,6 @@
 //! does not vary scores infinity.
 
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Selected;
@@ -24,7 +23,7 @@ use super::embedding::Neighborhood;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Least spread of a column.
 const CONSTANT: f64 = 1e-12;
@@ -133,7 +132,6 @@ impl Fit for LaplacianScore {
 
 fn scores(x: &Array2<f64>, graph: &Neighborhood) -> Vec<f64> {
     let whole = graph.degrees.sum();
-    let columns = (0..x.ncols()).into_par_iter();
     let one = |j: usize| {
         let own = x.column(j);
         let mean = own.dot(&graph.degrees) / whole;
@@ -145,7 +143,7 @@ fn scores(x: &Array2<f64>, graph: &Neighborhood) -> Vec<f64> {
         let among: f64 = graph.times(&f).iter().zip(&f).map(|(w, f)| w * f).sum();
         1.0 - among / spread
     };
-    columns.map(one).collect()
+    parallel::map_rows(x.ncols(), one)
 }
 
 #[cfg(test)]

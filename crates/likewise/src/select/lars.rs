@@ -17,9 +17,9 @@
 //! 2004, with the lasso's modification; the ridge as in Cai, Zhang and He 2010.
 
 use ndarray::{Array1, Array2, Axis};
-use rayon::prelude::*;
 
 use crate::linear::spd::Cholesky;
+use crate::parallel;
 
 /// Share of the first correlation below which nothing is left to explain.
 const NOTHING: f64 = 1e-12;
@@ -40,10 +40,7 @@ pub(crate) fn coefficients(
     // What just left has the largest correlation still, and must not come back at once.
     let mut left: Option<usize> = None;
     let mut first = None;
-    let along = |v: &Array1<f64>| -> Vec<f64> {
-        let rows = (0..d).into_par_iter();
-        rows.map(|j| columns.row(j).dot(v)).collect()
-    };
+    let along = |v: &Array1<f64>| parallel::map_rows(d, |j| columns.row(j).dot(v));
     for _ in 0..8 * (cardinality.min(d) + 1) {
         let mut correlations = along(&rest);
         for &j in &active {

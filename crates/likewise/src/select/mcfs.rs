@@ -23,7 +23,6 @@
 //! farther, and then the columns that vary most join.
 
 use ndarray::{Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::embedding::Neighborhood;
@@ -31,7 +30,7 @@ use super::{Selected, descending, lars};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Groups, where nothing tells how many there are.
 const GROUPS: usize = 10;
@@ -178,8 +177,7 @@ impl Mcfs {
         cardinality: usize,
         monitor: &Monitor,
     ) -> Result<Vec<f64>> {
-        let groups = y.axis_iter(Axis(1)).into_par_iter();
-        let all = groups.map(|y| {
+        let all = parallel::try_map(y.axis_iter(Axis(1)), |y| {
             monitor.check()?;
             Ok(lars::coefficients(
                 columns,
@@ -187,9 +185,9 @@ impl Mcfs {
                 self.ridge,
                 cardinality,
             ))
-        });
+        })?;
         let mut scores = vec![0.0_f64; columns.nrows()];
-        for found in all.collect::<Result<Vec<_>>>()? {
+        for found in all {
             let length = found.dot(&found).sqrt();
             if length > 0.0 {
                 for (score, value) in scores.iter_mut().zip(&found) {

@@ -1,12 +1,11 @@
 //! Rows that are searched, by a metric or by a model that scores them.
 
 use ndarray::{Array2, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::Scorer;
 use crate::distance::{Metric, Searched};
 use crate::matrix::select_rows;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Monitor, Result, parallel};
 
 /// Scores that are held at a time (64 MiB of `f64`), unless one query needs more.
 const BLOCK: usize = 1 << 23;
@@ -70,7 +69,7 @@ impl Searchable {
 
     /// As [`Searched::for_each_query`]; a model is asked for some queries at a time, so that at most 64
     /// MiB of scores are held.
-    pub fn for_each_query<S, T: Send>(
+    pub fn for_each_query<S: Send, T: Send>(
         &self,
         x: ArrayView2<f32>,
         queries: &[usize],
@@ -92,16 +91,16 @@ impl Searchable {
             let asked = select_rows(x, chunk);
             let quiet = &monitor.quiet();
             let scores = scorer.model().scores(asked.view(), rows.view(), quiet)?;
-            let each = scores.axis_iter(Axis(0)).into_par_iter().enumerate();
-            let found = each.map_init(
+            let found = parallel::try_map_with(
+                scores.axis_iter(Axis(0)).enumerate(),
                 || (vec![0.0_f32; rows.nrows()], init()),
                 |(single, scratch), (at, scores)| {
                     let both = single.iter_mut().zip(scores);
                     both.for_each(|(single, &score)| *single = score as f32);
-                    work(scratch, block * some + at, 0.0, single)
+                    Ok(work(scratch, block * some + at, 0.0, single))
                 },
-            );
-            answers.extend(found.collect::<Vec<T>>());
+            )?;
+            answers.extend(found);
             monitor.step(answers.len() as u64)?;
         }
         Ok(answers)

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
-use rayon::prelude::*;
-
 use super::vectorised;
-use crate::Graph;
+use crate::{Graph, parallel};
 
 /// A symmetric matrix that is known by what it does to a block of columns.
 ///
@@ -85,12 +83,10 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
         let weights = weights.into();
         assert_eq!(diagonal.len(), graph.n(), "one diagonal value a node");
         assert_eq!(weights.len(), graph.nnz(), "one weight an entry");
-        let excess = (diagonal.par_iter().enumerate())
-            .map(|(i, d)| {
-                let row = graph.indptr()[i]..graph.indptr()[i + 1];
-                d - weights[row].iter().map(|&w| w.into()).sum::<f64>()
-            })
-            .collect();
+        let excess = parallel::map_rows(diagonal.len(), |i| {
+            let row = graph.indptr()[i]..graph.indptr()[i + 1];
+            diagonal[i] - weights[row].iter().map(|&w| w.into()).sum::<f64>()
+        });
         Self {
             graph,
             diagonal,

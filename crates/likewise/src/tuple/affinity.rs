@@ -17,12 +17,11 @@
 //! `k` is our choice, and so is the flag for labels, off by default as printed.
 
 use ndarray::Array2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Mine, Triplets};
 use crate::neighbor::Neighbors;
-use crate::{Error, Labels, Monitor, Result, propagate};
+use crate::{Error, Labels, Monitor, Result, parallel, propagate};
 
 /// Parameters of mining by affinity.
 ///
@@ -94,18 +93,13 @@ impl Affinity {
             ));
         }
         let half = neighbors.k / 2;
-        let rows: Vec<Vec<u32>> = (0..neighbors.n())
-            .into_par_iter()
-            .map(|a| {
-                let mut order: Vec<usize> = (0..neighbors.k).collect();
-                // Stable: neighbours of equal affinity stay nearest first.
-                order.sort_by(|&p, &q| affinities[[a, q]].total_cmp(&affinities[[a, p]]));
-                order
-                    .into_iter()
-                    .map(|p| neighbors.indices[[a, p]])
-                    .collect()
-            })
-            .collect();
+        let rows = parallel::map_rows(neighbors.n(), |a| {
+            let mut order: Vec<usize> = (0..neighbors.k).collect();
+            // Stable: neighbours of equal affinity stay nearest first.
+            order.sort_by(|&p, &q| affinities[[a, q]].total_cmp(&affinities[[a, p]]));
+            let sorted = order.into_iter().map(|p| neighbors.indices[[a, p]]);
+            sorted.collect::<Vec<u32>>()
+        });
         let mut triplets = Triplets::default();
         for (a, sorted) in (0..).zip(&rows) {
             let negatives = &sorted[sorted.len() - half..];

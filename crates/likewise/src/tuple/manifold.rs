@@ -26,7 +26,6 @@
 
 use ndarray::Array2;
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Mine, Triplets};
@@ -34,7 +33,7 @@ use crate::graph::{KnnGraph, Symmetrize};
 use crate::neighbor::Neighbors;
 use crate::propagate::parts::diffusion::diffuse;
 use crate::solve::ConjugateGradient;
-use crate::{Error, Graph, Labels, Monitor, Result, seed};
+use crate::{Error, Graph, Labels, Monitor, Result, parallel, seed};
 
 /// Anchors whose diffusions are solved together.
 const BATCH: usize = 32;
@@ -211,9 +210,10 @@ impl Manifold {
             // Steps of the solver are no steps of this stage.
             let quiet = Monitor::silent();
             let similarity = diffuse(&graph, self.alpha, b, &solver, &quiet)?.x;
-            let found = (batch.par_iter().enumerate())
-                .map(|(column, &anchor)| self.pool(neighbors, anchor, similarity.column(column)));
-            pools.par_extend(found);
+            pools.extend(parallel::map(
+                batch.iter().enumerate(),
+                |(column, &anchor)| self.pool(neighbors, anchor, similarity.column(column)),
+            ));
         }
         monitor.end();
         Ok(pools)

@@ -18,10 +18,9 @@
 //! the 1e-10, for duplicates, is scikit-learn's.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use rayon::prelude::*;
 
 use crate::matrix::check_finite;
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// Neighbours that are usual.
 pub const NEIGHBORS: usize = 20;
@@ -53,10 +52,7 @@ impl Lof {
         check_finite(known, "known items")?;
         let k = k.min(m - 1);
         let known = known.as_standard_layout().into_owned();
-        let near: Vec<Vec<(f64, usize)>> = (0..m)
-            .into_par_iter()
-            .map(|i| nearest(&known, known.row(i), k, Some(i)))
-            .collect();
+        let near = parallel::map_rows(m, |i| nearest(&known, known.row(i), k, Some(i)));
         let k_distance: Vec<f64> = near.iter().map(|near| near[k - 1].0).collect();
         let density = near.iter().map(|near| reach(near, &k_distance)).collect();
         Ok(Self {
@@ -82,7 +78,7 @@ impl Lof {
             let sum: f64 = near.iter().map(|&(_, o)| self.density[o]).sum();
             sum / self.k as f64 / reach(&near, &self.k_distance)
         };
-        Ok((0..x.nrows()).into_par_iter().map(factor).collect())
+        Ok(parallel::map_rows(x.nrows(), factor))
     }
 }
 

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::learned::{Learned, Triplet};
 use super::parameters::{Omks, Order, Source};
 use crate::kernel::check_columns;
 use crate::matrix::{check_finite, product_of_many};
-use crate::{Error, Monitor, Result, Triplets, seed};
+use crate::{Error, Monitor, Result, Triplets, parallel, seed};
 
 /// Share of a kernel below which it is not asked.
 const SILENT: f64 = 1e-12;
@@ -62,19 +61,15 @@ impl Similarity {
             let before = done.fetch_add(count as u64, Ordering::Relaxed);
             monitor.step(before + count as u64)
         };
-        let work = (0..self.sources.len()).into_par_iter();
-        let learned: Result<Vec<Learned>> = work
-            .map(|i| {
-                let Source { view, kernel } = self.sources[i];
-                let k = kernel.own(&self.rows[view].mapv(f64::from));
-                let mut learned = self.learned[i].clone();
-                for epoch in 0..omks.epochs {
-                    learned.pass(&omks, &k, &orders[epoch % orders.len()], counted)?;
-                }
-                Ok(learned)
-            })
-            .collect();
-        self.learned = learned?;
+        let both = self.sources.iter().zip(&self.learned);
+        self.learned = parallel::try_map(both, |(&Source { view, kernel }, learned)| {
+            let k = kernel.own(&self.rows[view].mapv(f64::from));
+            let mut learned = learned.clone();
+            for epoch in 0..omks.epochs {
+                learned.pass(&omks, &k, &orders[epoch % orders.len()], counted)?;
+            }
+            Ok(learned)
+        })?;
         self.seen += (omks.epochs * all.len()) as u64;
         monitor.end();
         Ok(())

@@ -3,14 +3,13 @@
 use std::ops::Range;
 
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use crate::linear::classed::{Classed, below, distances, squared_distance, squares};
 use crate::linear::edges::{self, Part, gather};
 use crate::matrix::{product, product_of_many};
 use crate::solve::lbfgs::{self, Until};
 use crate::solve::vectorised;
-use crate::{Error, ErrorKind, Monitor, Result};
+use crate::{Error, ErrorKind, Monitor, Result, parallel};
 
 /// Steps between two searches for intruders.
 const STEPS: usize = 25;
@@ -28,8 +27,7 @@ pub(super) struct Targets {
 
 impl Targets {
     pub(super) fn of(rows: &Classed, neighbors: usize) -> Self {
-        let found = (0..rows.x.nrows()).into_par_iter();
-        let lists: Vec<Vec<usize>> = found.map(|i| nearest(rows, i, neighbors)).collect();
+        let lists = parallel::map_rows(rows.x.nrows(), |i| nearest(rows, i, neighbors));
         let mut begins = vec![0];
         begins.extend(lists.iter().scan(0, |sum, list| {
             *sum += list.len();
@@ -223,7 +221,7 @@ impl Margin<'_> {
             }
             Some((ends, items))
         };
-        let parts: Vec<_> = edges::parts(n).into_par_iter().map(one).collect();
+        let parts = parallel::map(edges::parts(n).into_iter(), one);
         let (mut begins, mut items) = (vec![0], Vec::new());
         for part in parts {
             let (ends, own) = part?;

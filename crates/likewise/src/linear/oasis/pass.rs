@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::linear::spd;
 use crate::matmul::matmul;
-use crate::{Monitor, Result, Triplets};
+use crate::{Monitor, Result, Triplets, parallel};
 
 /// Triplets that are taken together.
 const BLOCK: usize = 128;
@@ -154,8 +154,8 @@ impl Block {
         }
         // A panel of rows of W is one of memory.
         let stepped = MatRef::from_row_major_slice(&self.moved[..m * d], m, d);
-        let panels = w.par_chunks_mut((COLUMNS * d).max(1)).enumerate();
-        panels.for_each(|(p, panel)| {
+        let panels = w.chunks_mut((COLUMNS * d).max(1)).enumerate();
+        parallel::each(panels, |(p, panel)| {
             let height = panel.len() / d;
             let left = stepped.subcols(p * COLUMNS, height).transpose();
             let panel = MatMut::from_row_major_slice_mut(panel, height, d);

@@ -1,13 +1,12 @@
 //! The features of a search where they lie: read in place, in memory or in a mapped file.
 
 use ndarray::{ArrayView2, s};
-use rayon::prelude::*;
 
 use crate::distance::Metric;
 use crate::distance::tile::Kernel;
 use crate::neighbor::candidate::{Candidate, Partial, best_of};
 use crate::neighbor::rows::{Rows, block_with, center};
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Rows longer than this, or shorter than its inverse, are copied to be scaled.
 const LONG: f64 = 1e15;
@@ -32,19 +31,15 @@ impl<'a> Features<'a> {
             Metric::Euclidean => x.columns().into_iter().map(center).collect(),
             _ => vec![0.0; d],
         };
-        let lengths: Vec<f64> = (0..n)
-            .into_par_iter()
-            .map(|i| {
-                let values = x.row(i).into_iter().zip(&center);
-                values
-                    .map(|(v, c)| f64::from(v - c).powi(2))
-                    .sum::<f64>()
-                    .sqrt()
-            })
-            .collect();
-        let longest = lengths.par_iter().copied().reduce(|| 0.0, f64::max);
-        let shortest =
-            (lengths.par_iter().copied().filter(|&l| l > 0.0)).reduce(|| longest, f64::min);
+        let lengths = parallel::map_rows(n, |i| {
+            let values = x.row(i).into_iter().zip(&center);
+            values
+                .map(|(v, c)| f64::from(v - c).powi(2))
+                .sum::<f64>()
+                .sqrt()
+        });
+        let longest = lengths.iter().copied().fold(0.0, f64::max);
+        let shortest = (lengths.iter().copied().filter(|&l| l > 0.0)).fold(longest, f64::min);
         let inverse = match metric {
             Metric::Euclidean => Vec::new(),
             _ => (lengths.iter())

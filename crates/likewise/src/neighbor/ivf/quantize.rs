@@ -8,10 +8,11 @@
 //! Source: Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", 2009.
 
 use rand::RngExt;
-use rayon::prelude::*;
 
-use crate::seed;
+use crate::{parallel, seed};
 
+/// Rows of one task.
+const ROWS: usize = 64;
 /// Values beyond this many standard deviations are cut off.
 const CUT: f64 = 4.5;
 /// Seed of the signs: the rotation depends on the dimension alone.
@@ -48,17 +49,18 @@ impl Quantizer {
     pub(super) fn rows(&self, n: usize, write: impl Fn(usize, &mut [f32]) + Sync) -> Vec<i8> {
         let d = self.center.len();
         let mut rounded = vec![0_i8; n * d];
-        (rounded.par_chunks_mut(d.max(1)).enumerate()).for_each_init(
-            || vec![0.0_f32; d],
-            |row, (i, out)| {
-                write(i, row);
+        let chunks = rounded.chunks_mut(ROWS * d.max(1)).enumerate();
+        parallel::each(chunks, |(chunk, out)| {
+            let mut row = vec![0.0_f32; d];
+            for (i, out) in (chunk * ROWS..).zip(out.chunks_mut(d.max(1))) {
+                write(i, &mut row);
                 row.iter_mut().zip(&self.center).for_each(|(v, c)| *v -= c);
-                self.rotation.turn(row);
-                for (out, v) in out.iter_mut().zip(row) {
+                self.rotation.turn(&mut row);
+                for (out, v) in out.iter_mut().zip(&row) {
                     *out = round(*v * self.scale);
                 }
-            },
-        );
+            }
+        });
         rounded
     }
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use super::centers::{ROUNDS, half_square, probes, train};
 use super::features::Features;
@@ -14,7 +13,7 @@ use crate::distance::tile::{COLUMNS, Kernel, Limits, ROWS, Tile};
 use crate::neighbor::Neighbors;
 use crate::neighbor::candidate::{Candidate, Lists};
 use crate::neighbor::panel::{Items8, NOBODY, PADDING, Products, Queries8, Side, bits, chunk};
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Most cells: their numbers are stored in 16 bits.
 const MOST_CELLS: usize = 1 << 16;
@@ -241,14 +240,12 @@ impl<'a> Search<'a> {
             })
             .collect();
         let done = AtomicU64::new(0);
-        let lists: Vec<Vec<Candidate>> = (groups.par_iter())
-            .map_init(Tile::new, |tile, group| {
-                let found = self.group(group, k, tile);
-                let count = group.len() as u64;
-                monitor.step(done.fetch_add(count, Relaxed) + count)?;
-                Ok(found.into_iter().flatten().collect())
-            })
-            .collect::<Result<_>>()?;
+        let lists = parallel::try_map(groups.iter(), |group| {
+            let found = self.group(group, k, &mut Tile::new());
+            let count = group.len() as u64;
+            monitor.step(done.fetch_add(count, Relaxed) + count)?;
+            Ok(found.into_iter().flatten().collect::<Vec<Candidate>>())
+        })?;
         let mut indices = Array2::zeros((n, k));
         let mut similarities = Array2::zeros((n, k));
         for (group, lists) in groups.iter().zip(lists) {

@@ -1,12 +1,11 @@
 //! Sums of a random walk over neighbours: `R = (I - gamma Q)^-1`, a few columns or one row at
 //! a time, for [propagated affinities](super).
 
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::neighbor::Neighbors;
-use crate::{Monitor, Result};
+use crate::{Monitor, Result, parallel};
 
 /// Columns that are solved together: one cache line of `f64`.
 pub(crate) const WIDTH: usize = 8;
@@ -256,23 +255,23 @@ impl Walk {
         let n = self.n();
         let mean: Vec<f64> = self.column_sums().iter().map(|s| s / n as f64).collect();
         let done = AtomicU64::new(0);
-        (0..n)
-            .into_par_iter()
-            .map_init(
-                || Pushed::new(n),
-                |at, a| {
-                    if a % 256 == 0 {
-                        monitor.step(done.fetch_add(256, Relaxed))?;
-                    }
-                    self.push(a, threshold, at);
-                    let left: f64 = at.touched.iter().map(|&v| at.rest[v as usize]).sum();
-                    let value = |z: usize| at.sum[z] + left * mean[z];
-                    let found = self.at_neighbors(a, value);
-                    at.clear();
-                    Ok(found)
-                },
-            )
-            .collect()
+        let one = |at: &mut Pushed, a: usize| {
+            if a.is_multiple_of(256) {
+                monitor.step(done.fetch_add(256, Relaxed))?;
+            }
+            self.push(a, threshold, at);
+            let left: f64 = at.touched.iter().map(|&v| at.rest[v as usize]).sum();
+            let value = |z: usize| at.sum[z] + left * mean[z];
+            let found = self.at_neighbors(a, value);
+            at.clear();
+            Ok(found)
+        };
+        let found = parallel::try_map_with(
+            parallel::chunks(n),
+            || Pushed::new(n),
+            |at, nodes| nodes.map(|a| one(at, a)).collect::<Result<Vec<_>>>(),
+        )?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Sends on what has arrived, first come first served, until no node holds more than

@@ -9,7 +9,8 @@
 //! Source: Zhuang and Moulin 2023, eq. (21); the clamp follows Iscen et al. 2019.
 
 use ndarray::ArrayView2;
-use rayon::prelude::*;
+
+use crate::parallel;
 
 /// Sums below this are rounding.
 const NOTHING: f64 = 1e-300;
@@ -22,9 +23,7 @@ const NOTHING: f64 = 1e-300;
 /// assert_eq!(omega, [1.0, 0.0, 0.0]);
 /// ```
 pub fn confidence(scores: ArrayView2<f64>) -> Vec<f32> {
-    (scores.outer_iter().into_par_iter())
-        .map(|row| of_row(row.iter().copied()))
-        .collect()
+    parallel::map_rows(scores.nrows(), |i| of_row(scores.row(i).iter().copied()))
 }
 
 /// Confidence of one row.

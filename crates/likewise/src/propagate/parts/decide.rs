@@ -18,7 +18,8 @@
 //! Esedoglu 2018 use auctions for the same step.
 
 use ndarray::{ArrayView2, Axis};
-use rayon::prelude::*;
+
+use crate::parallel;
 
 /// Rows that one task looks at.
 const ROWS: usize = 1024;
@@ -81,9 +82,7 @@ pub(crate) fn prices(
         let worth = row.into_iter().zip(prices).zip(0_u32..);
         Best::of(worth.map(|((u, price), class)| (u + price, class)))
     };
-    let mut best: Vec<Best> = (open.par_iter().with_min_len(ROWS))
-        .map(|&i| best_of(i, &prices))
-        .collect();
+    let mut best: Vec<Best> = parallel::map_rows(open.len(), |at| best_of(open[at], &prices));
     let tolerance = (open.len() as f64 * MISSED / 1000.0).max(0.5);
     for _ in 0..ROUNDS {
         let missed = missed(&sizes(&best, classes), bounds);
@@ -100,26 +99,28 @@ pub(crate) fn prices(
             }
             let own = class as u32;
             // What the price has to be for the item to take this class.
-            let mut asks: Vec<f64> = (best.par_iter().zip(open).with_min_len(ROWS))
-                .map(|(best, &i)| {
-                    let other = if best.first.1 == own {
-                        best.second
-                    } else {
-                        best.first
-                    };
-                    other.0 - worth[[i, class]]
-                })
-                .filter(|ask| ask.is_finite())
-                .collect();
+            let mut asks: Vec<f64> = parallel::map_rows(open.len(), |at| {
+                let best = &best[at];
+                let other = if best.first.1 == own {
+                    best.second
+                } else {
+                    best.first
+                };
+                other.0 - worth[[open[at], class]]
+            });
+            asks.retain(|ask| ask.is_finite());
             let Some(price) = price_for(&mut asks, wanted) else {
                 continue;
             };
             prices[class] = price;
-            (best.par_iter_mut().zip(open).with_min_len(ROWS)).for_each(|(best, &i)| {
-                if best.first.1 == own || best.second.1 == own {
-                    *best = best_of(i, &prices);
-                } else {
-                    best.insert((worth[[i, class]] + price, own));
+            let chunks = best.chunks_mut(ROWS).zip(open.chunks(ROWS));
+            parallel::each(chunks, |(best, open)| {
+                for (best, &i) in best.iter_mut().zip(open) {
+                    if best.first.1 == own || best.second.1 == own {
+                        *best = best_of(i, &prices);
+                    } else {
+                        best.insert((worth[[i, class]] + price, own));
+                    }
                 }
             });
         }

@@ -7,10 +7,9 @@
 //! Cost: O(steps x entries x C), memory 12 bytes for each of `n x C`, of which 64 columns at a time.
 
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
 
 use crate::solve::{Operator, Sparse};
-use crate::{Graph, Monitor, Result};
+use crate::{Graph, Monitor, Result, parallel};
 
 /// Columns that are carried together.
 const WIDTH: usize = 8;
@@ -50,16 +49,18 @@ impl<'a> Heat<'a> {
             let own = |i: usize| {
                 std::array::from_fn(|c| if c < width { start(i, first + c) } else { 0.0 })
             };
-            let mut u: Vec<[f32; WIDTH]> = (0..n).into_par_iter().map(own).collect();
+            let mut u: Vec<[f32; WIDTH]> = parallel::map_rows(n, own);
             let mut change = vec![[0.0_f32; WIDTH]; n];
             for _ in 0..steps {
                 monitor.check()?;
-                (change.par_chunks_mut(ROWS).enumerate()).for_each(|(chunk, change)| {
+                parallel::each(change.chunks_mut(ROWS).enumerate(), |(chunk, change)| {
                     let rows = chunk * ROWS..chunk * ROWS + change.len();
                     self.laplacian.multiply(rows, &u, change);
                 });
-                (u.par_iter_mut().zip(&change).with_min_len(ROWS)).for_each(|(u, change)| {
-                    for (u, change) in u.iter_mut().zip(change) {
+                let chunks = u.chunks_mut(ROWS).zip(change.chunks(ROWS));
+                parallel::each(chunks, |(u, change)| {
+                    let values = u.as_flattened_mut().iter_mut();
+                    for (u, change) in values.zip(change.as_flattened()) {
                         *u -= self.dt * change;
                     }
                 });

@@ -1,12 +1,11 @@
 //! What is known before propagation, and the way from a solution to beliefs.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis, Zip};
 
 use super::confidence::of_row;
 use super::mass::{Mass, multiply};
 use crate::solve::Solution;
-use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
+use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result, parallel};
 
 /// Relative residual of scores that order the classes as exact ones do, but for ties.
 const FINE: f64 = 1e-4;
@@ -298,11 +297,10 @@ impl<'a> Known<'a> {
         convergence: Convergence,
     ) -> Beliefs {
         let compared = compared.unwrap_or(&scores);
-        let (pseudo_label, confidence) = (0..self.graph.n())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|i| self.judge(i, compared.row(i), factors.row(self.part(i))))
-            .unzip();
+        let judged = parallel::map_rows(self.graph.n(), |i| {
+            self.judge(i, compared.row(i), factors.row(self.part(i)))
+        });
+        let (pseudo_label, confidence) = judged.into_iter().unzip();
         Beliefs {
             scores: self.over_all_classes(scores),
             pseudo_label,
@@ -376,25 +374,19 @@ impl<'a> Known<'a> {
             }
             best.map(|(_, c)| c)
         };
-        (0..self.graph.n())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|i| self.label[i].or_else(|| self.may_be(i).then(|| best(i)).flatten()))
-            .collect()
+        parallel::map_rows(self.graph.n(), |i| {
+            self.label[i].or_else(|| self.may_be(i).then(|| best(i)).flatten())
+        })
     }
 
     /// The pseudo-labels alone, of scores that are not normalised yet.
     pub(crate) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
         let factors = self.factors_of(scores, mass);
-        (0..self.graph.n())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|i| match self.label[i] {
-                Some(class) => Some(self.classes[class] as u32),
-                None if self.may_be(i) => self.best(i, scores.row(i), factors.row(self.part(i))),
-                None => None,
-            })
-            .collect()
+        parallel::map_rows(self.graph.n(), |i| match self.label[i] {
+            Some(class) => Some(self.classes[class] as u32),
+            None if self.may_be(i) => self.best(i, scores.row(i), factors.row(self.part(i))),
+            None => None,
+        })
     }
 
     /// The confidences alone, of such scores: those of the [beliefs](Self::beliefs) over the classes
@@ -402,11 +394,9 @@ impl<'a> Known<'a> {
     pub(crate) fn confidences(&self, scores: &Array2<f64>, mass: Mass) -> Vec<f32> {
         let factors = self.factors_of(scores, mass);
         let labeled = self.labeled_classes();
-        (0..self.graph.n())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|i| self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled))
-            .collect()
+        parallel::map_rows(self.graph.n(), |i| {
+            self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled)
+        })
     }
 
     /// That of node `i` alone.
@@ -505,9 +495,7 @@ impl<'a> Known<'a> {
 
 /// `work(i, row)` for every row, in parallel.
 pub(crate) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
-    (x.axis_iter_mut(Axis(0)).into_par_iter().enumerate())
-        .with_min_len(256)
-        .for_each(|(i, row)| work(i, row));
+    parallel::each_row(x, work);
 }
 
 #[cfg(test)]

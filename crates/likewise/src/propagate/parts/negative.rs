@@ -14,11 +14,10 @@
 use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
 
 use super::known::Known;
 use crate::solve::vectorised;
-use crate::{Convergence, Error, Graph, Monitor, Result};
+use crate::{Convergence, Error, Graph, Monitor, Result, parallel};
 
 /// A denominator below this share of the degree is what rounding leaves of 0.
 const ROUNDING: f64 = 1e-12;
@@ -90,14 +89,17 @@ impl NegativeEdges {
 
     /// The weight `weigh(i, j, w_ij)` for each entry, which must be symmetric to the bit.
     pub(crate) fn weigh(graph: &Graph, weigh: impl Fn(usize, usize, f64) -> f64 + Sync) -> Self {
-        let row = |i: usize| {
-            let (columns, weights) = graph.row(i);
-            (columns.iter().zip(weights)).map(move |(&j, &w)| (i, j as usize, f64::from(w)))
-        };
-        let rows = (0..graph.n()).into_par_iter().flat_map_iter(row);
-        Self {
-            weights: rows.map(|(i, j, w)| weigh(i, j, w)).collect(),
-        }
+        let mut all = vec![0.0; graph.nnz()];
+        parallel::each(by_rows(graph, &mut all).into_iter(), |(rows, all)| {
+            let entries = rows.flat_map(|i| {
+                let (columns, weights) = graph.row(i);
+                (columns.iter().zip(weights)).map(move |(&j, &w)| (i, j as usize, f64::from(w)))
+            });
+            for (own, (i, j, w)) in all.iter_mut().zip(entries) {
+                *own = weigh(i, j, w);
+            }
+        });
+        Self { weights: all }
     }
 
     /// Fails unless these are the negative edges of `graph`, as far as their number tells.
@@ -175,26 +177,23 @@ impl NegativeEdges {
         let f = f.as_standard_layout();
         let mut weights = vec![0.0; graph.nnz()];
         // Each edge once, in the row of its smaller node ...
-        by_rows(graph, &mut weights)
-            .into_par_iter()
-            .try_for_each_init(
-                || Pair::new(f.ncols()),
-                |pair, (rows, weights)| {
-                    monitor.check()?;
-                    let edges = Edges {
-                        known,
-                        degrees: &degrees,
-                        f: f.view(),
-                        lambda,
-                        estimate,
-                    };
-                    vectorised(
-                        #[inline(always)]
-                        || edges.weigh(pair, rows.clone(), weights),
-                    );
-                    Ok(())
-                },
-            )?;
+        let chunks = by_rows(graph, &mut weights).into_iter();
+        parallel::try_map(chunks, |(rows, weights)| {
+            monitor.check()?;
+            let edges = Edges {
+                known,
+                degrees: &degrees,
+                f: f.view(),
+                lambda,
+                estimate,
+            };
+            let mut pair = Pair::new(f.ncols());
+            vectorised(
+                #[inline(always)]
+                || edges.weigh(&mut pair, rows.clone(), weights),
+            );
+            Ok(())
+        })?;
         // ... and then in the row of the larger one, whose entries ascend, too.
         let mut next = graph.indptr().to_vec();
         for i in 0..graph.n() {

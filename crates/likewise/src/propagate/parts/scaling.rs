@@ -1,9 +1,9 @@
 //! The scale of the scores that enter the search for negative edges.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 
 use super::known::{Known, for_each_row};
+use crate::parallel;
 
 /// How `F'` was scaled, to be undone where `F` is the start of the second solve: so one
 /// matrix of the size of the scores is enough.
@@ -63,20 +63,18 @@ fn average(
     term: impl Fn(usize, f64) -> f64 + Sync,
 ) -> Vec<f64> {
     const ROWS: usize = 512;
-    let chunks = x.axis_chunks_iter(Axis(0), ROWS).into_par_iter();
-    let sums: Vec<Vec<f64>> = (chunks.enumerate())
-        .map(|(chunk, rows)| {
-            let mut sum = vec![0.0; x.ncols()];
-            for (row, values) in rows.rows().into_iter().enumerate() {
-                if known.reached(chunk * ROWS + row) {
-                    for (c, (sum, v)) in sum.iter_mut().zip(values).enumerate() {
-                        *sum += term(c, *v);
-                    }
+    let chunks = x.axis_chunks_iter(Axis(0), ROWS).enumerate();
+    let sums = parallel::map(chunks, |(chunk, rows)| {
+        let mut sum = vec![0.0; x.ncols()];
+        for (row, values) in rows.rows().into_iter().enumerate() {
+            if known.reached(chunk * ROWS + row) {
+                for (c, (sum, v)) in sum.iter_mut().zip(values).enumerate() {
+                    *sum += term(c, *v);
                 }
             }
-            sum
-        })
-        .collect();
+        }
+        sum
+    });
     let mut total = vec![0.0; x.ncols()];
     for sum in sums {
         for (total, sum) in total.iter_mut().zip(sum) {
