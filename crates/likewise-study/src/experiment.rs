@@ -9,6 +9,7 @@ mod hold;
 mod page;
 pub mod request;
 mod retrieval;
+mod set;
 mod store;
 mod transduction;
 mod written;

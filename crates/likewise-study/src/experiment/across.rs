@@ -18,8 +18,9 @@ use self::cells::{Cell, DataRecord, Row, Store};
 pub(super) use self::definition::Experiment;
 use self::definition::{Data, Method};
 use self::prepared::Prepared;
-use super::engine::{Asked, Average, Found, Kind, Set};
+use super::engine::{Asked, Average, Found, Kind};
 use super::page::Skipped;
+use super::set::Set;
 use super::store::{Kept, replace};
 use super::written::Head;
 use crate::Result;
@@ -37,6 +38,25 @@ impl Set for Data {
 
     fn files(&self) -> Vec<&PathBuf> {
         vec![&self.file]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.views.len() < 2 {
+            return Err("views: a search goes from one view to another; name two".into());
+        }
+        if let Some(share) = self.label_fraction
+            && !(share > 0.0 && share < 1.0)
+        {
+            return Err(format!(
+                "label_fraction = {share}: must be above 0 and below 1"
+            ));
+        }
+        match self.outside {
+            Some(held) if held.classes == 0 || !(held.share.is_finite() && held.share > 0.0) => {
+                Err("outside: classes must be at least 1, and share above 0".into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Request;
 use super::hold::Hold;
 use super::page::Skipped;
+use super::set::Set;
 use super::store::{Kept, Store, check_folder};
 use crate::environment::Environment;
 use crate::{Error, Result, failed, usage};
@@ -32,23 +33,6 @@ pub(super) trait Kind: Kept + Sized {
 
     /// Writes the page and its figures.
     fn publish(&self, store: &Store<Self>, skipped: &[Skipped]) -> Result<()>;
-}
-
-/// A data set of an experiment.
-pub(super) trait Set {
-    fn name(&self) -> &str;
-
-    /// A name for several sets.
-    fn group(&self) -> Option<&str> {
-        None
-    }
-
-    /// All that is read of it.
-    fn files(&self) -> Vec<&PathBuf>;
-
-    fn is_called(&self, name: &str) -> bool {
-        self.name() == name || self.group() == Some(name)
-    }
 }
 
 /// What is asked of the cells of a data set.

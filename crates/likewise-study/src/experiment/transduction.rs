@@ -23,8 +23,9 @@ use self::data_record::DataRecord;
 use self::definition::Data;
 pub(super) use self::definition::Experiment;
 use self::prepared::Prepared;
-use super::engine::{Asked, Average, Found, Kind, Set};
+use super::engine::{Asked, Average, Found, Kind};
 use super::page::Skipped;
+use super::set::Set;
 use super::store::{FIGURE, Kept, replace};
 use super::written::Head;
 use crate::Result;
@@ -41,6 +42,15 @@ impl Set for Data {
     fn files(&self) -> Vec<&PathBuf> {
         let beside = self.labels.iter().chain(&self.encoder);
         beside.chain([&self.file]).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match self.imbalance {
+            Some(ratio) if !(ratio.is_finite() && ratio >= 1.0) => {
+                Err(format!("imbalance = {ratio}: must be at least 1"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the file of such an experiment says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use likewise_nn::cross::Learner;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::written::{Head, Paper, file, written};
+use crate::Result;
+use crate::experiment::written::{Head, Lines, Paper, file, head_of, unique, written};
 use crate::recipe::{PseudoLabels, Recipe};
-use crate::{Result, usage};
 
 /// A file as it is written.
 #[derive(Debug, Deserialize)]
@@ -77,17 +77,18 @@ pub(crate) struct Data {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Split {
-    /// 75 % of each class to fit on, the others ask and are searched.
+    /// 75 % of each class to fit on, the others are the queries and are searched.
     #[default]
     Item,
     /// As the data say.
     Given,
-    /// By lists of row numbers in the file: those to fit on, and those that ask and are searched.
+    /// By lists of row numbers in the file: those to fit on, and the queries, which are also
+    /// what is searched.
     Lists { fit: String, test: String },
 }
 
 /// Classes that are held out, other ones in every draw: their items are in the training part without a
-/// label, and neither ask nor are searched.
+/// label, and are neither queries nor searched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeldOut {
@@ -140,8 +141,8 @@ impl Experiment {
     /// Fails with the line of what is wrong: an unknown field, learner or parameter, a name that stands
     /// twice, or a printed row of a group, learner or source that is not there.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let (written, at) = written::<Written>(path)?;
-        written.check(likewise_io::digest(path)?, &at)
+        let (written, lines) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &lines)
     }
 
     /// What is measured on a data set: by draw and source, the methods.
@@ -174,114 +175,99 @@ impl Experiment {
 }
 
 impl Written {
-    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
-        let mut names = BTreeSet::new();
-        for data in &self.data {
-            let place = at(data.span().start);
-            let data = data.get_ref();
-            data.check()
-                .map_err(|what| usage(format!("{place}: {what}")))?;
-            if !names.insert(&data.name) {
-                return Err(usage(format!(
-                    "{place}: the data set \"{}\" stands twice; give each its own name",
-                    data.name
-                )));
-            }
-        }
-        let mut learners: Vec<(String, Recipe)> = Vec::new();
-        for table in &self.learner {
-            let place = at(table.span().start);
-            let refuse = |what: String| usage(format!("{place}: {what}"));
-            let (name, learner) = learner(table.get_ref().clone()).map_err(refuse)?;
-            if learners.iter().any(|(known, _)| *known == name) {
-                return Err(refuse(format!("the learner \"{name}\" stands twice")));
-            }
-            learners.push((name, Recipe::across(learner)));
-        }
-        let (mut methods, mut sources) = (Vec::new(), Vec::new());
-        for table in &self.source {
-            let place = at(table.span().start);
-            let refuse = |what: String| usage(format!("{place}: {what}"));
-            let mut table = table.get_ref().clone();
-            let source = name(&mut table).map_err(refuse)?;
-            if sources.contains(&source) {
-                return Err(refuse(format!("the source \"{source}\" stands twice")));
-            }
-            for (learner, recipe) in &learners {
-                let mut recipe = recipe
-                    .with(table.clone())
-                    .map_err(|e| refuse(e.to_string()))?;
-                recipe.name = format!("{learner}, {source}");
-                let own = recipe.learner.cross().copied();
-                let own = own.ok_or_else(|| refuse("a source has pseudo_labels alone".into()))?;
-                methods.push(Method {
-                    names: [learner.clone(), source.clone()],
-                    learner: own,
-                    recipe,
-                });
-            }
-            sources.push(source);
-        }
+    fn check(self, sha256: String, lines: &Lines) -> Result<Experiment> {
+        let data = lines.sets(self.data)?;
+        let learners = learners(self.learner, lines)?;
+        let (methods, sources) = methods(self.source, &learners, lines)?;
         let learners: Vec<String> = learners.into_iter().map(|(name, _)| name).collect();
-        if self.data.is_empty() || methods.is_empty() {
-            return Err(usage(format!(
-                "{}: an experiment needs a data set, a learner and a source",
-                at(0)
-            )));
-        }
-        let data: Vec<Data> = self.data.into_iter().map(Spanned::into_inner).collect();
-        for row in &self.paper_row {
-            let sets = data.iter().filter(|data| data.group == row.group).count();
-            let known = row.values.keys().all(|source| sources.contains(source));
-            let whole = row.values.values().all(|values| values.len() == sets);
-            if sets == 0 || !learners.contains(&row.learner) || !known || !whole {
-                return Err(usage(format!(
-                    "{}: paper_row of {} in {}: names a group, a learner and sources of this file, \
-                     with one number for each of the {sets} data sets of the group",
-                    at(0),
-                    row.learner,
-                    row.group
-                )));
-            }
-        }
-        Ok(Experiment {
-            head: Head {
-                sha256,
-                title: self.title,
-                paper: self.paper,
-                protocol: self.protocol,
-                reading: self.reading,
-                seed: self.seed,
-            },
+        lines.needs(
+            "a data set, a learner and a source",
+            &[data.len(), methods.len()],
+        )?;
+        let experiment = Experiment {
+            head: head_of!(self, sha256),
             draws: self.draws.get(),
             data,
             methods,
             learners,
             sources,
             paper_rows: self.paper_row,
+        };
+        let mut rows = experiment.paper_rows.iter();
+        match rows.find_map(|row| experiment.wrong_row(row)) {
+            Some(what) => Err(lines.refuse(0, what)),
+            None => Ok(experiment),
+        }
+    }
+}
+
+impl Experiment {
+    /// What is wrong with a printed row, if anything: a group, a learner or a source that is not
+    /// there, or not one number for each data set.
+    fn wrong_row(&self, row: &PaperRow) -> Option<String> {
+        let sets = self.of_group(&row.group).count();
+        let known = row
+            .values
+            .keys()
+            .all(|source| self.sources.contains(source));
+        let whole = row.values.values().all(|values| values.len() == sets);
+        let right = sets > 0 && self.learners.contains(&row.learner) && known && whole;
+        (!right).then(|| {
+            format!(
+                "paper_row of {} in {}: names a group, a learner and sources of this file, with one \
+                 number for each of the {sets} data sets of the group",
+                row.learner, row.group
+            )
         })
     }
 }
 
-impl Data {
-    fn check(&self) -> Result<(), String> {
-        if self.views.len() < 2 {
-            return Err("views: a search goes from one view to another; name two".into());
-        }
-        if let Some(share) = self.label_fraction
-            && !(share > 0.0 && share < 1.0)
-        {
-            return Err(format!(
-                "label_fraction = {share}: must be above 0 and below 1"
-            ));
-        }
-        match self.outside {
-            Some(held) if held.classes == 0 || !(held.share.is_finite() && held.share > 0.0) => {
-                Err("outside: classes must be at least 1, and share above 0".into())
-            }
-            _ => Ok(()),
-        }
+/// The learners of a file by name, each as a recipe without a source.
+///
+/// Fails with the line of one that makes no sense, or whose name stands twice.
+fn learners(tables: Vec<Spanned<toml::Table>>, lines: &Lines) -> Result<Vec<(String, Recipe)>> {
+    let mut learners: Vec<(String, Recipe)> = Vec::new();
+    for table in tables {
+        let start = table.span().start;
+        let refuse = |what: String| lines.refuse(start, what);
+        let (name, learner) = learner(table.into_inner()).map_err(refuse)?;
+        let known = learners.iter().map(|(known, _)| known.as_str());
+        unique("learner", &name, known).map_err(refuse)?;
+        learners.push((name, Recipe::across(learner)));
     }
+    Ok(learners)
+}
+
+/// Every source with every learner, source by source, and the names of the sources.
+///
+/// Fails with the line of a source that makes no sense, or whose name stands twice.
+fn methods(
+    tables: Vec<Spanned<toml::Table>>,
+    learners: &[(String, Recipe)],
+    lines: &Lines,
+) -> Result<(Vec<Method>, Vec<String>)> {
+    let (mut methods, mut sources) = (Vec::new(), Vec::<String>::new());
+    for table in tables {
+        let start = table.span().start;
+        let refuse = |what: String| lines.refuse(start, what);
+        let mut table = table.into_inner();
+        let source = name(&mut table).map_err(refuse)?;
+        unique("source", &source, sources.iter().map(String::as_str)).map_err(refuse)?;
+        for (learner, recipe) in learners {
+            let recipe = recipe.with(table.clone());
+            let mut recipe = recipe.map_err(|e| refuse(e.to_string()))?;
+            recipe.name = format!("{learner}, {source}");
+            let own = recipe.learner.cross().copied();
+            let own = own.ok_or_else(|| refuse("a source has pseudo_labels alone".into()))?;
+            methods.push(Method {
+                names: [learner.clone(), source.clone()],
+                learner: own,
+                recipe,
+            });
+        }
+        sources.push(source);
+    }
+    Ok((methods, sources))
 }
 
 /// The name of a table, which is taken out.

@@ -1,6 +1,6 @@
 //! What the file of such an experiment says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::experiment::written::{Head, Paper, file, written};
+use crate::experiment::written::{Head, Lines, Paper, file, head_of, unique, written};
 use crate::recipe::Recipe;
 use crate::study::SplitKind;
 use crate::{Error, Result, failed, usage};
@@ -104,7 +104,7 @@ pub(super) enum Split {
     /// The first classes to fit on, the next to validate, the others to test; in the order of
     /// their numbers, or of their names.
     Classes { fit: usize, validate: usize },
-    /// Percentages of each class: to fit on, to validate, that ask; the others are searched.
+    /// Percentages of each class: to fit on, to validate, and queries; the others are searched.
     Roles {
         fit: usize,
         validate: usize,
@@ -202,8 +202,8 @@ impl Experiment {
     /// Fails with the line of what is wrong: an unknown field, recipe or parameter, a name
     /// that stands twice, a method or a printed row of a data set that is not there.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let (written, at) = written::<Written>(path)?;
-        written.check(likewise_io::digest(path)?, &at)
+        let (written, lines) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &lines)
     }
 
     /// The cells of a data set, draw by draw; `draws` is how many the user asks for.
@@ -249,82 +249,72 @@ impl Experiment {
 }
 
 impl Written {
-    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
-        let mut names = BTreeSet::new();
-        for data in &self.data {
-            let name = &data.get_ref().name;
-            if !names.insert(name.clone()) {
-                return Err(usage(format!(
-                    "{}: the data set \"{name}\" stands twice; give each its own name",
-                    at(data.span().start)
-                )));
-            }
-        }
-        let mut methods: Vec<Method> = Vec::new();
-        // What all share, and no recipe so far has taken.
-        let mut idle: Option<Vec<(String, Error)>> = None;
-        for table in self.method {
-            let place = at(table.span().start);
-            let refuse = |what: String| usage(format!("{place}: {what}"));
-            let (method, passed) = method(table.into_inner(), &self.recipe).map_err(refuse)?;
-            if let Some(passed) = passed {
-                idle = Some(match idle {
-                    None => passed,
-                    Some(mut idle) => {
-                        idle.retain(|(path, _)| passed.iter().any(|(other, _)| other == path));
-                        idle
-                    }
-                });
-            }
-            let unknown = |on: &&String| !names.contains(*on);
-            if let Some(data) = method.data.iter().flatten().find(unknown) {
-                return Err(refuse(format!("there is no data set \"{data}\"")));
-            }
-            if methods.iter().any(|m| m.name == method.name) {
-                return Err(refuse(format!(
-                    "the method \"{}\" stands twice",
-                    method.name
-                )));
-            }
-            methods.push(method);
-        }
-        if let Some((path, e)) = idle.iter().flatten().next() {
-            let message = format!("{}: recipe.{path} suits no method: {e}", at(0));
-            return Err(usage(message));
-        }
-        let stray = |row: &&PaperRow| !names.contains(&row.data);
+    fn check(self, sha256: String, lines: &Lines) -> Result<Experiment> {
+        let data = lines.sets(self.data)?;
+        let methods = methods(self.method, &self.recipe, &data, lines)?;
+        let stray = |row: &&PaperRow| !data.iter().any(|data| data.name == row.data);
         if let Some(row) = self.paper_row.iter().find(stray) {
-            return Err(usage(format!(
-                "{}: paper_row: there is no data set \"{}\"",
-                at(0),
-                row.data
-            )));
+            let what = format!("paper_row: there is no data set \"{}\"", row.data);
+            return Err(lines.refuse(0, what));
         }
-        if names.is_empty() || methods.is_empty() {
-            return Err(usage(format!(
-                "{}: an experiment needs a data set and a method",
-                at(0)
-            )));
-        }
+        lines.needs("a data set and a method", &[data.len(), methods.len()])?;
         Ok(Experiment {
-            head: Head {
-                sha256,
-                title: self.title,
-                paper: self.paper,
-                protocol: self.protocol,
-                reading: self.reading,
-                seed: self.seed,
-            },
+            head: head_of!(self, sha256),
             draws: self.draws.get(),
-            data: self.data.into_iter().map(Spanned::into_inner).collect(),
+            data,
             methods,
             paper_rows: self.paper_row,
         })
     }
 }
 
+/// The methods of a file, over what all recipes have in common.
+///
+/// Fails with the line of a method that makes no sense, of a name that stands twice, or of a data set
+/// that is not there; and where what is in common suits no recipe.
+fn methods(
+    tables: Vec<Spanned<toml::Table>>,
+    common: &toml::Table,
+    data: &[Data],
+    lines: &Lines,
+) -> Result<Vec<Method>> {
+    let mut methods: Vec<Method> = Vec::new();
+    let mut idle: Option<Passed> = None;
+    for table in tables {
+        let start = table.span().start;
+        let refuse = |what: String| lines.refuse(start, what);
+        let (method, passed) = method(table.into_inner(), common).map_err(refuse)?;
+        idle = passed_by_all(idle, passed);
+        let unknown = |on: &&String| !data.iter().any(|data| data.name == **on);
+        if let Some(data) = method.data.iter().flatten().find(unknown) {
+            return Err(refuse(format!("there is no data set \"{data}\"")));
+        }
+        let known = methods.iter().map(|m| m.name.as_str());
+        unique("method", &method.name, known).map_err(refuse)?;
+        methods.push(method);
+    }
+    match idle.iter().flatten().next() {
+        Some((path, e)) => {
+            let what = format!("recipe.{path} suits no method: {e}");
+            Err(lines.refuse(0, what))
+        }
+        None => Ok(methods),
+    }
+}
+
 /// Settings that were passed over, each with what is wrong with it.
 type Passed = Vec<(String, Error)>;
+
+/// What all share, and no recipe so far has taken; `None` before the first recipe.
+fn passed_by_all(idle: Option<Passed>, passed: Option<Passed>) -> Option<Passed> {
+    match (idle, passed) {
+        (Some(mut idle), Some(passed)) => {
+            idle.retain(|(path, _)| passed.iter().any(|(other, _)| other == path));
+            Some(idle)
+        }
+        (idle, passed) => idle.or(passed),
+    }
+}
 
 /// A method from its table, over what all recipes have in common; and what of that its recipe,
 /// if it has one, does not take.

@@ -1,6 +1,6 @@
 //! What an experiment file says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::method::{Row, Setting};
-use crate::experiment::written::{Head, Paper, file, written};
-use crate::{Result, usage};
+use crate::Result;
+use crate::experiment::written::{Head, Lines, Paper, file, head_of, unique, written};
 
 /// A file as it is written.
 #[derive(Debug, Deserialize)]
@@ -166,8 +166,8 @@ impl Experiment {
     /// Fails with the line of what is wrong: an unknown field, method or parameter, a name
     /// that stands twice, a sweep or a comparison of a method that is not there.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let (written, at) = written::<Written>(path)?;
-        written.check(likewise_io::digest(path)?, &at)
+        let (written, lines) = written::<Written>(path)?;
+        written.check(likewise_io::digest(path)?, &lines)
     }
 
     /// The draws of a data set.
@@ -195,93 +195,100 @@ impl Experiment {
 }
 
 impl Written {
-    fn check(self, sha256: String, at: &dyn Fn(usize) -> String) -> Result<Experiment> {
+    fn check(self, sha256: String, lines: &Lines) -> Result<Experiment> {
         let Kind::Transduction = self.kind;
-        let mut seen = BTreeSet::new();
-        for data in &self.data {
-            let (place, data) = (at(data.span().start), data.get_ref());
-            if !seen.insert(data.name.clone()) {
-                let name = &data.name;
-                return Err(usage(format!(
-                    "{place}: the data set \"{name}\" stands twice; give each its own name"
-                )));
-            }
-            if let Some(ratio) = data.imbalance.filter(|r| !(r.is_finite() && *r >= 1.0)) {
-                return Err(usage(format!(
-                    "{place}: imbalance = {ratio}: must be at least 1"
-                )));
-            }
-        }
-        let mut methods: Vec<Method> = Vec::new();
-        for table in self.method {
-            let place = at(table.span().start);
-            let table = table.into_inner();
-            let refuse = |what: String| usage(format!("{place}: {what}"));
-            let (name, plain) = Row::parse(&table, None).map_err(refuse)?;
-            if methods.iter().any(|m| m.name == name) {
-                return Err(refuse(format!("the method \"{name}\" stands twice")));
-            }
-            let mut rows = Vec::new();
-            for sweep in &self.sweep {
-                let swept = sweep.get_ref();
-                if !swept.methods.contains(&name) {
-                    continue;
-                }
-                for &value in &swept.values {
-                    let setting = Setting {
-                        parameter: swept.parameter.clone(),
-                        value,
-                    };
-                    let row = Row::parse(&table, Some(&setting))
-                        .map_err(|what| usage(format!("{}: {what}", at(sweep.span().start))))?;
-                    rows.push((Some(setting), row.1));
-                }
-            }
-            if rows.is_empty() {
-                rows.push((None, plain));
-            }
-            methods.push(Method { name, rows });
-        }
-        let known = |name: &String| methods.iter().any(|m| m.name == *name);
-        for sweep in &self.sweep {
-            if let Some(name) = sweep.get_ref().methods.iter().find(|name| !known(name)) {
-                return Err(usage(format!(
-                    "{}: there is no method \"{name}\" to sweep",
-                    at(sweep.span().start)
-                )));
-            }
-        }
-        if let Some(name) = self.compare.iter().find(|name| !known(name)) {
-            return Err(usage(format!(
-                "{}: compare: there is no method \"{name}\"",
-                at(0)
-            )));
-        }
-        if self.data.is_empty() || methods.is_empty() {
-            return Err(usage(format!(
-                "{}: an experiment needs a data set and a method",
-                at(0)
-            )));
-        }
+        let data = lines.sets(self.data)?;
+        let methods = methods(self.method, &self.sweep, lines)?;
+        check_names(&methods, &self.sweep, &self.compare, lines)?;
+        lines.needs("a data set and a method", &[data.len(), methods.len()])?;
         Ok(Experiment {
-            head: Head {
-                sha256,
-                title: self.title,
-                paper: self.paper,
-                protocol: self.protocol,
-                reading: self.reading,
-                seed: self.seed,
-            },
+            head: head_of!(self, sha256),
             labels_per_class: self.labels_per_class,
             draws: self.draws,
             first_draw: self.first_draw,
             k: self.k,
             gamma: self.gamma,
             compare: self.compare,
-            data: self.data.into_iter().map(Spanned::into_inner).collect(),
+            data,
             methods,
             paper_rows: self.paper_row,
         })
+    }
+}
+
+/// The methods of a file, each with all values of its sweeps.
+///
+/// Fails with the line of a method or of a sweep that makes no sense, or of a name that stands twice.
+fn methods(
+    tables: Vec<Spanned<toml::Table>>,
+    sweeps: &[Spanned<Sweep>],
+    lines: &Lines,
+) -> Result<Vec<Method>> {
+    let mut methods: Vec<Method> = Vec::new();
+    for table in tables {
+        let start = table.span().start;
+        let table = table.into_inner();
+        let refuse = |what: String| lines.refuse(start, what);
+        let (name, plain) = Row::parse(&table, None).map_err(refuse)?;
+        let known = methods.iter().map(|m| m.name.as_str());
+        unique("method", &name, known).map_err(refuse)?;
+        let mut rows = swept(&name, &table, sweeps, lines)?;
+        if rows.is_empty() {
+            rows.push((None, plain));
+        }
+        methods.push(Method { name, rows });
+    }
+    Ok(methods)
+}
+
+/// The rows of a method, one for each value of a sweep that names it.
+///
+/// Fails with the line of a sweep that the method does not take.
+fn swept(
+    name: &String,
+    table: &toml::Table,
+    sweeps: &[Spanned<Sweep>],
+    lines: &Lines,
+) -> Result<Vec<(Option<Setting>, Row)>> {
+    let mut rows = Vec::new();
+    for sweep in sweeps {
+        let swept = sweep.get_ref();
+        if !swept.methods.contains(name) {
+            continue;
+        }
+        for &value in &swept.values {
+            let setting = Setting {
+                parameter: swept.parameter.clone(),
+                value,
+            };
+            let row = Row::parse(table, Some(&setting))
+                .map_err(|what| lines.refuse(sweep.span().start, what))?;
+            rows.push((Some(setting), row.1));
+        }
+    }
+    Ok(rows)
+}
+
+/// Fails where a sweep or a comparison names a method that is not there.
+fn check_names(
+    methods: &[Method],
+    sweeps: &[Spanned<Sweep>],
+    compare: &[String],
+    lines: &Lines,
+) -> Result<()> {
+    let unknown = |name: &&String| !methods.iter().any(|m| m.name == **name);
+    for sweep in sweeps {
+        if let Some(name) = sweep.get_ref().methods.iter().find(unknown) {
+            let what = format!("there is no method \"{name}\" to sweep");
+            return Err(lines.refuse(sweep.span().start, what));
+        }
+    }
+    match compare.iter().find(unknown) {
+        Some(name) => {
+            let what = format!("compare: there is no method \"{name}\"");
+            Err(lines.refuse(0, what))
+        }
+        None => Ok(()),
     }
 }
 
