@@ -13,8 +13,8 @@
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let (data, more, run) = (folder.path().join("x.csv"), [folder.path().join("m.csv")], folder.path().join("run"));
-//! # let line = |i: usize| format!("i{i},{},{},{}\n", ["a", "b", "", ""][i % 4], i % 2, (i * i) % 7);
-//! # std::fs::write(&data, (0..40).fold("id,label,x,y\n".into(), |text: String, i| text + &line(i))).unwrap();
+//! # let line = |i: usize| format!("i{i},{},{},{}\n", ["a", "b", "", ""][i % 4], i % 2, (i * 7) % 41);
+//! # std::fs::write(&data, (0..40).fold("id,label,p,q\n".into(), |text: String, i| text + &line(i))).unwrap();
 //! # std::fs::write(&more[0], "id,label\ni2,a\ni3,b\n").unwrap();
 //! let (monitor, stages, device) = (Monitor::silent(), Stages::default(), device("cpu")?);
 //! let at = Environment { monitor: &monitor, stages: &stages, device: &device, max_memory: None };

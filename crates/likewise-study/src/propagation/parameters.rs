@@ -31,9 +31,10 @@ impl Parameters {
 
     /// Gives a parameter a value. Fails where it has been given one.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
-        if self.0.insert(name.to_owned(), value.into()).is_some() {
+        if self.0.contains_key(name) {
             return Err(usage(format!("{name} is given twice; give it once")));
         }
+        self.0.insert(name.to_owned(), value.into());
         Ok(())
     }
 
