@@ -122,7 +122,6 @@ impl Request {
                 model,
                 learned,
                 added: record.added,
-                renews: true,
             }),
             ..Self::default()
         })
@@ -133,9 +132,6 @@ impl Request {
     pub fn into_folder(mut self, out: PathBuf) -> Self {
         self.out = Some(out);
         self.rights.renew = false;
-        if let Some(again) = &mut self.again {
-            again.renews = false;
-        }
         self
     }
 }

@@ -28,14 +28,12 @@ pub struct Again {
     pub(super) learned: usize,
     /// Items that were added to it since.
     pub(super) added: usize,
-    /// Whether the new run takes its place.
-    pub(super) renews: bool,
 }
 
 impl Again {
-    /// Fails where items would be lost.
+    /// Fails where items would be lost by a run in its place.
     pub(super) fn check_whole(&self) -> Result<()> {
-        if self.added == 0 || !self.renews {
+        if self.added == 0 {
             return Ok(());
         }
         Err(failed(format!(

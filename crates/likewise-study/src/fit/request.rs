@@ -20,6 +20,7 @@ use super::earlier::Again;
 use super::job::Job;
 use super::which::Which;
 use crate::advise::ADVISED;
+use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::gate::Gate;
@@ -30,7 +31,7 @@ use crate::labels;
 use crate::recipe::Recipe;
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
-    IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
+    IndexCard, Models, Rights, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
@@ -260,7 +261,9 @@ impl Request {
         let shape = DataShape::of(&source, at)?;
         self.asked.check_gates(&self.gates)?;
         let mut recipe = if let Some(again) = &self.again {
-            again.check_whole()?;
+            if self.rights.renew {
+                again.check_whole()?;
+            }
             again.config.recipe.clone()
         } else {
             let mut recipe = self.which().recipe(shape.columns as usize)?;
@@ -294,17 +297,12 @@ impl Request {
 
     /// The data. Fails on a run that stands there, which is read as images otherwise.
     pub(super) fn source(&self) -> Result<Source> {
-        if RunFolder::is_meant(&self.data) {
-            return Err(usage(format!(
-                "{}: a run, not data; name the data that it was made of",
-                self.data.display()
-            )));
-        }
         let read = ReadAs {
             seed: self.asked.seed,
             ..self.read.clone()
         };
-        Source::open(&self.data, read)
+        let path = self.data.clone();
+        Data { path, read }.open()
     }
 
     /// The folder of the run.
@@ -469,7 +467,7 @@ impl Request {
         let path = self.data.display();
         if data_alone(&again.data) != data_alone(digest) {
             let changed = format!("{path}: these data have changed since the run was made of them");
-            if again.renews && !self.rights.overwrite {
+            if self.rights.renew && !self.rights.overwrite {
                 let how = "fit them anew with all labels, or make another run of them";
                 return Err(usage(format!("{changed}; {how}")).hint(Hint::Overwrite));
             }

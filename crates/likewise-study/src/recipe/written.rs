@@ -28,24 +28,29 @@ impl Recipe {
     ///
     /// Fails on a file that cannot be read, and on unknown or wrong fields.
     pub fn read(path: &Path) -> Result<Self> {
+        Ok(Self::with_fields(path)?.0)
+    }
+
+    /// The recipe in a file, and the fields that the file says.
+    fn with_fields(path: &Path) -> Result<(Self, toml::Table)> {
         let shown = path.display();
         let text = likewise_io::read_text(path, MOST_TEXT)
             .map_err(|e| Error::data(format!("{e}; give a recipe's name or file")).placed())?;
-        let mut recipe = Self::from_toml(&text).map_err(|e| of_settings(e).within(shown))?;
+        let fields = fields(&text).map_err(|e| of_settings(e).within(shown))?;
+        let recipe = Self::from_fields(fields.clone());
+        let mut recipe = recipe.map_err(|e| of_settings(e).within(path.display()))?;
         // What differs from a preset must not go by its name in a report.
         if let (false, Some(stem)) = (named(&text), path.file_stem()) {
             recipe.name = stem.to_string_lossy().into_owned();
         }
-        Ok(recipe)
+        Ok((recipe, fields))
     }
 
     /// The same, for features of so many columns.
     ///
     /// Fails where the file asks for more directions than that.
     pub fn read_for(path: &Path, columns: usize) -> Result<Self> {
-        let recipe = Self::read(path)?;
-        let text = likewise_io::read_text(path, MOST_TEXT)?;
-        let fields: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+        let (recipe, fields) = Self::with_fields(path)?;
         let fits = recipe.check_rank(&fields, columns);
         fits.map_err(|e| e.within(path.display()))?;
         Ok(recipe)
@@ -53,7 +58,10 @@ impl Recipe {
 
     /// As [`read`](Self::read), from the text of the file.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+        Self::from_fields(fields(text)?)
+    }
+
+    fn from_fields(mut table: toml::Table) -> Result<Self> {
         let base = match table.remove("base") {
             None => Self::default(),
             Some(toml::Value::String(name)) => Self::named(&name)?,
@@ -259,6 +267,11 @@ fn is_whole(table: &toml::Table, recipe: &toml::Table) -> bool {
             (Some(toml::Value::Table(said)), toml::Value::Table(all)) => is_whole(said, all),
             (said, _) => said.is_some(),
         })
+}
+
+/// The fields of a text.
+fn fields(text: &str) -> Result<toml::Table> {
+    text.parse().map_err(|e: toml::de::Error| wrong(&e))
 }
 
 /// What is wrong in a recipe is wrong in the settings, whatever found it.
