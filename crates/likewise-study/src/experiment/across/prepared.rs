@@ -90,7 +90,7 @@ enum Role {
 }
 
 impl Prepared {
-    /// Items to fit on, and that ask and are searched: those that have one of the views.
+    /// Items to fit on, and queries, which are also what is searched: those that have one of the views.
     pub(super) fn parts(&self, views: &[String]) -> Result<[usize; 2]> {
         let mut seen = vec![false; self.items.len()];
         for name in views {

@@ -23,7 +23,7 @@ pub(crate) struct DataRecord {
     pub(super) items: usize,
     pub(super) classes: usize,
     pub(super) dimensions: usize,
-    /// Items to fit on, to validate, to ask and to search.
+    /// Items to fit on, to validate, queries, and the gallery.
     pub(super) parts: [usize; 4],
 }
 
