@@ -4,6 +4,7 @@
 //! `across` learners that search from one view to another.
 
 mod across;
+mod draws;
 mod engine;
 mod hold;
 mod page;

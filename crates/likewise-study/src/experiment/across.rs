@@ -18,6 +18,7 @@ use self::cells::{Cell, DataRecord, Row, Store};
 pub(super) use self::definition::Experiment;
 use self::definition::{Data, Method};
 use self::prepared::Prepared;
+use super::draws;
 use super::engine::{Asked, Average, Found, Kind};
 use super::page::Skipped;
 use super::set::Set;
@@ -171,13 +172,9 @@ impl Kind for Experiment {
             let of_method = of_data.entry(row.name()).or_default();
             for metric in row.metrics() {
                 let values = row.values(&metric);
-                let (value, ci) = cells::mean(&values);
-                let average = Average {
-                    mean: value,
-                    ci,
-                    draws: values.len(),
-                };
-                of_method.insert(metric, average);
+                if let Some(mean) = draws::mean(&values) {
+                    of_method.insert(metric, Average::of(&mean, values.len()));
+                }
             }
         }
         Ok(Found::Metrics(found))

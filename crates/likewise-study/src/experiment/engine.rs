@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use likewise::Monitor;
 use likewise::error::Hint;
+use likewise::eval::bootstrap::Estimate;
 use serde::Serialize;
 
 use super::Request;
@@ -82,6 +83,17 @@ pub(super) struct Average {
     /// Ends of its 95 % interval; `null` where there is none.
     pub(super) ci: Option<[f64; 2]>,
     pub(super) draws: usize,
+}
+
+impl Average {
+    /// The mean of so many draws; an interval that is NaN is none.
+    pub(super) fn of(mean: &Estimate, draws: usize) -> Self {
+        Self {
+            mean: mean.value,
+            ci: (!mean.low.is_nan()).then_some([mean.low, mean.high]),
+            draws,
+        }
+    }
 }
 
 impl Answer {

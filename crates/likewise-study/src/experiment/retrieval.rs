@@ -163,11 +163,7 @@ impl Kind for Experiment {
         for row in &store.runs {
             let cells: Vec<&Cell> = row.cells.iter().collect();
             for (metric, mean) in cells::means(&cells) {
-                let average = Average {
-                    mean: mean.value,
-                    ci: (!mean.low.is_nan()).then_some([mean.low, mean.high]),
-                    draws: cells.len(),
-                };
+                let average = Average::of(&mean, cells.len());
                 let of_data = metrics.entry(row.data.clone()).or_default();
                 let of_method = of_data.entry(row.method.clone()).or_default();
                 of_method.insert(metric, average);

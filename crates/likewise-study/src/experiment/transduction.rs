@@ -23,6 +23,7 @@ use self::data_record::DataRecord;
 use self::definition::Data;
 pub(super) use self::definition::Experiment;
 use self::prepared::Prepared;
+use super::draws;
 use super::engine::{Asked, Average, Found, Kind};
 use super::page::Skipped;
 use super::set::Set;
@@ -157,15 +158,11 @@ impl Kind for Experiment {
     fn found(&self, store: &Store) -> Result<Found> {
         let mut accuracy = BTreeMap::new();
         for run in &store.runs {
-            let Some(mean) = summary::mean(&run.accuracy) else {
+            let Some(mean) = draws::mean(&run.accuracy) else {
                 continue;
             };
-            let mean = Average {
-                mean: mean.value,
-                ci: (!mean.low.is_nan()).then_some([mean.low, mean.high]),
-                draws: run.draws.len(),
-            };
-            accuracy.insert(key(&run.data, &run.method, run.setting.as_ref()), mean);
+            let key = key(&run.data, &run.method, run.setting.as_ref());
+            accuracy.insert(key, Average::of(&mean, run.draws.len()));
         }
         Ok(Found::Accuracy(accuracy))
     }

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use likewise::Collection;
-use likewise::eval::bootstrap::{Estimate, t_interval};
+use likewise::eval::bootstrap::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, Method};
 use super::prepared::{self, Hidden};
+use crate::experiment::draws::paired;
 use crate::experiment::store::{self, Cells, key, rounded};
 use crate::study::CrossCell;
 use crate::{Result, no_json, usage};
@@ -23,7 +24,7 @@ pub(crate) struct DataRecord {
     pub(super) classes: usize,
     /// Columns of each view.
     pub(super) dimensions: Vec<usize>,
-    /// Items to fit on, and that ask and are searched, in the first draw.
+    /// Items to fit on, and queries, which are also what is searched, in the first draw.
     pub(super) parts: [usize; 2],
     /// Where classes are held out, in the first draw: those to fit on that are of these classes, and unlabeled
     /// ones of the others that are left out.
@@ -96,12 +97,6 @@ impl Cell {
     }
 }
 
-/// A mean, and the ends of its 95 % t interval; none from one value.
-pub(super) fn mean(values: &[f64]) -> (f64, Option<[f64; 2]>) {
-    let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    (value, t_interval(values).map(|t| [t.low, t.high]))
-}
-
 /// All cells of one method on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
@@ -139,14 +134,12 @@ impl Row {
 
     /// This row less another one in a metric, paired by draw; none without two draws in common.
     pub(super) fn less(&self, other: &Self, metric: &str) -> Option<Estimate> {
-        let of_other = |draw: u64| {
-            let cell = other.cells.iter().find(|cell| cell.draw == draw)?;
-            cell.metrics.get(metric).copied()
-        };
-        let differences: Vec<f64> = (self.cells.iter())
-            .filter_map(|cell| Some(cell.metrics.get(metric)? - of_other(cell.draw)?))
-            .collect();
-        t_interval(&differences)
+        paired(self.by_draw(metric), other.by_draw(metric))
+    }
+
+    fn by_draw<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = (u64, f64)> + 'a {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| Some((cell.draw, *cell.metrics.get(metric)?)))
     }
 }
 
@@ -252,8 +245,6 @@ mod tests {
         assert!((less.value - 0.15).abs() < 1e-12);
         assert!((less.high - less.value - 12.706_2 * 0.05).abs() < 1e-3);
         assert!(a.less(&row(&[(1, 0.6)]), "map50").is_none());
-        assert!((mean(&a.values("map50")).0 - 0.7).abs() < 1e-12);
-        assert_eq!(mean(&[0.25]), (0.25, None));
     }
 
     #[test]

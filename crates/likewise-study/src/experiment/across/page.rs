@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::cells::{Cell, DataRecord, Row, Store, mean};
+use super::cells::{Cell, DataRecord, Row, Store};
 use super::definition::{Data, Experiment, HeldOut, Split};
-use crate::experiment::page::{Page, Skipped};
+use crate::experiment::draws::mean;
+use crate::experiment::page::{Page, SHARE, Skipped, difference, made_by, number};
 use crate::experiment::store::key;
 
 /// What is shown.
@@ -13,11 +14,7 @@ const METRIC: &str = "map50";
 /// The whole document.
 pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> String {
     let mut page = Page::default();
-    page.head(
-        &experiment.head.title,
-        experiment.head.paper.as_ref(),
-        &experiment.head.protocol,
-    );
+    page.head(&experiment.head);
     let mut groups: Vec<&str> = Vec::new();
     for data in &experiment.data {
         if store.data(&data.name).is_some() && !groups.contains(&data.group.as_str()) {
@@ -60,9 +57,8 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
         .collect();
     page.skipped(&other);
     page.line(&format!(
-        "likewise {}, {}; other work beside it.",
-        env!("CARGO_PKG_VERSION"),
-        store.times.machine
+        "{}; other work beside it.",
+        made_by(&store.times.machine)
     ));
     page.text
 }
@@ -155,7 +151,10 @@ fn results(page: &mut Page, experiment: &Experiment, store: &Store, group: &str,
             }
             let mut line = vec![learner.clone(), source.clone()];
             for (data, row) in sets.iter().zip(&rows) {
-                line.push(row.map_or("-".into(), |row| value(&row.values(METRIC))));
+                line.push(row.map_or("-".into(), |row| {
+                    let value = mean(&row.values(METRIC));
+                    value.map_or("-".into(), |value| number(&value))
+                }));
                 if has_printed {
                     let printed = printed(learner, source, data);
                     line.push(printed.map_or("-".into(), |value| format!("{value:.3}")));
@@ -175,10 +174,7 @@ fn seconds<'a>(store: &Store, rows: impl Iterator<Item = &'a &'a Row>) -> String
     let all: Vec<f64> = times
         .flat_map(|by_draw| by_draw.values().copied())
         .collect();
-    if all.is_empty() {
-        return "-".into();
-    }
-    format!("{:.0}", mean(&all).0)
+    mean(&all).map_or("-".into(), |mean| format!("{:.0}", mean.value))
 }
 
 /// What each source adds to the first one.
@@ -193,11 +189,7 @@ fn gains(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]
             let each = each.map(|data| {
                 let own = store.row(&data.name, learner, source)?;
                 let gain = own.less(store.row(&data.name, learner, first)?, METRIC)?;
-                let half = (gain.high - gain.low) / 2.0;
-                let text = format!("{:+.3}", gain.value);
-                let sure = gain.low > 0.0 || gain.high < 0.0;
-                let text = if sure { format!("**{text}**") } else { text };
-                Some(format!("{text} ±{half:.3}"))
+                Some(difference(format!("{:+.3}", gain.value), &gain, SHARE))
             });
             let each: Vec<Option<String>> = each.collect();
             if each.iter().all(Option::is_none) {
@@ -231,7 +223,7 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
             let Some(row) = rows.next() else { continue };
             let of = |value: &dyn Fn(&Cell) -> Option<f64>| {
                 let values: Vec<f64> = row.cells.iter().filter_map(value).collect();
-                (!values.is_empty()).then(|| mean(&values).0)
+                mean(&values).map(|mean| mean.value)
             };
             let Some(right) = of(&|cell| cell.right) else {
                 continue;
@@ -273,14 +265,6 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
         }
     }
     page.table(&lines);
-}
-
-/// `.868 ±.012`, as the papers print it.
-fn value(values: &[f64]) -> String {
-    match mean(values) {
-        (value, Some([low, high])) => format!("{value:.3} ±{:.3}", (high - low) / 2.0),
-        (value, None) => format!("{value:.3}"),
-    }
 }
 
 /// Every learner and source, for whoever wants to know.

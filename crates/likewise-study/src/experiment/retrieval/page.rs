@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use likewise::eval::bootstrap::Estimate;
-
 use super::cells::{Cell, Store, gains, means, means_as_trained};
 use super::definition::{Data, Experiment, How, Method, Split};
-use crate::experiment::page::{Page, Skipped};
+use crate::experiment::draws;
+use crate::experiment::page::{PERCENT, Page, Skipped, difference, made_by, percent};
 use crate::experiment::store::key;
 use crate::recipe::{Learner, ModelConfig, PseudoLabels, Recipe};
 
@@ -41,11 +40,7 @@ const BEHIND: usize = 7;
 /// The whole document.
 pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skipped]) -> String {
     let mut page = Page::default();
-    page.head(
-        &experiment.head.title,
-        experiment.head.paper.as_ref(),
-        &experiment.head.protocol,
-    );
+    page.head(&experiment.head);
     let done = experiment
         .data
         .iter()
@@ -70,9 +65,8 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
     page.skipped(skipped);
     let seconds: f64 = store.times.cells.values().flat_map(|c| c.values()).sum();
     page.line(&format!(
-        "likewise {}, {}; {:.0} minutes for all cells, other work beside it.",
-        env!("CARGO_PKG_VERSION"),
-        store.times.machine,
+        "{}; {:.0} minutes for all cells, other work beside it.",
+        made_by(&store.times.machine),
         seconds / 60.0
     ));
     page.text
@@ -83,7 +77,7 @@ fn about(page: &mut Page, store: &Store, data: &Data) {
     let Some(record) = store.data(&data.name) else {
         return;
     };
-    let [fit, validate, ask, search] = record.parts;
+    let [fit, validate, queries, gallery] = record.parts;
     let labels = match data.labels_per_class {
         Some(n) => format!("{n} labels a class"),
         None => "all labels".into(),
@@ -109,7 +103,7 @@ fn about(page: &mut Page, store: &Store, data: &Data) {
     };
     page.line(&format!(
         "{} items of {} {}, {} dimensions ({}); {split}. {fit} items to fit on with {labels}, \
-         {validate} to validate with as many a class, {ask} ask {search}.",
+         {validate} to validate with as many a class, {queries} ask {gallery}.",
         record.items,
         record.classes,
         if data.multi_label {
@@ -159,7 +153,9 @@ fn table(page: &mut Page, experiment: &Experiment, store: &Store, data: &Data) {
         }
         for start in ["raw", "whitened"] {
             let gain = gains(cells, start).get("recall@1").copied();
-            line.push(gain.map_or("-".into(), |gain| difference(&gain)));
+            line.push(gain.map_or("-".into(), |gain| {
+                difference(format!("{:+.1}", 100.0 * gain.value), &gain, PERCENT)
+            }));
         }
         if cells.iter().all(|cell| cell.epoch == Some(0)) {
             // What many rows were sent back to is shown once.
@@ -210,32 +206,10 @@ fn bound(method: &Method) -> bool {
 /// The mean of what the cells know, or a dash.
 fn mean(cells: &[&Cell], of: impl Fn(&Cell) -> Option<f64>, factor: f64, digits: usize) -> String {
     let values: Vec<f64> = cells.iter().filter_map(|cell| of(cell)).collect();
-    if values.is_empty() {
-        return "-".into();
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    format!("{:.digits$}", factor * mean)
-}
-
-fn percent(value: &Estimate, bold: bool) -> String {
-    let half = 50.0 * (value.high - value.low);
-    let text = format!("{:.1}", 100.0 * value.value);
-    let text = if bold { format!("**{text}**") } else { text };
-    if half.is_finite() {
-        format!("{text} ±{half:.1}")
-    } else {
-        text
-    }
-}
-
-fn difference(value: &Estimate) -> String {
-    let half = 50.0 * (value.high - value.low);
-    let text = format!("{:+.1}", 100.0 * value.value);
-    if value.low > 0.0 || value.high < 0.0 {
-        format!("**{text}** ±{half:.1}")
-    } else {
-        format!("{text} ±{half:.1}")
-    }
+    let mean = draws::mean(&values);
+    mean.map_or("-".into(), |mean| {
+        format!("{:.digits$}", factor * mean.value)
+    })
 }
 
 /// A recipe in one line.

@@ -60,6 +60,12 @@ impl Run {
         self.data == data && self.method == method && self.setting.as_ref() == setting
     }
 
+    /// The accuracy of each draw.
+    pub(super) fn by_draw(&self) -> impl Iterator<Item = (u64, f64)> {
+        let draws = self.draws.iter().copied();
+        draws.zip(self.accuracy.iter().copied())
+    }
+
     fn insert(&mut self, draw: u64, cell: &Cell) {
         let at = self.draws.partition_point(|&d| d < draw);
         self.draws.insert(at, draw);

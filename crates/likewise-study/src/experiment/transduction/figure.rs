@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use super::cells::Store;
 use super::definition::{Data, Experiment};
 use super::page::{parameters, values};
-use super::summary::mean;
+use crate::experiment::draws::mean;
 use crate::{Result, failed};
 
 const PANEL: (u32, u32) = (420, 320);

@@ -7,8 +7,9 @@ use likewise::eval::bootstrap::Estimate;
 
 use super::cells::{Run, Store, key};
 use super::definition::{Data, Experiment, LabelDraw, Method, Standardize};
-use super::summary::{Verdict, best, mean, paired, record, verdict};
-use crate::experiment::page::{Page, Skipped};
+use super::summary::{best, paired, record};
+use crate::experiment::draws::mean;
+use crate::experiment::page::{Page, SHARE, Skipped, bold, difference, made_by, number};
 
 /// The whole document.
 pub(super) fn document(
@@ -18,11 +19,7 @@ pub(super) fn document(
     figure: bool,
 ) -> String {
     let mut page = Page::default();
-    page.head(
-        &experiment.head.title,
-        experiment.head.paper.as_ref(),
-        &experiment.head.protocol,
-    );
+    page.head(&experiment.head);
     if figure {
         page.line("![Accuracy by parameter](figure.svg)");
     }
@@ -72,13 +69,13 @@ fn accuracy(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
             .iter()
             .map(|m| store.run(&set.name, &m.name, None))
             .collect();
-        let bold = best(&runs);
+        let bests = best(&runs);
         let counts: BTreeSet<usize> = runs.iter().flatten().map(|run| run.draws.len()).collect();
         let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
         let mut row = vec![set.name.clone(), counts.join("-")];
-        row.extend(runs.iter().zip(bold).map(|(run, bold)| {
+        row.extend(runs.iter().zip(bests).map(|(run, is_best)| {
             let value = run.and_then(|run| mean(&run.accuracy));
-            value.map_or("-".into(), |value| number(&value, bold))
+            value.map_or("-".into(), |value| bold(number(&value), is_best))
         }));
         rows.push(row);
     }
@@ -102,7 +99,7 @@ fn compared(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
         row.extend(methods.iter().map(|m| {
             let run = store.run(&set.name, &m.name, None);
             let found = run.zip(reference).and_then(|(a, b)| paired(a, b));
-            found.map_or("-".into(), |d| difference(&d))
+            found.map_or("-".into(), |d| difference(signed(d.value), &d, SHARE))
         }));
         rows.push(row);
     }
@@ -163,7 +160,7 @@ fn swept(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]
                 if found.iter().any(Option::is_some) {
                     let mut row = vec![set.name.clone(), method.name.clone()];
                     let cells = found.iter();
-                    row.extend(cells.map(|v| v.map_or("-".into(), |v| number(&v, false))));
+                    row.extend(cells.map(|v| v.map_or("-".into(), |v| number(&v))));
                     rows.push(row);
                 }
             }
@@ -291,10 +288,9 @@ fn settings(page: &mut Page, experiment: &Experiment, store: &Store, skipped: &[
 fn times(page: &mut Page, experiment: &Experiment, store: &Store) {
     page.line("## Times");
     page.line(&format!(
-        "likewise {}, {}; other work may have run beside it. Mean seconds of a draw on the largest \
-         set, and mean iterations over all sets:",
-        env!("CARGO_PKG_VERSION"),
-        store.times.machine
+        "{}; other work may have run beside it. Mean seconds of a draw on the largest set, and mean \
+         iterations over all sets:",
+        made_by(&store.times.machine)
     ));
     let sets = experiment.data.iter().filter_map(|d| store.data(&d.name));
     let Some(largest) = sets.max_by_key(|record| record.items) else {
@@ -345,25 +341,6 @@ fn times(page: &mut Page, experiment: &Experiment, store: &Store) {
     page.line(&format!(
         "All graphs: {graphs:.0} s. All cells: {cells:.0} s."
     ));
-}
-
-fn number(value: &Estimate, bold: bool) -> String {
-    let half = (value.high - value.low) / 2.0;
-    let text = if half.is_finite() {
-        format!("{:.3} ±{half:.3}", value.value)
-    } else {
-        format!("{:.3}", value.value)
-    };
-    if bold { format!("**{text}**") } else { text }
-}
-
-fn difference(value: &Estimate) -> String {
-    let half = (value.high - value.low) / 2.0;
-    let text = signed(value.value);
-    match verdict(value) {
-        Verdict::Unclear => format!("{text} ±{half:.3}"),
-        _ => format!("**{text}** ±{half:.3}"),
-    }
 }
 
 /// A difference with its sign; one that rounds to nothing has none.

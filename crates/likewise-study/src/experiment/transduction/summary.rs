@@ -1,28 +1,13 @@
-//! Means over draws, and differences of two methods on the same draws.
+//! Differences of two methods on the same draws, and what they say.
 
-use likewise::eval::bootstrap::{Estimate, t_interval};
+use likewise::eval::bootstrap::Estimate;
 
 use super::cells::{Run, Store};
-
-/// The mean of a column of a run with its 95 % t interval; the bare mean from one draw.
-pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
-    let value = values.iter().sum::<f64>() / values.len() as f64;
-    let alone = (!values.is_empty()).then_some(Estimate {
-        value,
-        low: f64::NAN,
-        high: f64::NAN,
-    });
-    t_interval(values).or(alone)
-}
+use crate::experiment::draws;
 
 /// The difference of accuracy `a - b`, paired by draw; `None` without two draws in common.
 pub(super) fn paired(a: &Run, b: &Run) -> Option<Estimate> {
-    let of_b = |draw: &u64| b.draws.binary_search(draw).ok().map(|at| b.accuracy[at]);
-    let pairs = a.draws.iter().zip(&a.accuracy);
-    let differences: Vec<f64> = pairs
-        .filter_map(|(draw, accuracy)| Some(accuracy - of_b(draw)?))
-        .collect();
-    t_interval(&differences)
+    draws::paired(a.by_draw(), b.by_draw())
 }
 
 /// What an interval of a difference says.
@@ -129,12 +114,5 @@ mod tests {
         let found = best(&[Some(&low), Some(&high), None, Some(&same)]);
         assert_eq!(found, [false, true, false, true]);
         assert_eq!(best(&[Some(&run(&[0], &[0.5])), None]), [false, false]);
-    }
-
-    #[test]
-    fn one_draw_has_no_interval() {
-        let one = mean(&[0.25]).unwrap();
-        assert!((one.value - 0.25).abs() < 1e-12 && one.low.is_nan());
-        assert!(mean(&[]).is_none());
     }
 }
