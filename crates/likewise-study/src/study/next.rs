@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::results::Rows;
 use super::row::Row;
-use super::verdict::{self, Answer, Delivered, Next};
+use super::verdict::{self, Answer, Delivered, Finding, Next};
 use crate::recipe::{Learner, PseudoLabels, Recipe};
 
 impl Rows {
@@ -20,36 +20,13 @@ impl Rows {
         answer.from >= PERFECT && may_be.is_some_and(|share| share.low >= SURELY)
     }
 
+    /// What to do next: what stands in the way of a measurement first, then what was found.
     pub(super) fn next(
         &self,
         plan: &Plan,
         labels: Option<&Answer>,
         spreading: Option<&Answer>,
     ) -> Next {
-        use verdict::Finding::{Better, TooFew, Unclear, Worse};
-        let recipe = plan.recipe;
-        let few_labels = plan.protocol.split == SplitKind::Folds;
-        // A test part of labels that could all be fitted, and measured in turn.
-        let apart =
-            plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none();
-        // Items of several labels are in no folds.
-        let tagged =
-            (plan.collection.labels.as_ref()).is_some_and(|labels| labels.tags().is_some());
-        let apart = apart && !tagged;
-        let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
-        let label = |class: &str, least: usize, why| {
-            let now = self.labels.get(class).copied().unwrap_or(0);
-            let more = least.saturating_sub(now).max(now.clamp(1, 25));
-            if self.unlabeled == 0 {
-                return Next::Nothing;
-            }
-            Next::LabelClass {
-                class: class.to_owned(),
-                now,
-                more: more.min(self.unlabeled),
-                why: Cow::Borrowed(why),
-            }
-        };
         if !self.first.is_empty() {
             return Next::LabelItems {
                 ids: self.first.clone(),
@@ -62,53 +39,30 @@ impl Rows {
         if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
             return next;
         }
-        let finds_directions = matches!(recipe.learner, Learner::Closed(_));
-        let asked_of = |n: &usize| (1..ASKED).contains(n);
-        let unmeasured = self.unlabeled > 0 && self.labels.values().any(asked_of);
-        match (labels.map(|answer| answer.finding), spreading) {
-            (None | Some(TooFew), _) if few_labels => match fewest() {
-                // At once as many as a measurement takes, so that the goal does not move.
-                Some((_, &least)) if self.unlabeled > 0 => Next::LabelEvery {
-                    to: (verdict::ENOUGH.div_ceil(self.labels.len()))
-                        .max(MEASURED)
-                        .max(least + 1),
-                },
-                _ => Next::Nothing,
-            },
-            (Some(TooFew | Unclear), _) if apart => Next::MeasureAll,
+        self.by_finding(plan, labels.map(|answer| answer.finding), spreading)
+    }
+
+    /// What to do by what was found of the labels, and of spreading them.
+    fn by_finding(&self, plan: &Plan, labels: Option<Finding>, spreading: Option<&Answer>) -> Next {
+        use Finding::{Better, TooFew, Unclear, Worse};
+        let few_labels = plan.protocol.split == SplitKind::Folds;
+        let finds_directions = matches!(plan.recipe.learner, Learner::Closed(_));
+        match (labels, spreading) {
+            (None | Some(TooFew), _) if few_labels => self.label_enough_to_measure(),
+            (Some(TooFew | Unclear), _) if can_measure_all(plan) => Next::MeasureAll,
             // Of some classes nothing was measured, so that none can be said to be found worst.
-            (Some(Better | Unclear), _) if few_labels && unmeasured => {
+            (Some(Better | Unclear), _) if few_labels && self.leaves_classes_unmeasured() => {
                 Next::LabelEvery { to: ASKED }
             }
-            (Some(Better), Some(spread))
-                if spread.finding != Better
-                    && spread.difference.value < WORTH
-                    && self.delivered == Delivered::Learned =>
-            {
-                match labels_only(recipe) {
-                    Some(name) => Next::Recipe {
-                        name: name.into(),
-                        why: if spread.finding == Worse {
-                            "it learns from the labels alone, which does better here".into()
-                        } else {
-                            "it learns from the labels alone, which does as well here".into()
-                        },
-                    },
-                    None => Next::Nothing,
-                }
+            (Some(Better), Some(spread)) if self.may_do_without(spread) => {
+                learn_from_labels_alone(plan.recipe, spread.finding)
             }
-            (Some(Better), _) => match &self.weakest {
-                Some(class) if !self.disjoint => label(class, 0, "it is found worst so far"),
-                _ => Next::Nothing,
-            },
-            (Some(Unclear), _) => match &self.weakest {
-                Some(class) => label(
-                    class,
-                    10,
-                    "more labels narrow the interval, and it is found worst so far",
-                ),
-                None => Next::Nothing,
-            },
+            (Some(Better), _) if self.disjoint => Next::Nothing,
+            (Some(Better), _) => self.label_weakest(0, "it is found worst so far"),
+            (Some(Unclear), _) => self.label_weakest(
+                10,
+                "more labels narrow the interval, and it is found worst so far",
+            ),
             // So few cannot be kept back, so that no recipe is chosen by them.
             (Some(Worse), _)
                 if self.unlabeled > 0 && !self.labels.values().any(|&n| n >= ASKED) =>
@@ -128,6 +82,71 @@ impl Rows {
             _ => Next::Nothing,
         }
     }
+
+    /// At once as many labels as a measurement takes, so that the goal does not move.
+    fn label_enough_to_measure(&self) -> Next {
+        match self.labels.values().min() {
+            Some(&least) if self.unlabeled > 0 => Next::LabelEvery {
+                to: (verdict::ENOUGH.div_ceil(self.labels.len()))
+                    .max(MEASURED)
+                    .max(least + 1),
+            },
+            _ => Next::Nothing,
+        }
+    }
+
+    /// Whether more labels could let classes ask that have too few for it.
+    fn leaves_classes_unmeasured(&self) -> bool {
+        let asked_of = |n: &usize| (1..ASKED).contains(n);
+        self.unlabeled > 0 && self.labels.values().any(asked_of)
+    }
+
+    /// Whether what was learned may be as good without the labels that were spread.
+    fn may_do_without(&self, spread: &Answer) -> bool {
+        spread.finding != Finding::Better
+            && spread.difference.value < WORTH
+            && self.delivered == Delivered::Learned
+    }
+
+    /// More labels of the class that is found worst: as many again, and `least` in all.
+    fn label_weakest(&self, least: usize, why: &'static str) -> Next {
+        let Some(class) = &self.weakest else {
+            return Next::Nothing;
+        };
+        if self.unlabeled == 0 {
+            return Next::Nothing;
+        }
+        let now = self.labels.get(class).copied().unwrap_or(0);
+        let more = least.saturating_sub(now).max(now.clamp(1, 25));
+        Next::LabelClass {
+            class: class.to_owned(),
+            now,
+            more: more.min(self.unlabeled),
+            why: Cow::Borrowed(why),
+        }
+    }
+}
+
+/// Whether the study has a test part whose labels could all be fitted, and measured in turn.
+fn can_measure_all(plan: &Plan) -> bool {
+    // Items of several labels are in no folds.
+    let tagged = (plan.collection.labels.as_ref()).is_some_and(|labels| labels.tags().is_some());
+    plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none() && !tagged
+}
+
+/// The recipe that learns from labels alone, by what was found of spreading them.
+fn learn_from_labels_alone(recipe: &Recipe, spreading: Finding) -> Next {
+    match labels_only(recipe) {
+        Some(name) => Next::Recipe {
+            name: name.into(),
+            why: if spreading == Finding::Worse {
+                "it learns from the labels alone, which does better here".into()
+            } else {
+                "it learns from the labels alone, which does as well here".into()
+            },
+        },
+        None => Next::Nothing,
+    }
 }
 
 /// What to do where the classes that are searched have no labels; `None`: as else.
@@ -145,12 +164,12 @@ fn for_new_classes(plan: &Plan, answer: &Answer) -> Option<Next> {
         return next("mixed-rca", why);
     }
     match finding {
-        verdict::Finding::Better => None,
+        Finding::Better => None,
         _ if !matches!(recipe.learner, Learner::Closed(_)) => next(
             "auto",
             "for classes that have no labels it compares what changes least of the features",
         ),
-        verdict::Finding::Worse => (answer.against.recipe())
+        Finding::Worse => (answer.against.recipe())
             .and_then(|name| next(name, "it learns nothing, and did better here"))
             .or(Some(Next::Nothing)),
         _ => Some(Next::Nothing),
