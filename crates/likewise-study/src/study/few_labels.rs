@@ -1,10 +1,12 @@
 //! A study that sets nothing aside: all labels are fitted, and rounds that keep some of them
 //! back say what that is worth.
 
+mod rounds;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use likewise::eval::few_labels::{self, Round, Value};
+use likewise::eval::few_labels::{self, Value};
 use likewise::eval::kmeans::KMeans;
 use likewise::eval::proportion;
 use likewise::eval::summary::{Difference, Summary};
@@ -13,8 +15,8 @@ use likewise_nn::Model;
 use ndarray::{Array2, ArrayView2};
 use rand::seq::index;
 
+use self::rounds::{Answers, Rounds, Values};
 use super::believe::Source;
-use super::copies::Copies;
 use super::draw::Drawn;
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Places, Whiten};
@@ -30,9 +32,6 @@ use super::shifted::Shifted;
 use super::verdict::Delivered;
 use crate::Result;
 use crate::recipe::Keep;
-
-/// Values of one system: a list a round.
-type Values = Vec<Vec<Value>>;
 
 /// Items that are named to be labeled first.
 const FIRST: usize = 12;
@@ -141,75 +140,70 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<(Kept, DrawLog)> {
         let known = &drawn.known;
-        let copies = Copies::of(self.plan.features, known);
-        let once = copies.once(known);
-        let rounds = few_labels::rounds(&once, drawn.seed);
-        let asked: Vec<Labels> = rounds
-            .iter()
-            .map(|kept| copies.apart(known, kept))
-            .collect();
-        let seen: Vec<Labels> = (rounds.iter().zip(&asked))
-            .map(|(kept, asked)| asked.masked(|i| kept.binary_search(&i).is_err()))
-            .collect();
-        // What a round may choose by its labels is what all labels may choose: rounds just below
-        // the threshold would measure another model than the one that is kept.
-        let enough = |seen: &Labels| ENOUGH * seen.n_known() / known.n_known();
+        let rounds = Rounds::of(self.plan.features, drawn);
         // What is said of the model that is kept need not be said of each round.
         let quiet = &monitor.quiet();
-        let starts: Vec<Whiten> = seen
-            .iter()
-            .map(|seen| self.whiten(seen, &[], enough(seen)))
+        let starts: Vec<Whiten> = (rounds.seen.iter())
+            .map(|seen| self.whiten(seen, &[], rounds.enough(seen)))
             .collect::<Result<_>>()?;
         for &whiten in starts.iter().chain([&drawn.whiten]) {
             self.build_graph(whiten, monitor)?;
         }
 
         let baseline = self.whitened_start()?;
-        let counted = self.class_sizes(&once, quiet)?;
+        let counted = self.class_sizes(&rounds.once, quiet)?;
         (rows.outside, rows.central) = (counted.outside, counted.central);
         rows.largest = largest(&counted.of);
-        let sizes = counted.of;
         let setup = self.setup(drawn.whiten, FIRST_DRAW.into(), drawn.seed, &[])?;
         let all = self.find(&setup, known, monitor)?;
-        let ask = |embedding: &Embedding, number: usize| {
-            let round = Round {
-                embedding,
-                labels: &asked[number],
-                kept: &rounds[number],
-                sizes: &sizes,
-            };
-            few_labels::r_precision(&round, quiet)
+        let mut answers = Answers {
+            rounds: &rounds,
+            sizes: &counted.of,
+            values: BTreeMap::new(),
+            quiet,
         };
-        let mut values: BTreeMap<Row, Values> = BTreeMap::new();
-        let mut add = |row, found| values.entry(row).or_default().push(found);
-        for number in 0..rounds.len() {
-            add(Row::Raw, ask(&raw, number)?);
+        self.ask_starts(raw, baseline, &mut answers)?;
+        self.ask_learned(&starts, &mut answers, monitor)?;
+        rows.fill(&answers.values, known, &counted.of, self.train.len())?;
+        if rows.summaries.is_empty() {
+            rows.not_measured = Some(too_few(known, &rounds.once));
         }
+        let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
+        let log = DrawLog::of(0, drawn, &chosen, Some(&all.beliefs), None);
+        Ok((self.kept(chosen, all, drawn)?, log))
+    }
+
+    /// Asks the starts without labels, which are the same in every round. Of their rows, one set at a
+    /// time is held.
+    fn ask_starts(&self, raw: Embedding, baseline: Whiten, answers: &mut Answers) -> Result<()> {
+        answers.ask_all(Row::Raw, &raw)?;
         drop(raw);
         let centered = Embedding::from(self.centered().rows(&self.tested));
-        for number in 0..rounds.len() {
-            add(Row::Centered, ask(&centered, number)?);
-        }
+        answers.ask_all(Row::Centered, &centered)?;
         drop(centered);
         if let Some(scaled) = self.scaled() {
-            let scaled = Embedding::from(scaled.rows(&self.tested));
-            for number in 0..rounds.len() {
-                add(Row::Scaled, ask(&scaled, number)?);
-            }
+            answers.ask_all(Row::Scaled, &scaled.rows(&self.tested).into())?;
         }
         let whitened = Embedding::from(self.whitened_rows(baseline)?);
-        for number in 0..rounds.len() {
-            add(Row::Whitened, ask(&whitened, number)?);
-        }
-        drop(whitened);
+        answers.ask_all(Row::Whitened, &whitened)
+    }
+
+    /// Learns in each round, on its own of the `starts`, from the labels that it sees, and asks what was learned.
+    fn ask_learned(
+        &self,
+        starts: &[Whiten],
+        answers: &mut Answers,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        let (rounds, quiet) = (answers.rounds, answers.quiet);
         // Else it is the recipe's own, or cannot be had.
         let labels_alone = self.recipe.learns_from_classes() && !self.learns_labels_alone();
         let mut done = 0;
-        monitor.start("rounds that keep some labels back", 2 * rounds.len() as u64);
-        for (number, (seen, whiten)) in seen.iter().zip(starts).enumerate() {
+        monitor.start("rounds that keep some labels back", 2 * starts.len() as u64);
+        for (number, (seen, &whiten)) in rounds.seen.iter().zip(starts).enumerate() {
             let name = format!("round-{number}");
-            let mut setup = self.setup(whiten, name, drawn.seed, &[])?;
-            setup.enough = enough(seen);
+            let mut setup = self.setup(whiten, name, rounds.seed, &[])?;
+            setup.enough = rounds.enough(seen);
             let found = self.find(&setup, seen, quiet)?;
             for (row, source) in [
                 (Row::Recipe, Source::Beliefs),
@@ -221,24 +215,18 @@ impl Ground<'_> {
                 }
                 let chosen = self.choose(&setup, source, seen, Some(&found), quiet)?;
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
-                add(row, ask(&embedded, number)?);
+                answers.ask(row, &embedded, number)?;
                 monitor.step(done)?;
             }
         }
         monitor.end();
         if self.recipe.learns_from_classes()
             && self.learns_labels_alone()
-            && let Some(same) = values.get(&Row::Recipe).cloned()
+            && let Some(same) = answers.values.get(&Row::Recipe).cloned()
         {
-            values.insert(Row::LabelsOnly, same);
+            answers.values.insert(Row::LabelsOnly, same);
         }
-        rows.fill(&values, known, &sizes, self.train.len())?;
-        if rows.summaries.is_empty() {
-            rows.not_measured = Some(too_few(known, &once));
-        }
-        let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
-        let log = DrawLog::of(0, drawn, &chosen, Some(&all.beliefs), None);
-        Ok((self.kept(chosen, all, drawn)?, log))
+        Ok(())
     }
 
     /// The start, where nothing can be learned; all beliefs are those of the labels.
