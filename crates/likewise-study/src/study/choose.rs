@@ -28,6 +28,30 @@ pub(super) struct Chosen {
     pub(super) log: Vec<Epoch>,
 }
 
+/// What is known before the last training.
+#[derive(Default)]
+struct Judged {
+    /// The scores of each fold, by epoch.
+    curves: Vec<Vec<Option<Score>>>,
+    /// How the features as they are did, by fold or on the validation part.
+    raw: Vec<Score>,
+}
+
+impl Judged {
+    /// The scores of all folds, by epoch; none without folds.
+    fn pooled(&self) -> Vec<Option<Score>> {
+        // Folds may end at different epochs. Behind the first that does, other queries would be
+        // asked.
+        let epochs = self.curves.iter().map(Vec::len).min().unwrap_or(0);
+        let pooled = |epoch: usize| {
+            let at = |curve: &Vec<Option<Score>>| curve.get(epoch).copied().flatten();
+            let scores: Vec<Score> = self.curves.iter().filter_map(at).collect();
+            Score::pool(&scores)
+        };
+        (0..epochs).map(pooled).collect()
+    }
+}
+
 impl Ground<'_> {
     /// Trains from `source` and chooses the epoch by validation: on the split's validation
     /// part; else by folds over the known labels (train on the others, ask the held-out
@@ -41,56 +65,10 @@ impl Ground<'_> {
         found: Option<&Found>,
         monitor: &Monitor,
     ) -> Result<Chosen> {
-        let recipe = self.recipe;
-        let (mut curves, mut raw) = (Vec::new(), Vec::new());
-        if let Some(judge) = &setup.validation {
-            raw.extend(self.score_raw(&judge.items, &judge.validation)?);
-        } else if recipe.rounds.keep != Keep::Last {
-            let folds = folds(known, recipe.rounds.folds, setup.seed);
-            for (number, held_out) in folds.into_iter().enumerate() {
-                let seen = known.masked(|i| held_out.binary_search(&i).is_err());
-                let in_gallery = |&i: &usize| seen[i].class().is_some();
-                let judge = Validation {
-                    queries: held_out,
-                    gallery: (0..known.len()).filter(in_gallery).collect(),
-                    labels: known.clone(),
-                };
-                let name = format!("fold-{number}");
-                let training = Training {
-                    setup,
-                    name: &name,
-                    source,
-                    known: &seen,
-                    first: self.targets(setup, source, &seen, None, monitor)?,
-                    judge: Some(&judge),
-                    wanted: Wanted::Last,
-                };
-                curves.push(self.train(&training, monitor)?.scores);
-                let (places, judge) = judge.compact();
-                let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
-                raw.extend(self.score_raw(&items, &judge)?);
-            }
-        }
+        let judged = self.judge(setup, source, known, monitor)?;
         // Folds choose before the last training begins; a validation part along with it.
-        let folded: Vec<Option<Score>> = {
-            // Folds may end at different epochs. Behind the first that does, other queries would be
-            // asked.
-            let epochs = curves.iter().map(Vec::len).min().unwrap_or(0);
-            let pooled = |epoch: usize| {
-                let at = |curve: &Vec<Option<Score>>| curve.get(epoch).copied().flatten();
-                let scores: Vec<Score> = curves.iter().filter_map(at).collect();
-                Score::pool(&scores)
-            };
-            (0..epochs).map(pooled).collect()
-        };
-        let wanted = if folded.is_empty() {
-            Wanted::Validated(recipe.rounds.keep)
-        } else {
-            match self.settle(source, &folded, setup.enough) {
-                (epoch, Why::NoEvidence(_) | Why::Last) if epoch > 0 => Wanted::Last,
-                (epoch, _) => Wanted::Epoch(epoch),
-            }
-        };
+        let folded = judged.pooled();
+        let wanted = self.wanted(source, &folded, setup.enough);
         let training = Training {
             setup,
             name: "final",
@@ -114,8 +92,9 @@ impl Ground<'_> {
             Wanted::Epoch(_) | Wanted::Validated(_) => epoch.min(end),
         };
         let mut model = model_at(&trained, epoch)?;
-        let judges = recipe.rounds.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
-        if let (Some(raw), Some(Some(kept))) = (Score::pool(&raw), curve.get(epoch))
+        let judges =
+            self.recipe.rounds.keep == Keep::NearBest && !matches!(why, Why::NoEvidence(_));
+        if let (Some(raw), Some(Some(kept))) = (Score::pool(&judged.raw), curve.get(epoch))
             && judges
             && raw.clearly_above(kept)
             && let Some(as_they_are) = self.as_they_are()
@@ -131,6 +110,59 @@ impl Ground<'_> {
             curve,
             log: trained.log,
         })
+    }
+
+    /// What can be said before the last training: the scores of the features as they are by the
+    /// validation part; else these and a training for each fold over the known labels.
+    fn judge(
+        &self,
+        setup: &Setup,
+        source: Source,
+        known: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Judged> {
+        let mut judged = Judged::default();
+        if let Some(judge) = &setup.validation {
+            let raw = self.score_raw(&judge.items, &judge.validation)?;
+            judged.raw.extend(raw);
+        } else if self.recipe.rounds.keep != Keep::Last {
+            let folds = folds(known, self.recipe.rounds.folds, setup.seed);
+            for (number, held_out) in folds.into_iter().enumerate() {
+                let seen = known.masked(|i| held_out.binary_search(&i).is_err());
+                let in_gallery = |&i: &usize| seen[i].class().is_some();
+                let judge = Validation {
+                    queries: held_out,
+                    gallery: (0..known.len()).filter(in_gallery).collect(),
+                    labels: known.clone(),
+                };
+                let name = format!("fold-{number}");
+                let training = Training {
+                    setup,
+                    name: &name,
+                    source,
+                    known: &seen,
+                    first: self.targets(setup, source, &seen, None, monitor)?,
+                    judge: Some(&judge),
+                    wanted: Wanted::Last,
+                };
+                judged.curves.push(self.train(&training, monitor)?.scores);
+                let (places, judge) = judge.compact();
+                let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
+                judged.raw.extend(self.score_raw(&items, &judge)?);
+            }
+        }
+        Ok(judged)
+    }
+
+    /// The epoch that the last training is for, by what folds found, if there are any.
+    fn wanted(&self, source: Source, folded: &[Option<Score>], enough: usize) -> Wanted {
+        if folded.is_empty() {
+            return Wanted::Validated(self.recipe.rounds.keep);
+        }
+        match self.settle(source, folded, enough) {
+            (epoch, Why::NoEvidence(_) | Why::Last) if epoch > 0 => Wanted::Last,
+            (epoch, _) => Wanted::Epoch(epoch),
+        }
     }
 
     /// The epoch to keep, and why.
