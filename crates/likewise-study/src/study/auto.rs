@@ -47,6 +47,22 @@ pub struct Choice {
     pub tried: Vec<Tried>,
 }
 
+/// What recipes are compared by.
+struct Comparison {
+    /// The recipes, as they suit the number of items.
+    fits: Vec<Recipe>,
+    /// Items whose labels a round keeps back.
+    rounds: Vec<Vec<usize>>,
+    /// The labels of each round, without those of copies of these items.
+    asked: Vec<Labels>,
+    /// Items of each class, estimated.
+    sizes: Vec<f64>,
+    /// Whether the items themselves are kept back, and not only their labels.
+    apart: bool,
+    /// What was found before.
+    kept: Kept,
+}
+
 impl<'p> Plan<'p> {
     /// The recipe among the [candidates](Recipe::candidates), the usual one first and then those that rarely lose,
     /// that does best on labels which it does not learn from. Each has `k` neighbours, or as many as suit the
@@ -121,33 +137,56 @@ impl<'p> Plan<'p> {
             .collect();
         let mut whole = part.ground_on(Cow::Borrowed(&known), Places::all(&known))?;
         let sizes = whole.class_sizes(&once, &monitor.quiet())?.of;
-        // Where a test part asks, it is of items that were not fitted, which those that keep their
-        // labels back must not be either.
-        let apart = self.protocol.split != SplitKind::Folds;
-        let mut trial = Trial {
-            ground: whole,
-            sizes: sizes.clone(),
-        };
-        let kept_values = Kept::at(
+        let kept = Kept::at(
             self.checkpoints.as_ref(),
             &fits,
             (features.view(), &known),
             self.protocol.seed,
         )?;
-        let mut values = kept_values.read(fits.len());
-        monitor.start("choosing a recipe", (fits.len() * rounds.len()) as u64);
+        let comparison = Comparison {
+            fits,
+            rounds,
+            asked,
+            sizes,
+            // Where a test part asks, it is of items that were not fitted, which those that keep their
+            // labels back must not be either.
+            apart: self.protocol.split != SplitKind::Folds,
+            kept,
+        };
+        let values = part.compare(&comparison, whole, monitor)?;
+        let (place, tried) = compared(&comparison.fits, &values, &comparison.sizes)?;
+        Ok(Choice {
+            recipe: candidates[place].clone(),
+            tried,
+        })
+    }
+
+    /// The values of all recipes, a list a round, for as many rounds as each is tried in. `whole` fits all items.
+    fn compare(
+        &'p self,
+        of: &'p Comparison,
+        whole: Ground<'p>,
+        monitor: &Monitor,
+    ) -> Result<Vec<Values>> {
+        let Comparison { fits, sizes, .. } = of;
+        let mut trial = Trial {
+            ground: whole,
+            sizes: sizes.clone(),
+        };
+        let mut values = of.kept.read(fits.len());
+        monitor.start("choosing a recipe", (fits.len() * of.rounds.len()) as u64);
         let mut runs = vec![true; fits.len()];
-        for (number, (kept, known)) in rounds.iter().zip(&asked).enumerate() {
-            if apart {
-                trial = part.trial_apart(known, kept, &sizes)?;
+        for (number, (kept, known)) in of.rounds.iter().zip(&of.asked).enumerate() {
+            if of.apart {
+                trial = self.trial_apart(known, kept, sizes)?;
             }
             // By the rounds before, also where a fit that was interrupted has gone further.
             let before: Vec<Values> = (values.iter())
                 .map(|of| of[..of.len().min(number)].to_vec())
                 .collect();
             // What finds nearly all leaves the others nothing to gain.
-            if number >= ENOUGH_ROUNDS || (number > 0 && finds_all(&before[0], &sizes)?) {
-                drop_those_behind(&mut runs, &before, &sizes)?;
+            if number >= ENOUGH_ROUNDS || (number > 0 && finds_all(&before[0], sizes)?) {
+                drop_those_behind(&mut runs, &before, sizes)?;
             }
             for (place, recipe) in fits.iter().enumerate().filter(|(place, _)| runs[*place]) {
                 if values[place].len() > number {
@@ -155,16 +194,12 @@ impl<'p> Plan<'p> {
                 }
                 let found = trial.values_of(recipe, number, (known, kept), &monitor.quiet())?;
                 values[place].push(found);
-                kept_values.write(&values, monitor)?;
+                of.kept.write(&values, monitor)?;
                 monitor.step((number * fits.len() + place) as u64 + 1)?;
             }
         }
         monitor.end();
-        let (place, tried) = compared(&fits, &values, &sizes)?;
-        Ok(Choice {
-            recipe: candidates[place].clone(),
-            tried,
-        })
+        Ok(values)
     }
 
     /// A trial that fits neither the items that keep their labels back nor as large a share of those
