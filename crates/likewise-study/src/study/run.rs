@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use likewise::ensemble::Voted;
 use likewise::eval::by_class::{ClassResult, by_class};
+use likewise::eval::collapse::Collapse;
 use likewise::eval::summary::Run;
-use likewise::{Beliefs, Embedding, Label, Monitor, Part, Triplets, matrix};
+use likewise::{Beliefs, Embedding, Label, Labels, Monitor, Part, Triplets, matrix};
 use likewise_nn::Model;
 use ndarray::Array2;
 
+use super::draw_log::DrawLog;
 use super::ground::Ground;
 use super::kept::Kept;
 use super::meters::{calibration, collapse, count};
@@ -74,48 +76,12 @@ impl<'p> Plan<'p> {
         let (labels, parts) = self.divide()?;
         let mut ground = self.ground(labels, &parts)?;
         self.look_at_tuples(&ground, monitor)?;
-        let mut draws = self.protocol.draws.min(1);
         let leaks = self.leaks(Some(labels), &parts, monitor)?;
-        if let Some(asked) = self.protocol.labels_per_class {
-            let fitted = labels.select(&ground.train);
-            let most = counted(&fitted).1.into_iter().max().unwrap_or(0);
-            if most > asked {
-                draws = self.protocol.draws;
-            } else {
-                monitor.warn(format!(
-                    "{asked} labels a class are to be kept, but no class has more than {most} to \
-                     fit on: none is hidden, and there is one draw"
-                ));
-            }
-        }
+        let draws = self.n_draws(labels, &ground, monitor);
 
         let mut rows: BTreeMap<Row, Vec<Run>> = BTreeMap::new();
-        let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
-        rows.insert(Row::Raw, vec![self.ask(&ground, &raw, monitor)?]);
-        let centered = ground.centered().rows(&ground.tested);
-        let centered = self.ask(&ground, &centered.into(), monitor)?;
-        rows.insert(Row::Centered, vec![centered]);
-        if let Some(scaled) = ground.scaled() {
-            let scaled = scaled.rows(&ground.tested);
-            rows.insert(
-                Row::Scaled,
-                vec![self.ask(&ground, &scaled.into(), monitor)?],
-            );
-        }
-        rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
-        let raw_collapse = collapse(&ground, raw.rows.view())?;
-        drop(raw);
-        let (mut logs, mut drawn) = (Vec::new(), Vec::new());
-        let mut first = None;
-        for draw in 0..draws {
-            let done = ground.draw(draw, &mut rows, monitor)?;
-            if self.protocol.labels_per_class.is_some() {
-                drawn.resize(labels.len(), vec![]);
-                done.shown.iter().for_each(|&item| drawn[item].push(draw));
-            }
-            logs.push(done.log);
-            first.get_or_insert(done.kept);
-        }
+        let raw = self.ask_starts(&mut ground, &mut rows, monitor)?;
+        let Draws { logs, drawn, first } = self.draw_all(draws, &mut ground, &mut rows, monitor)?;
         let learns = self.recipe.rounds.epochs > 0 && self.recipe.learns_from_classes();
         if self.protocol.labels_per_class.is_some() && learns {
             // Where no label is hidden, the recipe has seen them all already; what learns nothing says nothing of them.
@@ -127,43 +93,19 @@ impl<'p> Plan<'p> {
             let embedded = ground.embed_tested(&kept, monitor)?;
             collapse(&ground, embedded.rows.view())?
         };
-        // Not the sum over classes: an item counts for each of several tags.
-        let fitted = logs.first().map_or(0, |log| log.labels);
-        let hidden = labels
-            .select(&ground.train)
-            .n_known()
-            .saturating_sub(fitted);
-        let (fitted, disjoint, lone) = (kept.labels.clone(), ground.disjoint, ground.lone);
         // Rankings number the tested items, of which a refit has others.
         let asked = rows[&Row::Recipe].iter().map(|run| &run.ranking);
         let classes = by_class(asked, &ground.tested_labels);
+        let numbers = numbers(labels, &ground, &kept, &logs, &classes);
         let mut measured = None;
         if self.protocol.refits() {
             measured = Some(self.embed_all(&kept.model, &ground, monitor)?);
             ground = self.ground_again(labels, &ground)?;
             kept = ground.refit(&kept, monitor)?;
         }
-        // Items without a label, and those of the training part whose label was hidden.
-        let still_open = labels
-            .items()
-            .iter()
-            .filter(|l| **l == Label::Unknown)
-            .count()
-            + hidden;
         let calibration = calibration(&kept.beliefs, &labels.select(&ground.train), &kept.classes)?;
-        let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
-        let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
-        let numbers = Rows {
-            labels: fitted.clone(),
-            weakest: weakest.map(|class| class.class.clone()),
-            disjoint,
-            lone,
-            unlabeled: still_open,
-            delivered: logs.first().map_or(Delivered::Learned, Delivered::of),
-            ..Rows::default()
-        };
         let meters = Meters {
-            raw: raw_collapse,
+            raw,
             learned,
             calibration,
             classes,
@@ -175,6 +117,67 @@ impl<'p> Plan<'p> {
         study.measured = measured;
         study.drawn = drawn;
         Ok(study)
+    }
+
+    /// How many draws of the labels there are: one, with a warning, where none would be hidden.
+    fn n_draws(&self, labels: &Labels, ground: &Ground, monitor: &Monitor) -> usize {
+        if let Some(asked) = self.protocol.labels_per_class {
+            let fitted = labels.select(&ground.train);
+            let most = counted(&fitted).1.into_iter().max().unwrap_or(0);
+            if most > asked {
+                return self.protocol.draws;
+            }
+            monitor.warn(format!(
+                "{asked} labels a class are to be kept, but no class has more than {most} to \
+                 fit on: none is hidden, and there is one draw"
+            ));
+        }
+        self.protocol.draws.min(1)
+    }
+
+    /// Asks the starts without labels, which are the same in every draw, and says how far the features as
+    /// they are have collapsed.
+    fn ask_starts(
+        &self,
+        ground: &mut Ground,
+        rows: &mut BTreeMap<Row, Vec<Run>>,
+        monitor: &Monitor,
+    ) -> Result<Collapse> {
+        let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
+        rows.insert(Row::Raw, vec![self.ask(ground, &raw, monitor)?]);
+        let centered = ground.centered().rows(&ground.tested);
+        let centered = self.ask(ground, &centered.into(), monitor)?;
+        rows.insert(Row::Centered, vec![centered]);
+        if let Some(scaled) = ground.scaled() {
+            let scaled = scaled.rows(&ground.tested);
+            let scaled = self.ask(ground, &scaled.into(), monitor)?;
+            rows.insert(Row::Scaled, vec![scaled]);
+        }
+        rows.insert(Row::Whitened, vec![ground.ask_whitened(monitor)?]);
+        collapse(ground, raw.rows.view())
+    }
+
+    /// Runs so many draws, whose runs join the `rows`.
+    fn draw_all(
+        &self,
+        draws: usize,
+        ground: &mut Ground,
+        rows: &mut BTreeMap<Row, Vec<Run>>,
+        monitor: &Monitor,
+    ) -> Result<Draws> {
+        let mut all = Draws::default();
+        for draw in 0..draws {
+            let done = ground.draw(draw, rows, monitor)?;
+            if self.protocol.labels_per_class.is_some() {
+                all.drawn.resize(self.collection.len(), vec![]);
+                for &item in &done.shown {
+                    all.drawn[item].push(draw);
+                }
+            }
+            all.logs.push(done.log);
+            all.first.get_or_insert(done.kept);
+        }
+        Ok(all)
     }
 
     /// Embeds all items by a model.
@@ -225,5 +228,49 @@ impl<'p> Plan<'p> {
             drawn: vec![],
             measured: None,
         })
+    }
+}
+
+/// What all draws left.
+#[derive(Default)]
+struct Draws {
+    logs: Vec<DrawLog>,
+    /// For each item the draws that its label was shown in, where labels were hidden.
+    drawn: Vec<Vec<usize>>,
+    /// What the first draw learned.
+    first: Option<Kept>,
+}
+
+/// What the first draw, `kept`, says of the labels and the split, before anything learns from the test part.
+fn numbers(
+    labels: &Labels,
+    ground: &Ground,
+    kept: &Kept,
+    logs: &[DrawLog],
+    classes: &[ClassResult],
+) -> Rows {
+    // Not the sum over classes: an item counts for each of several tags.
+    let fitted = logs.first().map_or(0, |log| log.labels);
+    let hidden = labels
+        .select(&ground.train)
+        .n_known()
+        .saturating_sub(fitted);
+    // Items without a label, and those of the training part whose label was hidden.
+    let still_open = labels
+        .items()
+        .iter()
+        .filter(|l| **l == Label::Unknown)
+        .count()
+        + hidden;
+    let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
+    let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
+    Rows {
+        labels: kept.labels.clone(),
+        weakest: weakest.map(|class| class.class.clone()),
+        disjoint: ground.disjoint,
+        lone: ground.lone,
+        unlabeled: still_open,
+        delivered: logs.first().map_or(Delivered::Learned, Delivered::of),
+        ..Rows::default()
     }
 }
