@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::Collection;
-use likewise::cross::Embedding;
+use likewise::cross::{Embedding, NamedModel};
 use likewise_image::Vocabulary;
 use likewise_io::Layout;
+use likewise_io::items::ItemRow;
 use likewise_nn::cross::Learner;
 use ndarray::Axis;
 
@@ -20,7 +21,7 @@ use crate::query::{Answer, Found, Query, found, row_of};
 use crate::recipe::Recipe;
 use crate::report::{self, About, Shown, Thumbnails, pictures};
 use crate::run_folder::{AcrossFolder, Config, Origin, Record, Work, peak_memory, save_across};
-use crate::source::{self, Encoded, Photos};
+use crate::source::{self, Encoded, Photos, Source};
 use crate::study::{CrossPlan, CrossStudy, Protocol, SplitKind, Texts, nearest_items};
 use crate::{Result, card, failed, usage};
 
@@ -308,69 +309,19 @@ pub fn search(
         .is_some_and(Learner::gives_bits);
     let bits = bits.then(|| model.views()[from].encoder.output_dim());
     let items = run.items()?;
-    let (names, queries, own) = match ask {
-        Ask::Text(text) => {
-            if let Some(reader) = &model.views()[from].text
-                && reader.rows(&[text]).iter().all(|value| *value == 0.0)
-            {
-                return Err(usage(
-                    "nothing of this text is in the texts that the run was fitted on, so it finds nothing; \
-                     ask with other words",
-                ));
-            }
-            let asked = model.encode_texts(from, &[text])?;
-            (vec![(*text).to_owned()], asked, None)
-        }
-        Ask::Query(Query::Id(id)) => {
-            let item = row_of(id, &items, "run")?;
-            let (of, rows) = run.view(from, &items, bits)?;
-            let place = of.binary_search(&item).map_err(|_| {
-                failed(format!(
-                    "the item {id} has no view {}, so it cannot ask from there",
-                    run.views()[from]
-                ))
-            })?;
-            (
-                vec![id.clone()],
-                one(&rows, place),
-                (from == to).then_some(item),
-            )
-        }
+    let Asking {
+        names,
+        rows: queries,
+        item,
+    } = match ask {
+        Ask::Text(text) => ask_by_text(&model, from, text)?,
+        Ask::Query(Query::Id(id)) => ask_by_item(run, &items, (from, bits), id)?,
         Ask::Query(Query::Data(source)) if model.views()[from].text.is_some() => {
-            let name = &run.views()[from];
-            let texts = source.texts(name)?;
-            let all = texts.len();
-            let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
-            let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
-            if ids.len() < all {
-                at.monitor.warn(format!(
-                    "{} of {all} items have no view {name} and are left out",
-                    all - ids.len()
-                ));
-            }
-            (ids, model.encode_texts(from, &texts)?, None)
+            ask_by_texts(run, &model, from, source, at)?
         }
-        Ask::Query(Query::Data(source)) => {
-            let source = run.folder().as_fitted(source)?;
-            let collection = source.load(at)?;
-            let name = &run.views()[from];
-            let view = collection.view(Some(name));
-            // A file of that view alone may call it otherwise.
-            let view = match view {
-                Err(_) if collection.views().len() == 1 => collection.view(None),
-                found => found,
-            };
-            let place = source.path().display();
-            let view = view.map_err(|e| e.within(place.to_string()))?.name.clone();
-            let (asks, view) = source::with_view(collection, Some(&view), at.monitor)?;
-            let rows = model.encode(from, asks.view(Some(&view))?.matrix.view());
-            (
-                asks.ids().to_vec(),
-                rows.map_err(|e| e.within(place))?,
-                None,
-            )
-        }
+        Ask::Query(Query::Data(source)) => ask_by_rows(run, &model, from, source, at)?,
     };
+    let own = item.filter(|_| from == to);
     let (searched, rows) = run.view(to, &items, bits)?;
     let wanted = k.min(searched.len()) + usize::from(own.is_some());
     let near = nearest_items(&queries, &rows, wanted.min(searched.len()), at.monitor)?;
@@ -386,6 +337,108 @@ pub fn search(
         Answer { query, hits }
     };
     Ok(names.into_iter().zip(near).map(answer).collect())
+}
+
+/// What asks, as a view of the run has it.
+struct Asking {
+    /// A name of each query.
+    names: Vec<String>,
+    rows: Embedding,
+    /// The item of the run that asks, where it is one.
+    item: Option<usize>,
+}
+
+/// A text asks. Fails where none of it was in the texts that the run was fitted on.
+fn ask_by_text(model: &NamedModel, from: usize, text: &str) -> Result<Asking> {
+    if let Some(reader) = &model.views()[from].text
+        && reader.rows(&[text]).iter().all(|value| *value == 0.0)
+    {
+        return Err(usage(
+            "nothing of this text is in the texts that the run was fitted on, so it finds nothing; \
+             ask with other words",
+        ));
+    }
+    Ok(Asking {
+        rows: model.encode_texts(from, &[text])?,
+        names: vec![text.to_owned()],
+        item: None,
+    })
+}
+
+/// An item of the run asks. Fails where there is none of this id, or it lacks the view.
+fn ask_by_item(
+    run: &AcrossFolder,
+    items: &[ItemRow],
+    (from, bits): (usize, Option<usize>),
+    id: &str,
+) -> Result<Asking> {
+    let item = row_of(id, items, "run")?;
+    let (of, rows) = run.view(from, items, bits)?;
+    let place = of.binary_search(&item).map_err(|_| {
+        failed(format!(
+            "the item {id} has no view {}, so it cannot ask from there",
+            run.views()[from]
+        ))
+    })?;
+    Ok(Asking {
+        names: vec![id.to_owned()],
+        rows: one(&rows, place),
+        item: Some(item),
+    })
+}
+
+/// The texts of data ask; items without one are left out, with a warning.
+fn ask_by_texts(
+    run: &AcrossFolder,
+    model: &NamedModel,
+    from: usize,
+    source: &Source,
+    at: &Environment,
+) -> Result<Asking> {
+    let name = &run.views()[from];
+    let texts = source.texts(name)?;
+    let all = texts.len();
+    let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
+    let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
+    if ids.len() < all {
+        at.monitor.warn(format!(
+            "{} of {all} items have no view {name} and are left out",
+            all - ids.len()
+        ));
+    }
+    Ok(Asking {
+        names: ids,
+        rows: model.encode_texts(from, &texts)?,
+        item: None,
+    })
+}
+
+/// The rows of data ask. Fails where these have no such view, or other columns.
+fn ask_by_rows(
+    run: &AcrossFolder,
+    model: &NamedModel,
+    from: usize,
+    source: &Source,
+    at: &Environment,
+) -> Result<Asking> {
+    let source = run.folder().as_fitted(source)?;
+    let collection = source.load(at)?;
+    let name = &run.views()[from];
+    let view = collection.view(Some(name));
+    // A file of that view alone may call it otherwise.
+    let view = match view {
+        Err(_) if collection.views().len() == 1 => collection.view(None),
+        found => found,
+    };
+    let place = source.path().display();
+    let view = view.map_err(|e| e.within(place.to_string()))?.name.clone();
+    let (asks, view) = source::with_view(collection, Some(&view), at.monitor)?;
+    let rows = model.encode(from, asks.view(Some(&view))?.matrix.view());
+    Ok(Asking {
+        names: asks.ids().to_vec(),
+        rows: rows.map_err(|e| e.within(place))?,
+        item: None,
+    })
 }
 
 /// What [`search`] will cost.
