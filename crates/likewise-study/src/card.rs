@@ -7,7 +7,7 @@ use likewise::model::{By, Form, Model as Closed, Scored};
 use likewise_nn::Model;
 
 use crate::plain;
-use crate::recipe::{Learner, ModelConfig, Recipe};
+use crate::recipe::{GradientConfig, Learner, ModelConfig, NetworkConfig, Recipe};
 use crate::study::{CrossStudy, Results, SplitKind};
 use crate::table;
 
@@ -33,37 +33,48 @@ fn reading(of: Reading) -> String {
     read
 }
 
+/// How a model reads features and finds its start, `s`.
+fn start(of: Reading) -> String {
+    let read = reading(of);
+    format!("{read}s = normalise((x - start.mean) start.matrix)")
+}
+
 /// What the tensors of the model are, and how they make an embedding.
 fn formula(recipe: &Recipe, model: &Model) -> String {
-    let start = |of: Reading| {
-        let read = reading(of);
-        format!("{read}s = normalise((x - start.mean) start.matrix)")
-    };
-    let gradient = match (model, &recipe.learner) {
+    match (model, &recipe.learner) {
         // Where learning did not help, it is another than the recipe's.
-        (Model::Closed(Closed::Linear(linear)), _) => {
+        (Model::Closed(model), _) => closed(model),
+        (_, Learner::Gradient(gradient)) => learned_by(gradient, recipe),
+        (_, Learner::Closed(_) | Learner::Cross(_)) => String::new(),
+    }
+}
+
+/// The formula of a model in closed form.
+fn closed(model: &Closed) -> String {
+    match model {
+        Closed::Linear(linear) => {
             let start = start(linear.reading);
-            return format!("\n`model.safetensors`: `{start}`; the embedding is s.");
+            format!("\n`model.safetensors`: `{start}`; the embedding is s.")
         }
-        (Model::Closed(Closed::Probabilities(of)), _) => {
+        Closed::Probabilities(of) => {
             let read = reading(of.reading);
-            return format!(
+            format!(
                 "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
                  none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) \
                  sqrt(p), sqrt(1 - share) normalise(c)]` with share {}.",
                 of.share
-            );
+            )
         }
-        (Model::Closed(Closed::Hashed(of)), _) => {
+        Closed::Hashed(of) => {
             let read = reading(of.reading);
-            return format!(
+            format!(
                 "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
                  none), a code of {h} bits `s = sign(c latent.matrix + latent.bias)`; the embedding is \
                  `[sqrt(({h} + 1) / ({h} + 2) / {h}) s, sqrt(1 / ({h} + 2)) normalise(c)]`.",
                 h = of.bits()
-            );
+            )
         }
-        (Model::Closed(Closed::Metric(metric)), _) => {
+        Closed::Metric(metric) => {
             let read = reading(metric.reading);
             let map = match metric.form {
                 Form::Mahalanobis(_) => {
@@ -72,47 +83,31 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
                 }
                 Form::Transform(_) => "the embedding is `(x - mean) transform^T`",
             };
-            return format!("\n`model.safetensors`: {read}{map} (mean 0 where there is none).");
+            format!("\n`model.safetensors`: {read}{map} (mean 0 where there is none).")
         }
-        (Model::Closed(Closed::Bilinear(of)), _) => {
+        Closed::Bilinear(of) => {
             let read = reading(of.reading);
-            return format!(
+            format!(
                 "\n`model.safetensors`: {read}similarity `(q - mean) bilinear (x - mean)` of a query q \
                  and an item x (mean 0 where there is none); the embedding is `x - mean`."
-            );
+            )
         }
-        (Model::Closed(Closed::Scored(of)), _) => {
-            return format!(
+        Closed::Scored(of) => {
+            format!(
                 "\n`model.safetensors`: {}{}",
                 reading(of.reading()),
                 scored(of)
-            );
+            )
         }
-        (_, Learner::Gradient(gradient)) => gradient,
-        (_, Learner::Closed(_) | Learner::Cross(_)) => return String::new(),
-    };
+    }
+}
+
+/// The formula of a model that gradients learned: a network, or a head on the start.
+fn learned_by(gradient: &GradientConfig, recipe: &Recipe) -> String {
     let start = start(recipe.start.reading());
     let keep = gradient.head().keep;
     let learned = match &gradient.model {
-        ModelConfig::Network(network) => {
-            let map = if network.map.is_some() {
-                ", then normalise(z map)".to_owned()
-            } else if network.is_whitened() {
-                format!(
-                    "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, \
-                     sqrt(1 - keep) z] with keep {keep}"
-                )
-            } else {
-                String::new()
-            };
-            return format!(
-                "\n`model.safetensors`: the network `{}` under its published names after \
-                 `backbone.`, its last layers under `head.`; rows are images of channels x height \
-                 x width pixels of 0 to 255; embedding z = normalise(network(x)){map}. Where \
-                 training did not help, `{start}` instead, and the embedding is s.",
-                network.encoder.name()
-            );
-        }
+        ModelConfig::Network(of) => return network(of, keep, &start),
         ModelConfig::Mlp(_) => {
             "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
              residual.output.weight)"
@@ -124,6 +119,27 @@ fn formula(recipe: &Recipe, model: &Model) -> String {
         "\n`model.safetensors`: `{start}`, `{learned}` with \
          r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]` with keep {keep}. Without \
          `residual.*` tensors the embedding is s."
+    )
+}
+
+/// The formula of a network; `start` is what stands in its place where it did not help.
+fn network(of: &NetworkConfig, keep: f64, start: &str) -> String {
+    let map = if of.map.is_some() {
+        ", then normalise(z map)".to_owned()
+    } else if of.is_whitened() {
+        format!(
+            "; where there are tensors after `start.`, z0 by these, and [sqrt(keep) z0, \
+             sqrt(1 - keep) z] with keep {keep}"
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "\n`model.safetensors`: the network `{}` under its published names after \
+         `backbone.`, its last layers under `head.`; rows are images of channels x height \
+         x width pixels of 0 to 255; embedding z = normalise(network(x)){map}. Where \
+         training did not help, `{start}` instead, and the embedding is s.",
+        of.encoder.name()
     )
 }
 
