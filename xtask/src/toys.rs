@@ -16,8 +16,11 @@ use crate::cargo::FEATURES;
 use crate::data::Result;
 
 /// The toys, and the files that each may touch at most, its own among them.
-const TOYS: [(&str, usize); 6] = [
+const TOYS: [(&str, usize); 9] = [
     ("learner", 3),
+    ("pairs", 3),
+    ("triplets", 3),
+    ("graph", 3),
     ("propagation", 3),
     ("loss", 2),
     ("reader", 3),
@@ -26,8 +29,11 @@ const TOYS: [(&str, usize); 6] = [
 ];
 
 /// Names to a user of those that `explain` knows.
-const NAMES: [&str; 4] = [
+const NAMES: [&str; 7] = [
     "toy-learner",
+    "toy-pairs",
+    "toy-triplets",
+    "toy-graph",
     "toy-propagation",
     "toy-loss",
     "toy-descriptor",
@@ -228,17 +234,28 @@ fn rename(files: &mut Files) -> Result<()> {
 /// Asks the program for every toy by all the ways that a user has.
 fn ask(program: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let say = &|line: &str| -> Result<String> {
+    let run = |line: &str| {
         let mut command = Command::new(program);
-        let output = command
+        command
             .current_dir(folder.path())
             .args(line.split(' '))
-            .output()?;
+            .output()
+    };
+    let say = &|line: &str| -> Result<String> {
+        let output = run(line)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(format!("likewise {line}: {said}").into());
         }
         Ok(String::from_utf8(output.stdout)?)
+    };
+    let refuse = |line: &str, why: &str| -> Result<()> {
+        let output = run(line)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(2) || !said.contains(why) {
+            return Err(format!("likewise {line} is to be refused with \"{why}\": {said}").into());
+        }
+        Ok(())
     };
     let list = say("explain")?;
     for name in NAMES {
@@ -271,8 +288,52 @@ fn ask(program: &Path) -> Result<()> {
         return Err(format!("the run by a recipe with {name} does not name it").into());
     }
     say("propagate x.toy --method toy-propagation --set strength=5 -o beliefs.npz -q")?;
+    compare(folder.path(), say, refuse)?;
     describe(folder.path(), say)?;
     speak(folder.path(), say)
+}
+
+/// Asks for the toys that learn without classes: each with what it needs, with labels and without; what
+/// is missing, or is something else, is refused.
+fn compare(
+    folder: &Path,
+    say: impl Fn(&str) -> Result<String>,
+    refuse: impl Fn(&str, &str) -> Result<()>,
+) -> Result<()> {
+    let bare: String = (0..60).map(|i| without_label(&row(i))).collect();
+    fs::write(folder.join("bare.toy"), format!("a b c\n{bare}"))?;
+    let pairs: String = (0..50).map(|i| format!("{i},{},1\n", i + 6)).collect();
+    fs::write(folder.join("pairs.csv"), format!("a,b,y\n{pairs}"))?;
+    let triplets: String = (0..50)
+        .map(|i| format!("{i},{},{}\n", i + 6, i + 3))
+        .collect();
+    let head = "anchor,positive,negative";
+    fs::write(folder.join("triplets.csv"), format!("{head}\n{triplets}"))?;
+    for (kind, other) in [("pairs", "triplets"), ("triplets", "pairs")] {
+        for data in ["x.toy --labels-per-class 4 --draws 1", "bare.toy"] {
+            let fit = format!("fit {data} -q --overwrite --recipe toy-{kind} -o {kind}/");
+            say(&format!("{fit} --{kind} {kind}.csv"))?;
+            let record = fs::read_to_string(folder.join(kind).join("metrics.json"))?;
+            if record.contains("labels_only") {
+                return Err(format!("{fit}: there is a row of the labels alone").into());
+            }
+            refuse(&fit, &format!("learns from given {kind} alone"))?;
+            let wrong = format!("{fit} --{other} {other}.csv");
+            refuse(&wrong, &format!("not from given {other}"))?;
+        }
+    }
+    for data in ["x.toy --labels-per-class 4 --draws 1", "bare.toy"] {
+        say(&format!(
+            "fit {data} -q --overwrite --recipe toy-graph -o graph/"
+        ))?;
+    }
+    Ok(())
+}
+
+/// A row of a table without its label, which stands first.
+fn without_label(row: &str) -> String {
+    row.split_once(' ')
+        .map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
 /// Asks for the toy of descriptors: a view of the features is of its name.

@@ -1,10 +1,12 @@
-//! Time of networks on the CPU: embedding, and steps of training.
+//! Time of networks: embedding, and steps of training.
 //!
-//!     cargo bench -p likewise-nn --bench net -- [PEER]
+//!     cargo bench -p likewise-nn --bench net -- [DEVICE] [PEER]
 //!
-//! With the word `torch` the same work is done by `PyTorch` with as many threads, in the same
-//! run (`pip install torch`; `peers/net.py`). Random weights; medians after a warm-up. Other
-//! work on the machine disturbs a single thread (`taskset -c 0`) and core time least.
+//! On the CPU, or on the device that is named (`cuda`, with `--features cuda`). With the word
+//! `torch` the same work is done by `PyTorch` with as many threads, on a card where a device is
+//! named, in the same run (`pip install torch`; `peers/net.py`). Random weights; medians after a
+//! warm-up. Other work on the machine disturbs a single thread (`taskset -c 0`) and core time
+//! least. Every step ends with a number that has come back, so that none is still under way.
 
 use std::process::Command;
 use std::time::Instant;
@@ -52,10 +54,10 @@ fn images(config: &EncoderConfig, n: usize) -> Array4<f32> {
     })
 }
 
-fn inference(name: Architecture, n: usize) {
+fn inference(name: Architecture, n: usize, device: &Device) {
     let config = EncoderConfig::of(name);
     let encoder = config
-        .init(SEED, &Device::flex())
+        .init(SEED, device)
         .expect("the configuration is valid");
     let pixels = images(&config, n);
     median(&format!("{} inference {n}", config.name()), || {
@@ -64,9 +66,9 @@ fn inference(name: Architecture, n: usize) {
 }
 
 /// Forward, backward and an SGD step on the mean square of the rows.
-fn training(name: Architecture, n: usize) {
+fn training(name: Architecture, n: usize, device: &Device) {
     let config = EncoderConfig::of(name);
-    let device = Device::flex().autodiff();
+    let device = device.clone().autodiff();
     let mut encoder = Some(
         config
             .init(SEED, &device)
@@ -82,23 +84,36 @@ fn training(name: Architecture, n: usize) {
     median(&format!("{} step {n}", config.name()), || {
         let model = encoder.take().expect("every step gives the model back");
         let rows = model.forward(Tensor::from_data(data.clone(), &device));
-        let gradients = rows.square().mean().backward();
-        let gradients = GradientsParams::from_grads(gradients, &model);
+        let loss = rows.square().mean();
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
         encoder = Some(optimizer.step(1e-4, model, gradients));
+        std::hint::black_box(loss.into_scalar::<f32>());
     });
 }
 
 fn main() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("likewise, {threads} threads, seed {SEED}, median of {ROUNDS}");
-    inference(Architecture::Lite0, 16);
-    training(Architecture::Mnist, 300);
-    training(Architecture::Lite0, 16);
-    if std::env::args().any(|a| a == "torch") {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut devices = words
+        .iter()
+        .filter(|w| *w != "torch" && !w.starts_with('-'));
+    let name = devices.next().map_or("cpu", String::as_str);
+    let device = likewise_nn::device(name).unwrap_or_else(|e| panic!("{e}"));
+    println!("likewise on {name}, {threads} threads, seed {SEED}, median of {ROUNDS}");
+    inference(Architecture::Lite0, 16, &device);
+    training(Architecture::Mnist, 300, &device);
+    training(Architecture::Lite0, 16, &device);
+    if name != "cpu" {
+        // As many as such a card is meant for.
+        inference(Architecture::Lite0, 128, &device);
+        training(Architecture::Lite0, 128, &device);
+    }
+    if words.iter().any(|a| a == "torch") {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/net.py");
         let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
         let status = Command::new(python)
             .args([script, &threads.to_string(), &ROUNDS.to_string()])
+            .args((name != "cpu").then_some("cuda"))
             .status();
         if !status.is_ok_and(|s| s.success()) {
             println!("torch: not run");

@@ -1,4 +1,4 @@
-"""The work of net.rs by PyTorch: THREADS ROUNDS."""
+"""The work of net.rs by PyTorch: THREADS ROUNDS [DEVICE]."""
 
 import statistics
 import sys
@@ -79,19 +79,30 @@ def training(name, net, x):
 
     def step():
         optimizer.zero_grad()
-        net(x).square().mean().backward()
+        loss = net(x.to(device)).square().mean()
+        loss.backward()
         optimizer.step()
+        loss.item()
 
     median(name, step)
 
 
 threads, rounds = int(sys.argv[1]), int(sys.argv[2])
+device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
 torch.set_num_threads(threads)
 torch.manual_seed(1)
-print(f"torch {torch.__version__}, {threads} threads, median of {rounds}")
-images = torch.rand(16, 3, 224, 224)
-with torch.inference_mode():
-    frozen = Lite0().eval()
-    median("lite0 inference 16", lambda: frozen(images))
-training("mnist step 300", mnist(), torch.rand(300, 1, 28, 28))
-training("lite0 step 16", Lite0(), images)
+print(f"torch {torch.__version__} on {device}, {threads} threads, median of {rounds}")
+
+
+def inference(n):
+    images, frozen = torch.rand(n, 3, 224, 224), Lite0().eval().to(device)
+    with torch.inference_mode():
+        median(f"lite0 inference {n}", lambda: frozen(images.to(device)).cpu())
+
+
+inference(16)
+training("mnist step 300", mnist().to(device), torch.rand(300, 1, 28, 28))
+training("lite0 step 16", Lite0().to(device), torch.rand(16, 3, 224, 224))
+if device != "cpu":
+    inference(128)
+    training("lite0 step 128", Lite0().to(device), torch.rand(128, 3, 224, 224))

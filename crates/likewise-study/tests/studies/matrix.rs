@@ -361,8 +361,12 @@ fn a_list_of_losses_goes_with_every_source() {
     }
 }
 
-/// Whether no two items are alike for a learner that needs such.
+/// Whether no two items are alike for a learner that needs such, or a learner takes nothing but given pairs
+/// or triplets.
 fn is_refused(recipe: &Recipe) -> bool {
+    if recipe.check_tuples(None).is_err() {
+        return true;
+    }
     let Err(e) = recipe.validate() else {
         return false;
     };
