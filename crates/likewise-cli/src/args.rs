@@ -119,8 +119,7 @@ pub(crate) struct Common {
     /// Threads; the result does not depend on them. Default: all cores.
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Where networks run: cpu, vulkan (the fastest card), cuda (the first of
-    /// NVIDIA), or vulkan:N or cuda:N (card N).
+    /// Where networks run: cpu, vulkan (the fastest card) or vulkan:N (card N).
     #[arg(long, global = true, default_value = "cpu", value_name = "DEVICE")]
     pub(crate) device: String,
     /// No progress, no remarks; errors still show.

@@ -176,7 +176,6 @@ fn words(hint: Hint) -> &'static str {
         Hint::SkipBadImages => "--skip-bad leaves such files out",
         Hint::NameData => "name their folder with --data",
         Hint::BuildVulkan => "build with --features vulkan to have it",
-        Hint::BuildCuda => "build with --features cuda to have it",
         Hint::BuildNetworks => "install it without --no-default-features to have them",
         Hint::BuildExport => "install it with --features export to have it",
         Hint::Fit => "`likewise fit DATA -o FOLDER` makes one",

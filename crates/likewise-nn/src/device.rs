@@ -32,15 +32,14 @@ pub fn networks(what: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Parameter, message).hint(Hint::BuildNetworks))
 }
 
-/// Opens a device by its name: `cpu`; built with the cargo feature `vulkan`, `vulkan` (the
-/// fastest card) or `vulkan:N` (card N of its own memory, from 0); built with `cuda`, `cuda` or
-/// `cuda:N`.
+/// Opens a device by its name: `cpu`, or, built with the cargo feature `vulkan`, `vulkan` (the
+/// fastest card) or `vulkan:N` (card N of its own memory, from 0).
 ///
-/// Vulkan runs on the cards of all makers, CUDA on those of NVIDIA, where it is faster. A card
-/// adds up in another order than the CPU: results agree to rounding, not to the bit. Drivers
-/// differ: a card whose products of small matrices are wrong is refused.
+/// Vulkan runs on the cards of all makers. A card adds up in another order than the CPU: results
+/// agree to rounding, not to the bit. Drivers differ: a card whose products of small matrices are
+/// wrong is refused.
 ///
-/// Open a device once and clone it. Fails on unknown names, on a card in a build without it,
+/// Open a device once and clone it. Fails on unknown names, on `vulkan` in a build without it,
 /// and where there is no such card, no driver, or one that computes wrongly.
 ///
 /// ```
@@ -52,26 +51,16 @@ pub fn device(name: &str) -> Result<Device> {
         Some((api, card)) => (api, Some(card)),
         None => (name, None),
     };
-    let wrong = || {
-        let rule = "must be cpu, vulkan or cuda, or vulkan:N or cuda:N for card N, from 0";
-        Error::parameter("device", name, rule)
-    };
-    let card = card
-        .map(str::parse::<usize>)
-        .transpose()
-        .map_err(|_| wrong())?;
-    let device = match (api, card) {
-        ("cpu", None) => return Ok(Device::flex()),
-        ("vulkan", card) => vulkan(name, card)?,
-        ("cuda", card) => cuda(name, card)?,
-        _ => return Err(wrong()),
-    };
-    #[cfg(any(feature = "vulkan", feature = "cuda"))]
-    if !multiplies(&device) {
-        let rule = "computes wrongly: update the card's driver, or use cpu";
-        return Err(Error::parameter("device", name, rule));
+    match (api, card.map(str::parse::<usize>)) {
+        ("cpu", None) => Ok(Device::flex()),
+        ("vulkan", None) => vulkan(name, None),
+        ("vulkan", Some(Ok(card))) => vulkan(name, Some(card)),
+        _ => Err(Error::parameter(
+            "device",
+            name,
+            "must be cpu, vulkan, or vulkan:N for card N, from 0",
+        )),
     }
-    Ok(device)
 }
 
 #[cfg(feature = "vulkan")]
@@ -81,47 +70,19 @@ fn vulkan(name: &str, card: Option<usize>) -> Result<Device> {
 
     let kind = card.map_or(DeviceKind::DefaultDevice, DeviceKind::DiscreteGpu);
     let options = Device::wgpu_options().graphics_api(WgpuBackend::Vulkan);
-    options.device_kind(kind).init().map_err(|e| {
+    let device = options.device_kind(kind).init().map_err(|e| {
         let rule = format!("cannot be opened: install the card's Vulkan driver, or use cpu ({e})");
         Error::parameter("device", name, &rule)
-    })
-}
-
-#[cfg(not(feature = "vulkan"))]
-fn vulkan(name: &str, _card: Option<usize>) -> Result<Device> {
-    not_built(name, Hint::BuildVulkan)
-}
-
-#[cfg(feature = "cuda")]
-fn cuda(name: &str, card: Option<usize>) -> Result<Device> {
-    use burn::tensor::DeviceType;
-
-    // Opening a card that is not there ends the program: it is looked for first.
-    let cards = Device::enumerate(DeviceType::Cuda);
-    cards.iter().nth(card.unwrap_or(0)).cloned().ok_or_else(|| {
-        let there = cards.len();
-        let rule = format!(
-            "cannot be opened: of NVIDIA's cards with a driver there are {there}; install the \
-             card's driver, or use cpu"
-        );
-        Error::parameter("device", name, &rule)
-    })
-}
-
-#[cfg(not(feature = "cuda"))]
-fn cuda(name: &str, _card: Option<usize>) -> Result<Device> {
-    not_built(name, Hint::BuildCuda)
-}
-
-/// What a build without the card says.
-#[cfg(not(all(feature = "vulkan", feature = "cuda")))]
-fn not_built(name: &str, hint: Hint) -> Result<Device> {
-    networks("a graphics card").map_err(|e| e.hint(hint))?;
-    Err(Error::parameter("device", name, "is not in this build; use cpu").hint(hint))
+    })?;
+    if !multiplies(&device) {
+        let rule = "computes wrongly: update the card's Vulkan driver, or use cpu";
+        return Err(Error::parameter("device", name, rule));
+    }
+    Ok(device)
 }
 
 /// Whether small products of matrices come out right, which they have not with every driver.
-#[cfg(any(feature = "vulkan", feature = "cuda"))]
+#[cfg(feature = "vulkan")]
 fn multiplies(device: &Device) -> bool {
     use crate::net::{matrix_tensor, to_matrix};
 
@@ -133,6 +94,13 @@ fn multiplies(device: &Device) -> bool {
         // Sums of small whole numbers are exact in any order.
         across == x.dot(&x.t()) && along == x.t().dot(&x)
     })
+}
+
+#[cfg(not(feature = "vulkan"))]
+fn vulkan(name: &str, _card: Option<usize>) -> Result<Device> {
+    networks("a graphics card").map_err(|e| e.hint(Hint::BuildVulkan))?;
+    let rule = "is not in this build; use cpu";
+    Err(Error::parameter("device", name, rule).hint(Hint::BuildVulkan))
 }
 
 #[cfg(test)]
@@ -150,28 +118,18 @@ mod tests {
             "vulkan:",
             "vulkan:x",
             "vulkan:-1",
-            "cuda:x",
-            "cuda:",
+            "cuda:0",
         ] {
             let said = device(wrong).unwrap_err().to_string();
             assert!(said.contains("vulkan:N"), "{said}");
         }
     }
 
-    #[cfg(not(any(feature = "vulkan", feature = "cuda")))]
+    #[cfg(not(feature = "vulkan"))]
     #[test]
     fn a_build_without_cards_says_so() {
-        for (name, hint) in [("vulkan", Hint::BuildVulkan), ("cuda:1", Hint::BuildCuda)] {
-            let error = device(name).unwrap_err();
-            assert!(error.to_string().contains("not in this build"), "{error}");
-            assert_eq!(error.what_to_do(), Some(hint));
-        }
-    }
-
-    #[cfg(feature = "cuda")]
-    #[test]
-    fn a_card_that_is_not_there_is_told() {
-        let said = device("cuda:999").unwrap_err().to_string();
-        assert!(said.contains("with a driver there are"), "{said}");
+        let error = device("vulkan").unwrap_err();
+        assert!(error.to_string().contains("not in this build"), "{error}");
+        assert_eq!(error.what_to_do(), Some(Hint::BuildVulkan));
     }
 }

@@ -30,7 +30,6 @@ fn words(hint: Hint) -> Option<&'static str> {
         }
         Hint::SkipBadImages => "leave such images out",
         Hint::BuildVulkan => "build the package with the cargo feature vulkan to have it",
-        Hint::BuildCuda => "build the package with the cargo feature cuda to have it",
         Hint::BuildNetworks => "install the package with the cargo feature networks to have them",
         Hint::Fit => "Study(X, y).save(path) makes one",
         Hint::Overwrite | Hint::ResumeOrOverwrite | Hint::SameOrOverwrite | Hint::Unfinished => {

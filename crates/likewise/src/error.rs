@@ -41,8 +41,6 @@ pub enum Hint {
     NameData,
     /// Build with support of graphics cards, or use the processor.
     BuildVulkan,
-    /// Build with the feature `cuda`.
-    BuildCuda,
     /// Build with networks.
     BuildNetworks,
     /// Build with what writes to databases.

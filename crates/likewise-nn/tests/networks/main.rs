@@ -1,7 +1,7 @@
 //! Losses and networks, as other crates see them.
 
-#[cfg(any(feature = "vulkan", feature = "cuda"))]
-mod card;
 mod encoders;
 mod loss;
 mod lpf;
+#[cfg(feature = "vulkan")]
+mod vulkan;
