@@ -2,7 +2,7 @@
 //!
 //!     cargo bench -p likewise-nn --bench net -- [DEVICE] [PEER]
 //!
-//! On the CPU, or on the device that is named (`cuda`, with `--features cuda`). With the word
+//! On the CPU, or on the device that is named (`vulkan`, with `--features vulkan`). With the word
 //! `torch` the same work is done by `PyTorch` with as many threads, on a card where a device is
 //! named, in the same run (`pip install torch`; `peers/net.py`). Random weights; medians after a
 //! warm-up. Other work on the machine disturbs a single thread (`taskset -c 0`) and core time
