@@ -1,6 +1,6 @@
 //! Messages of the libraries name no flag of the command, and no command with its arguments: who calls
-//! them may be a browser or a Python program, and has none. They give a hint, which the command words as
-//! a flag.
+//! them may be a browser or a Python program, and has none. They give a hint, which `likewise-terminal` words
+//! as a flag of the command.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
 //! `likewise toy-verb`
 
+use likewise_terminal::{Context, Failure, output};
+
 use crate::args::ToyVerb;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &ToyVerb, at: &Context) -> Result<(), Failure> {
     if at.common.json {

@@ -31,12 +31,10 @@ mod several;
 mod suspects;
 mod table;
 
-use std::ffi::OsString;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use likewise_study::size::Bytes;
+use clap::{Parser, Subcommand};
+use likewise_terminal::Common;
 
 pub(crate) use self::add::Add;
 pub(crate) use self::advise::Advise;
@@ -82,60 +80,6 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) verb: Verb,
-}
-
-impl Cli {
-    /// Reads a command line. A number below 0 behind a flag is its value, so that what is said of it is the rule
-    /// of the value.
-    pub(crate) fn read<Word: Into<OsString> + Clone>(
-        line: impl IntoIterator<Item = Word>,
-    ) -> Result<Self, clap::Error> {
-        let signed = |arg: Arg| {
-            let takes = arg.get_action().takes_values() && !arg.is_positional();
-            if takes {
-                arg.allow_negative_numbers(true)
-            } else {
-                arg
-            }
-        };
-        let command = Self::command()
-            .mut_args(signed)
-            .mut_subcommands(|verb| verb.mut_args(signed));
-        let mut matches = command.try_get_matches_from(line)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut Self::command()))
-    }
-}
-
-/// Flags of every verb.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Of every verb")]
-pub(crate) struct Common {
-    /// Print the result as JSON.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Seed of every random step.
-    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
-    pub(crate) seed: u64,
-    /// Threads; the result does not depend on them. Default: all cores.
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Where networks run: cpu, vulkan (the fastest card) or vulkan:N (card N).
-    #[arg(long, global = true, default_value = "cpu", value_name = "DEVICE")]
-    pub(crate) device: String,
-    /// No progress, no remarks; errors still show.
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// More remarks.
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
-    /// Flags from a TOML file; the command line overrides them.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Refuse work that needs more memory than this, e.g. 4GiB, and stop what takes more.
-    ///
-    /// Default: most of what is free.
-    #[arg(long, global = true, value_name = "SIZE")]
-    pub(crate) max_memory: Option<Bytes>,
 }
 
 /// What to do.

@@ -28,9 +28,9 @@ mod search;
 mod serve;
 mod suspects;
 
+use likewise_terminal::{Context, Failure};
+
 use crate::args::Verb;
-use crate::context::Context;
-use crate::failure::Failure;
 
 /// Does what the command line asks for.
 pub(crate) fn run(verb: &Verb, at: &Context) -> Result<(), Failure> {

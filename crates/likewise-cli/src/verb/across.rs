@@ -5,10 +5,7 @@ use std::path::Path;
 use likewise::cross::Embedding;
 use likewise_study::study::{CrossResults, CrossStudy};
 use likewise_study::table;
-
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
+use likewise_terminal::{Context, Failure, output};
 
 /// What stands in the folder.
 pub(super) fn tell(study: &CrossStudy, out: &Path) -> Result<(), Failure> {

@@ -2,11 +2,9 @@
 
 use likewise_study::add;
 use likewise_study::run_folder::RunFolder;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Add;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Add, at: &Context) -> Result<(), Failure> {
     let source = args.data.source(at.common.seed)?;

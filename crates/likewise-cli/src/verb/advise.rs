@@ -5,11 +5,9 @@ use likewise_io::atomic;
 use likewise_study::advise::{self, Advice, Wanted};
 use likewise_study::run_folder::{RunFolder, check_apart, check_ending, check_output};
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Advise;
-use crate::context::Context;
-use crate::failure::{Failure, as_flags};
-use crate::output;
 
 /// Items that are printed.
 const SHOWN: usize = 20;
@@ -41,10 +39,10 @@ pub(crate) fn run(args: &Advise, at: &Context) -> Result<(), Failure> {
     if let Some(out) = out {
         advice.write(out)?;
     }
-    at.tell(&advice, |advice| print(advice, args))
+    at.tell(&advice, |advice| print(advice, args, at))
 }
 
-fn print(advice: &Advice, args: &Advise) -> Result<(), Failure> {
+fn print(advice: &Advice, args: &Advise, at: &Context) -> Result<(), Failure> {
     output::line(format!(
         "label next, by {}: {} of {} items without a label",
         advice.strategy.name(),
@@ -78,7 +76,7 @@ fn print(advice: &Advice, args: &Advise) -> Result<(), Failure> {
         output::line(line)?;
     }
     for note in &advice.notes {
-        output::line(format!("note: {}", as_flags(note)))?;
+        output::line(format!("note: {}", at.wording.settings(note)))?;
     }
     if let (Some(out), false) = (&args.out, advice.next.is_empty()) {
         output::line(format!(

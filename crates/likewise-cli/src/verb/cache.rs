@@ -2,11 +2,9 @@
 
 use likewise_study::size::Bytes;
 use likewise_study::source::Cache as Kept;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Cache;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Cache, at: &Context) -> Result<(), Failure> {
     let cache = Kept::find()?;

@@ -2,11 +2,9 @@
 
 use likewise_study::compare::{Compared, Request};
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Compare;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 /// Queries that are printed.
 const SHOWN: usize = 10;

@@ -1,10 +1,9 @@
 //! `likewise completions`
 
 use clap::CommandFactory;
+use likewise_terminal::{Failure, output};
 
 use crate::args::{Cli, Completions};
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Completions) -> Result<(), Failure> {
     // The generator ends the program where it cannot write.

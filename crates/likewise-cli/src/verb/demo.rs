@@ -2,12 +2,10 @@
 
 use likewise_study::demo::{Request, Shown};
 use likewise_study::plain;
+use likewise_terminal::{Context, Failure, output};
 
 use super::fit;
 use crate::args::Demo;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Demo, at: &Context) -> Result<(), Failure> {
     let request = Request {

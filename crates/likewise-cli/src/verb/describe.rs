@@ -1,11 +1,9 @@
 //! `likewise describe`
 
 use likewise_study::describe::Request;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Describe;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Describe, at: &Context) -> Result<(), Failure> {
     let request = Request {

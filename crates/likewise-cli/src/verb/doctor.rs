@@ -5,11 +5,9 @@ use std::num::NonZeroUsize;
 use likewise_study::doctor::{Examination, Request};
 use likewise_study::plain;
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Doctor;
-use crate::context::Context;
-use crate::failure::{Failure, as_flags};
-use crate::output;
 
 pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     let request = Request {
@@ -21,7 +19,7 @@ pub(crate) fn run(args: &Doctor, at: &Context) -> Result<(), Failure> {
     }
     let mut seen = request.run(&at.env)?;
     for warning in &mut seen.warnings {
-        *warning = as_flags(warning);
+        *warning = at.wording.settings(warning);
     }
     at.tell(&seen, print)
 }

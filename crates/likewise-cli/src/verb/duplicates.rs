@@ -3,11 +3,9 @@
 use likewise_study::duplicates::{Found, Request};
 use likewise_study::plain;
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Duplicates;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 /// Groups that are printed, and items of each.
 const GROUPS: usize = 10;

@@ -1,11 +1,9 @@
 //! `likewise embed`
 
 use likewise_study::embed::Request;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Embed;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Embed, at: &Context) -> Result<(), Failure> {
     let request = Request {

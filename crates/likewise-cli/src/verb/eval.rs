@@ -7,12 +7,10 @@ use likewise_study::data::Data;
 use likewise_study::evaluation::{Measured, Outcome, Request};
 use likewise_study::study::Results;
 use likewise_study::{plain, table};
+use likewise_terminal::{Context, Failure, output};
 
 use super::across;
 use crate::args::{Eval, read_as};
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     let request = request(args, at)?;

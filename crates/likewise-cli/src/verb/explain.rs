@@ -1,11 +1,9 @@
 //! `likewise explain`
 
 use likewise_study::topic;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Explain;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Explain, at: &Context) -> Result<(), Failure> {
     if let Some(name) = &args.name {

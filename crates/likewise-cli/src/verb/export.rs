@@ -2,11 +2,9 @@
 
 use likewise_study::export::{Report, Request, StoreKind, Target};
 use likewise_study::plain;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Export;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Export, at: &Context) -> Result<(), Failure> {
     let request = Request {

@@ -1,11 +1,9 @@
 //! `likewise features`
 
 use likewise_study::features::Request;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Features;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Features, at: &Context) -> Result<(), Failure> {
     let request = Request {

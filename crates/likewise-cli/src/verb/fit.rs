@@ -8,13 +8,10 @@ use likewise_study::fit::{Outcome, Request};
 use likewise_study::run_folder::IndexCard;
 use likewise_study::study::Results;
 use likewise_study::{plain, table};
+use likewise_terminal::{Context, Failure, aside, output};
 
 use super::{across, refit};
 use crate::args::Fit;
-use crate::aside::aside;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     let clock = Instant::now();
@@ -32,7 +29,7 @@ pub(crate) fn run(args: &Fit, at: &Context) -> Result<(), Failure> {
     })?;
     if matches!(outcome, Outcome::Made(..)) && !at.common.quiet {
         let total = clock.elapsed().as_secs_f64();
-        aside!("{}", plain::message(&at.env.stages.in_words(total)));
+        aside(plain::message(&at.env.stages.in_words(total)));
     }
     Ok(outcome.check(&request.gates)?)
 }

@@ -2,11 +2,9 @@
 
 use likewise::neighbor::Precision;
 use likewise_study::graph::{Request, Searched, Summary, parts_in_words};
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::{Graph, NEIGHBORS};
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
     args.flags.check()?;

@@ -1,11 +1,9 @@
 //! `likewise index`
 
 use likewise_study::index::Request;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Index;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Index, at: &Context) -> Result<(), Failure> {
     let request = Request {

@@ -7,9 +7,9 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man as Page;
 use likewise_io::atomic;
 use likewise_study::run_folder::{RunFolder, check_output};
+use likewise_terminal::Failure;
 
 use crate::args::{Cli, Man};
-use crate::failure::Failure;
 
 pub(crate) fn run(args: &Man) -> Result<(), Failure> {
     let out = &args.out;

@@ -3,11 +3,9 @@
 use std::num::NonZeroUsize;
 
 use likewise_study::mine::{Mined, Request};
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Mine;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Mine, at: &Context) -> Result<(), Failure> {
     let request = Request {

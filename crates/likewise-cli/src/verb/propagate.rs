@@ -7,11 +7,9 @@ use std::time::Instant;
 use likewise_study::graph::{DataShape, parts_in_words};
 use likewise_study::propagation::{Answer, ByTag, Classes, Job};
 use likewise_study::{source, table};
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::{NEIGHBORS, Propagate, joined, neighbors};
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let view = joined(&args.data.view);

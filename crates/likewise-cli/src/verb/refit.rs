@@ -3,10 +3,9 @@
 
 use likewise_study::fit::{More, Request};
 use likewise_study::run_folder::RunFolder;
+use likewise_terminal::{Context, Failure};
 
 use crate::args::{Fit, Table};
-use crate::context::Context;
-use crate::failure::Failure;
 
 /// The fit of the run that stands in the place of the data; none where these are data, or nothing is added.
 pub(super) fn request(args: &Fit, at: &Context) -> Result<Option<Request>, Failure> {

@@ -1,11 +1,9 @@
 //! `likewise reproduce`
 
 use likewise_study::experiment::{self, Request};
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Reproduce;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Reproduce, at: &Context) -> Result<(), Failure> {
     let request = Request {

@@ -6,11 +6,9 @@ use likewise_study::plain;
 use likewise_study::query::Answer;
 use likewise_study::search::{Asked, Request};
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::{Search, read_as};
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
     let request = Request {

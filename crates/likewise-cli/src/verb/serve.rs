@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use likewise_serve::{FromFiles, Options};
+use likewise_terminal::{Context, Failure, output};
 use serde::Serialize;
 
 use crate::args::Serve;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 /// Where the server listens.
 #[derive(Serialize)]

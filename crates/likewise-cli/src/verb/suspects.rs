@@ -2,11 +2,9 @@
 
 use likewise_study::suspects::{Found, Request};
 use likewise_study::table::aligned;
+use likewise_terminal::{Context, Failure, output};
 
 use crate::args::Suspects;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output;
 
 /// Items that are printed.
 const SHOWN: usize = 20;

@@ -5,11 +5,9 @@ use likewise_study::given::Given;
 use likewise_study::report::Map;
 use likewise_study::run_folder::Rights;
 use likewise_study::study::{SplitKind, TupleKind};
+use likewise_terminal::{Context, Failure, config};
 
 use crate::args::Fit;
-use crate::config;
-use crate::context::Context;
-use crate::failure::Failure;
 
 /// What is asked for.
 pub(super) fn of(args: &Fit, at: &Context) -> Result<Request, Failure> {
@@ -57,16 +55,14 @@ pub(super) fn of(args: &Fit, at: &Context) -> Result<Request, Failure> {
         ..Request::default()
     })
 }
+
 /// The `[recipe]` table of the config file.
 fn changes(at: &Context) -> Result<Option<Changes>, Failure> {
     let Some(path) = &at.common.config else {
         return Ok(None);
     };
-    Ok(match config::read(path)?.remove("recipe") {
-        Some(toml::Value::Table(fields)) => Some(Changes {
-            place: format!("{}: [recipe]", path.display()),
-            fields,
-        }),
-        _ => None,
-    })
+    Ok(config::recipe(path)?.map(|fields| Changes {
+        place: format!("{}: [recipe]", path.display()),
+        fields,
+    }))
 }

@@ -3,9 +3,9 @@
 use clap::ValueEnum;
 use likewise::propagate::{Scale, Sizes};
 use likewise_study::propagation::{Choice, ClassSizes, Parameters};
+use likewise_terminal::Failure;
 
 use crate::args::{Propagate, ScaleName};
-use crate::failure::Failure;
 
 /// What the flags ask of the method.
 pub(super) fn choice(args: &Propagate) -> Result<Choice, Failure> {

@@ -11,9 +11,9 @@ use likewise::{Event, Monitor};
 use likewise_study::plain;
 use likewise_study::stages::Stages;
 
-use crate::args::Common;
 use crate::aside::aside;
-use crate::failure::as_flags;
+use crate::flags::Common;
+use crate::wording::Wording;
 
 /// How long the work has to end by itself once it was told to.
 const GRACE: Duration = Duration::from_secs(8);
@@ -23,7 +23,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// A monitor that draws bars on a terminal, writes a line now and then elsewhere, and stops the work at the first
 /// Ctrl-C, SIGTERM or SIGHUP; and where the time goes. `resumes`: whether work that is stopped can be gone on with.
-pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
+///
+/// A second such signal ends the process, and so does work that does not stop.
+pub fn monitor(common: &Common, wording: &Wording, resumes: bool) -> (Monitor, Stages) {
     let bars = std::io::stderr().is_terminal() && !common.quiet;
     let color = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let (quiet, verbose) = (common.quiet, common.verbose);
@@ -34,6 +36,7 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
     let is_new = move |text: &String| (told.lock()).is_ok_and(|mut told| told.insert(text.clone()));
     let stages = Stages::default();
     let heard = stages.clone();
+    let wording = wording.clone();
     let monitor = Monitor::new(move |event| {
         heard.hear(event);
         let Ok(mut current) = current.lock() else {
@@ -42,9 +45,9 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
         let say = |line: String| {
             let line = plain::message(&line);
             if let Some(bar) = current.as_ref() {
-                bar.suspend(|| aside!("{line}"));
+                bar.suspend(|| aside(&line));
             } else {
-                aside!("{line}");
+                aside(line);
             }
         };
         match event {
@@ -75,9 +78,9 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
                 }
             }
             Event::Warning(text) if !quiet && is_new(text) => {
-                say(format!("warning: {}", as_flags(text)));
+                say(format!("warning: {}", wording.settings(text)));
             }
-            Event::Remark(text) if !quiet && is_new(text) => say(as_flags(text)),
+            Event::Remark(text) if !quiet && is_new(text) => say(wording.settings(text)),
             Event::Note(text) if verbose => say(format!("note: {text}")),
             _ => {}
         }
@@ -92,14 +95,14 @@ pub(crate) fn monitor(common: &Common, resumes: bool) -> (Monitor, Stages) {
         // What waits, say for the other end of a pipe, does not look.
         std::thread::spawn(move || {
             std::thread::sleep(GRACE);
-            aside!(
+            aside(format_args!(
                 "error: interrupted{}",
                 if resumes {
                     "; the same command with --resume goes on from what was kept"
                 } else {
                     ""
                 }
-            );
+            ));
             std::process::exit(1);
         });
     });

@@ -16,12 +16,14 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Writes one line. Into a closed pipe nothing is written and nothing is said, as is usual,
 /// but the work goes on: what comes after the output, such as a quality gate, still decides
 /// the exit code.
-pub(crate) fn line(text: impl AsRef<str>) -> Result<(), Failure> {
+///
+/// Fails where stdout cannot be written, as on a full disk; so do the others.
+pub fn line(text: impl AsRef<str>) -> Result<(), Failure> {
     put(&plain::line(text.as_ref()))
 }
 
 /// Writes text of several lines; names of the data in it must be [plain](plain::name).
-pub(crate) fn text(text: impl AsRef<str>) -> Result<(), Failure> {
+pub fn text(text: impl AsRef<str>) -> Result<(), Failure> {
     put(&plain::lines(text.as_ref()))
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn text(text: impl AsRef<str>) -> Result<(), Failure> {
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Says where the file of results goes: where that is stdout, text goes to stderr.
-pub(crate) fn beside(out: Option<&Path>) {
+pub fn beside(out: Option<&Path>) {
     let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
     if out.is_some_and(|out| stdout.iter().any(|path| out == Path::new(path))) {
         TAKEN.store(true, Ordering::Relaxed);
@@ -41,7 +43,7 @@ fn put(text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if TAKEN.load(Ordering::Relaxed) {
-        aside!("{text}");
+        aside(text);
         return Ok(());
     }
     let mut out = std::io::stdout().lock();
@@ -59,6 +61,6 @@ fn put(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a value as JSON.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     put(&plain::json(&serde_json::to_string_pretty(value)?))
 }

@@ -2,17 +2,21 @@
 //!
 //! Keys are the long names of flags, at the top for all verbs or in a table named after
 //! one verb. They are put in front of the flags of the command line, where the last one
-//! wins; `--json=false` there switches a flag off that takes no value. A `[recipe]` table is
-//! read by `fit` itself.
+//! wins; `--json=false` there switches a flag off that takes no value. A `[recipe]` table holds
+//! no flags: who fits reads it by [`recipe`].
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgAction, Command};
 use likewise_io::atomic;
 use likewise_study::text;
 
 use crate::failure::Failure;
+
+/// The table that holds no flags.
+const RECIPE: &str = "recipe";
 
 /// The command line with the flags of its config file, if it names one, put in.
 pub(crate) struct Arguments {
@@ -32,9 +36,10 @@ struct Said {
 }
 
 /// The command line with the flags of its config file, if it names one, put in.
-pub(crate) fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Failure> {
-    let mut args: Vec<OsString> = args.into_iter().collect();
-    let off = switched_off(&mut args);
+///
+/// Fails where the file cannot be read, or a setting of it can be no flag.
+pub(crate) fn arguments(mut args: Vec<OsString>, command: &Command) -> Result<Arguments, Failure> {
+    let off = switched_off(&mut args, command);
     let alone = |line| Arguments {
         line,
         said: Vec::new(),
@@ -43,8 +48,7 @@ pub(crate) fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<Argu
         return Ok(alone(args));
     };
     let table = read(Path::new(&path))?;
-    let cli = <crate::args::Cli as clap::CommandFactory>::command();
-    let verbs: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+    let verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     let at = args.iter().position(|a| verbs.iter().any(|v| *a == **v));
     let Some(at) = at else {
         return Ok(alone(args));
@@ -54,7 +58,7 @@ pub(crate) fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<Argu
     let place = Path::new(&path).display().to_string();
     for (key, value) in &table {
         match value {
-            toml::Value::Table(_) if key == "recipe" || verbs.contains(&&**key) => {}
+            toml::Value::Table(_) if key == RECIPE || verbs.contains(&&**key) => {}
             _ => said.extend(setting(key, value, &place)?),
         }
     }
@@ -93,7 +97,7 @@ impl Said {
 
 impl Arguments {
     /// What is wrong, where it is the file's fault and not that of the command line.
-    pub(crate) fn of_file(&self, e: &clap::Error) -> Option<Failure> {
+    pub(crate) fn of_file(&self, e: &clap::Error, command: &Command) -> Option<Failure> {
         let word = |kind| match e.get(kind) {
             Some(ContextValue::String(text)) => Some(text.clone()),
             Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -109,7 +113,9 @@ impl Arguments {
             })
             .collect();
         let is_meant = |said: &&Said| {
-            let is_named = flags.iter().any(|flag| *flag == self.long(&said.flag));
+            let is_named = flags
+                .iter()
+                .any(|flag| *flag == self.long(&said.flag, command));
             let has = |value| said.values.contains(value);
             is_named && value.as_ref().is_none_or(|v| v.is_empty() || has(v))
         };
@@ -128,32 +134,30 @@ impl Arguments {
     }
 
     /// The long name of a flag of the verb, where a single letter stands for one.
-    fn long(&self, flag: &str) -> String {
-        let cli = <crate::args::Cli as clap::CommandFactory>::command();
-        let verb = cli
+    fn long(&self, flag: &str, command: &Command) -> String {
+        let verb = command
             .get_subcommands()
             .find(|verb| self.line.iter().any(|a| *a == *verb.get_name()));
-        let of_verb = verb.into_iter().flat_map(clap::Command::get_arguments);
-        let mut all = of_verb.chain(cli.get_arguments());
-        let is = |arg: &&clap::Arg| arg.get_short().is_some_and(|s| s.to_string() == flag);
-        let long = all.find(is).and_then(clap::Arg::get_long);
+        let of_verb = verb.into_iter().flat_map(Command::get_arguments);
+        let mut all = of_verb.chain(command.get_arguments());
+        let is = |arg: &&Arg| arg.get_short().is_some_and(|s| s.to_string() == flag);
+        let long = all.find(is).and_then(Arg::get_long);
         long.unwrap_or(flag).to_owned()
     }
 }
 
 /// Takes `--flag=false` and `--flag=true` of flags without a value out of the command line:
 /// the one means no flag, the other the flag. Returns the flags that are off, long and short.
-fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
-    let cli = <crate::args::Cli as clap::CommandFactory>::command();
-    let verbs = || cli.get_subcommands();
+fn switched_off(args: &mut Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let verbs = || command.get_subcommands();
     let verb = args
         .iter()
         .find_map(|a| verbs().find(|v| *a == *v.get_name()));
-    let of_verb = verb.into_iter().flat_map(clap::Command::get_arguments);
-    let switches: Vec<&clap::Arg> = cli
+    let of_verb = verb.into_iter().flat_map(Command::get_arguments);
+    let switches: Vec<&Arg> = command
         .get_arguments()
         .chain(of_verb)
-        .filter(|arg| matches!(arg.get_action(), clap::ArgAction::SetTrue))
+        .filter(|arg| matches!(arg.get_action(), ArgAction::SetTrue))
         .collect();
     let mut off: Vec<OsString> = Vec::new();
     let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
@@ -183,8 +187,18 @@ fn switched_off(args: &mut Vec<OsString>) -> Vec<OsString> {
     off
 }
 
+/// The `[recipe]` table of a config file, where it has one.
+///
+/// Fails where the file cannot be read.
+pub fn recipe(path: &Path) -> Result<Option<toml::Table>, Failure> {
+    match read(path)?.remove(RECIPE) {
+        Some(toml::Value::Table(fields)) => Ok(Some(fields)),
+        _ => Ok(None),
+    }
+}
+
 /// The config file's table.
-pub(crate) fn read(path: &Path) -> Result<toml::Table, Failure> {
+fn read(path: &Path) -> Result<toml::Table, Failure> {
     let text = likewise_io::read_text(path, text::MOST)?;
     text.parse::<toml::Table>().map_err(|e| {
         let wrong = text::wrong_toml(&e, &text);
@@ -278,7 +292,21 @@ fn setting(key: &str, value: &toml::Value, place: &str) -> Result<Option<Said>, 
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
+
     use super::*;
+    use crate::flags::Common;
+
+    /// A program of one verb.
+    fn command() -> Command {
+        let doctor = Command::new("doctor").args([
+            Arg::new("skip-bad")
+                .long("skip-bad")
+                .action(ArgAction::SetTrue),
+            Arg::new("labels").long("labels"),
+        ]);
+        Common::augment_args(Command::new("likewise")).subcommand(doctor)
+    }
 
     #[test]
     fn what_cannot_be_the_name_of_a_flag_is_no_key() {
@@ -303,7 +331,8 @@ mod tests {
         let read = |more: &[&str]| -> Vec<String> {
             let line = ["likewise", "doctor", "x.npy", &config];
             let line = line.into_iter().chain(more.iter().copied());
-            let read = arguments(line.map(OsString::from)).unwrap();
+            let line = line.map(OsString::from).collect();
+            let read = arguments(line, &command()).unwrap();
             let line = read.line.into_iter();
             line.skip(2).map(|a| a.into_string().unwrap()).collect()
         };

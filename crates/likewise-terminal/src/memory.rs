@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use likewise::Monitor;
+use likewise_study::estimate;
 use likewise_study::size::Bytes;
 
 use crate::failure::Failure;
+use crate::wording::Wording;
 
 /// The allocator of the program: the system's; where that has nothing left, the program says so and
 /// fails with the exit code 1, in place of a signal.
 ///
-/// It is installed by the program alone, not by this library: in a Python process one array that is too
+/// It is installed by a program alone, not by a library: in a Python process one array that is too
 /// large must not end all others. Code of ours that reserves memory by
 /// [`tried`](likewise_io::memory::tried) hears of what there is not, and says so itself. What other
 /// libraries reserve cannot be told from what they cannot do without, and ends the program.
@@ -116,10 +118,18 @@ const EVERY: Duration = Duration::from_millis(10);
 /// Share of the limit at which the program ends even if the work does not.
 const END: f64 = 1.15;
 
-/// Stops the work where the process holds more than `limit` bytes.
-pub(crate) fn watch(limit: u64, monitor: &Monitor) {
+/// Stops the work where the process holds more than `limit` bytes, and ends the process where the work goes on.
+///
+/// Fails on less than the program itself may need.
+pub fn watch(limit: u64, monitor: &Monitor) -> Result<(), Failure> {
+    if limit < estimate::BASE {
+        return Err(Failure::failed(format!(
+            "the program itself may need {} of memory; allow more with --max-memory",
+            Bytes(estimate::BASE)
+        )));
+    }
     if resident().is_none() {
-        return;
+        return Ok(());
     }
     let monitor = monitor.clone();
     // Without this thread the estimate before the work is all there is.
@@ -136,16 +146,18 @@ pub(crate) fn watch(limit: u64, monitor: &Monitor) {
                 monitor.cancel();
                 if held as f64 > END * limit as f64 {
                     if let Some(failure) = passed() {
-                        failure.report();
+                        // It calls its flags by their names.
+                        failure.report(&Wording::default());
                     }
                     std::process::exit(1);
                 }
             }
         });
+    Ok(())
 }
 
 /// What to say where the work was stopped for its memory.
-pub(crate) fn passed() -> Option<Failure> {
+pub fn passed() -> Option<Failure> {
     match PASSED.load(Ordering::Relaxed) {
         0 => None,
         limit => Some(Failure::failed(format!(
@@ -174,16 +186,6 @@ const PAGE: u64 = 4096;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As in the Python package, which links the library and not the program.
-    #[test]
-    fn the_library_brings_no_allocator() {
-        let mut bytes: Vec<u8> = Vec::new();
-        let reserved = bytes.try_reserve_exact(isize::MAX as usize);
-        // What nobody looks at need not be asked for.
-        std::hint::black_box(&bytes);
-        assert!(reserved.is_err());
-    }
 
     #[test]
     #[cfg(unix)]
