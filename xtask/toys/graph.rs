@@ -44,7 +44,7 @@ impl Fit for ToyGraph {
         // Where neighbours differ, a column counts less.
         let weigh = apart.mapv(|sum| 1.0 / (1.0 + sum));
         let Affine { mean, matrix } = evidence.start.whitening.clone();
-        let matrix = matrix * &weigh;
+        let matrix = matrix * &weigh.mapv(f64::from);
         Ok(Model::linear(evidence.start.reading, Affine { mean, matrix }))
     }
 }

@@ -36,8 +36,8 @@ impl Fit for ToyPairs {
     fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
         let targets = evidence.targets;
         let pairs = evidence.pairs.ok_or_else(|| Error::data("there are no pairs"))?;
-        if targets.triplets.is_some() || targets.weight.iter().any(|&weight| weight > 0.0) {
-            return Err(Error::data("a learner of pairs alone was given something else"));
+        if targets.triplets.is_some() {
+            return Err(Error::data("a learner of pairs alone was given others"));
         }
         let columns = evidence.rows.ncols();
         let mut apart: Array1<f32> = Array1::zeros(columns);
@@ -48,7 +48,7 @@ impl Fit for ToyPairs {
         // Where alike items differ, a column counts less.
         let weigh = apart.mapv(|sum| 1.0 / (1.0 + sum));
         let Affine { mean, matrix } = evidence.start.whitening.clone();
-        let matrix = matrix * &weigh;
+        let matrix = matrix * &weigh.mapv(f64::from);
         Ok(Model::linear(evidence.start.reading, Affine { mean, matrix }))
     }
 }

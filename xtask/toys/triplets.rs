@@ -37,8 +37,8 @@ impl Fit for ToyTriplets {
         let targets = evidence.targets;
         let triplets = targets.triplets.as_ref();
         let triplets = triplets.ok_or_else(|| Error::data("there are no triplets"))?;
-        if evidence.pairs.is_some() || targets.weight.iter().any(|&weight| weight > 0.0) {
-            return Err(Error::data("a learner of triplets alone was given something else"));
+        if evidence.pairs.is_some() {
+            return Err(Error::data("a learner of triplets alone was given others"));
         }
         let columns = evidence.rows.ncols();
         let mut nearer: Array1<f32> = Array1::zeros(columns);
@@ -49,7 +49,7 @@ impl Fit for ToyTriplets {
         // A column that tells the two items apart as the triplets do counts more.
         let weigh = nearer.mapv(|sum| 1.0 + sum.max(0.0));
         let Affine { mean, matrix } = evidence.start.whitening.clone();
-        let matrix = matrix * &weigh;
+        let matrix = matrix * &weigh.mapv(f64::from);
         Ok(Model::linear(evidence.start.reading, Affine { mean, matrix }))
     }
 }
