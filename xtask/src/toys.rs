@@ -288,27 +288,32 @@ fn ask(program: &Path) -> Result<()> {
         return Err(format!("the run by a recipe with {name} does not name it").into());
     }
     say("propagate x.toy --method toy-propagation --set strength=5 -o beliefs.npz -q")?;
-    compare(folder.path(), say, refuse)?;
+    learn_without_classes(folder.path(), say, refuse)?;
     describe(folder.path(), say)?;
     speak(folder.path(), say)
 }
 
 /// Asks for the toys that learn without classes: each with what it needs, with labels and without; what
 /// is missing, or is something else, is refused.
-fn compare(
+fn learn_without_classes(
     folder: &Path,
     say: impl Fn(&str) -> Result<String>,
     refuse: impl Fn(&str, &str) -> Result<()>,
 ) -> Result<()> {
     let bare: String = (0..60).map(|i| without_label(&row(i))).collect();
     fs::write(folder.join("bare.toy"), format!("a b c\n{bare}"))?;
-    let pairs: String = (0..50).map(|i| format!("{i},{},1\n", i + 6)).collect();
-    fs::write(folder.join("pairs.csv"), format!("a,b,y\n{pairs}"))?;
-    let triplets: String = (0..50)
-        .map(|i| format!("{i},{},{}\n", i + 6, i + 3))
-        .collect();
+    let lines = |head: &str, line: fn(usize) -> String| {
+        let lines = (0..50).map(line);
+        std::iter::once(head.to_owned())
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let pairs = lines("a,b,y", |i| format!("{i},{},1", i + 6));
+    fs::write(folder.join("pairs.csv"), pairs)?;
     let head = "anchor,positive,negative";
-    fs::write(folder.join("triplets.csv"), format!("{head}\n{triplets}"))?;
+    let triplets = lines(head, |i| format!("{i},{},{}", i + 6, i + 3));
+    fs::write(folder.join("triplets.csv"), triplets)?;
     for kind in ["pairs", "triplets"] {
         for data in ["x.toy --labels-per-class 4 --draws 1", "bare.toy"] {
             let fit = format!("fit {data} -q --overwrite --recipe toy-{kind} -o {kind}/");

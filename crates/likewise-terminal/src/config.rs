@@ -14,6 +14,7 @@ use likewise_io::atomic;
 use likewise_study::text;
 
 use crate::failure::Failure;
+use crate::wording::in_words;
 
 /// The table that holds no flags.
 const RECIPE: &str = "recipe";
@@ -129,7 +130,7 @@ impl Arguments {
             |line: &&str| !line.is_empty() && !other.iter().any(|begin| line.starts_with(begin));
         let lines: Vec<&str> = lines.filter(told).collect();
         let text = lines.join(" ");
-        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let text = in_words(text.strip_prefix("error: ").unwrap_or(&text));
         Some(Failure::usage(format!("{place}: {key}: {text}")))
     }
 

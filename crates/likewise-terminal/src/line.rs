@@ -7,7 +7,7 @@ use likewise_study::plain;
 
 use crate::aside::aside;
 use crate::config;
-use crate::wording::Wording;
+use crate::wording::{Wording, in_words};
 
 /// Reads a command line, whose first word is the name of the program, with the flags of its config file put in.
 ///
@@ -52,18 +52,6 @@ fn told(e: &clap::Error, line: &[OsString]) -> u8 {
     let text = in_words(&text);
     aside(plain::lines(text.trim_end()));
     u8::try_from(e.exit_code()).unwrap_or(2)
-}
-
-/// The message with what the reader of whole numbers says put into the rule that they must keep.
-fn in_words(text: &str) -> String {
-    text.replace(
-        "invalid digit found in string",
-        "must be a whole number of 0 or more",
-    )
-    .replace(
-        "number would be zero for non-zero type",
-        "must be at least 1",
-    )
 }
 
 #[cfg(test)]

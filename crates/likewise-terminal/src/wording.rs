@@ -102,6 +102,18 @@ pub(crate) fn words(hint: Hint) -> &'static str {
     }
 }
 
+/// The message with what the reader of whole numbers says put into the rule that they must keep.
+pub(crate) fn in_words(text: &str) -> String {
+    text.replace(
+        "invalid digit found in string",
+        "must be a whole number of 0 or more",
+    )
+    .replace(
+        "number would be zero for non-zero type",
+        "must be at least 1",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -365,3 +365,17 @@ fn matrices_of_other_row_counts_are_named() {
     let told = said(&scene, &["doctor", "x.npz", "--view", "a"]);
     assert!(!told.contains("left out"), "{told}");
 }
+
+#[test]
+fn a_number_of_a_settings_file_keeps_the_rule_of_its_flag() {
+    let scene = Scene::new();
+    for (setting, rule) in [
+        ("seed = -1", "must be a whole number of 0 or more"),
+        ("threads = 0", "must be at least 1"),
+    ] {
+        fs::write(scene.path("run.toml"), setting).unwrap();
+        let key = setting.split(' ').next().unwrap();
+        let line = ["doctor", "good.npy", "--config", "run.toml"];
+        scene.refuses(&line, 2, &["run.toml", key, rule]);
+    }
+}

@@ -70,12 +70,13 @@ fn measure(loss: &Loss, device: &Device) -> Vec<f32> {
 #[test]
 fn every_loss_and_its_gradients() {
     let Some(card) = card() else { return };
-    // The steepest that was compared on a card, contextual, was off by .0011.
     let each = Loss::all().into_iter().map(|loss| {
         let off = off(&measure(&loss, &card), &measure(&loss, &Device::flex()));
         (loss.name(), off)
     });
-    let wrong: Vec<_> = each.filter(|(_, off)| !(*off < 3e-3)).collect();
+    // A steep one: on a card it was off by .0011.
+    let most = |name: &str| if name == "contextual" { 3e-3 } else { 1e-3 };
+    let wrong: Vec<_> = each.filter(|(name, off)| !(*off < most(name))).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 

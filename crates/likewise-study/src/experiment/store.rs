@@ -285,7 +285,7 @@ pub(super) fn check_folder(folder: &Path) -> Result<()> {
         let path = folder.join(name);
         if path.exists() {
             return Err(usage(format!(
-                "{}: not a {what} of results; name another folder with -o",
+                "{}: not a {what} of results; name another folder: `out FOLDER`",
                 path.display()
             )));
         }
@@ -298,7 +298,7 @@ fn tell_of_others(path: &Path, version: &str, cells: usize, monitor: &Monitor) {
     if cells > 0 {
         monitor.warn(format!(
             "{}: {cells} cell(s) are of likewise {version} and are made anew by likewise {}; to \
-             keep them, stop and name another folder with -o",
+             keep them, stop and name another folder: `out FOLDER`",
             path.display(),
             env!("CARGO_PKG_VERSION")
         ));
@@ -324,7 +324,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 
 fn no_results(path: &Path, e: &serde_json::Error) -> crate::Error {
     failed(format!(
-        "{}: {e}; this is no file of results, remove it or choose another folder with -o",
+        "{}: {e}; this is no file of results, remove it or name another folder: `out FOLDER`",
         path.display()
     ))
 }
