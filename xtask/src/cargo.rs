@@ -1,6 +1,7 @@
 //! The programs that do the work.
 
 use std::process::Command;
+use std::time::Instant;
 
 /// The features that need nothing but a compiler. Vulkan takes minutes to build, and a card.
 pub(crate) const FEATURES: &str =
@@ -11,13 +12,18 @@ pub(crate) fn cargo(arguments: &[&str]) -> bool {
     run("cargo", arguments, None)
 }
 
-/// Whether a program succeeds; `variable` is set for it.
+/// Whether a program succeeds; `variable` is set for it. What it took is printed, since a check that becomes
+/// slow does so in one of its parts.
 pub(crate) fn run(program: &str, arguments: &[&str], variable: Option<(&str, &str)>) -> bool {
     println!("> {program} {}", arguments.join(" "));
     let mut command = Command::new(program);
     command.args(arguments).envs(variable);
+    let begun = Instant::now();
     match command.status() {
-        Ok(status) if status.success() => true,
+        Ok(status) if status.success() => {
+            println!("> {program}: {} s", begun.elapsed().as_secs());
+            true
+        }
         Ok(status) => {
             eprintln!("xtask: {program} {} failed: {status}", arguments.join(" "));
             false

@@ -124,27 +124,38 @@ impl Recipe {
         match (&self.learner, &self.pseudo_labels) {
             (Learner::Cross(_), _) => false,
             (Learner::Closed(learner), PseudoLabels::None) => {
-                (learner.needs().iter()).all(|need| matches!(need, Need::Graph | Need::Images))
+                learner.needs().iter().all(Need::is_met_by_items)
             }
             (_, source) => source.needs_no_label(),
         }
     }
 
-    /// Whether the classes of items alone are enough for it: a learner of nothing but given pairs or triplets
-    /// has no row of the labels alone.
+    /// Whether classes of items teach it anything: only then is there a row of the labels alone, and one of all
+    /// labels. A learner of given pairs or triplets alone, of a graph alone or of nothing has neither.
     pub(crate) fn learns_from_classes(&self) -> bool {
-        let given = |need: &Need| matches!(need, Need::Pairs | Need::Triplets);
-        !self.has_need(given)
+        match &self.learner {
+            Learner::Closed(learner) => learner.needs().iter().any(Need::is_met_by_classes),
+            Learner::Gradient(_) | Learner::Cross(_) => true,
+        }
+    }
+
+    /// Whether it learns from the items alone: labels measure what it learns, and teach nothing.
+    pub(crate) fn learns_from_items_alone(&self) -> bool {
+        match &self.learner {
+            Learner::Closed(learner) if learner.needs().iter().all(Need::is_met_by_items) => true,
+            Learner::Closed(_) => self.pseudo_labels.ignore_labels(),
+            Learner::Gradient(gradient) => {
+                let pretrains = (self.learner.network()).is_some_and(|n| n.pretraining.is_some());
+                self.pseudo_labels.ignore_labels() && !pretrains && !gradient.loss.links_labels()
+            }
+            Learner::Cross(_) => false,
+        }
     }
 
     /// Whether its learner reads the graph of the items.
     pub(crate) fn reads_graph(&self) -> bool {
-        self.has_need(|need| *need == Need::Graph)
-    }
-
-    fn has_need(&self, is: impl Fn(&Need) -> bool) -> bool {
         match &self.learner {
-            Learner::Closed(learner) => learner.needs().iter().any(is),
+            Learner::Closed(learner) => learner.needs().contains(&Need::Graph),
             Learner::Gradient(_) | Learner::Cross(_) => false,
         }
     }

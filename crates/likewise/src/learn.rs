@@ -351,6 +351,29 @@ pub enum Need {
     Images,
 }
 
+impl Need {
+    /// Whether classes of items give it.
+    pub fn is_met_by_classes(&self) -> bool {
+        match self {
+            Self::Classes | Self::Alike | Self::Compared | Self::Ranked => true,
+            Self::Pairs | Self::Triplets | Self::Graph | Self::Images => false,
+        }
+    }
+
+    /// Whether the items give it themselves, so that no person has to say anything.
+    pub fn is_met_by_items(&self) -> bool {
+        match self {
+            Self::Graph | Self::Images => true,
+            Self::Classes
+            | Self::Alike
+            | Self::Compared
+            | Self::Pairs
+            | Self::Ranked
+            | Self::Triplets => false,
+        }
+    }
+}
+
 /// What of a [`Start`] a learner looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {

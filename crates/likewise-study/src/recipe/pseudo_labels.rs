@@ -397,6 +397,14 @@ impl PseudoLabels {
         }
     }
 
+    /// Whether it is the same whatever the labels are.
+    pub(crate) fn ignore_labels(&self) -> bool {
+        match self {
+            Self::Clusters(clusters) => clusters.labels == InClusters::Judge,
+            _ => self.needs_no_label(),
+        }
+    }
+
     /// Classes that it makes itself of so many items, where these are not those of the labels: those of
     /// the labels first, if it keeps them, of which there are `classes`.
     pub(crate) fn own_classes(&self, items: usize, classes: usize) -> Option<usize> {

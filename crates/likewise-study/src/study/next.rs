@@ -35,6 +35,12 @@ impl Rows {
         if labels.is_some_and(|answer| self.needs_nothing(answer)) {
             return Next::Nothing;
         }
+        if labels.is_some() && only_measures_by_labels(plan) {
+            return Next::Recipe {
+                name: "auto".into(),
+                why: "it learns from the labels, by which this recipe is only measured".into(),
+            };
+        }
         let of_new = labels.filter(|_| self.disjoint);
         if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
             return next;
@@ -147,6 +153,12 @@ fn learn_from_labels_alone(recipe: &Recipe, spreading: Finding) -> Next {
         },
         None => Next::Nothing,
     }
+}
+
+/// Whether there is a recipe to choose that learns from labels where this one does not.
+fn only_measures_by_labels(plan: &Plan) -> bool {
+    let learns = plan.recipe.rounds.epochs > 0;
+    learns && !plan.chosen && plan.tuples.is_none() && plan.recipe.learns_from_items_alone()
 }
 
 /// What to do where the classes that are searched have no labels; `None`: as else.

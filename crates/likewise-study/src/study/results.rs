@@ -217,14 +217,16 @@ impl Rows {
             largest: self.largest,
         });
         let next = self.next(plan, labels.as_ref(), spreading.as_ref());
+        let learns = plan.recipe.rounds.epochs > 0;
         let taught_by = match plan.tuples {
             Some(Tuples::Pairs(_)) => "pairs",
             Some(Tuples::Triplets(_)) => "triplets",
+            None if learns && plan.recipe.learns_from_items_alone() => verdict::ITEMS,
             None => verdict::LABELS,
         };
         Verdict {
             taught_by: taught_by.into(),
-            learns: plan.recipe.rounds.epochs > 0,
+            learns,
             not_measured: (self.not_measured.clone()).filter(|_| labels.is_none()),
             validation: validation_in_words(plan.recipe, per_draw),
             delivered: self.delivered,

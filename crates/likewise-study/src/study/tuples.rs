@@ -57,8 +57,7 @@ impl Recipe {
                         learner.name()
                     )));
                 }
-                let takes =
-                    |need: &Need| !matches!(need, Need::Classes | Need::Graph | Need::Images);
+                let takes = |need: &Need| *need != Need::Classes && !need.is_met_by_items();
                 if learner.needs().iter().any(takes) {
                     return if ranks {
                         self.check_own_triplets()
@@ -66,8 +65,13 @@ impl Recipe {
                         Ok(())
                     };
                 }
+                let what = if self.learns_from_classes() {
+                    "classes"
+                } else {
+                    "the items alone"
+                };
                 return Err(usage(format!(
-                    "{} learns from classes, not from given pairs or triplets; choose the recipe label-rca",
+                    "{} learns from {what}, not from given pairs or triplets; choose the recipe label-rca",
                     learner.name()
                 )));
             }

@@ -70,6 +70,9 @@ const MANY: usize = 100;
 /// What teaches unless pairs or triplets are given.
 pub(super) const LABELS: &str = "labels";
 
+/// What teaches a recipe that no label, pair or triplet can tell anything.
+pub(super) const ITEMS: &str = "items";
+
 /// Half of the last digit that is shown.
 const SHOWN: f64 = 0.000_5;
 
@@ -212,14 +215,14 @@ pub enum Next {
 /// The answers of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What taught: `labels`, or the given `pairs` or `triplets` that stand in their place.
+    /// What taught: `labels`, the given `pairs` or `triplets` that stand in their place, or the `items` alone.
     #[serde(default = "labels", skip_serializing_if = "is_labels")]
     pub taught_by: Cow<'static, str>,
     /// Whether the recipe learns at all, rather than to leave its start as it is.
     #[serde(default = "learns", skip_serializing_if = "is_true")]
     pub learns: bool,
-    /// Did the labels help, against the best start without any? Absent where nothing could be
-    /// measured.
+    /// Did the labels, or what else taught, help against the best start without any? Absent where nothing
+    /// could be measured.
     pub labels: Option<Answer>,
     /// Did spreading them to other items add to that? Absent where the recipe spreads none, or
     /// nothing could be measured.
@@ -270,7 +273,7 @@ impl Verdict {
     pub fn headline(&self) -> String {
         let Some(answer) = &self.labels else {
             let why = self.not_measured.as_deref().unwrap_or("nothing to measure");
-            return format!("Did the {} help? Not measured: {why}.", self.taught_by);
+            return format!("{} Not measured: {why}.", self.question());
         };
         let metric = title(&answer.metric);
         let than = match answer.against {
@@ -301,23 +304,41 @@ impl Verdict {
             Finding::Same | Finding::Unclear if !self.learns => {
                 "The recipe learns nothing from them"
             }
+            Finding::Better if self.kept_nothing() && self.by_items() => {
+                "Yes, by the start that the labels chose; nothing that was learned is kept"
+            }
             Finding::Better if self.kept_nothing() => {
                 "Yes, by the start that they chose; nothing that was learned is kept"
             }
             Finding::Better => "Yes",
             Finding::Worse if self.kept_nothing() => "No, nothing that was learned is kept",
+            Finding::Worse if self.by_items() => "No, it did harm",
             Finding::Worse => "No, they did harm",
+            Finding::Same if self.by_items() => "It changed nothing",
             Finding::Same => "They changed nothing",
             Finding::Unclear => "Cannot tell",
             Finding::TooFew => {
                 let queries = self.sure.map_or(0, |sure| sure.queries);
                 return format!(
-                    "Did the {} help? Too few labels to tell: only {queries} queries; {change}.",
-                    self.taught_by
+                    "{} Too few labels to tell: only {queries} queries; {change}.",
+                    self.question()
                 );
             }
         };
-        format!("Did the {} help? {word}: {change}.", self.taught_by)
+        format!("{} {word}: {change}.", self.question())
+    }
+
+    /// What the headline answers.
+    fn question(&self) -> String {
+        if self.by_items() {
+            return "Did learning from the items alone help?".into();
+        }
+        format!("Did the {} help?", self.taught_by)
+    }
+
+    /// Whether labels only measured what was learned.
+    fn by_items(&self) -> bool {
+        self.taught_by == ITEMS
     }
 
     /// Whether what was measured is already what stands in the place of something learned.
@@ -341,8 +362,13 @@ impl Verdict {
                 Finding::Unclear => "Not clearly",
                 Finding::TooFew => "Too few labels to tell",
             };
+            let question = if self.by_items() {
+                "Is it better than to learn from the labels?"
+            } else {
+                "Did spreading them to other items add to that?"
+            };
             lines.push(format!(
-                "Did spreading them to other items add to that? {word}: {} {} over labels only.",
+                "{question} {word}: {} {} over labels only.",
                 title(&answer.metric),
                 interval(&answer.difference)
             ));
@@ -718,6 +744,11 @@ mod tests {
         let said = verdict(LABELS, false).headline();
         assert!(
             said.starts_with("Did the labels help? The recipe learns nothing from them"),
+            "{said}"
+        );
+        let said = verdict(ITEMS, true).headline();
+        assert!(
+            said.starts_with("Did learning from the items alone help? No, it did harm"),
             "{said}"
         );
         // Runs of before name neither.

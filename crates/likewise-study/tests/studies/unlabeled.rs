@@ -156,7 +156,15 @@ fn digits_with_labels_are_measured() {
             ..without_labels(&collection, &recipe)
         };
         let study = fit.run().unwrap();
-        let map = |row| study.results.baselines[&row].map_at_r.unwrap();
+        let baselines = &study.results.baselines;
+        // A learner of the items alone has no row of the labels.
+        let of_labels = baselines.contains_key(&Row::LabelsOnly);
+        assert_eq!(of_labels, recipe.name != "synthetic", "{}", recipe.name);
+        let map = |row| {
+            baselines
+                .get(&row)
+                .map_or(f64::NAN, |row| row.map_at_r.unwrap())
+        };
         let own = study.results.summary.map_at_r.unwrap();
         println!(
             "{}: MAP@R {own:.3}, raw {:.3}, whitened {:.3}, labels only {:.3}",
@@ -269,4 +277,47 @@ fn a_network_learns_turns_and_instances_of_images() {
     let losses: Vec<f64> = log.iter().filter_map(|epoch| epoch.loss).collect();
     assert_eq!(losses.len(), 4);
     assert!(losses[3] < losses[0], "{losses:?}");
+}
+
+#[test]
+fn what_learns_from_the_items_alone_has_no_row_of_the_labels_and_is_not_judged_as_theirs() {
+    let (mut collection, labels) = digits();
+    collection.labels = Some(labels.draw(8, 0));
+    let mut hidden = collection.clone();
+    hidden.labels = Some(labels);
+    // A graph, landmarks, directions of the largest variance: no class is looked at.
+    for name in ["laplacian-score", "emr", "pca"] {
+        let recipe = Recipe::named(name).unwrap();
+        let few = without_labels(&collection, &recipe);
+        let split = Fit {
+            collection: &hidden,
+            protocol: Protocol {
+                labels_per_class: Some(4),
+                draws: 1,
+                ..Protocol::default()
+            },
+            ..without_labels(&hidden, &recipe)
+        };
+        for fit in [few, split] {
+            let results = fit.run().unwrap().results;
+            for row in [Row::LabelsOnly, Row::AllLabels] {
+                assert!(!results.baselines.contains_key(&row), "{name}: {row:?}");
+            }
+            assert!(results.summary.n_queries > 0, "{name}");
+            let answers = &results.answers;
+            assert_eq!(answers.taught_by, "items", "{name}");
+            assert!(answers.spreading.is_none(), "{name}");
+            let said = answers.headline();
+            let question = "Did learning from the items alone help? ";
+            assert!(said.starts_with(question), "{name}: {said}");
+            let auto = matches!(&answers.next, Next::Recipe { name, .. } if name == "auto");
+            let more = matches!(&answers.next, Next::LabelItems { .. } | Next::Nothing);
+            assert!(auto || more, "{name}: {:?}", answers.next);
+        }
+    }
+    // A learner of classes has them.
+    let recipe = Recipe::named("rca").unwrap();
+    let results = without_labels(&collection, &recipe).run().unwrap().results;
+    assert!(results.baselines.contains_key(&Row::LabelsOnly));
+    assert_eq!(results.answers.taught_by, "labels");
 }

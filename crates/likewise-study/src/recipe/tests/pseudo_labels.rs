@@ -1,5 +1,6 @@
 //! Sources of pseudo-labels: their words and settings, and the learners and epochs that they go with.
 
+use likewise::learn::Need;
 use likewise_nn::lpf::{CenterRule, Check};
 
 use super::*;
@@ -118,6 +119,57 @@ fn predicted_labels_in_one_word_and_with_their_settings() {
         assert!(said.contains(field), "{fields}: {said}");
     }
     assert!(short.clone().set_neighbors(3).is_err());
+}
+
+#[test]
+fn what_labels_teach_nothing_is_known() {
+    let of = |text: &str| Recipe::from_toml(text).unwrap();
+    let alone = |recipe: &Recipe| recipe.learns_from_items_alone();
+    for name in [
+        "dec",
+        "deep-cluster",
+        "nce",
+        "exemplar",
+        "rotnet",
+        "emr",
+        "pca",
+        "synthetic",
+    ] {
+        assert!(alone(&Recipe::named(name).unwrap()), "{name}");
+    }
+    // Links of labels; classes; alike items; ranks.
+    for name in [
+        "sdec",
+        "mixed-lp",
+        "triplet",
+        "rca",
+        "label-rca",
+        "oasis",
+        "gsph",
+        "probabilities",
+    ] {
+        assert!(!alone(&Recipe::named(name).unwrap()), "{name}");
+    }
+    assert!(alone(&of("base = 'rca'\npseudo_labels = 'clusters'")));
+    let named = "pseudo_labels = { kind = 'clusters', labels = 'name' }";
+    assert!(!alone(&of(&format!("base = 'rca'\n{named}"))));
+    // Only a learner that no class can teach has no row of the labels alone.
+    let classes = |name: &str| Recipe::named(name).unwrap().learns_from_classes();
+    assert!(classes("deep-cluster") && classes("rca") && !classes("emr") && !classes("pca"));
+    let lists = [
+        Need::Classes,
+        Need::Alike,
+        Need::Compared,
+        Need::Ranked,
+        Need::Pairs,
+        Need::Triplets,
+    ];
+    assert!(lists.iter().all(|need| !need.is_met_by_items()));
+    assert!(
+        [Need::Graph, Need::Images]
+            .iter()
+            .all(Need::is_met_by_items)
+    );
 }
 
 #[test]
