@@ -16,6 +16,7 @@ use likewise_nn::net::EmbeddingConfig;
 use ndarray::Array2;
 
 use super::finding::{Finding, findings};
+use super::learner::LastFit;
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::several::Answers;
@@ -65,12 +66,15 @@ pub(super) struct Ground<'a> {
     /// Graphs on the start, its rank and their settings: draws and recipes that agree on
     /// these share the graph.
     pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
+    /// What the recipe has learned already, where labels teach it nothing.
+    pub(super) last_fit: LastFit,
 }
 
 impl<'a> Ground<'a> {
     /// Takes another recipe, and with it how its labels spread and what features it reads.
     pub(super) fn read_as(&mut self, recipe: &'a Recipe) -> Result<()> {
         self.recipe = recipe;
+        self.last_fit.forget();
         self.spreading = recipe.spreading(self.train.len());
         self.analyse()
     }
@@ -179,6 +183,7 @@ impl<'p> Plan<'p> {
             gallery,
             spectra: Vec::new(),
             graphs: Vec::new(),
+            last_fit: LastFit::default(),
         };
         ground.analyse()?;
         Ok(ground)

@@ -1,8 +1,10 @@
 //! The learner that a recipe names, and how its rounds run.
 
+use std::sync::{Mutex, PoisonError};
+
 use likewise::Monitor;
 use likewise::arrays::Arrays;
-use likewise::learn::{Evidence, First, Fit, Learn, Learning, Need, Round, Targets};
+use likewise::learn::{Evidence, First, Fit, Learn, Learning, Need, Round, Start, Targets};
 use likewise::model::Model as ClosedModel;
 use likewise_nn::net::{HeadConfig as NetHead, Weights};
 use likewise_nn::train::Gradient;
@@ -69,14 +71,52 @@ impl Recipe {
     }
 }
 
+/// The last fit of a learner that looks at the items alone. Whatever labels are kept back, it is the same one: a
+/// study asks for it ten times and more.
+#[derive(Default)]
+pub(super) struct LastFit(Mutex<Option<(Start, u64, ClosedModel)>>);
+
+impl LastFit {
+    /// What `learner` makes of the items of a study; only one that nothing else can teach is remembered.
+    fn of(
+        &self,
+        learner: &dyn Fit,
+        evidence: &Evidence,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<ClosedModel> {
+        if !learner.needs().iter().all(Need::is_met_by_items) || learner.goes_on() {
+            return learner.fit(evidence, seed, monitor);
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((start, of, model)) = &*last
+            && (start, *of) == (evidence.start, seed)
+        {
+            return Ok(model.clone());
+        }
+        let model = learner.fit(evidence, seed, monitor)?;
+        *last = Some((evidence.start.clone(), seed, model.clone()));
+        Ok(model)
+    }
+
+    /// Another learner, or other items, are fitted from here on.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// A learner in closed form as one that goes by rounds: a round is a fit, unless it has rounds of its own.
-pub(super) struct Refits<'a>(pub(super) &'a dyn Fit);
+pub(super) struct Refits<'a> {
+    pub(super) learner: &'a dyn Fit,
+    /// What may be taken from an earlier training.
+    pub(super) last: &'a LastFit,
+}
 
 impl Learn for Refits<'_> {
     type Model = Model;
 
     fn needs(&self) -> &'static [Need] {
-        self.0.needs()
+        self.learner.needs()
     }
 
     fn first(&self, _: &Evidence, _: u64) -> Result<First<Model>> {
@@ -88,14 +128,14 @@ impl Learn for Refits<'_> {
         _: &Evidence,
         seed: u64,
     ) -> Result<Box<dyn Learning<Model = Model> + 'a>> {
-        if let Some(learning) = self.0.rounds(seed) {
+        if let Some(learning) = self.learner.rounds(seed) {
             return Ok(Box::new(InRounds {
                 learning,
                 begun: false,
             }));
         }
         Ok(Box::new(Refitting {
-            learner: self.0,
+            of: self,
             seed,
             fitted: None,
         }))
@@ -103,7 +143,7 @@ impl Learn for Refits<'_> {
 }
 
 struct Refitting<'a> {
-    learner: &'a dyn Fit,
+    of: &'a Refits<'a>,
     seed: u64,
     /// The last model, and what it was fitted on.
     fitted: Option<(Option<Targets>, Model)>,
@@ -119,8 +159,9 @@ impl Learning for Refitting<'_> {
         {
             return Ok(Round::default());
         }
-        let model = self.learner.fit(evidence, self.seed, monitor)?.into();
-        self.fitted = Some((Some(evidence.targets.clone()), model));
+        let Refits { learner, last } = *self.of;
+        let model = last.of(learner, evidence, self.seed, monitor)?;
+        self.fitted = Some((Some(evidence.targets.clone()), model.into()));
         Ok(Round::default())
     }
 
@@ -185,8 +226,8 @@ impl Learning for InRounds<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use likewise::learn::Start;
     use ndarray::{Array2, array};
 
     use super::*;
@@ -242,6 +283,80 @@ mod tests {
         }
     }
 
+    /// Counts its fits.
+    struct Counted(&'static [Need], AtomicUsize);
+
+    impl Fit for Counted {
+        fn needs(&self) -> &'static [Need] {
+            self.0
+        }
+
+        fn gives_distance(&self) -> bool {
+            true
+        }
+
+        fn validate(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn fit(&self, evidence: &Evidence, seed: u64, _: &Monitor) -> Result<ClosedModel> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            evidence
+                .start
+                .transform(array![[seed as f64, 0.0], [0.0, 1.0]])
+        }
+    }
+
+    #[test]
+    fn what_no_label_teaches_is_fitted_once_for_a_start_and_a_seed() {
+        let features = array![[0.0_f32, 1.0], [2.0, 3.0], [4.0, 9.0]];
+        let (one, rotated) = (Start::as_given(2), OnceLock::new());
+        let mut other = one.clone();
+        other.as_given = false;
+        let labels = |class| Targets {
+            class,
+            weight: vec![1.0; 3],
+            labeled: vec![true; 3],
+            passes: 0,
+            triplets: None,
+            since: 0,
+        };
+        let [first, second] = [vec![0, 1, 0], vec![1, 1, 0]].map(labels);
+        for (needs, fits) in [(&[Need::Graph][..], 3), (&[Need::Classes], 4)] {
+            let (learner, mut last) = (Counted(needs, AtomicUsize::new(0)), LastFit::default());
+            let fit = |start: &Start, targets: &Targets, seed| {
+                let evidence = Evidence {
+                    features: features.view(),
+                    views: &[],
+                    images: None,
+                    items: &[0, 1, 2],
+                    start,
+                    rows: features.view(),
+                    rotated: &rotated,
+                    targets,
+                    groups: &[0, 1],
+                    tags: None,
+                    pairs: None,
+                    graph: None,
+                    before: None,
+                };
+                let model = last.of(&learner, &evidence, seed, &Monitor::silent());
+                assert_eq!(
+                    model.unwrap(),
+                    learner.fit(&evidence, seed, &Monitor::silent()).unwrap()
+                );
+                learner.1.fetch_sub(1, Ordering::Relaxed);
+            };
+            fit(&one, &first, 1);
+            fit(&one, &second, 1);
+            fit(&one, &first, 2);
+            fit(&other, &first, 2);
+            assert_eq!(learner.1.load(Ordering::Relaxed), fits, "{needs:?}");
+            last.forget();
+            assert!(last.0.get_mut().unwrap().is_none());
+        }
+    }
+
     #[test]
     #[expect(clippy::float_cmp, reason = "halves are exact")]
     fn a_learner_with_rounds_of_its_own_goes_on_from_where_it_stands() {
@@ -271,7 +386,11 @@ mod tests {
             graph: None,
             before: None,
         };
-        let refits = Refits(&Halving);
+        let last = LastFit::default();
+        let refits = Refits {
+            learner: &Halving,
+            last: &last,
+        };
         let silent = Monitor::silent();
         let mut learning = refits.begin(&evidence, 0).unwrap();
         let device = likewise_nn::device("cpu").unwrap();

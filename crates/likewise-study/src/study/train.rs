@@ -126,7 +126,10 @@ impl Ground<'_> {
             Learner::Cross(_) => Err(recipe.only_across()),
             Learner::Closed(closed) => {
                 closed.validate()?;
-                let learner = Refits(closed);
+                let learner = Refits {
+                    learner: closed,
+                    last: &self.last_fit,
+                };
                 run(&rounds, &learner, evidence, targets, score, traces, monitor)
             }
             Learner::Gradient(gradient) => {
