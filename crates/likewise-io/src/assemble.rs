@@ -130,9 +130,9 @@ pub(crate) fn check_values(name: &str, matrix: ArrayView2<f32>) -> Result<()> {
             .is_some_and(|v| v.is_infinite());
         let e = Error::from(e);
         if infinite {
-            let more = "numbers that are too large for a 32-bit float (more than 3.4e38) are read \
-                        as infinite, too";
-            return Error::new(e.kind(), format!("{e}; {more}"));
+            let more = "; numbers that are too large for a 32-bit float (more than 3.4e38) are \
+                        read as infinite, too";
+            return e.with(more);
         }
         e
     })?;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use likewise::error::Hint;
+
 /// What went wrong, coarse enough to choose an exit code or a retry by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,6 +39,11 @@ pub enum ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    /// What the numerics below said can be done about it.
+    hint: Option<Hint>,
+    /// Whether the message says where: the file, the row. Messages of this crate do, and those
+    /// of the numerics once they are led by a place.
+    placed: bool,
 }
 
 /// The result of everything here that can fail.
@@ -48,6 +55,8 @@ impl Error {
         Self {
             kind,
             message: message.into(),
+            hint: None,
+            placed: true,
         }
     }
 
@@ -68,6 +77,7 @@ impl Error {
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         if self.kind != ErrorKind::Cancelled {
             self.message = format!("{place}: {}", self.message);
+            self.placed = true;
         }
         self
     }
@@ -82,6 +92,11 @@ impl Error {
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// What can be done about it, where that is known.
+    pub fn what_to_do(&self) -> Option<Hint> {
+        self.hint
     }
 }
 
@@ -101,12 +116,15 @@ impl From<likewise::Error> for Error {
             likewise::ErrorKind::Cancelled => ErrorKind::Cancelled,
             _ => ErrorKind::Value,
         };
-        Self::new(kind, e.to_string())
+        Self {
+            hint: e.what_to_do(),
+            placed: e.is_placed(),
+            ..Self::new(kind, e.to_string())
+        }
     }
 }
 
 impl From<Error> for likewise::Error {
-    /// Messages of this crate say where: which file, which row.
     fn from(e: Error) -> Self {
         let kind = match e.kind() {
             ErrorKind::Parameter => likewise::ErrorKind::Parameter,
@@ -116,7 +134,11 @@ impl From<Error> for likewise::Error {
                 likewise::ErrorKind::Data
             }
         };
-        Self::new(kind, e.message).placed()
+        let mut error = Self::new(kind, e.message);
+        if let Some(hint) = e.hint {
+            error = error.hint(hint);
+        }
+        if e.placed { error.placed() } else { error }
     }
 }
 
@@ -226,6 +248,22 @@ mod tests {
         assert!(e.to_string().contains("name another place"), "{e}");
         let none = tempfile::tempfile_in("no/such/folder").unwrap_err();
         assert!(!said(&none).contains("no/such"), "{none}");
+    }
+
+    #[test]
+    fn a_hint_and_whether_the_message_says_where_are_kept_both_ways() {
+        let below = likewise::Error::data("several views").hint(Hint::ChooseView);
+        let own = Error::from(below.clone());
+        assert_eq!(own.what_to_do(), Some(Hint::ChooseView));
+        assert_eq!(likewise::Error::from(own.clone()), below);
+        let placed = likewise::Error::from(own.within("a.npz").with("; two"));
+        assert_eq!(placed.to_string(), "a.npz: several views; two");
+        assert_eq!(placed.what_to_do(), Some(Hint::ChooseView));
+        assert!(placed.is_placed());
+        assert_eq!(likewise::Error::from(Error::from(placed.clone())), placed);
+        // What this crate finds by itself says where, and has no hint.
+        let own = likewise::Error::from(Error::value("row 3: not a number"));
+        assert!(own.is_placed() && own.what_to_do().is_none());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod engine;
 mod hold;
 mod page;
 pub mod request;
+mod results;
 mod retrieval;
 mod set;
 mod store;

@@ -36,8 +36,8 @@ mod turned;
 mod verdict;
 mod vote;
 
-pub(crate) use auto::MOST as MOST_TO_CHOOSE_BY;
 pub use auto::{CHOICE, Choice};
+pub(crate) use auto::{MOST as MOST_TO_CHOOSE_BY, has_chosen};
 pub use bench::Bench;
 pub use cross::{
     ByDirection, CrossClass, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded,

@@ -1,7 +1,10 @@
-//! Texts that people write for us: recipes, experiments, settings; and pages that we write for them.
+//! Texts that people write for us: recipes, experiments, settings; pages that we write for them; and what
+//! tells a text of ours from that of another program.
 
 use std::io::Write as _;
 use std::path::Path;
+
+use serde::de::DeserializeOwned;
 
 use crate::Result;
 
@@ -23,4 +26,13 @@ pub(crate) fn write(out: &Path, page: &str) -> Result<()> {
     Ok(likewise_io::atomic::write(out, |file| {
         Ok(file.write_all(page.as_bytes())?)
     })?)
+}
+
+/// What a text in JSON says, if it is an object with these fields. A list is none, though serde would take
+/// its values for the fields in their order: it is of another program.
+pub(crate) fn object<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    serde_json::from_slice(text).ok()
 }

@@ -124,7 +124,11 @@ impl From<likewise_io::Error> for Failure {
             likewise_io::ErrorKind::Parameter => 2,
             _ => 1,
         };
-        Self::new(code, e.to_string(), Settings::Quoted)
+        let failure = Self::new(code, e.to_string(), Settings::Quoted);
+        match e.what_to_do() {
+            Some(hint) => failure.then(words(hint)),
+            None => failure,
+        }
     }
 }
 
@@ -149,8 +153,11 @@ mod tests {
     #[test]
     fn a_hint_is_worded_as_a_flag() {
         let e = likewise::Error::data("there are no labels").hint(Hint::GiveLabels);
-        let said = Failure::from(e).message(&Wording::default());
-        assert!(said.contains("there are no labels; give some with --labels FILE"));
+        let through_a_reader = Failure::from(likewise_io::Error::from(e.clone()));
+        for failure in [Failure::from(e), through_a_reader] {
+            let said = failure.message(&Wording::default());
+            assert!(said.contains("there are no labels; give some with --labels FILE"));
+        }
     }
 
     #[test]

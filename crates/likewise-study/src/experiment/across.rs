@@ -12,8 +12,6 @@ mod prepared;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use self::cells::{Cell, DataRecord, Row, Store};
 pub(super) use self::definition::Experiment;
 use self::definition::{Data, Method};
@@ -64,7 +62,6 @@ impl Set for Data {
 impl Kept for Experiment {
     type Record = DataRecord;
     type Run = Row;
-    const NAMES: [&'static str; 2] = ["recipes", "rows"];
     // Seconds are told, not compared.
     const TIMED: bool = false;
 
@@ -80,8 +77,8 @@ impl Kept for Experiment {
     fn keeps_run(&self, run: &Row) -> bool {
         let method = self.methods.iter().find(|m| run.is_of(m));
         // Not as text: a field that recipes did not have then has its default.
-        let kept = Recipe::deserialize(&run.recipe);
-        method.is_some_and(|m| kept.is_ok_and(|recipe| recipe == m.recipe))
+        let kept: Option<Recipe> = run.recipe.read();
+        method.is_some_and(|m| kept.is_some_and(|recipe| recipe == m.recipe))
     }
 
     fn place(&self, run: &Row) -> [Option<usize>; 3] {

@@ -17,7 +17,6 @@ use likewise::eval::bootstrap::{Bootstrap, Estimate};
 use likewise::eval::summary::{Run, Summary};
 use likewise::tags::BETWEEN;
 use likewise_nn::net::{EncoderConfig, Weights};
-use serde::Deserialize;
 
 use self::cells::{Cell, DataRecord, Row, Store};
 pub(super) use self::definition::Experiment;
@@ -47,7 +46,6 @@ impl Set for Data {
 impl Kept for Experiment {
     type Record = DataRecord;
     type Run = Row;
-    const NAMES: [&'static str; 2] = ["recipes", "rows"];
     // Trainings take hours, on the machines that there are: how long, not which is faster.
     const TIMED: bool = false;
 
@@ -63,8 +61,8 @@ impl Kept for Experiment {
     fn keeps_run(&self, run: &Row) -> bool {
         let method = self.methods.iter().find(|m| m.name == run.method);
         // Not as text: a field that recipes did not have then has its default.
-        let kept = How::deserialize(&run.recipe);
-        method.is_some_and(|m| kept.is_ok_and(|how| how == m.how))
+        let kept: Option<How> = run.recipe.read();
+        method.is_some_and(|m| kept.is_some_and(|how| how == m.how))
     }
 
     fn place(&self, run: &Row) -> [Option<usize>; 3] {

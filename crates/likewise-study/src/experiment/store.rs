@@ -13,6 +13,7 @@ use likewise::Monitor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::results::{Cells, File, Written};
 use super::written::Head;
 use crate::{Result, failed, no_json, usage};
 
@@ -28,8 +29,6 @@ pub(super) trait Kept {
     type Record: Serialize + DeserializeOwned + PartialEq + Clone;
     /// The cells of one method on one data set.
     type Run: Cells;
-    /// What `results.json` calls that which runs did, and the runs.
-    const NAMES: [&'static str; 2];
     /// Whether the page compares seconds, so that those of two machines must not mix.
     const TIMED: bool;
 
@@ -43,28 +42,6 @@ pub(super) trait Kept {
 
     /// Where the run stands in the order of the experiment.
     fn place(&self, run: &Self::Run) -> [Option<usize>; 3];
-}
-
-/// The cells of one method on one data set, as a file keeps them.
-pub(super) trait Cells: Clone + Serialize + DeserializeOwned {
-    fn data(&self) -> &str;
-
-    /// The name of the run in `times.json`.
-    fn key(&self) -> String;
-
-    /// What it did; in the file its place among all that was done.
-    fn what(&mut self) -> &mut serde_json::Value;
-
-    fn count(&self) -> usize;
-}
-
-/// The file of results, with the lists that each kind names in its own way.
-#[derive(Debug, Deserialize)]
-struct File<D> {
-    likewise: String,
-    data: BTreeMap<String, D>,
-    #[serde(flatten)]
-    lists: BTreeMap<String, serde_json::Value>,
 }
 
 /// Seconds of the graphs and of the cells, `data | method | setting` -> seconds by draw.
@@ -101,9 +78,8 @@ impl<K: Kept> Store<K> {
     pub(super) fn open(folder: &Path, experiment: &K, monitor: &Monitor) -> Result<Self> {
         let path = folder.join("results.json");
         let (mut data, mut runs) = (BTreeMap::new(), Vec::new());
-        if let Some(file) = read::<File<K::Record>>(&path)? {
-            runs = runs_of::<K>(file.lists).map_err(|e| no_results(&path, &e))?;
-            data = file.data;
+        if let Some(file) = read::<File<K::Record, K::Run>>(&path)? {
+            (data, runs) = (file.data, file.runs);
             if file.likewise != env!("CARGO_PKG_VERSION") {
                 let cells = runs.iter().map(Cells::count).sum();
                 tell_of_others(&path, &file.likewise, cells, monitor);
@@ -204,7 +180,7 @@ impl<K: Kept> Store<K> {
         let start = Instant::now();
         likewise_io::atomic::make_folder(&self.folder)?;
         self.runs.sort_by_key(|run| experiment.place(run));
-        let text = self.text(experiment).map_err(no_json)?;
+        let text = self.text(experiment)?;
         replace(&self.folder.join("results.json"), &text)?;
         let text = serde_json::to_string(&self.times).map_err(no_json)? + "\n";
         replace(&self.folder.join("times.json"), &text)?;
@@ -213,61 +189,17 @@ impl<K: Kept> Store<K> {
         Ok(())
     }
 
-    /// Version, title and digest of the experiment, the data sets by name, and under the two
-    /// names of the kind what the runs did, each once, and the runs, which tell it by its place.
-    fn text(&self, experiment: &K) -> Result<String, serde_json::Error> {
-        let data = lines(self.data.iter().map(|(name, record)| {
-            let name = serde_json::to_string(name)?;
-            Ok(format!("{name}: {}", serde_json::to_string(record)?))
-        }))?;
-        let mut once: Vec<serde_json::Value> = Vec::new();
-        let mut short = Vec::new();
-        for run in &self.runs {
-            let mut run = run.clone();
-            let what = run.what().take();
-            let place = once.iter().position(|known| *known == what);
-            *run.what() = place.unwrap_or(once.len()).into();
-            if place.is_none() {
-                once.push(what);
-            }
-            short.push(run);
-        }
+    /// The bytes of `results.json`.
+    fn text(&self, experiment: &K) -> Result<Vec<u8>> {
         let head = experiment.head();
-        Ok(format!(
-            "{{\n\"likewise\": {},\n\"title\": {},\n\"experiment\": {},\n\"data\": {{\n{data}\n}},\n\
-             \"{}\": [\n{}\n],\n\"{}\": [\n{}\n]\n}}\n",
-            serde_json::to_string(env!("CARGO_PKG_VERSION"))?,
-            serde_json::to_string(&head.title)?,
-            serde_json::to_string(&head.sha256)?,
-            K::NAMES[0],
-            lines(once.iter().map(serde_json::to_string))?,
-            K::NAMES[1],
-            lines(short.iter().map(serde_json::to_string))?
-        ))
+        let file = Written {
+            title: &head.title,
+            experiment: &head.sha256,
+            data: &self.data,
+            runs: &self.runs,
+        };
+        file.text().map_err(no_json)
     }
-}
-
-/// The runs of a file, each with what it did.
-fn runs_of<K: Kept>(
-    mut lists: BTreeMap<String, serde_json::Value>,
-) -> Result<Vec<K::Run>, serde_json::Error> {
-    let mut list = |name: &str| lists.remove(name).unwrap_or_else(|| serde_json::json!([]));
-    let done: Vec<serde_json::Value> = serde_json::from_value(list(K::NAMES[0]))?;
-    let mut runs: Vec<K::Run> = serde_json::from_value(list(K::NAMES[1]))?;
-    for run in &mut runs {
-        let what = run.what();
-        if let Some(place) = what.as_u64() {
-            *what = done.get(place as usize).cloned().unwrap_or_default();
-        }
-    }
-    Ok(runs)
-}
-
-/// One line each, with commas between them.
-fn lines(
-    of: impl Iterator<Item = Result<String, serde_json::Error>>,
-) -> Result<String, serde_json::Error> {
-    Ok(of.collect::<Result<Vec<_>, _>>()?.join(",\n"))
 }
 
 /// To six digits: what is beyond tells nothing.
@@ -306,8 +238,8 @@ fn tell_of_others(path: &Path, version: &str, cells: usize, monitor: &Monitor) {
 }
 
 /// Writes a text file atomically.
-pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
-    likewise_io::atomic::write(path, |file| Ok(file.write_all(text.as_bytes())?))?;
+pub(super) fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
+    likewise_io::atomic::write(path, |file| Ok(file.write_all(text.as_ref())?))?;
     Ok(())
 }
 
@@ -338,4 +270,49 @@ fn machine() -> String {
     let model = model.and_then(|line| line.split_once(':'));
     let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     format!("{model}, {} thread(s)", rayon::current_num_threads())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::engine::Kind;
+    use super::super::{across, kind, retrieval, transduction};
+    use super::*;
+
+    /// The results in a folder as they would be written now.
+    fn again<K: Kind>(experiment: &Path, folder: &Path) -> String {
+        let experiment = K::read(experiment).unwrap();
+        let store = Store::open(folder, &experiment, &Monitor::silent()).unwrap();
+        String::from_utf8(store.text(&experiment).unwrap()).unwrap()
+    }
+
+    /// All cells are kept, also those of a time when recipes had fewer fields, and none changes.
+    #[test]
+    fn every_result_of_this_repository_is_written_again_to_the_byte() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut seen = 0;
+        for entry in fs::read_dir(root.join("experiments")).unwrap() {
+            let path = entry.unwrap().path();
+            let folder = root.join("results").join(path.file_stem().unwrap());
+            // One that was not run yet has none.
+            let Ok(written) = fs::read_to_string(folder.join("results.json")) else {
+                continue;
+            };
+            let again = match kind(&fs::read_to_string(&path).unwrap()).as_deref() {
+                Some("retrieval") => again::<retrieval::Experiment>(&path, &folder),
+                Some("across") => again::<across::Experiment>(&path, &folder),
+                _ => again::<transduction::Experiment>(&path, &folder),
+            };
+            // Line by line: they are long.
+            let differs = written
+                .lines()
+                .zip(again.lines())
+                .find(|(old, new)| old != new);
+            assert_eq!(differs, None, "{path:?}");
+            assert_eq!(written.len(), again.len(), "{path:?}");
+            seen += 1;
+        }
+        assert!(seen > 10, "{seen}");
+    }
 }

@@ -26,6 +26,7 @@ use self::prepared::Prepared;
 use super::draws;
 use super::engine::{Asked, Average, Found, Kind};
 use super::page::Skipped;
+use super::results::What;
 use super::set::Set;
 use super::store::{FIGURE, Kept, replace};
 use super::written::Head;
@@ -58,7 +59,6 @@ impl Set for Data {
 impl Kept for Experiment {
     type Record = DataRecord;
     type Run = Run;
-    const NAMES: [&'static str; 2] = ["rows", "runs"];
     const TIMED: bool = true;
 
     fn head(&self) -> &Head {
@@ -80,7 +80,7 @@ impl Kept for Experiment {
         let method = self.methods.iter().find(|m| m.name == run.method);
         let rows = method.map_or(&[][..], |m| &m.rows);
         (rows.iter()).any(|(setting, row)| {
-            *setting == run.setting && serde_json::to_value(row).is_ok_and(|row| row == run.row)
+            *setting == run.setting && What::of(row).is_ok_and(|row| row == run.row)
         })
     }
 

@@ -9,7 +9,8 @@ use likewise_io::atomic;
 use likewise_nn::Model;
 use likewise_nn::net::{Head, Residual};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::files::compared;
 use super::folder;
@@ -138,7 +139,8 @@ fn config(
 ) -> Result<String> {
     let (_, metadata) = likewise_io::arrays::from_safetensors(bytes)?;
     let none = || failed("model.safetensors: broken: it does not say what model it is");
-    let kind: Value =
+    // As the model wrote it: nothing here looks into it.
+    let kind: &RawValue =
         serde_json::from_str(metadata.get("model").ok_or_else(none)?).map_err(no_json)?;
     let own = run.config()?;
     let mut config = json!({

@@ -4,8 +4,8 @@ use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 
 use super::parts;
-use super::record::{CONFIG, Config, Origin, RECORD, WORDS};
-use crate::study::CHOICE;
+use super::record::{CONFIG, Config, Known, Origin, RECORD, WORDS};
+use crate::study::{CHOICE, has_chosen};
 use crate::{Result, failed, journal};
 
 pub(super) const UNFINISHED: &str = "unfinished";
@@ -19,13 +19,6 @@ pub(super) const CHECKPOINTS: &str = "checkpoints";
 /// Whether a fit of ours was begun here.
 pub(super) fn has_begun(path: &Path) -> bool {
     begun(path).is_some() || has_chosen(&path.join(CHECKPOINTS).join(CHOICE))
-}
-
-/// Whether this is what recipes were compared by: other programs have files of that name too.
-fn has_chosen(path: &Path) -> bool {
-    let read = || likewise_io::read_file(path, crate::text::MOST).ok();
-    let choice = || serde_json::from_slice::<serde_json::Value>(&read()?).ok();
-    path.is_file() && choice().is_some_and(|c| c["key"].is_string() && c["values"].is_array())
 }
 
 /// The settings and the data of a fit that was begun here.
@@ -56,7 +49,10 @@ pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
     if entries.peek().is_some() && record_in(&complete).is_none() {
         return Ok(None);
     }
-    let of = [root, &complete].map(|folder| data_of(&record_in(folder)?));
+    let of = [root, &complete].map(|folder| {
+        let digest = record_in(folder)?.data_sha256?;
+        Some(data_alone(&digest).to_owned())
+    });
     let aside = match of {
         [Some(old), Some(new)] if old != new => journal::put_aside(root)?,
         _ => None,
@@ -88,17 +84,10 @@ pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
     Ok(aside)
 }
 
-/// The record in a folder, if it is one.
-fn record_in(folder: &Path) -> Option<serde_json::Value> {
+/// What the record in a folder says, if it is one.
+fn record_in(folder: &Path) -> Option<Known> {
     let text = likewise_io::read_file(folder.join(RECORD), crate::text::MOST).ok()?;
-    let record: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    record["version"].is_string().then_some(record)
-}
-
-fn data_of(record: &serde_json::Value) -> Option<String> {
-    record["data_sha256"]
-        .as_str()
-        .map(|digest| data_alone(digest).to_owned())
+    crate::text::object(&text)
 }
 
 /// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
@@ -112,7 +101,7 @@ fn remove_others(root: &Path, complete: &Path) -> std::io::Result<()> {
     let Some(record) = record_in(complete) else {
         return Ok(());
     };
-    let gone = |name: &&&str| record["parts"].get(**name).is_none();
+    let gone = |name: &&&str| !record.parts.contains_key(**name);
     for name in parts::OPTIONAL.iter().filter(gone) {
         match std::fs::remove_file(root.join(name)) {
             Err(e) if e.kind() != NotFound => return Err(e),
@@ -198,13 +187,46 @@ mod tests {
     }
 
     #[test]
+    fn records_of_older_versions_are_known_and_those_of_other_programs_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let complete = root.path().join(COMPLETE);
+        fs::create_dir(&complete).unwrap();
+        let moved = |text: &str| {
+            fs::write(root.path().join("votes.parquet"), "old").unwrap();
+            fs::write(complete.join(RECORD), text).unwrap();
+            move_up(root.path()).unwrap();
+            let kept = root.path().join("votes.parquet").exists();
+            (!complete.exists(), kept)
+        };
+        for foreign in [
+            "[\"bert\"]",
+            "{\"version\": 3}",
+            "{\"model\": \"bert\"}",
+            "no JSON",
+        ] {
+            assert_eq!(moved(foreign), (false, true), "{foreign}");
+        }
+        // The first ones said little, and what a part was told by may have been something else.
+        assert_eq!(moved("{\"version\": \"0\"}"), (true, false));
+        fs::create_dir(&complete).unwrap();
+        let parts = "{\"version\": \"0\", \"parts\": {\"votes.parquet\": 3}}";
+        assert_eq!(moved(parts), (true, true));
+    }
+
+    #[test]
     fn checkpoints_of_another_program_are_not_taken_for_ours() {
         let folder = tempfile::tempdir().unwrap();
         let choice = folder.path().join(CHECKPOINTS).join(CHOICE);
         fs::create_dir(folder.path().join(CHECKPOINTS)).unwrap();
-        fs::write(&choice, "{\"model\": \"bert\"}").unwrap();
-        assert!(!has_begun(folder.path()));
-        fs::write(&choice, "{\"key\": \"a\", \"values\": []}").unwrap();
-        assert!(has_begun(folder.path()));
+        let begun = |text: &str| {
+            fs::write(&choice, text).unwrap();
+            has_begun(folder.path())
+        };
+        assert!(!begun("{\"model\": \"bert\"}"));
+        assert!(!begun("[\"a\", []]"));
+        assert!(!begun("{\"key\": \"a\", \"values\": [\"b\", \"c\"]}"));
+        assert!(begun("{\"key\": \"a\", \"values\": []}"));
+        let compared = "{\"key\": \"a\", \"values\": [[[[7, 0, 4607182418800017408]]], []]}";
+        assert!(begun(compared));
     }
 }

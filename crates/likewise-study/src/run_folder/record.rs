@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use likewise_io::Layout;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::parts::Parts;
@@ -97,6 +98,27 @@ pub struct Record {
     pub views: Vec<String>,
     /// What tells the files of this run from those of another.
     pub parts: Parts,
+}
+
+/// What of a record is read where one run takes the place of another.
+///
+/// No more than that: a [`Record`] has fields that those of older versions lack, and their run must be known
+/// and replaced all the same.
+#[derive(Debug, Deserialize)]
+pub(super) struct Known {
+    /// Version of the program that wrote it, by which it is told from a `run.json` of another program.
+    #[serde(rename = "version")]
+    _version: String,
+    /// The digest of its data.
+    #[serde(default)]
+    pub(super) data_sha256: Option<String>,
+    /// The files that are its parts.
+    #[serde(default)]
+    #[expect(
+        clippy::zero_sized_map_values,
+        reason = "it is an object in the file, and a set is read from a list"
+    )]
+    pub(super) parts: BTreeMap<String, IgnoredAny>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "for serde")]

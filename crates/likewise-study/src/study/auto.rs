@@ -13,6 +13,7 @@ use ndarray::{ArrayView2, Axis};
 use rand::seq::index;
 
 pub use self::kept::CHOICE;
+pub(crate) use self::kept::has_chosen;
 use self::kept::{Kept, Values};
 use super::believe::Source;
 use super::copies::Copies;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::definition::{Data, Experiment, Method};
 use super::prepared::{self, Hidden};
 use crate::experiment::draws::paired;
-use crate::experiment::store::{self, Cells, key, rounded};
+use crate::experiment::results::{Cells, What};
+use crate::experiment::store::{self, key, rounded};
 use crate::study::CrossCell;
 use crate::{Result, no_json, usage};
 
@@ -104,7 +105,7 @@ pub(crate) struct Row {
     pub(super) learner: String,
     pub(super) source: String,
     /// What it does; in the file its place among the recipes.
-    pub(super) recipe: serde_json::Value,
+    pub(super) recipe: What,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -144,6 +145,8 @@ impl Row {
 }
 
 impl Cells for Row {
+    const NAMES: [&'static str; 2] = ["recipes", "rows"];
+
     fn data(&self) -> &str {
         &self.data
     }
@@ -152,7 +155,7 @@ impl Cells for Row {
         key(&self.data, &self.name())
     }
 
-    fn what(&mut self) -> &mut serde_json::Value {
+    fn what(&mut self) -> &mut What {
         &mut self.recipe
     }
 
@@ -198,7 +201,7 @@ impl Store {
                 data: data.to_owned(),
                 learner,
                 source,
-                recipe: serde_json::to_value(&method.recipe).map_err(no_json)?,
+                recipe: What::of(&method.recipe).map_err(no_json)?,
                 cells: vec![],
             })
         };
@@ -215,6 +218,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::experiment::results::File;
 
     fn row(values: &[(u64, f64)]) -> Row {
         let cell = |&(draw, value): &(u64, f64)| Cell {
@@ -231,7 +235,7 @@ mod tests {
             data: "d".into(),
             learner: "g".into(),
             source: "l".into(),
-            recipe: serde_json::Value::Null,
+            recipe: What::Place(0),
             cells: values.iter().map(cell).collect(),
         }
     }
@@ -282,8 +286,8 @@ mod tests {
                 continue;
             }
             let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
-            let written: serde_json::Value = serde_json::from_str(&text).unwrap();
-            let written: Vec<Row> = serde_json::from_value(written["rows"].clone()).unwrap();
+            let written: File<DataRecord, Row> = serde_json::from_str(&text).unwrap();
+            let written = written.runs;
             let kept = Store::open(&folder, &experiment, &likewise::Monitor::silent()).unwrap();
             let names = |rows: &[Row]| -> Vec<(String, String)> {
                 let each = rows.iter().map(|row| (row.data.clone(), row.name()));

@@ -10,7 +10,8 @@ use likewise::eval::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Data, Experiment, Method};
-use crate::experiment::store::{self, Cells, key, rounded};
+use crate::experiment::results::{Cells, What};
+use crate::experiment::store::{self, key, rounded};
 use crate::study::{Bench, DrawLog};
 use crate::{Result, no_json};
 
@@ -201,7 +202,7 @@ pub(crate) struct Row {
     pub(super) data: String,
     pub(super) method: String,
     /// What it does; in the file its place among the recipes.
-    pub(super) recipe: serde_json::Value,
+    pub(super) recipe: What,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -212,6 +213,8 @@ impl Row {
 }
 
 impl Cells for Row {
+    const NAMES: [&'static str; 2] = ["recipes", "rows"];
+
     fn data(&self) -> &str {
         &self.data
     }
@@ -220,7 +223,7 @@ impl Cells for Row {
         key(&self.data, &self.method)
     }
 
-    fn what(&mut self) -> &mut serde_json::Value {
+    fn what(&mut self) -> &mut What {
         &mut self.recipe
     }
 
@@ -267,7 +270,7 @@ impl Store {
             Ok(Row {
                 data: data.to_owned(),
                 method: method.name.clone(),
-                recipe: serde_json::to_value(&method.how).map_err(no_json)?,
+                recipe: What::of(&method.how).map_err(no_json)?,
                 cells: vec![],
             })
         };
@@ -283,6 +286,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::experiment::results::File;
 
     fn cell(draw: u64, interval: Interval) -> Cell {
         Cell {
@@ -367,8 +371,8 @@ mod tests {
                 continue;
             }
             let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
-            let written: serde_json::Value = serde_json::from_str(&text).unwrap();
-            let written: Vec<Row> = serde_json::from_value(written["rows"].clone()).unwrap();
+            let written: File<DataRecord, Row> = serde_json::from_str(&text).unwrap();
+            let written = written.runs;
             let kept = Store::open(&folder, &experiment, &likewise::Monitor::silent()).unwrap();
             let names = |rows: &[Row]| -> Vec<(String, String)> {
                 let each = rows

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::definition::Experiment;
 use super::method::{Row, Setting};
-use crate::experiment::store::{self, Cells};
+use crate::experiment::results::{Cells, What};
+use crate::experiment::store;
 use crate::{Result, no_json};
 
 pub(super) type Store = store::Store<Experiment>;
@@ -18,7 +19,7 @@ pub(crate) struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) setting: Option<Setting>,
     /// The method with all parameters; in the file its place among the rows.
-    pub(super) row: serde_json::Value,
+    pub(super) row: What,
     pub(super) draws: Vec<u64>,
     pub(super) accuracy: Vec<f64>,
     pub(super) hidden: Vec<f64>,
@@ -38,6 +39,8 @@ pub(super) fn key(data: &str, method: &str, setting: Option<&Setting>) -> String
 }
 
 impl Cells for Run {
+    const NAMES: [&'static str; 2] = ["rows", "runs"];
+
     fn data(&self) -> &str {
         &self.data
     }
@@ -46,7 +49,7 @@ impl Cells for Run {
         key(&self.data, &self.method, self.setting.as_ref())
     }
 
-    fn what(&mut self) -> &mut serde_json::Value {
+    fn what(&mut self) -> &mut What {
         &mut self.row
     }
 
@@ -112,7 +115,7 @@ impl Store {
                 data: data.to_owned(),
                 method: method.to_owned(),
                 setting: setting.clone(),
-                row: serde_json::to_value(row).map_err(no_json)?,
+                row: What::of(row).map_err(no_json)?,
                 draws: vec![],
                 accuracy: vec![],
                 hidden: vec![],

@@ -88,7 +88,7 @@ mod tests {
 
     fn run(draws: &[u64], accuracy: &[f64]) -> Run {
         let json = serde_json::json!({
-            "data": "d", "method": "m", "row": null, "draws": draws, "accuracy": accuracy,
+            "data": "d", "method": "m", "row": 0, "draws": draws, "accuracy": accuracy,
             "hidden": accuracy, "reached": accuracy, "iterations": [], "unconverged": [],
         });
         serde_json::from_value(json).unwrap()

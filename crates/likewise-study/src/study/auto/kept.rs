@@ -1,6 +1,6 @@
 //! What a comparison of recipes has found so far, kept for a fit that was interrupted in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use likewise::eval::few_labels::Value;
 use likewise::{Labels, Monitor};
@@ -30,6 +30,19 @@ struct Written {
     /// Recipe by recipe and round by round: query, class, and the bits of the value, which a number in
     /// decimals would not keep.
     values: Vec<Vec<Vec<(usize, u32, u64)>>>,
+}
+
+impl Written {
+    /// What the file at a path says, if it is one of these.
+    fn read(path: &Path) -> Option<Self> {
+        let text = likewise_io::read_file(path, crate::text::MOST).ok()?;
+        crate::text::object(&text)
+    }
+}
+
+/// Whether this is what recipes were compared by: other programs have files of that name too.
+pub(crate) fn has_chosen(path: &Path) -> bool {
+    path.is_file() && Written::read(path).is_some()
 }
 
 impl Kept {
@@ -62,9 +75,7 @@ impl Kept {
         let Some(path) = &self.path else {
             return nothing();
         };
-        let written = likewise_io::read_file(path, crate::text::MOST).ok();
-        let written: Option<Written> = written.and_then(|text| serde_json::from_slice(&text).ok());
-        let own = written.filter(|written| written.key == self.key);
+        let own = Written::read(path).filter(|written| written.key == self.key);
         let Some(own) = own.filter(|own| own.values.len() == recipes) else {
             return nothing();
         };
