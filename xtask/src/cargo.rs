@@ -34,3 +34,14 @@ pub(crate) fn run(program: &str, arguments: &[&str], variable: Option<(&str, &st
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_built_with_the_features_of_the_check() {
+        let settings = include_str!("../../.cargo/config.toml");
+        assert!(settings.contains(&format!("--features {FEATURES} ")));
+    }
+}

@@ -17,7 +17,7 @@
 //! All code counts whatever its `cfg` is, but for `cfg(test)`.
 
 mod names;
-mod syntax;
+pub(crate) mod syntax;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};

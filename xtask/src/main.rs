@@ -74,6 +74,10 @@ fn main() -> ExitCode {
         Some("card") => card(),
         Some("data") => fetched(data::fetch(Path::new("data"))),
         Some("stores") => fetched(stores::make(Path::new("target/tools/stores"))),
+        Some("--help" | "-h") => {
+            print!("{HELP}");
+            true
+        }
         Some("weights") => fetched(weights::fetch(Path::new("data/weights"))),
         _ => {
             eprint!("{HELP}");

@@ -8,7 +8,6 @@ mod verb;
 
 use std::ffi::OsString;
 
-use clap::CommandFactory as _;
 use likewise_study::{Environment, estimate};
 pub use likewise_terminal::memory::OrSay;
 use likewise_terminal::{Context, Failure, Wording, memory, progress};
@@ -17,14 +16,12 @@ use args::{Cli, Verb};
 
 /// Runs a command line, whose first word is the name of the program, and gives its exit code.
 ///
-/// Ends the process itself where help or the version is asked for, and on usage errors; takes
-/// over Ctrl-C and SIGTERM, and the number of threads where that is said. It is meant to be the
-/// last thing that a process does.
+/// Takes over Ctrl-C and SIGTERM, and the number of threads where that is said. It is meant to be
+/// the last thing that a process does.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
     let line: Vec<OsString> = line.into_iter().collect();
-    let wording = Wording::of(&Cli::command());
-    let cli: Cli = match likewise_terminal::read(&line, &wording) {
-        Ok(cli) => cli,
+    let (cli, wording): (Cli, Wording) = match likewise_terminal::read(&line) {
+        Ok(read) => read,
         Err(code) => return code,
     };
     match run(&cli, &line, &wording) {

@@ -26,7 +26,7 @@ fn words(hint: Hint) -> Option<&'static str> {
         Hint::GiveLabels => "give some in y, with -1 where nothing is known",
         Hint::ChooseView => "give one matrix",
         Hint::GiveEncoder | Hint::NameEncoder => {
-            "learn from images with the command likewise fit, or give features here"
+            "learn from images with the command `likewise fit`, or give features here"
         }
         Hint::SkipBadImages => "leave such images out",
         Hint::BuildVulkan => "build the package with the cargo feature vulkan to have it",

@@ -56,6 +56,13 @@ pub fn serve(
     // First of all: what is no run gets no journal.
     let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
     let open = Arc::new(Open::current(&options.run, &means)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| cannot("begin", &e))?;
+    // Nothing is written for an address that cannot be had.
+    let listener = runtime.block_on(listen(SocketAddr::new(options.host, options.port)))?;
     let (journal, torn) = Journal::open(&options.run)?;
     if torn > 0 {
         monitor.warn(format!(
@@ -69,12 +76,19 @@ pub fn serve(
             folder.display()
         ));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| cannot("begin", &e))?;
-    runtime.block_on(run(options, open, journal, means, refit, ready))
+    runtime.block_on(run(listener, options, open, journal, means, refit, ready))
+}
+
+async fn listen(at: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(at).await.map_err(|e| {
+        let place = format!("listen at {at}");
+        match e.kind() {
+            std::io::ErrorKind::AddrInUse => Error::data(format!(
+                "cannot {place}: another program listens there; end it, or choose another `port`"
+            )),
+            _ => cannot(&place, &e),
+        }
+    })
 }
 
 /// Fails on a token that no header can hold.
@@ -94,6 +108,7 @@ fn cannot(what: &str, e: &std::io::Error) -> Error {
 }
 
 async fn run(
+    listener: TcpListener,
     options: Options,
     open: Arc<Open>,
     journal: Journal,
@@ -101,9 +116,6 @@ async fn run(
     refit: Option<Arc<dyn Refit>>,
     ready: Ready<'_>,
 ) -> Result<()> {
-    let at = SocketAddr::new(options.host, options.port);
-    let listener = TcpListener::bind(at).await;
-    let listener = listener.map_err(|e| cannot(&format!("listen at {at}"), &e))?;
     let at = listener.local_addr().map_err(|e| cannot("listen", &e))?;
     let (sender, commands) = mpsc::channel(WAITING);
     let guard = Guard::new(at, options.token);

@@ -286,8 +286,8 @@ impl ViewCard {
             ),
             (
                 self.duplicates,
-                "item is identical to an earlier one (likewise duplicates lists it)",
-                "items are identical to an earlier one (likewise duplicates lists them)",
+                "item is identical to an earlier one (`likewise duplicates` lists it)",
+                "items are identical to an earlier one (`likewise duplicates` lists them)",
             ),
             (
                 self.duplicates_across_split,

@@ -9,7 +9,7 @@ use likewise_io::tuples;
 use serde::{Deserialize, Serialize};
 
 use crate::study::TupleKind;
-use crate::{Recipe, Result};
+use crate::{Recipe, Result, failed};
 
 /// Files of tuples of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,9 +42,17 @@ impl Given {
 
     /// The tuples of the items with these ids, by their places among those that are `kept`.
     ///
-    /// Fails as the [readers](likewise_io::tuples) do. Warns of tuples that are left out.
+    /// Fails as the [readers](likewise_io::tuples) do, and where there is none. Warns of tuples that are left out.
     pub fn read(&self, ids: &[String], kept: &[String], at: &Monitor) -> Result<Tuples> {
         let tuples = self.read_all(ids, at)?;
+        if tuples.is_empty() {
+            let files = self.files.iter().map(|file| file.display().to_string());
+            let files: Vec<String> = files.collect();
+            let (files, kind) = (files.join(", "), self.name());
+            return Err(failed(format!(
+                "{files}: no {kind} below the header; give some, or leave it out"
+            )));
+        }
         if ids.len() == kept.len() {
             return Ok(tuples);
         }
@@ -81,12 +89,17 @@ impl Given {
         Ok(Tuples::Triplets(triplets))
     }
 
-    /// What tells the files from others. Fails where one cannot be read.
-    pub fn digest(&self) -> Result<String> {
-        let kind = match self.kind {
+    /// What they hold, in words.
+    fn name(&self) -> &'static str {
+        match self.kind {
             TupleKind::Pairs => "pairs",
             TupleKind::Triplets => "triplets",
-        };
+        }
+    }
+
+    /// What tells the files from others. Fails where one cannot be read.
+    pub fn digest(&self) -> Result<String> {
+        let kind = self.name();
         let digests = self.files.iter().map(likewise_io::digest);
         let digests: Vec<String> = digests.collect::<Result<_, _>>()?;
         Ok(format!("{kind} {}", digests.join("+")))

@@ -37,7 +37,7 @@ pub mod journal;
 pub mod labels;
 pub mod live;
 pub mod mine;
-mod near;
+pub mod near;
 pub mod neighbors;
 pub mod plain;
 pub mod propagation;

@@ -15,14 +15,18 @@ pub(crate) fn letters(wanted: &str, name: &str) -> Option<usize> {
 const MOST_LISTED: usize = 40;
 const FIRST: usize = 8;
 
-/// What is to be said of a name that is none of these: the likest one, and all of them.
-pub(crate) fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
+/// The likest of these names, where one is like `wanted` at all.
+pub fn likest<'a, S: AsRef<str>>(wanted: &str, names: &'a [S]) -> Option<&'a str> {
     let plain = wanted.to_lowercase().replace(['_', ' '], "-");
+    let names = names.iter().map(AsRef::as_ref);
+    let near = names.filter_map(|name| Some((letters(&plain, name)?, name)));
+    near.min().map(|(_, likest)| likest)
+}
+
+/// What is to be said of a name that is none of these: the likest one, and all of them.
+pub fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
+    let likest = likest(wanted, names);
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let near = names
-        .iter()
-        .filter_map(|name| Some((letters(&plain, name)?, *name)));
-    let likest = near.min();
     let all = match names.len() {
         // Nobody reads ninety names; the most useful stand first.
         n if n > MOST_LISTED => format!(
@@ -33,7 +37,7 @@ pub(crate) fn there_are<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
         _ => names.join(", "),
     };
     match likest {
-        Some((_, likest)) => format!("did you mean {likest}? There are: {all}"),
+        Some(likest) => format!("did you mean {likest}? There are: {all}"),
         None => format!("there are: {all}"),
     }
 }

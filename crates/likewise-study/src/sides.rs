@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 
 use likewise::error::Hint;
 use likewise::eval::split;
@@ -10,7 +11,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::environment::Environment;
 use crate::source::{Source, with_view};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// All rows and labels, and which of them ask and are searched.
 #[derive(Debug)]
@@ -42,13 +43,15 @@ impl Sides {
             return Ok(Self::of_one(Side::read(&asking, view, at)?.labeled()?));
         };
         // Rows of both compare only in the same words.
-        let searched = searched.with_own_words(at)?;
+        let path = searched.path().to_owned();
+        let of_gallery = |e| of_file(e, &path);
+        let searched = searched.with_own_words(at).map_err(of_gallery)?;
         let asking = asking.with_words_of(&searched);
         let queries = Side::read(&asking, view, at)?.labeled()?;
-        let gallery = Side::read(&searched, view, at)?;
+        let gallery = Side::read(&searched, view, at).map_err(of_gallery)?;
         if gallery.labels.n_known() == 0 {
             let message = "the gallery has no labels; give some by `gallery_labels FILE` (csv with id,label, or .npy)";
-            return Err(Error::data(message));
+            return Err(of_gallery(Error::data(message)));
         }
         Self::of_both(queries, gallery, at)
     }
@@ -126,6 +129,14 @@ impl Sides {
     pub fn unused(&self) -> usize {
         unused(&self.labels, &self.queries, &self.gallery)
     }
+}
+
+/// The same error with its file in front, where it is of data and does not say of which.
+fn of_file(e: Error, file: &Path) -> Error {
+    if e.kind() == ErrorKind::Data && !e.is_placed() {
+        return e.within(file.display());
+    }
+    e
 }
 
 /// The names of the tags of each item, as they are read again.

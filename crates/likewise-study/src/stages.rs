@@ -63,7 +63,9 @@ impl Stages {
         stages.sort_by(|a, b| b.1.total_cmp(&a.1));
         let parts = stages.iter().map(|(name, s)| format!("{name} {s:.1}"));
         let parts: Vec<String> = parts.collect();
-        format!("{total:.1} s: {}", parts.join(", "))
+        // No part may be long enough to be told.
+        let colon = if parts.is_empty() { "" } else { ": " };
+        format!("{total:.1} s{colon}{}", parts.join(", "))
     }
 }
 
@@ -95,5 +97,7 @@ mod tests {
         assert_eq!(seconds, stages.seconds(), "nothing runs any more");
         let words = stages.in_words(9.0);
         assert!(words.starts_with("9.0 s: the rest 8.") && words.contains("inner 0."));
+        // Each of its parts is shorter than what is told.
+        assert_eq!(Stages::default().in_words(0.04), "0.0 s");
     }
 }

@@ -11,6 +11,22 @@ use crate::Result;
 /// Longest text that is read, bytes.
 pub const MOST: u64 = 16 << 20;
 
+/// What the reader of TOML says, where that is of a whole number that it cannot hold: in our own words.
+pub(crate) fn of_numbers(said: &str) -> String {
+    let rule = format!("a whole number must be from {} to {}", i64::MIN, i64::MAX);
+    let mut told = said.to_owned();
+    for words in ["u64 value was too large", "integer number overflowed"] {
+        told = told.replace(words, &rule);
+    }
+    // Here the number is told, as of a type of the reader.
+    match told.split_once("invalid type: integer `") {
+        Some((before, behind)) if behind.contains("` as i128") || behind.contains("` as u128") => {
+            format!("{before}{rule}")
+        }
+        _ => told,
+    }
+}
+
 /// What is wrong with a text in TOML, on one line.
 pub fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
     let line = e.span().map_or(1, |span| {
@@ -18,7 +34,7 @@ pub fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
             .map_or(0, |before| before.matches('\n').count())
             + 1
     });
-    format!("line {line}: {}", e.message().trim_end())
+    format!("line {line}: {}", of_numbers(e.message().trim_end()))
 }
 
 /// Writes a page, whole or not at all. Fails where the file cannot be written.
@@ -35,4 +51,28 @@ pub(crate) fn object<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
         return None;
     }
     serde_json::from_slice(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_beyond_the_range_is_told_by_the_range() {
+        for number in [
+            "9223372036854775808",
+            "18446744073709551616",
+            "-9223372036854775809",
+            "99999999999999999999999999999999999999999999",
+        ] {
+            let text = format!("a = 1\nseed = {number}\n");
+            let e = text.parse::<toml::Table>().unwrap_err();
+            assert_eq!(
+                wrong_toml(&e, &text),
+                "line 2: a whole number must be from -9223372036854775808 to 9223372036854775807"
+            );
+        }
+        let other = "invalid type: integer `3`, expected a string";
+        assert_eq!(of_numbers(other), other);
+    }
 }

@@ -3,21 +3,24 @@
 //! Keys are the long names of flags, at the top for all verbs or in a table named after
 //! one verb. They are put in front of the flags of the command line, where the last one
 //! wins; `--json=false` there switches a flag off that takes no value. A `[recipe]` table holds
-//! no flags: who fits reads it by [`recipe`].
+//! no flags: who fits reads it by [`recipe`]. There is one file, and it names no other.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command};
 use likewise_io::atomic;
-use likewise_study::text;
+use likewise_study::{near, text};
 
 use crate::failure::Failure;
-use crate::wording::in_words;
+use crate::wording::{Place, in_words};
 
 /// The table that holds no flags.
 const RECIPE: &str = "recipe";
+
+/// The setting that names the file itself.
+const CONFIG: &str = "config";
 
 /// The command line with the flags of its config file, if it names one, put in.
 pub(crate) struct Arguments {
@@ -31,74 +34,245 @@ struct Said {
     /// The file, and the table in it.
     place: String,
     key: String,
-    /// The flag, without dashes.
+    /// The flag, with its dashes.
     flag: String,
+    /// Its long name, without.
+    long: String,
     values: Vec<String>,
+    /// Whether the command line says another value.
+    is_overridden: bool,
 }
 
-/// The command line with the flags of its config file, if it names one, put in.
+/// What a setting may be: the flags of a verb and of all verbs.
+struct Flags<'a> {
+    command: &'a Command,
+    verb: &'a Command,
+}
+
+/// The command line with the flags of its config file, if it names one, put in. The command must be as it was
+/// defined, without what building adds to it.
 ///
-/// Fails where the file cannot be read, or a setting of it can be no flag.
+/// Fails where two files are named, where one cannot be read, or a setting of it can be no flag.
 pub(crate) fn arguments(mut args: Vec<OsString>, command: &Command) -> Result<Arguments, Failure> {
     let off = switched_off(&mut args, command);
     let alone = |line| Arguments {
         line,
         said: Vec::new(),
     };
-    let Some(path) = named(&args) else {
+    // Without a verb nothing is done, as where help is asked for.
+    let Some((at, verb)) = verb(&args, command) else {
         return Ok(alone(args));
     };
-    let table = read(Path::new(&path))?;
-    let verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-    let at = args.iter().position(|a| verbs.iter().any(|v| *a == **v));
-    let Some(at) = at else {
+    let Some(path) = named(&args)? else {
         return Ok(alone(args));
     };
-    let verb = args[at].to_string_lossy().into_owned();
-    let mut said = Vec::new();
-    let place = Path::new(&path).display().to_string();
-    for (key, value) in &table {
-        match value {
-            toml::Value::Table(_) if key == RECIPE || verbs.contains(&&**key) => {}
-            _ => said.extend(setting(key, value, &place)?),
-        }
+    let flags = Flags { command, verb };
+    let mut said = flags.said(Path::new(&path))?;
+    for setting in &mut said {
+        setting.is_overridden = flags.is_given(&setting.long, &args);
     }
-    // Last, so that what is said of this verb wins over what is said of all.
-    if let Some(toml::Value::Table(own)) = table.get(&verb) {
-        let place = format!("{place}: [{verb}]");
-        for (key, value) in own {
-            said.extend(setting(key, value, &place)?);
-        }
-    }
-    let mut flags: Vec<OsString> = said.iter().flat_map(Said::flags).collect();
-    flags.retain(|flag| !off.iter().any(|name| name == flag));
-    args.splice(at + 1..=at, flags);
+    let mut words: Vec<OsString> = said.iter().flat_map(Said::words).collect();
+    words.retain(|word| !off.contains(word));
+    args.splice(at + 1..=at, words);
     check_alone(&args, Path::new(&path))?;
     Ok(Arguments { line: args, said })
 }
 
+impl Flags<'_> {
+    /// The settings of a file. Last, so that it wins, is what is said of the verb.
+    fn said(&self, path: &Path) -> Result<Vec<Said>, Failure> {
+        let table = read(path)?;
+        let place = path.display().to_string();
+        let mut said = Vec::new();
+        for (key, value) in &table {
+            match value {
+                toml::Value::Table(_)
+                    if key == RECIPE || self.command.find_subcommand(key).is_some() => {}
+                toml::Value::Table(_) if self.flag(key).is_none() => {
+                    return Err(self.no_table(key, &place));
+                }
+                _ => said.extend(self.setting(key, value, &place)?),
+            }
+        }
+        let verb = self.verb.get_name();
+        if let Some(toml::Value::Table(own)) = table.get(verb) {
+            let place = format!("{place}: [{verb}]");
+            for (key, value) in own {
+                said.extend(self.setting(key, value, &place)?);
+            }
+        }
+        Ok(said)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arg> {
+        let of_verb = self.verb.get_arguments();
+        of_verb.chain(self.command.get_arguments())
+    }
+
+    /// The flag of this name, long or short.
+    fn flag(&self, key: &str) -> Option<&Arg> {
+        let name = key.replace('_', "-");
+        let is_meant = |arg: &&Arg| {
+            let short = arg.get_short().map(String::from);
+            arg.get_long() == Some(&*name) || short.as_deref() == Some(&*name)
+        };
+        self.all().find(is_meant)
+    }
+
+    /// A setting of a file; none where it switches off what is off.
+    fn setting(
+        &self,
+        key: &str,
+        value: &toml::Value,
+        place: &str,
+    ) -> Result<Option<Said>, Failure> {
+        let wrong = |what: &str| Err(Failure::usage(format!("{place}: {what}")));
+        if !is_name(key) {
+            return wrong(&format!(
+                "\"{key}\" is no flag: the names of flags are small letters, digits and -"
+            ));
+        }
+        let Some(flag) = self.flag(key) else {
+            return Err(self.no_flag(key, place));
+        };
+        if flag.get_long() == Some(CONFIG) {
+            return wrong(&format!(
+                "{key}: a file of settings names no other; put what that one says in here"
+            ));
+        }
+        let values = match (flag.get_action().takes_values(), value) {
+            (_, toml::Value::Boolean(false)) => return Ok(None),
+            (false, toml::Value::Boolean(true)) => vec![],
+            (false, other) => {
+                let is = kind(other);
+                return wrong(&format!("{key}: must be true or false, is {is}"));
+            }
+            (true, toml::Value::Array(items)) if items.is_empty() => return Ok(None),
+            (true, other) => match words(other) {
+                Ok(words) => words,
+                Err(other) => {
+                    let is = kind(other);
+                    return wrong(&format!("{key} must be a word or a number, is {is}"));
+                }
+            },
+        };
+        let name = key.replace('_', "-");
+        let dashes = if name.len() == 1 { "-" } else { "--" };
+        Ok(Some(Said {
+            place: place.to_owned(),
+            key: key.to_owned(),
+            flag: format!("{dashes}{name}"),
+            long: flag.get_long().unwrap_or(&name).to_owned(),
+            values,
+            is_overridden: false,
+        }))
+    }
+
+    /// A key that is no flag: the likest one, or where all are told.
+    fn no_flag(&self, key: &str, place: &str) -> Failure {
+        let verb = self.verb.get_name();
+        let is_place = |arg: &Arg| {
+            let names = arg.get_value_names().unwrap_or_default();
+            (names.iter()).any(|name| name.split('|').any(|name| name.eq_ignore_ascii_case(key)))
+        };
+        let long: Vec<&str> = self.all().filter_map(Arg::get_long).collect();
+        let then = match near::likest(key, &long) {
+            _ if self.verb.get_positionals().any(is_place) => {
+                "it stands in the command line itself".to_owned()
+            }
+            Some(likest) => format!("did you mean {likest}?"),
+            None => format!("`likewise {verb} --help` lists them"),
+        };
+        Failure::usage(format!(
+            "{place}: {key}: unexpected: `likewise {verb}` has no flag of this name; {then}"
+        ))
+    }
+
+    /// A table that is named after no verb.
+    fn no_table(&self, key: &str, place: &str) -> Failure {
+        let verbs = self.command.get_subcommands().map(Command::get_name);
+        let tables: Vec<String> = (verbs.chain([RECIPE]).map(|name| format!("[{name}]"))).collect();
+        let there_are = near::there_are(&format!("[{key}]"), &tables);
+        Failure::usage(format!(
+            "{place}: [{key}]: a table is named after a verb, or holds a recipe; {there_are}"
+        ))
+    }
+
+    /// Whether the command line gives the flag of this long name.
+    fn is_given(&self, long: &str, args: &[OsString]) -> bool {
+        let short = self.flag(long).and_then(Arg::get_short);
+        let gives = |word: &OsString| {
+            let word = word.to_string_lossy();
+            match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                (Some(name), _) => name.split('=').next() == Some(long),
+                (None, Some(letters)) => short.is_some_and(|short| letters.starts_with(short)),
+                (None, None) => false,
+            }
+        };
+        args.iter().take_while(|word| *word != "--").any(gives)
+    }
+}
+
+/// A value as words of the command line. Fails with what can be none.
+fn words(value: &toml::Value) -> Result<Vec<String>, &toml::Value> {
+    let items = match value {
+        toml::Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let words = items.iter().map(|value| match value {
+        toml::Value::String(s) => Ok(s.clone()),
+        toml::Value::Integer(i) => Ok(i.to_string()),
+        toml::Value::Float(f) => Ok(f.to_string()),
+        other => Err(other),
+    });
+    words.collect()
+}
+
+/// What a value is, in a message.
+fn kind(value: &toml::Value) -> &'static str {
+    match value {
+        toml::Value::String(_) => "a text",
+        toml::Value::Integer(_) | toml::Value::Float(_) => "a number",
+        toml::Value::Boolean(true) => "true",
+        toml::Value::Boolean(false) => "false",
+        toml::Value::Datetime(_) => "a date",
+        toml::Value::Array(_) => "a list",
+        toml::Value::Table(_) => "a table",
+    }
+}
+
 impl Said {
-    /// The setting as flags of the command line.
-    fn flags(&self) -> Vec<OsString> {
-        let dashes = if self.flag.len() == 1 { "-" } else { "--" };
-        let name = format!("{dashes}{}", self.flag);
+    /// The setting as words of the command line.
+    fn words(&self) -> Vec<OsString> {
+        let name = &self.flag;
         if self.values.is_empty() {
             return vec![name.into()];
         }
-        let flags = self.values.iter().flat_map(|value| {
+        let words = self.values.iter().flat_map(|value| {
             if value.starts_with('-') {
                 // It would be taken for a flag.
                 return vec![format!("{name}={value}").into()];
             }
-            vec![name.clone().into(), value.into()]
+            vec![name.into(), value.into()]
         });
-        flags.collect()
+        words.collect()
     }
 }
 
 impl Arguments {
-    /// What is wrong, where it is the file's fault and not that of the command line.
-    pub(crate) fn of_file(&self, e: &clap::Error, command: &Command) -> Option<Failure> {
+    /// Where the settings stand that the file has said, and the command line has not.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let own = self.said.iter().filter(|said| !said.is_overridden);
+        let place = |said: &Said| Place {
+            flag: said.long.clone(),
+            place: said.place.clone(),
+        };
+        own.map(place).collect()
+    }
+
+    /// What is wrong, where it is the file's fault and not that of the command line; `text` is what the parser
+    /// says of it.
+    pub(crate) fn of_file(&self, e: &clap::Error, text: &str) -> Option<Failure> {
         let word = |kind| match e.get(kind) {
             Some(ContextValue::String(text)) => Some(text.clone()),
             Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -114,14 +288,10 @@ impl Arguments {
             })
             .collect();
         let is_meant = |said: &&Said| {
-            let is_named = flags
-                .iter()
-                .any(|flag| *flag == self.long(&said.flag, command));
             let has = |value| said.values.contains(value);
-            is_named && value.as_ref().is_none_or(|v| v.is_empty() || has(v))
+            flags.contains(&said.long) && value.as_ref().is_none_or(|v| v.is_empty() || has(v))
         };
         let Said { place, key, .. } = self.said.iter().rev().find(is_meant)?;
-        let text = e.render().to_string();
         let lines = text.lines().map(str::trim);
         let lines = lines.take_while(|line| !line.starts_with("Usage:"));
         // Tips are of the command line.
@@ -133,27 +303,37 @@ impl Arguments {
         let text = in_words(text.strip_prefix("error: ").unwrap_or(&text));
         Some(Failure::usage(format!("{place}: {key}: {text}")))
     }
+}
 
-    /// The long name of a flag of the verb, where a single letter stands for one.
-    fn long(&self, flag: &str, command: &Command) -> String {
-        let verb = command
-            .get_subcommands()
-            .find(|verb| self.line.iter().any(|a| *a == *verb.get_name()));
-        let of_verb = verb.into_iter().flat_map(Command::get_arguments);
-        let mut all = of_verb.chain(command.get_arguments());
-        let is = |arg: &&Arg| arg.get_short().is_some_and(|s| s.to_string() == flag);
-        let long = all.find(is).and_then(Arg::get_long);
-        long.unwrap_or(flag).to_owned()
+/// Where the verb stands in the command line, and which it is: the first word that is neither a flag nor the value of
+/// one. None where that is no verb, as in `likewise help fit`.
+fn verb<'a>(args: &[OsString], command: &'a Command) -> Option<(usize, &'a Command)> {
+    let takes_value = |word: &str| {
+        let is_it = |arg: &Arg| {
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            [long, short].iter().flatten().any(|flag| flag == word)
+        };
+        let own = command.get_arguments();
+        own.filter(|arg| arg.get_action().takes_values()).any(is_it)
+    };
+    let mut words = args.iter().enumerate().skip(1);
+    while let Some((at, word)) = words.next() {
+        let text = word.to_string_lossy();
+        if !text.starts_with('-') {
+            return command.find_subcommand(word).map(|verb| (at, verb));
+        }
+        if takes_value(&text) {
+            words.next();
+        }
     }
+    None
 }
 
 /// Takes `--flag=false` and `--flag=true` of flags without a value out of the command line:
 /// the one means no flag, the other the flag. Returns the flags that are off, long and short.
 fn switched_off(args: &mut Vec<OsString>, command: &Command) -> Vec<OsString> {
-    let verbs = || command.get_subcommands();
-    let verb = args
-        .iter()
-        .find_map(|a| verbs().find(|v| *a == *v.get_name()));
+    let verb = verb(args, command).map(|(_, verb)| verb);
     let of_verb = verb.into_iter().flat_map(Command::get_arguments);
     let switches: Vec<&Arg> = command
         .get_arguments()
@@ -207,17 +387,31 @@ fn read(path: &Path) -> Result<toml::Table, Failure> {
     })
 }
 
-fn named(args: &[OsString]) -> Option<OsString> {
-    let mut rest = args.iter();
+/// The file that the command line names. Fails where it names two.
+fn named(args: &[OsString]) -> Result<Option<OsString>, Failure> {
+    let mut found: Option<OsString> = None;
+    let mut rest = args.iter().take_while(|word| *word != "--");
     while let Some(arg) = rest.next() {
-        if arg == "--config" {
-            return rest.next().cloned();
-        }
-        if let Some(path) = arg.to_str().and_then(|a| a.strip_prefix("--config=")) {
-            return Some(path.into());
+        let text = arg.to_str();
+        let path: Option<&OsStr> = if arg == "--config" {
+            rest.next().map(OsString::as_os_str)
+        } else {
+            text.and_then(|a| a.strip_prefix("--config="))
+                .map(OsStr::new)
+        };
+        match (path, &found) {
+            (Some(path), None) => found = Some(path.to_owned()),
+            (Some(other), Some(first)) => {
+                return Err(Failure::usage(format!(
+                    "--config {}: settings are read from one file, and --config {} is given too; put them into one",
+                    Path::new(other).display(),
+                    Path::new(first).display()
+                )));
+            }
+            (None, _) => {}
         }
     }
-    None
+    Ok(found)
 }
 
 /// Fails where the file of the settings stands in the command line as something else too: as an output it would be
@@ -258,39 +452,6 @@ fn is_name(key: &str) -> bool {
     !key.is_empty() && key.chars().all(is_part)
 }
 
-/// A setting of a file; none where it switches off what is off.
-fn setting(key: &str, value: &toml::Value, place: &str) -> Result<Option<Said>, Failure> {
-    if !is_name(key) {
-        return Err(Failure::usage(format!(
-            "{place}: \"{key}\" is no flag: the names of flags are small letters, digits and -"
-        )));
-    }
-    let word = |value: &toml::Value| match value {
-        toml::Value::String(s) => Some(s.clone()),
-        toml::Value::Integer(i) => Some(i.to_string()),
-        toml::Value::Float(f) => Some(f.to_string()),
-        _ => None,
-    };
-    let values = match value {
-        toml::Value::Boolean(false) => return Ok(None),
-        toml::Value::Boolean(true) => Some(Vec::new()),
-        toml::Value::Array(items) if items.is_empty() => return Ok(None),
-        toml::Value::Array(items) => items.iter().map(word).collect(),
-        other => word(other).map(|word| vec![word]),
-    };
-    let values = values.ok_or_else(|| {
-        Failure::usage(format!(
-            "{place}: {key} must be a word, a number, true or false"
-        ))
-    })?;
-    Ok(Some(Said {
-        place: place.to_owned(),
-        key: key.to_owned(),
-        flag: key.replace('_', "-"),
-        values,
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Args as _;
@@ -317,6 +478,101 @@ mod tests {
         for key in ["", "x y", "K", "k=3", "x\u{1b}", "x\u{202e}", "größe"] {
             assert!(!is_name(key), "{key:?}");
         }
+    }
+
+    /// What is made of a command line beside this file.
+    fn with(text: &str, line: &[&str]) -> Result<Arguments, Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.toml");
+        std::fs::write(&file, text).unwrap();
+        let config = ["--config".into(), file.into_os_string()];
+        let line = line.iter().map(OsString::from);
+        arguments(line.chain(config).collect(), &command())
+    }
+
+    #[track_caller]
+    fn refused(text: &str) -> String {
+        let failure = with(text, &["likewise", "doctor", "x.npy"]).err().unwrap();
+        format!("{failure:?}")
+    }
+
+    #[test]
+    fn a_setting_is_of_the_kind_that_its_flag_takes() {
+        for (text, what) in [
+            (
+                "json = \"true\"",
+                "run.toml: json: must be true or false, is a text",
+            ),
+            (
+                "[doctor]\nskip-bad = 1",
+                "run.toml: [doctor]: skip-bad: must be true or false, is a number",
+            ),
+            ("q = []", "run.toml: q: must be true or false, is a list"),
+            (
+                "labels = true",
+                "run.toml: labels must be a word or a number, is true",
+            ),
+            (
+                "labels = [\"a\", {}]",
+                "run.toml: labels must be a word or a number, is a table",
+            ),
+            (
+                "config = \"other.toml\"",
+                "run.toml: config: a file of settings names no other",
+            ),
+            (
+                "[doctor]\nlabel = 3",
+                "run.toml: [doctor]: label: unexpected: `likewise doctor` has no flag of this name; did you mean labels?",
+            ),
+            ("magic = 3", "`likewise doctor --help` lists them"),
+            (
+                "[doktor]\nk = 3",
+                "did you mean [doctor]? There are: [doctor], [recipe]",
+            ),
+        ] {
+            let said = refused(text);
+            assert!(said.contains(what), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_once_and_where_a_verb_is_run() {
+        let none = |line: &[&str]| {
+            let line = line.iter().map(OsString::from).collect();
+            arguments(line, &command()).map(|read| read.line.len())
+        };
+        // None of these files is there.
+        for line in [
+            &["likewise", "help", "doctor", "--config", "none.toml"][..],
+            &["likewise", "--config", "none.toml"],
+            &["likewise", "doctor", "--", "--config", "none.toml"],
+        ] {
+            assert_eq!(none(line).unwrap(), line.len());
+        }
+        let failure = none(&["likewise", "doctor", "--config", "none.toml"]);
+        assert!(format!("{:?}", failure.unwrap_err()).contains("none.toml"));
+        // A file may be called as a verb is.
+        let failure = none(&["likewise", "--config", "doctor", "doctor", "x.npy"]);
+        assert!(format!("{:?}", failure.unwrap_err()).contains("no such file"));
+        let two = with("seed = 3", &["likewise", "doctor", "--config", "a.toml"]);
+        let said = format!("{:?}", two.err().unwrap());
+        assert!(said.contains("--config a.toml is given too"), "{said}");
+    }
+
+    #[test]
+    fn a_setting_has_its_place_unless_the_command_line_says_another() {
+        let text = "threads = 3\nseed = 4\n[doctor]\nlabels = \"l.csv\"";
+        let places = |more: &[&str]| {
+            let line = [&["likewise", "doctor", "x.npy"], more].concat();
+            let read = with(text, &line).unwrap();
+            let of = |place: Place| (place.flag, place.place.ends_with("run.toml: [doctor]"));
+            read.places().into_iter().map(of).collect::<Vec<_>>()
+        };
+        let [seed, threads, labels] = [("seed", false), ("threads", false), ("labels", true)]
+            .map(|(flag, own)| (flag.to_owned(), own));
+        let all = [seed.clone(), threads.clone(), labels];
+        assert_eq!(places(&[]), all);
+        assert_eq!(places(&["--labels=m.csv"]), [seed, threads]);
     }
 
     #[test]

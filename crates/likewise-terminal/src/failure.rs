@@ -94,7 +94,10 @@ impl Failure {
             Settings::Quoted => wording.settings(&self.said),
             Settings::First => wording.settings(&wording.parameter(&self.said)),
         };
-        [&self.before, said.as_str(), &self.behind].concat()
+        let may_be_bare = matches!(self.settings, Settings::First);
+        let place = wording.place(&said, may_be_bare);
+        let place = place.map_or_else(String::new, |place| format!("{place}: "));
+        [place.as_str(), &self.before, &said, &self.behind].concat()
     }
 }
 
@@ -111,8 +114,8 @@ impl From<likewise::Error> for Failure {
             of_data: e.kind() == ErrorKind::Data && !e.is_placed(),
             ..Self::new(code, e.to_string(), settings)
         };
-        match e.what_to_do() {
-            Some(hint) => failure.then(words(hint)),
+        match e.what_to_do().and_then(words) {
+            Some(how) => failure.then(how),
             None => failure,
         }
     }
@@ -158,6 +161,23 @@ mod tests {
             let said = failure.message(&Wording::default());
             assert!(said.contains("there are no labels; give some with --labels FILE"));
         }
+    }
+
+    #[test]
+    fn what_a_file_of_settings_says_wrong_is_said_of_it() {
+        let places = vec![crate::wording::Place {
+            flag: "threads".into(),
+            place: "run.toml".into(),
+        }];
+        let wording = Wording::default().with_file(places);
+        let said = |failure: Failure| failure.message(&wording);
+        let e = likewise::Error::parameter("threads", 99, "must be at most 64");
+        assert_eq!(said(e.into()), "run.toml: threads = 99: must be at most 64");
+        let own = Failure::usage("--threads 99: at most 64");
+        assert_eq!(said(own), "run.toml: --threads 99: at most 64");
+        // What is wrong with data may begin with the same word.
+        let e = likewise::Error::data("threads of wool");
+        assert_eq!(said(e.into()), "threads of wool");
     }
 
     #[test]

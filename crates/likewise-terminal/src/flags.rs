@@ -31,7 +31,7 @@ pub struct Common {
     /// More remarks.
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Flags from a TOML file; the command line overrides them.
+    /// Flags from a TOML file, one at most; the command line overrides them.
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Refuse work that needs more memory than this, e.g. 4GiB, and stop what takes more.

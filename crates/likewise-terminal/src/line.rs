@@ -2,25 +2,42 @@
 
 use std::ffi::OsString;
 
+use clap::builder::Styles;
 use clap::{Arg, Command, Parser};
 use likewise_study::plain;
 
 use crate::aside::aside;
-use crate::config;
+use crate::failure::Failure;
 use crate::wording::{Wording, in_words};
+use crate::{config, output};
 
-/// Reads a command line, whose first word is the name of the program, with the flags of its config file put in.
+/// Reads a command line, whose first word is the name of the program, with the flags of its config file put in; and
+/// what the program calls its settings.
 ///
-/// Fails with an exit code, once it has said what is wrong; or ends the process itself, as where help or the
-/// version is asked for.
-pub fn read<Program: Parser>(line: &[OsString], wording: &Wording) -> Result<Program, u8> {
+/// Fails with an exit code, once it has said what is wrong, or what was asked for: help, or the version.
+pub fn read<Program: Parser>(line: &[OsString]) -> Result<(Program, Wording), u8> {
     let command = Program::command();
-    let arguments =
-        config::arguments(line.to_vec(), &command).map_err(|failure| failure.report(wording))?;
-    parsed(command, &arguments.line).map_err(|e| match arguments.of_file(&e, &Program::command()) {
-        Some(failure) => failure.report(wording),
-        None => told(&e, &arguments.line),
-    })
+    let wording = Wording::of(&command);
+    let arguments = match config::arguments(line.to_vec(), &command) {
+        Ok(arguments) => arguments,
+        Err(failure) => return Err(failure.report(&wording)),
+    };
+    match parsed(command, &arguments.line) {
+        Ok(program) => Ok((program, wording.with_file(arguments.places()))),
+        Err(e) => {
+            let text = shown(&e, &arguments.line);
+            Err(match arguments.of_file(&e, &text) {
+                Some(failure) => failure.report(&wording),
+                None => told(&e, &text).unwrap_or_else(|failure| failure.report(&wording)),
+            })
+        }
+    }
+}
+
+/// Whether a word is in a command line on which a terminal would act.
+fn acts(line: &[OsString]) -> bool {
+    line.iter()
+        .any(|word| !plain::is_shown(&word.to_string_lossy()))
 }
 
 /// Reads the words of a command line. A number below 0 behind a flag is its value, so that what is said of it is
@@ -34,24 +51,44 @@ fn parsed<Program: Parser>(command: Command, line: &[OsString]) -> Result<Progra
             arg
         }
     };
-    let command = command
+    let mut command = command
         .mut_args(signed)
         .mut_subcommands(|verb| verb.mut_args(signed));
-    let mut matches = command.try_get_matches_from(line)?;
-    Program::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut Program::command()))
+    if acts(line) {
+        // All that looks like a style of the terminal in a message is then of the line.
+        command = command.styles(Styles::plain());
+    }
+    let mut matches = command.try_get_matches_from_mut(line)?;
+    Program::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
 }
 
-/// Says what is wrong with a command line, or what was asked of it, and gives its exit code.
-fn told(e: &clap::Error, line: &[OsString]) -> u8 {
-    let acts = |word: &OsString| !plain::is_shown(&word.to_string_lossy());
-    let text = e.render().to_string();
-    if !e.use_stderr() || !line.iter().any(acts) && in_words(&text) == text {
-        e.exit();
+/// What the parser says, without colors. Names of files stand in it as they were given, by a pattern perhaps.
+fn shown(e: &clap::Error, line: &[OsString]) -> String {
+    if acts(line) {
+        return plain::lines(&e.render().ansi().to_string()).into_owned();
     }
-    // Names of files stand in it as they were given, by a pattern perhaps.
-    let text = in_words(&text);
-    aside(plain::lines(text.trim_end()));
-    u8::try_from(e.exit_code()).unwrap_or(2)
+    e.render().to_string()
+}
+
+/// Says what is wrong with a command line, or what was asked of it, and gives its exit code; `text` is that without
+/// colors.
+///
+/// Fails where what was asked for cannot be written.
+fn told(e: &clap::Error, text: &str) -> Result<u8, Failure> {
+    let code = u8::try_from(e.exit_code()).unwrap_or(2);
+    if !e.use_stderr() {
+        output::written(e.print())?;
+        return Ok(code);
+    }
+    let said = in_words(text);
+    // In colors, unless it is said in other words or with something in it that acts.
+    if said == e.render().to_string() {
+        // Nobody can be told where stderr is closed.
+        let _ = e.print();
+    } else {
+        aside(said.trim_end());
+    }
+    Ok(code)
 }
 
 #[cfg(test)]
@@ -64,6 +101,23 @@ mod tests {
     struct Cli {
         #[arg(short)]
         k: usize,
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_shown_in_a_message() {
+        for (word, seen) in [
+            ("--x\u{1b}[31m", "--x\\u{1b}[31m"),
+            ("y\u{202e}", "y\\u{202e}"),
+            ("--plain", "'--plain'"),
+        ] {
+            let line = ["x", "-k", "3", word].map(OsString::from);
+            let e = parsed::<Cli>(Cli::command(), &line).unwrap_err();
+            let said = shown(&e, &line);
+            assert!(
+                said.contains(seen) && plain::is_shown(&said.replace('\n', "")),
+                "{said:?}"
+            );
+        }
     }
 
     #[test]

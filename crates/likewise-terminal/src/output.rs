@@ -46,8 +46,13 @@ fn put(text: &str) -> Result<(), Failure> {
         aside(text);
         return Ok(());
     }
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}") {
+    let result = writeln!(std::io::stdout().lock(), "{text}");
+    written(result)
+}
+
+/// What became of writing to stdout.
+pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result.and_then(|()| std::io::stdout().flush()) {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())

@@ -10,6 +10,17 @@ pub struct Wording {
     of_verbs: Vec<String>,
     /// Long names of the flags of every verb.
     of_all: Vec<String>,
+    /// What a file of settings says.
+    places: Vec<Place>,
+}
+
+/// Where a setting stands that a file has said.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The long name of its flag.
+    pub(crate) flag: String,
+    /// The file, and the table in it.
+    pub(crate) place: String,
 }
 
 impl Wording {
@@ -20,7 +31,27 @@ impl Wording {
         Self {
             of_verbs: of_verbs.filter_map(long).collect(),
             of_all: command.get_arguments().filter_map(long).collect(),
+            places: Vec::new(),
         }
+    }
+
+    /// The same words, where a file has said these settings.
+    pub(crate) fn with_file(mut self, places: Vec<Place>) -> Self {
+        self.places = places;
+        self
+    }
+
+    /// Where the setting stands that a message begins with, as a flag or, where it `may_be_bare`, by its name. None
+    /// where the command line has said it.
+    pub(crate) fn place(&self, message: &str, may_be_bare: bool) -> Option<&str> {
+        let end = message.find([' ', ':', '=']).unwrap_or(message.len());
+        let first = &message[..end];
+        let name = first.trim_start_matches('-');
+        let is_flag = name.len() < first.len();
+        let name = name.replace('_', "-");
+        let mut said = self.places.iter();
+        let said = said.find(|said| (is_flag || may_be_bare) && said.flag == name);
+        said.map(|said| said.place.as_str())
     }
 
     /// The message of a parameter, by the flag that gives it: `skip_bad goes with` is said of
@@ -74,8 +105,8 @@ impl Wording {
 }
 
 /// What to do, by the flags of the command.
-pub(crate) fn words(hint: Hint) -> &'static str {
-    match hint {
+pub(crate) fn words(hint: Hint) -> Option<&'static str> {
+    Some(match hint {
         Hint::ChooseView => "choose one with --view",
         Hint::GiveLabels => "give some with --labels FILE (csv with id,label, or .npy)",
         Hint::NameEncoder => "name its file with --encoder FILE",
@@ -86,6 +117,10 @@ pub(crate) fn words(hint: Hint) -> &'static str {
         Hint::BuildNetworks => "install it without --no-default-features to have them",
         Hint::BuildExport => "install it with --features export to have it",
         Hint::Fit => "`likewise fit DATA -o FOLDER` makes one",
+        Hint::MeasureOthers => {
+            "to measure other data, or in another way: `likewise embed RUN DATA -o e.npy`, then \
+             `likewise eval e.npy --labels FILE`"
+        }
         Hint::Resume => "the same command with --resume goes on from here",
         Hint::Unfinished => "go on with `likewise fit ... --resume`",
         Hint::Overwrite => {
@@ -98,20 +133,28 @@ pub(crate) fn words(hint: Hint) -> &'static str {
         }
         Hint::ListNames => "`likewise explain` lists all names",
         Hint::LimitMemory => "or say with --max-memory what may be used",
-        _ => "see `likewise --help`",
-    }
+        // None of these is left: a test looks at all hints.
+        _ => return None,
+    })
 }
 
-/// The message with what the reader of whole numbers says put into the rule that they must keep.
+/// The message with what the readers of whole numbers say put into the rule that they must keep.
 pub(crate) fn in_words(text: &str) -> String {
-    text.replace(
-        "invalid digit found in string",
-        "must be a whole number of 0 or more",
-    )
-    .replace(
-        "number would be zero for non-zero type",
-        "must be at least 1",
-    )
+    let whole = "must be a whole number of 0 or more";
+    let most = format!("must be at most {}", u64::MAX);
+    [
+        ("invalid digit found in string", whole),
+        ("cannot parse integer from empty string", whole),
+        (
+            "number would be zero for non-zero type",
+            "must be at least 1",
+        ),
+        ("number too large to fit in target type", most.as_str()),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (said, rule)| {
+        text.replace(said, rule)
+    })
 }
 
 #[cfg(test)]
@@ -169,6 +212,51 @@ mod tests {
             "run/ holds a finished run"
         );
         assert_eq!(said(""), "");
+    }
+
+    #[test]
+    fn every_hint_has_its_words() {
+        for hint in Hint::ALL {
+            assert!(words(*hint).is_some(), "{hint:?}");
+        }
+    }
+
+    #[test]
+    fn the_readers_of_whole_numbers_say_a_rule() {
+        for (text, rule) in [
+            ("", "whole number"),
+            ("1.5", "whole number"),
+            ("18446744073709551616", "at most 18446744073709551615"),
+        ] {
+            let e = text.parse::<u64>().unwrap_err().to_string();
+            let said = in_words(&e);
+            assert!(said.contains(rule), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_setting_of_a_file_is_told_by_its_place() {
+        let place = |flag: &str, place: &str| Place {
+            flag: flag.into(),
+            place: place.into(),
+        };
+        let places = vec![
+            place("k", "run.toml: [fit]"),
+            place("id-column", "run.toml"),
+        ];
+        let wording = wording().with_file(places);
+        assert_eq!(
+            wording.place("k = 0: must be", true),
+            Some("run.toml: [fit]")
+        );
+        assert_eq!(wording.place("id_column a: none", true), Some("run.toml"));
+        assert_eq!(
+            wording.place("--id-column a: none", false),
+            Some("run.toml")
+        );
+        for other in ["k = 0", "rounds.k = 0: must be", "--gamma = -1", ""] {
+            assert_eq!(wording.place(other, false), None, "{other}");
+        }
     }
 
     #[test]

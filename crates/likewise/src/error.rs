@@ -20,49 +20,67 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// What the caller can do about an error.
-///
-/// A library knows neither flags nor keywords: the command words a hint as a flag, Python as an
-/// argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Hint {
-    /// Name one of several views.
-    ChooseView,
-    /// Give labels.
-    GiveLabels,
-    /// Give images, and the file of a network that reads them.
-    GiveEncoder,
-    /// Name the file of the network that the run was fitted with.
-    NameEncoder,
-    /// Leave out images that cannot be read.
-    SkipBadImages,
-    /// Name the folder of the data.
-    NameData,
-    /// Build with support of graphics cards, or use the processor.
-    BuildVulkan,
-    /// Build with networks.
-    BuildNetworks,
-    /// Build with what writes to databases.
-    BuildExport,
-    /// Fit a run.
-    Fit,
-    /// Go on with the interrupted run.
-    Resume,
-    /// Finish the run that was interrupted.
-    Unfinished,
-    /// Replace what is there.
-    Overwrite,
-    /// Go on with the interrupted run, or drop it.
-    ResumeOrOverwrite,
-    /// Go on with the same data and settings, or drop the interrupted run.
-    SameOrOverwrite,
-    /// Build the index anew.
-    Index,
-    /// Look at the list of names.
-    ListNames,
-    /// Say how much memory may be used.
-    LimitMemory,
+macro_rules! hints {
+    ($(#[$about:meta])* pub enum Hint { $($(#[$what:meta])* $name:ident,)* }) => {
+        $(#[$about])*
+        pub enum Hint {
+            $($(#[$what])* $name,)*
+        }
+
+        impl Hint {
+            /// All of them: who words hints can be asked whether it has words for each.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+hints! {
+    /// What the caller can do about an error.
+    ///
+    /// A library knows neither flags nor keywords: the command words a hint as a flag, Python as an
+    /// argument.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Hint {
+        /// Name one of several views.
+        ChooseView,
+        /// Give labels.
+        GiveLabels,
+        /// Give images, and the file of a network that reads them.
+        GiveEncoder,
+        /// Name the file of the network that the run was fitted with.
+        NameEncoder,
+        /// Leave out images that cannot be read.
+        SkipBadImages,
+        /// Name the folder of the data.
+        NameData,
+        /// Build with support of graphics cards, or use the processor.
+        BuildVulkan,
+        /// Build with networks.
+        BuildNetworks,
+        /// Build with what writes to databases.
+        BuildExport,
+        /// Fit a run.
+        Fit,
+        /// Embed the other data with the run, and measure these embeddings.
+        MeasureOthers,
+        /// Go on with the interrupted run.
+        Resume,
+        /// Finish the run that was interrupted.
+        Unfinished,
+        /// Replace what is there.
+        Overwrite,
+        /// Go on with the interrupted run, or drop it.
+        ResumeOrOverwrite,
+        /// Go on with the same data and settings, or drop the interrupted run.
+        SameOrOverwrite,
+        /// Build the index anew.
+        Index,
+        /// Look at the list of names.
+        ListNames,
+        /// Say how much memory may be used.
+        LimitMemory,
+    }
 }
 
 /// An error with a kind and a message for people: what, where, and what to do.

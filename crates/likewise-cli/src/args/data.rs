@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use likewise::{Error, ErrorKind};
 use likewise_study::data;
 use likewise_study::source::{Maker, ReadAs, Source};
 
@@ -13,11 +14,8 @@ use super::table::Table;
 pub(crate) struct Data {
     /// The data: .npy, .npz, .csv, .xlsx, .jsonl, .parquet, .safetensors, MNIST idx, or images in
     /// a folder.
-    #[arg(value_name = "DATA", required_unless_present = "data_flag")]
-    positional: Option<PathBuf>,
-    /// The data, from a config file.
-    #[arg(long = "data", id = "data_flag", hide = true, value_name = "DATA")]
-    flag: Option<PathBuf>,
+    #[arg(id = "data", value_name = "DATA")]
+    path: PathBuf,
     /// Labels: a csv with id and label, or an .npy with one label an item; -1, empty or
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
@@ -88,6 +86,11 @@ pub(crate) fn read_as(
     seed: u64,
 ) -> likewise::Result<ReadAs> {
     let encoder = images.encoder.as_deref().map(Maker::list_or_file);
+    let mut after = views.iter().skip(1).zip(1..);
+    if let Some((view, _)) = after.find(|(view, at)| views[..*at].contains(view)) {
+        let message = format!("`view {view}`: given twice; name each view once");
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
     Ok(ReadAs {
         labels: labels.map(Path::to_owned),
         view: joined(views),
@@ -124,9 +127,8 @@ impl Data {
         read_as(labels, &self.view, &self.table, &self.images, seed)
     }
 
-    /// The path of the data, wherever it was given.
+    /// The path of the data.
     pub(crate) fn path(&self) -> &Path {
-        let path = self.positional.as_deref().or(self.flag.as_deref());
-        path.unwrap_or_else(|| Path::new(""))
+        &self.path
     }
 }

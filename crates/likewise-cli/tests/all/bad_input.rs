@@ -299,6 +299,81 @@ fn neighbours_out_of_range() {
 }
 
 #[test]
+fn a_setting_out_of_its_range_is_no_fault_of_the_data() {
+    let scene = Scene::new();
+    let fit = ["fit", "good.npy", "--labels", "good.csv", "-o", "run"];
+    for (arguments, said) in [
+        (
+            &["graph", "good.npy", "--gamma", "-1", "-o", "g.npz"][..],
+            "error: --gamma = -1: must be finite and above 0",
+        ),
+        (
+            &["graph", "good.npy", "-k", "0", "-o", "g.npz"],
+            "error: k = 0: must be at least 1",
+        ),
+        (
+            &[&fit[..], &["-k", "0"]].concat(),
+            "error: k = 0: must be at least 1",
+        ),
+        (
+            &["doctor", "good.npy", "--view", "a", "--view", "a"],
+            "error: --view a: given twice",
+        ),
+        (
+            &["doctor", "good.npy", "--seed", "18446744073709551616"],
+            "must be at most 18446744073709551615",
+        ),
+    ] {
+        scene.refuses(arguments, 2, &[said]);
+    }
+}
+
+#[test]
+fn an_error_stands_alone_where_a_warning_is_of_no_use() {
+    let scene = Scene::new();
+    let output = scene.run(&["fit", "good.npy", "--split", "item", "-o", "run"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: good.npy: "), "{said}");
+    assert!(said.contains("no labels"), "{said}");
+}
+
+#[test]
+fn the_file_that_is_wrong_is_named_and_no_other() {
+    let scene = Scene::new();
+    scene.text("pairs.csv", "a,b,y\n");
+    scene.text("triplets.csv", "anchor,positive,negative\n");
+    let fit = ["fit", "good.npy", "--labels", "good.csv", "-q", "-o", "run"];
+    for (flag, file, said) in [
+        ("--pairs", "pairs.csv", "error: pairs.csv: no pairs"),
+        (
+            "--triplets",
+            "triplets.csv",
+            "error: triplets.csv: no triplets",
+        ),
+    ] {
+        let fit = [&fit[..], &[flag, file]].concat();
+        scene.refuses(&fit, 1, &[said]);
+    }
+    fs::copy(scene.path("good.npy"), scene.path("bare.npy")).unwrap();
+    let eval = ["eval", "good.npy", "--labels", "good.csv", "--gallery"];
+    let eval = [&eval[..], &["bare.npy"]].concat();
+    let said = "error: bare.npy: the gallery has no labels; give some by --gallery-labels FILE";
+    scene.refuses(&eval, 1, &[said]);
+}
+
+#[test]
+fn a_method_is_called_as_it_is_written() {
+    let scene = Scene::new();
+    let labels = (0..60).map(|i| format!("{i},{}\n", i % 3));
+    let labels = labels.collect::<String>();
+    scene.text("three.csv", &format!("id,label\n{labels}"));
+    let propagate = ["propagate", "good.npy", "--labels", "three.csv", "-k", "5"];
+    let own = ["--method", "tong-jin", "-o", "b.npz"];
+    let said = "tong-jin is for exactly 2; the method mixed takes any number";
+    scene.refuses(&[&propagate[..], &own].concat(), 1, &[said]);
+}
+
+#[test]
 fn the_usual_neighbours_are_fewer_of_few_items() {
     let scene = Scene::new();
     let x = Array2::from_shape_fn((30, 4), |(i, j)| {

@@ -110,6 +110,12 @@ fn names_of_files_do_not_act_on_the_terminal() {
     for (code, command) in commands {
         is_plain(at, code, command);
     }
+    // It is shown, and not swallowed.
+    let said = is_plain(at, 2, &["doctor", "h.csv", &data]);
+    assert!(
+        said.contains("unexpected argument '\\u{1b}]52;c;"),
+        "{said}"
+    );
 }
 
 #[test]

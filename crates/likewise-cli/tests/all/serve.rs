@@ -257,6 +257,21 @@ fn what_cannot_be_served_is_said() {
     refuses("serve nothing --port 70000", 2, &["70000"]);
 }
 
+#[test]
+fn where_another_program_listens_no_journal_is_begun() {
+    let scene = Scene::new();
+    let fit = [
+        "fit", "good.npy", "--labels", "good.csv", "-o", "run", "--recipe", "rca",
+    ];
+    assert!(scene.run(&fit).status.success());
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port().to_string();
+    // No file may be left, and so no empty journal.
+    let place = format!("cannot listen at 127.0.0.1:{port}");
+    let words = [place.as_str(), "another program listens", "--port"];
+    scene.refuses(&["serve", "run", "--port", &port], 1, &words);
+}
+
 /// The lines of curl of the page, each with the answer that stands behind its block.
 fn examples() -> Vec<(String, Value)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serve.md");

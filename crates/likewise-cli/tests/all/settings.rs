@@ -206,7 +206,45 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
         scene.text("run.toml", text);
         scene.refuses(&graph, 2, &words);
     }
+    // As is what is found wrong once the command line is read.
+    for (text, words) in [
+        (
+            "config = \"a.toml\"",
+            ["run.toml: config: ", "names no other"],
+        ),
+        (
+            "json = \"true\"",
+            ["run.toml: json: ", "must be true or false, is a text"],
+        ),
+        (
+            "[grahp]\nk = 5",
+            ["run.toml: [grahp]: ", "did you mean [graph]? There are: ["],
+        ),
+        (
+            "data = \"good.npy\"",
+            ["run.toml: data: ", "stands in the command line"],
+        ),
+        (
+            "device = \"gpu\"",
+            ["run.toml: --device = gpu: ", "must be cpu"],
+        ),
+        (
+            "threads = 100000",
+            ["run.toml: --threads 100000: ", "at most"],
+        ),
+        (
+            "[graph]\ngamma = -1",
+            ["run.toml: [graph]: --gamma = -1: ", "above 0"],
+        ),
+    ] {
+        scene.text("run.toml", text);
+        scene.refuses(&graph, 2, &words);
+    }
     // What the command line says wrong stays its own.
+    scene.text("run.toml", "threads = 100000");
+    let output = scene.run(&[&graph[..], &["--threads", "100001"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: --threads 100001: "), "{said}");
     scene.text("run.toml", "[graph]\nk = 5");
     let output = scene.run(&[&graph[..], &["-k", "many"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
@@ -367,11 +405,52 @@ fn matrices_of_other_row_counts_are_named() {
 }
 
 #[test]
+fn one_file_of_settings_is_read_and_none_for_help() {
+    let scene = Scene::new();
+    scene.text("run.toml", "seed = 3\n");
+    let two = [
+        "doctor", "good.npy", "--config", "run.toml", "--config", "b.toml",
+    ];
+    let words = ["--config b.toml: ", "one file", "--config run.toml"];
+    scene.refuses(&two, 2, &words);
+    let help = ["help", "fit", "--config", "none.toml"];
+    scene.refuses(&help, 2, &["unrecognized subcommand '--config'"]);
+}
+
+#[test]
+fn a_table_of_a_recipe_is_usage_as_its_file_is() {
+    let scene = Scene::new();
+    for (table, words) in [
+        ("learner.nosuch = 1", "nosuch"),
+        (
+            "pseudo_labels.graph = { k = 0 }",
+            "pseudo_labels.graph.k = 0: must be at least 1",
+        ),
+        (
+            "rounds.epochs = 9223372036854775808",
+            "a whole number must be from -9223372036854775808 to 9223372036854775807",
+        ),
+    ] {
+        scene.text("run.toml", &format!("[recipe]\n{table}\n"));
+        scene.text("r.toml", &format!("base = \"mixed-lp\"\n{table}\n"));
+        let fit = ["fit", "good.npy", "--labels", "good.csv", "-o", "run"];
+        for (flag, file) in [("--config", "run.toml"), ("--recipe", "r.toml")] {
+            let fit = [&fit[..], &[flag, file]].concat();
+            scene.refuses(&fit, 2, &[&format!("error: {file}: "), words]);
+        }
+    }
+}
+
+#[test]
 fn a_number_of_a_settings_file_keeps_the_rule_of_its_flag() {
     let scene = Scene::new();
     for (setting, rule) in [
         ("seed = -1", "must be a whole number of 0 or more"),
         ("threads = 0", "must be at least 1"),
+        (
+            "seed = \"18446744073709551616\"",
+            "must be at most 18446744073709551615",
+        ),
     ] {
         fs::write(scene.path("run.toml"), setting).unwrap();
         let key = setting.split(' ').next().unwrap();

@@ -189,6 +189,22 @@ mod standard_output {
             assert!(said.contains(part), "{said}");
         }
         assert!(scene.path("run/run.json").exists());
+        // What the reader of the command line prints is an output as any other.
+        for asked in [
+            &["--help"][..],
+            &["fit", "-h"],
+            &["help", "fit"],
+            &["--version"],
+        ] {
+            let mut command = program::command(&scene.path(""), asked);
+            let output = command.stdout(full()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{asked:?}: {said}");
+            assert!(
+                said.contains("error: standard output: No space left"),
+                "{asked:?}: {said}"
+            );
+        }
     }
 }
 

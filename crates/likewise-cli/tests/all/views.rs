@@ -123,7 +123,7 @@ fn views_that_are_not_there_or_stand_twice_are_refused() {
     let data = digits();
     for (views, said) in [
         (["zer", "shape"], "no view \"shape\""),
-        (["zer", "zer"], "each once"),
+        (["zer", "zer"], "--view zer: given twice"),
     ] {
         let mut args = vec!["fit", data.as_str(), "-q", "-o", "run"];
         args.extend(views.iter().flat_map(|view| ["--view", view]));

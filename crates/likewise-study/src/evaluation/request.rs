@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use likewise::distance::Metric;
+use likewise::error::Hint;
 use likewise::eval::by_class::ClassResult;
 use likewise::eval::summary::Summary;
 use likewise_io::atomic;
@@ -172,18 +173,8 @@ impl Request {
                 "`{setting}` goes with embeddings; a run across views was measured when it was fitted: leave it out"
             ));
         }
-        usage(format!(
-            "`{setting}` goes with embeddings, not with a run; for other data: {}",
-            self.of_others()
-        ))
-    }
-
-    /// How other data are measured.
-    fn of_others(&self) -> String {
-        format!(
-            "likewise embed {} DATA -o e.npy, then likewise eval e.npy `labels FILE`",
-            self.data.path.display()
-        )
+        let message = format!("`{setting}` goes with embeddings, not with a run");
+        usage(message).hint(Hint::MeasureOthers)
     }
 
     fn of_run(&self) -> Result<Outcome> {
@@ -196,21 +187,18 @@ impl Request {
         let whole = Box::new(results.summary.clone());
         if self.ks != KS {
             let measured = listed(results.summary.recall.keys());
-            results.keep_at(&self.ks).map_err(|missing| {
-                let asked = listed(&self.ks);
-                let others = format!("; for others: {} `at {asked}`", self.of_others());
-                not_measured(missing, &measured, &others)
-            })?;
+            results
+                .keep_at(&self.ks)
+                .map_err(|missing| not_measured(missing, &measured).hint(Hint::MeasureOthers))?;
         }
         let outputs = [("classes", &self.classes), ("confusion", &self.confusion)];
         let asked = outputs.iter().find(|(_, out)| out.is_some());
         if let Some((setting, _)) = asked.filter(|_| results.classes.is_empty()) {
             return Err(failed(format!(
-                "`{setting}`: {} has no test part, so its classes were not measured one by one; for others: {} \
-                 `{setting} OUT.csv`",
+                "`{setting}`: {} has no test part, so its classes were not measured one by one",
                 path.display(),
-                self.of_others(),
-            )));
+            ))
+            .hint(Hint::MeasureOthers));
         }
         self.write(&results.classes)?;
         Ok(Outcome::Run(Box::new(results), whole))
@@ -240,7 +228,7 @@ impl Request {
         if self.ks != KS {
             let measured = listed(whole.recall.keys());
             let kept = results.keep_at(&self.ks);
-            kept.map_err(|missing| not_measured(missing, &measured, ""))?;
+            kept.map_err(|missing| not_measured(missing, &measured))?;
         }
         Ok(Outcome::Across(Box::new(results), whole))
     }
@@ -278,14 +266,14 @@ impl Request {
     }
 }
 
-fn not_measured(k: usize, measured: &str, others: &str) -> Error {
+fn not_measured(k: usize, measured: &str) -> Error {
     let measured = if measured.is_empty() {
         "no k"
     } else {
         measured
     };
     usage(format!(
-        "`at {k}`: the run was measured at {measured} when it was fitted{others}"
+        "`at {k}`: the run was measured at {measured} when it was fitted"
     ))
 }
 

@@ -14,7 +14,7 @@ use likewise_nn::Model;
 use likewise_nn::net::Weights;
 
 use super::asked::Asked;
-use super::choose::{choose, limit_neighbors};
+use super::choose::{choose, fewer_neighbors, limit_neighbors};
 use super::cost::{estimate, with_choice};
 use super::earlier::Again;
 use super::job::Job;
@@ -109,6 +109,8 @@ struct Opened {
     shape: DataShape,
     recipe: Recipe,
     chooses: bool,
+    /// Neighbours of an item that the recipe would have among more items.
+    usual: Option<usize>,
 }
 
 impl Request {
@@ -121,6 +123,7 @@ impl Request {
         }
         let opened = self.open(at)?;
         let Opened { source, shape, .. } = &opened;
+        say_fewer(opened.usual, shape, at);
         let labeled = shape.labeled(source, at);
         let needed = estimate(shape, &opened.recipe, &self.asked, labeled);
         if !opened.chooses {
@@ -146,6 +149,7 @@ impl Request {
             shape,
             mut recipe,
             chooses,
+            usual,
         } = self.open(at)?;
         estimate(&shape, &recipe, &self.asked, None).check(at.max_memory)?;
         let out = self.folder()?;
@@ -170,6 +174,7 @@ impl Request {
         let (collection, name) = with_view(collection, self.read.view.as_deref(), at.monitor)?;
         let view = collection.view(Some(&name))?;
         let protocol = self.protocol(&collection)?;
+        say_fewer(usual, &shape, at);
         if work.finished().is_none() {
             let fixed = (!chooses).then_some(&recipe);
             work.ask(&self.what_is_asked(&digest, &name, &protocol, fixed)?)?;
@@ -276,14 +281,18 @@ impl Request {
             Some(given) => given.check(&recipe)?,
             None => recipe.check_tuples(None)?,
         }
+        let mut usual = None;
         if self.recipe.k.is_none() && self.again.is_none() {
-            limit_neighbors(&mut recipe, shape.items, at.monitor);
+            let own = recipe.pseudo_labels.propagation();
+            usual = own.map(|own| own.graph.n_neighbors());
+            limit_neighbors(&mut recipe, shape.items, &Monitor::silent());
         }
         Ok(Opened {
             source,
             shape,
             recipe,
             chooses: self.chooses()?,
+            usual,
         })
     }
 
@@ -521,6 +530,14 @@ impl Request {
         };
         at.monitor
             .remark(format!("{}: {what}", work.path().display()));
+    }
+}
+
+/// Says where an item has fewer neighbours than `usual`: once the data are known to be of use, so that an error
+/// stands alone.
+fn say_fewer(usual: Option<usize>, shape: &DataShape, at: &Environment) {
+    if let Some(k) = usual {
+        fewer_neighbors(k, shape.items, at.monitor);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::recipe::Recipe;
 use crate::study::TupleKind;
-use crate::{Result, usage};
+use crate::{Error, Result, usage};
 
 /// The recipe that is chosen by the labels at hand.
 pub const AUTO: &str = "auto";
@@ -72,7 +72,7 @@ impl Which {
         };
         if let Some(Changes { place, fields }) = &self.changes {
             let before = recipe.clone();
-            let changed = recipe.with(fields.clone());
+            let changed = recipe.with_settings(fields.clone());
             recipe = changed.map_err(|e| e.within(place))?;
             // What differs from a preset must not go by its name in a table.
             if recipe != before && recipe.name == before.name {
@@ -85,6 +85,9 @@ impl Which {
             recipe.set_epochs(epochs)?;
         }
         if let Some(k) = self.k {
+            if k == 0 {
+                return Err(Error::parameter("k", k, "must be at least 1"));
+            }
             recipe.set_neighbors(k)?;
         }
         recipe.validate()?;
@@ -115,6 +118,7 @@ fn is_file(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     fn named(name: Option<&str>) -> Which {
         Which {
@@ -166,10 +170,21 @@ mod tests {
             (changed.name.as_str(), changed.rounds.epochs),
             ("mixed-lp (changed)", 3)
         );
-        for wrong in ["nosuch = 3", "start = { rank = 11 }"] {
-            let said = changes(wrong).recipe(10).unwrap_err().to_string();
-            assert!(said.starts_with("own: "), "{said}");
+        for wrong in [
+            "nosuch = 3",
+            "start = { rank = 11 }",
+            "pseudo_labels.graph = { k = 0 }",
+        ] {
+            let e = changes(wrong).recipe(10).unwrap_err();
+            assert!(e.to_string().starts_with("own: "), "{e}");
+            assert_eq!(e.kind(), ErrorKind::Parameter, "{e}");
         }
+        let none = Which {
+            k: Some(0),
+            ..named(Some("mixed-lp"))
+        };
+        let said = none.recipe(10).unwrap_err().to_string();
+        assert_eq!(said, "k = 0: must be at least 1");
         let chosen = Which {
             name: Some(AUTO.into()),
             ..changes("rounds = { epochs = 3 }")

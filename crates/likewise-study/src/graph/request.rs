@@ -8,13 +8,13 @@ use likewise_io::Mapped;
 use serde::Serialize;
 
 use super::{DataShape, Searched, Settings};
-use crate::Result;
 use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::neighbors::neighbors;
+use crate::neighbors::{NEIGHBORS, neighbors};
 use crate::run_folder::check_ending;
 use crate::source::{Source, with_view};
+use crate::{ErrorKind, Result};
 
 /// A graph that is asked for.
 #[derive(Debug, Clone)]
@@ -81,7 +81,11 @@ impl Request {
         let settings = &opened.settings;
         let built = if let Some(mapped) = &opened.mapped {
             let built = settings.build(mapped.view(), at.monitor);
-            built.map_err(|e| e.within(self.data.path.display()))?
+            // A setting out of its range is no fault of the data.
+            built.map_err(|e| match e.kind() {
+                ErrorKind::Parameter => e,
+                _ => e.within(self.data.path.display()),
+            })?
         } else {
             let view = self.data.read.view.as_deref();
             let (collection, name) = with_view(opened.source.load(at)?, view, at.monitor)?;
@@ -110,6 +114,8 @@ impl Request {
         let out = self.out.as_deref();
         self.data.check_output(out)?;
         check_ending(out, "graphs are written", "npz")?;
+        let asked = self.k.unwrap_or(NEIGHBORS);
+        self.settings.graph.clone().k(asked).validate()?;
         let source = self.data.open()?;
         let mapped = source.mapped()?;
         let shape = DataShape::of(&source, at)?;

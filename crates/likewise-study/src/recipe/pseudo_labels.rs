@@ -498,6 +498,8 @@ impl PseudoLabels {
         }
         let (power, confidence) = match self {
             Self::Propagation(propagation) => {
+                let of_graph = propagation.graph.validate();
+                of_graph.map_err(|e| e.under("pseudo_labels.graph."))?;
                 if let Some(outside) = &propagation.outside {
                     let checked = outside.validate();
                     checked.map_err(|e| e.under("pseudo_labels."))?;

@@ -7,6 +7,7 @@ use likewise_nn::net::EmbeddingConfig;
 
 use super::preset::AFFINITY_TRIPLET;
 use super::{Linear, ModelConfig, NetworkConfig, On, Orthogonal, PseudoLabels, Recipe, printed};
+use crate::text::of_numbers;
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
@@ -109,6 +110,11 @@ impl Recipe {
             ));
         }
         Ok(recipe)
+    }
+
+    /// As [`with`](Self::with), of a table in a file of settings: all that is wrong in it is a wrong setting.
+    pub(crate) fn with_settings(&self, fields: toml::Table) -> Result<Self> {
+        self.with(fields).map_err(of_settings)
     }
 
     /// As [`with`](Self::with), of a table that is given to several recipes: fields that this one
@@ -287,7 +293,7 @@ fn of_settings(e: Error) -> Error {
 }
 
 fn wrong<E: std::fmt::Display>(e: &E) -> Error {
-    Error::data(on_one_line(e))
+    Error::data(of_numbers(&on_one_line(e)))
 }
 
 /// A message without the drawing of the place that some have.

@@ -251,6 +251,14 @@ impl KnnGraph {
         Ok(())
     }
 
+    /// Fails on settings that are out of their range whatever the items are.
+    pub fn validate(&self) -> Result<()> {
+        if self.k == 0 {
+            return Err(Error::parameter("k", 0, "must be at least 1"));
+        }
+        self.check()
+    }
+
     fn check(&self) -> Result<()> {
         self.check_gamma()?;
         match self.symmetrize {
@@ -369,6 +377,16 @@ mod tests {
             .k(k)
             .build(x.view(), &Monitor::silent())
             .unwrap()
+    }
+
+    #[test]
+    fn settings_out_of_their_range_are_told_without_any_items() {
+        let said = |graph: KnnGraph| graph.validate().unwrap_err().to_string();
+        assert_eq!(said(KnnGraph::new().k(0)), "k = 0: must be at least 1");
+        assert!(said(KnnGraph::new().gamma(-1.0)).starts_with("gamma = -1: "));
+        let share = KnnGraph::new().symmetrize(Symmetrize::OneSided(7.0));
+        assert!(said(share).starts_with("symmetrize.one_sided = 7: "));
+        KnnGraph::new().validate().unwrap();
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl TongJinExact {
         let known = Known::new(graph, labels, monitor)?;
         if known.n_classes() != 2 {
             return Err(Error::data(format!(
-                "{} classes have labels, but this method is for exactly 2; use Mixed",
+                "{} classes have labels, but tong-jin is for exactly 2; the method mixed takes any number",
                 known.n_classes()
             )));
         }

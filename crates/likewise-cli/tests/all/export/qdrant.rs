@@ -319,7 +319,9 @@ fn a_server_that_is_not_there_is_named() {
         kept: Arc::default(),
         url: format!("http://{closed}"),
     };
-    refused(&mut export(&scene, &gone, ""), 1, &["127.0.0.1"]);
+    let words = ["127.0.0.1", "is Qdrant there", "--url is its address"];
+    let said = refused(&mut export(&scene, &gone, ""), 1, &words);
+    assert!(!said.contains("goes on where"), "{said}");
     scene.bad(
         "export run --to qdrant",
         2,

@@ -8,6 +8,11 @@ use ureq::{Agent, Body};
 
 use crate::{Result, failed, usage};
 
+/// What can be done where the way to the server is lost amid an export.
+const AGAIN: &str = "the same export again goes on where it stopped";
+/// The same where nothing was sent yet.
+const THERE: &str = "is Qdrant there, and does it listen? `url` is its address";
+
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Longest wait for a server that is not there.
@@ -56,7 +61,7 @@ impl Server {
         &self.place
     }
 
-    /// What is at a path; none where nothing is.
+    /// What is at a path; none where nothing is. It is what is asked first.
     pub(super) fn get(&self, path: &str) -> Result<Option<Value>> {
         let mut request = self.agent.get(self.url(path));
         if let Some(key) = &self.key {
@@ -69,7 +74,7 @@ impl Server {
         {
             return Ok(None);
         }
-        self.read(answer).map(Some)
+        self.read(answer, THERE).map(Some)
     }
 
     pub(super) fn delete(&self, path: &str) -> Result<()> {
@@ -77,7 +82,7 @@ impl Server {
         if let Some(key) = &self.key {
             request = request.header("api-key", key);
         }
-        self.read(request.call()).map(drop)
+        self.read(request.call(), AGAIN).map(drop)
     }
 
     pub(super) fn put(&self, path: &str, value: &Value) -> Result<()> {
@@ -103,16 +108,23 @@ impl Server {
             request = request.header("api-key", key);
         }
         let request = request.header("content-type", "application/json");
-        self.read(request.send(value.to_string()))
+        self.read(request.send(value.to_string()), AGAIN)
     }
 
-    fn read(&self, answer: std::result::Result<Response<Body>, ureq::Error>) -> Result<Value> {
+    /// The JSON of an answer; `lost` is what can be done where there is none.
+    fn read(
+        &self,
+        answer: std::result::Result<Response<Body>, ureq::Error>,
+        lost: &str,
+    ) -> Result<Value> {
         let place = &self.place;
-        let again = "the same export again goes on where it stopped";
-        let mut answer = answer.map_err(|e| failed(format!("{place}: {e}; {again}")))?;
+        let failure = |e: ureq::Error| match e {
+            ureq::Error::Io(e) => failed(format!("{place}: {e}; {lost}")),
+            e => failed(format!("{place}: {e}; {lost}")),
+        };
+        let mut answer = answer.map_err(failure)?;
         let status = answer.status();
-        let text = answer.body_mut().read_to_string();
-        let text = text.map_err(|e| failed(format!("{place}: {e}; {again}")))?;
+        let text = answer.body_mut().read_to_string().map_err(failure)?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
         if status.is_success() {
             return value.ok_or_else(|| failed(format!("{place}: does not answer as Qdrant does")));
@@ -122,11 +134,11 @@ impl Server {
             .and_then(|value| value["status"]["error"].as_str());
         let said = said.map_or_else(String::new, |said| format!(": {said}"));
         let advice = match status.as_u16() {
-            401 | 403 => "; give its key",
-            500.. => "; the same export again goes on where it stopped",
-            _ => "",
+            401 | 403 => "give its key",
+            500.. => AGAIN,
+            _ => return Err(failed(format!("{place} answers {status}{said}"))),
         };
-        Err(failed(format!("{place} answers {status}{said}{advice}")))
+        Err(failed(format!("{place} answers {status}{said}; {advice}")))
     }
 }
 

@@ -38,6 +38,17 @@ fn a_file_changes_what_it_says_and_nothing_else() {
     let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
     assert!(said("base = 'nosuch'").contains("there are: mixed-lp"));
     assert!(said("learner.loss = { name = 'triplet', marginn = 1 }").contains("marginn"));
+    for (setting, rule) in [
+        ("k = 0", "k = 0: must be at least 1"),
+        ("gamma = -1", "gamma = -1: must be finite and above 0"),
+        (
+            "symmetrize = { one_sided = 7 }",
+            "symmetrize.one_sided = 7: must be from 0 to 1",
+        ),
+    ] {
+        let said = said(&format!("pseudo_labels.graph = {{ {setting} }}"));
+        assert_eq!(said, format!("pseudo_labels.graph.{rule}"));
+    }
     let few = "learner.sampler = { name = 'per-class', per_class = 1 }";
     assert!(said(few).contains("learner.sampler.per_class = 1"));
     assert!(said("learner = { kind = 'nosuch' }").contains("gradient, apit, apllr, cfs"));
