@@ -128,8 +128,8 @@ impl From<likewise_io::Error> for Failure {
             _ => 1,
         };
         let failure = Self::new(code, e.to_string(), Settings::Quoted);
-        match e.what_to_do() {
-            Some(hint) => failure.then(words(hint)),
+        match e.what_to_do().and_then(words) {
+            Some(how) => failure.then(how),
             None => failure,
         }
     }

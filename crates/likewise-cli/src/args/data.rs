@@ -14,8 +14,11 @@ use super::table::Table;
 pub(crate) struct Data {
     /// The data: .npy, .npz, .csv, .xlsx, .jsonl, .parquet, .safetensors, MNIST idx, or images in
     /// a folder.
-    #[arg(id = "data", value_name = "DATA")]
-    path: PathBuf,
+    #[arg(value_name = "DATA", required_unless_present = "data_flag")]
+    positional: Option<PathBuf>,
+    /// The data, from a file of settings.
+    #[arg(long = "data", id = "data_flag", hide = true, value_name = "DATA")]
+    flag: Option<PathBuf>,
     /// Labels: a csv with id and label, or an .npy with one label an item; -1, empty or
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
@@ -127,8 +130,9 @@ impl Data {
         read_as(labels, &self.view, &self.table, &self.images, seed)
     }
 
-    /// The path of the data.
+    /// The path of the data, wherever it was given.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        let path = self.positional.as_deref().or(self.flag.as_deref());
+        path.unwrap_or_else(|| Path::new(""))
     }
 }

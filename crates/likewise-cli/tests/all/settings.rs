@@ -221,8 +221,8 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
             ["run.toml: [grahp]: ", "did you mean [graph]? There are: ["],
         ),
         (
-            "data = \"good.npy\"",
-            ["run.toml: data: ", "stands in the command line"],
+            "run = \"good.npy\"",
+            ["run.toml: run: ", "has no flag of this name"],
         ),
         (
             "device = \"gpu\"",
@@ -240,6 +240,11 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
         scene.text("run.toml", text);
         scene.refuses(&graph, 2, &words);
     }
+    // The data may stand in the file.
+    scene.text("run.toml", "data = \"good.npy\"\n[graph]\nk = 5");
+    let output = scene.run(&["graph", "-o", "of-file.npz", "--config", "run.toml"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
     // What the command line says wrong stays its own.
     scene.text("run.toml", "threads = 100000");
     let output = scene.run(&[&graph[..], &["--threads", "100001"]].concat());
