@@ -50,13 +50,7 @@ impl Ground<'_> {
         // The trainings of folds choose an epoch, and nobody reads their logs.
         let logs = training.judge.is_none();
         let of_labels = groups(known.classes());
-        let own = recipe
-            .pseudo_labels
-            .own_classes(self.train.len(), known.n_classes());
-        let groups = match own.filter(|_| source == Source::Beliefs) {
-            Some(classes) => own_groups(&of_labels, classes),
-            None => of_labels.clone(),
-        };
+        let groups = self.groups(source, known, &of_labels);
         let labels_alone = labeled(known);
         let given = self.given(source, known, training.judge)?;
         let links = self.links(source, known, setup.seed, monitor)?;
@@ -148,6 +142,16 @@ impl Ground<'_> {
                 let learner = recipe.gradient(gradient, &head, weights, taught.is_some(), device);
                 run(&rounds, &learner, evidence, targets, score, traces, monitor)
             }
+        }
+    }
+
+    /// The super-classes of what is learned: those of the labels, or of the classes that the source makes.
+    fn groups(&self, source: Source, known: &Labels, of_labels: &[u32]) -> Vec<u32> {
+        let pseudo_labels = &self.recipe.pseudo_labels;
+        let own = pseudo_labels.own_classes(self.train.len(), known.n_classes());
+        match own.filter(|_| source == Source::Beliefs) {
+            Some(classes) => own_groups(of_labels, classes),
+            None => of_labels.to_vec(),
         }
     }
 
