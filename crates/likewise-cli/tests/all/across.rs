@@ -260,7 +260,7 @@ fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
     );
     let unknown = [&one[..], &["--view", "sound"]].concat();
     refused(&unknown, "no view \"sound\"");
-    refused(&[&one[..], &["--view", "image"]].concat(), "named twice");
+    refused(&[&one[..], &["--view", "image"]].concat(), "given twice");
     // Constant features, one class, unequal rows.
     new("flat.npz", &Array2::from_elem((N, 5), 0.5), &labels());
     refused(&gsph("flat.npz"), "view image: all");
