@@ -47,7 +47,7 @@ pub(super) fn of_closed() -> Vec<Recipe> {
 
 /// That of whitened features no more is lost than wrong labels explain, where `blind` clusters may stand for
 /// the classes, and that all numbers are finite.
-pub(super) fn check(study: &Study, learner: &Closed, blind: bool, name: &str) {
+fn check(study: &Study, learner: &Closed, blind: bool, name: &str) {
     let published = learner.name() != "rca" && Closed::published(learner.name()).is_some();
     let map = |summary: &Summary| summary.map_at_r.unwrap();
     let own = map(&study.results.summary);
