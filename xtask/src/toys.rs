@@ -40,7 +40,7 @@ const NAMES: [&str; 7] = [
 ];
 
 /// Of the matrix of combinations only what has a toy in it; each must be in some.
-const MATRIX: &str = "toy-learner,toy-propagation,toy-loss";
+const MATRIX: &str = "toy-learner,toy-pairs,toy-triplets,toy-graph,toy-propagation,toy-loss";
 
 /// The tests that go through the lists in which a method is named: programs, and of the second
 /// the parts.
@@ -318,10 +318,7 @@ fn learn_without_classes(
         for data in ["x.toy --labels-per-class 4 --draws 1", "bare.toy"] {
             let fit = format!("fit {data} -q --overwrite --recipe toy-{kind} -o {kind}/");
             say(&format!("{fit} --{kind} {kind}.csv"))?;
-            let record = fs::read_to_string(folder.join(kind).join("metrics.json"))?;
-            if record.contains("\"labels_only\"") {
-                return Err(format!("{fit}: there is a row of the labels alone").into());
-            }
+            has_no_row_of_labels(&folder.join(kind), &fit)?;
             refuse(&fit, &format!("learns from given {kind} alone"))?;
         }
     }
@@ -329,12 +326,62 @@ fn learn_without_classes(
     say("fit bare.toy -q --overwrite --recipe toy-pairs -o pairs/ --triplets triplets.csv")?;
     let wrong = "fit bare.toy -q --recipe toy-triplets -o refused/ --pairs pairs.csv";
     refuse(wrong, "not from given pairs")?;
-    for data in ["x.toy --labels-per-class 4 --draws 1", "bare.toy"] {
+    learn_from_graph(folder, say, refuse)
+}
+
+/// Asks for the toy that learns from a graph: with another graph it delivers something else, and labels only
+/// measure it.
+fn learn_from_graph(
+    folder: &Path,
+    say: impl Fn(&str) -> Result<String>,
+    refuse: impl Fn(&str, &str) -> Result<()>,
+) -> Result<()> {
+    let wrong = "fit bare.toy -q --recipe toy-graph -o refused/ --pairs pairs.csv";
+    refuse(wrong, "not from given pairs")?;
+    let run = folder.join("graph");
+    let fit = |data: &str, recipe: &str| -> Result<Vec<u8>> {
         say(&format!(
-            "fit {data} -q --overwrite --recipe toy-graph -o graph/"
+            "fit {data} -q --overwrite --recipe {recipe} -o graph/"
         ))?;
+        Ok(fs::read(run.join("embeddings.npy"))?)
+    };
+    // Nothing chooses between what was learned and the start.
+    let of_neighbors = |k: usize| {
+        format!(
+            "pseudo_labels = {{ kind = \"propagation\", graph = {{ k = {k} }} }}\n\
+             learner = {{ kind = \"toy-graph\" }}\n\
+             rounds = {{ epochs = 1, keep = \"last\" }}\n"
+        )
+    };
+    let start = "base = \"toy-graph\"\nrounds = { epochs = 0 }\n";
+    let recipes = [
+        ("few.toml", of_neighbors(2)),
+        ("many.toml", of_neighbors(9)),
+        ("start.toml", start.to_owned()),
+    ];
+    for (file, recipe) in recipes {
+        fs::write(folder.join(file), recipe)?;
+    }
+    let labeled = "x.toy --labels-per-class 4 --draws 1";
+    fit(labeled, "toy-graph")?;
+    has_no_row_of_labels(&run, "fit x.toy --recipe toy-graph")?;
+    if fit(labeled, "few.toml")? == fit(labeled, "many.toml")? {
+        return Err("toy-graph learns the same from two graphs".into());
+    }
+    if fit("bare.toy", "toy-graph")? == fit("bare.toy", "start.toml")? {
+        return Err("toy-graph learns nothing from the graph of items without labels".into());
     }
     Ok(())
+}
+
+/// Fails where a run has measured what its labels give: its recipe learns from none.
+fn has_no_row_of_labels(run: &Path, line: &str) -> Result<()> {
+    let record = fs::read_to_string(run.join("metrics.json"))?;
+    let mut rows = ["labels_only", "all_labels"].iter();
+    match rows.find(|row| record.contains(&format!("\"{row}\""))) {
+        Some(row) => Err(format!("likewise {line}: there is a row {row}").into()),
+        None => Ok(()),
+    }
 }
 
 /// A row of a table without its label, which stands first.

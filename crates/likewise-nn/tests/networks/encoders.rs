@@ -180,12 +180,12 @@ struct Real {
 
 impl Real {
     fn read(name: Architecture, file: &str, scale: f32, classifier: &str) -> Option<Self> {
-        let folder = likewise_testdata::large("weights")?;
-        let weights = Weights::read(folder.join(format!("{file}.safetensors"))).unwrap();
+        let found = |end: &str| likewise_testdata::large(&format!("weights/{file}{end}"));
+        let (weights, reference) = (found(".safetensors")?, found("_ref_linspace.npz")?);
+        let weights = Weights::read(weights).unwrap();
         let classifier = classifier_of(&weights, classifier);
         let encoder = init(name).load(weights).unwrap();
         let side = encoder.config().input().height;
-        let reference = folder.join(format!("{file}_ref_linspace.npz"));
         let reference = |view| likewise_io::read_matrix(&reference, Some(view)).unwrap();
         Some(Self {
             encoder,
@@ -248,7 +248,7 @@ fn lite0_gives_the_published_outputs() {
 #[test]
 fn lite0_with_its_batch_norms_gives_the_published_outputs() {
     let (Some(file), Some(references)) = (
-        likewise_testdata::fetched("weights/lite0/efficientnet_lite0.pth"),
+        likewise_testdata::large("weights/lite0/efficientnet_lite0.pth"),
         likewise_testdata::large("weights/efficientnet_lite0_ref_linspace.npz"),
     ) else {
         return;
@@ -264,7 +264,7 @@ fn lite0_with_its_batch_norms_gives_the_published_outputs() {
 #[test]
 fn the_first_resnet50_gives_the_published_outputs() {
     let file = "weights/resnet50-v1/resnet50_v1.safetensors";
-    let Some(file) = likewise_testdata::fetched(file) else {
+    let Some(file) = likewise_testdata::large(file) else {
         return;
     };
     let encoder = Encoder::open(&file, &Device::flex()).unwrap();
