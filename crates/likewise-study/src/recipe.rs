@@ -67,7 +67,7 @@ impl Recipe {
     /// Whether the recipe learns from the hidden labels: what it measures is then a bound, not a
     /// result, and tables must say so.
     pub fn is_bound(&self) -> bool {
-        matches!(self.pseudo_labels, PseudoLabels::Oracle(_))
+        matches!(self.pseudo_labels, PseudoLabels::Oracle(_)) && self.learns_from_classes()
     }
 
     /// Whether several views are seen apart, each by its columns and as it is; else they stand side
@@ -121,12 +121,9 @@ impl Recipe {
 
     /// Whether it learns where no item has a label.
     pub fn needs_no_label(&self) -> bool {
-        match (&self.learner, &self.pseudo_labels) {
-            (Learner::Cross(_), _) => false,
-            (Learner::Closed(learner), PseudoLabels::None) => {
-                learner.needs().iter().all(Need::is_met_by_items)
-            }
-            (_, source) => source.needs_no_label(),
+        match &self.learner {
+            Learner::Cross(_) => false,
+            _ => self.looks_at_items_alone() || self.pseudo_labels.needs_no_label(),
         }
     }
 
@@ -139,11 +136,17 @@ impl Recipe {
         }
     }
 
-    /// Whether it learns from the items alone: labels measure what it learns, and teach nothing.
+    /// Whether its learner looks at the items alone, whatever classes a source may give them.
+    pub(crate) fn looks_at_items_alone(&self) -> bool {
+        let items = |needs: &[Need]| needs.iter().all(Need::is_met_by_items);
+        matches!(&self.learner, Learner::Closed(learner) if items(learner.needs()))
+    }
+
+    /// Whether it learns from the items alone: labels say how many classes there are at most, and measure what was
+    /// learned.
     pub(crate) fn learns_from_items_alone(&self) -> bool {
         match &self.learner {
-            Learner::Closed(learner) if learner.needs().iter().all(Need::is_met_by_items) => true,
-            Learner::Closed(_) => self.pseudo_labels.ignore_labels(),
+            Learner::Closed(_) => self.looks_at_items_alone() || self.pseudo_labels.ignore_labels(),
             Learner::Gradient(gradient) => {
                 let pretrains = (self.learner.network()).is_some_and(|n| n.pretraining.is_some());
                 self.pseudo_labels.ignore_labels() && !pretrains && !gradient.loss.links_labels()

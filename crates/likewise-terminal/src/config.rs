@@ -74,7 +74,9 @@ pub(crate) fn arguments(mut args: Vec<OsString>, command: &Command) -> Result<Ar
     let mut words: Vec<OsString> = said.iter().flat_map(Said::words).collect();
     words.retain(|word| !off.contains(word));
     args.splice(at + 1..=at, words);
-    check_alone(&args, Path::new(&path))?;
+    // Neither the program nor the verb is a file.
+    let others = [&args[1..at], &args[at + 1..]].concat();
+    check_alone(&others, Path::new(&path))?;
     Ok(Arguments { line: args, said })
 }
 
@@ -288,8 +290,9 @@ impl Arguments {
             })
             .collect();
         let is_meant = |said: &&Said| {
-            let has = |value| said.values.contains(value);
-            flags.contains(&said.long) && value.as_ref().is_none_or(|v| v.is_empty() || has(v))
+            // What the parser calls empty may be a flag without any value.
+            let is_of = |v: &String| said.values.contains(v) || v.is_empty() && !said.is_overridden;
+            flags.contains(&said.long) && value.as_ref().is_none_or(is_of)
         };
         let Said { place, key, .. } = self.said.iter().rev().find(is_meant)?;
         let lines = text.lines().map(str::trim);

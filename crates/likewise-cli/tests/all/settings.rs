@@ -245,11 +245,20 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
     let output = scene.run(&["graph", "-o", "of-file.npz", "--config", "run.toml"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
+    // A file may be called as the verb is.
+    scene.text("graph", "[graph]\nk = 5");
+    let output = scene.run(&["--config", "graph", "graph", "good.npy", "-o", "called.npz"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
     // What the command line says wrong stays its own.
     scene.text("run.toml", "threads = 100000");
     let output = scene.run(&[&graph[..], &["--threads", "100001"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.starts_with("error: --threads 100001: "), "{said}");
+    scene.text("run.toml", "seed = 3");
+    let output = scene.run(&[&graph[..], &["--seed="]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("run.toml"), "{said}");
     scene.text("run.toml", "[graph]\nk = 5");
     let output = scene.run(&[&graph[..], &["-k", "many"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);

@@ -397,7 +397,8 @@ impl PseudoLabels {
         }
     }
 
-    /// Whether it is the same whatever the labels are.
+    /// Whether it is the same whatever the labels are, but for how many classes they name: of these many clusters
+    /// are found where their number is not given.
     pub(crate) fn ignore_labels(&self) -> bool {
         match self {
             Self::Clusters(clusters) => clusters.labels == InClusters::Judge,

@@ -27,8 +27,8 @@ pub fn begun(path: &Path) -> Option<(Config, Origin)> {
         let path = path.join(UNFINISHED).join(name);
         likewise_io::read_file(path, crate::text::MOST).ok()
     };
-    let config = serde_json::from_slice(&read(CONFIG)?).ok()?;
-    let origin = serde_json::from_slice(&read(ORIGIN)?).ok()?;
+    let config = crate::text::object(&read(CONFIG)?)?;
+    let origin = crate::text::object(&read(ORIGIN)?)?;
     Some((config, origin))
 }
 

@@ -71,10 +71,13 @@ impl Recipe {
     }
 }
 
-/// The last fit of a learner that looks at the items alone. Whatever labels are kept back, it is the same one: a
+/// The last fit of a learner that looks at the items alone. Whichever labels are kept back, it is the same one: a
 /// study asks for it ten times and more.
+///
+/// It goes by the start, the seed and the number of classes. All else that it may look at is of the study or follows
+/// from the start: the items and their views, their rows, the graph.
 #[derive(Default)]
-pub(super) struct LastFit(Mutex<Option<(Start, u64, ClosedModel)>>);
+pub(super) struct LastFit(Mutex<Option<((Start, u64, usize), ClosedModel)>>);
 
 impl LastFit {
     /// What `learner` makes of the items of a study; only one that nothing else can teach is remembered.
@@ -89,13 +92,14 @@ impl LastFit {
             return learner.fit(evidence, seed, monitor);
         }
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((start, of, model)) = &*last
-            && (start, *of) == (evidence.start, seed)
+        let of = (evidence.start.clone(), seed, evidence.classes());
+        if let Some((known, model)) = &*last
+            && *known == of
         {
             return Ok(model.clone());
         }
         let model = learner.fit(evidence, seed, monitor)?;
-        *last = Some((evidence.start.clone(), seed, model.clone()));
+        *last = Some((of, model.clone()));
         Ok(model)
     }
 

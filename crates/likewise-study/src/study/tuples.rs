@@ -349,12 +349,18 @@ impl Ground<'_> {
                  choose the recipe label-rca, which learns from tuples alone",
             ));
         }
+        // A source of classes would have nothing to spread, and nobody would look at what it gave.
+        let source = if self.recipe.looks_at_items_alone() {
+            Source::Labels
+        } else {
+            Source::Beliefs
+        };
         let training = Training {
             setup,
             name: "final",
-            source: Source::Beliefs,
+            source,
             known,
-            first: self.targets(setup, Source::Beliefs, known, None, monitor)?,
+            first: self.targets(setup, source, known, None, monitor)?,
             judge: None,
             wanted: Wanted::Last,
         };

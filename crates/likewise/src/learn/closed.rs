@@ -186,7 +186,14 @@ impl Fit for Closed {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
+    use ndarray::Array2;
+
     use super::*;
+    use crate::graph::KnnGraph;
+    use crate::learn::{Start, Targets};
+    use crate::matrix::l2_normalize;
 
     #[test]
     fn every_learner_is_found_by_its_name_and_by_its_json() {
@@ -205,5 +212,58 @@ mod tests {
             let unknown = format!("{{\"kind\":\"{name}\",\"nosuch\":1}}");
             assert!(serde_json::from_str::<Closed>(&unknown).is_err());
         }
+    }
+
+    /// What a learner makes of forty items, by whichever labels these are.
+    fn fitted(learner: &Closed, targets: &Targets) -> Model {
+        let x = Array2::from_shape_fn((40, 6), |(i, j)| ((3 * i + j * j + i * j) as f32).sin());
+        let (rows, rotated) = (l2_normalize(x.clone()), OnceLock::new());
+        let (start, items) = (Start::as_given(6), (0..40).collect::<Vec<_>>());
+        let graph = KnnGraph::new().k(4).build(x.view(), &Monitor::silent());
+        let graph = graph.unwrap();
+        let evidence = Evidence {
+            features: x.view(),
+            views: &[],
+            images: None,
+            items: &items,
+            start: &start,
+            rows: rows.view(),
+            rotated: &rotated,
+            targets,
+            groups: &[0, 1, 2],
+            tags: None,
+            pairs: None,
+            graph: Some(&graph),
+            before: None,
+        };
+        let model = learner.fit(&evidence, 1, &Monitor::silent());
+        model.unwrap_or_else(|e| panic!("{}: {e}", learner.name()))
+    }
+
+    #[test]
+    fn what_says_that_it_looks_at_the_items_alone_learns_the_same_from_any_labels() {
+        let labels = |step: usize, weight: f32| Targets {
+            class: (0..40).map(|i| (step * i % 3) as u32).collect(),
+            weight: vec![weight; 40],
+            labeled: vec![weight > 0.0; 40],
+            passes: 0,
+            triplets: None,
+            since: 0,
+        };
+        let mut count = 0;
+        for name in Closed::NAMES {
+            let learner = Closed::named(name).unwrap();
+            let alone = learner.needs().iter().all(Need::is_met_by_items);
+            if !alone || learner.needs().contains(&Need::Images) {
+                continue;
+            }
+            count += 1;
+            let of = |step, weight| fitted(&learner, &labels(step, weight));
+            let first = of(1, 1.0);
+            for (step, weight) in [(2, 1.0), (1, 0.0), (1, 0.5)] {
+                assert_eq!(of(step, weight), first, "{name}: {step} {weight}");
+            }
+        }
+        assert!(count > 0);
     }
 }

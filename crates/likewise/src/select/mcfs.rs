@@ -200,7 +200,7 @@ impl Mcfs {
 }
 
 impl Fit for Mcfs {
-    /// No label is used.
+    /// Of labels only how many classes they name is used, where the number of groups is not set.
     fn needs(&self) -> &'static [Need] {
         &[]
     }
