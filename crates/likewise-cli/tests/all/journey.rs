@@ -1,5 +1,6 @@
 //! The main job as its user runs it, and what it must always keep.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -37,22 +38,37 @@ fn digits() -> String {
     likewise_testdata::digits().display().to_string()
 }
 
+/// Every fourth of the digits as a table.
+fn fewer_digits(at: &Path) -> &'static str {
+    let bytes = fs::read(digits()).unwrap();
+    let form = likewise_io::Form::Npz;
+    let read = likewise_io::read_bytes(form, &bytes, &likewise_io::ReadOptions::default()).unwrap();
+    let x = &read.view(Some("zer")).unwrap().matrix;
+    let labels = read.labels.as_ref().unwrap();
+    let mut text = "label".to_owned();
+    for j in 0..x.ncols() {
+        write!(text, ",z{j}").unwrap();
+    }
+    for i in (0..x.nrows()).step_by(4) {
+        write!(text, "\ndigit {}", labels[i].class().unwrap()).unwrap();
+        for value in x.row(i) {
+            write!(text, ",{value}").unwrap();
+        }
+    }
+    fs::write(at.join("fewer.csv"), text).unwrap();
+    "fewer.csv"
+}
+
 #[test]
 fn auto_compares_recipes_on_labels_kept_back_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let data = digits();
-    let auto = |more: &[&'static str]| -> Vec<String> {
-        let fit = [
-            "fit", &data, "--view", "zer", "--recipe", "auto", "-q", "-o", "run",
-        ];
-        fit.iter()
-            .chain(more)
-            .map(|arg| String::from(*arg))
-            .collect()
+    let data = fewer_digits(at);
+    let auto = |more: &[&'static str]| -> Vec<&'static str> {
+        let fit = ["fit", data, "--recipe", "auto", "-q", "-o", "run"];
+        fit.iter().chain(more).copied().collect()
     };
     let own = auto(&["--labels-per-class", "5", "--overwrite"]);
-    let own: Vec<&str> = own.iter().map(String::as_str).collect();
     let shown = succeeds(at, &own);
     let results = json(&fs::read_to_string(at.join("run/metrics.json")).unwrap());
     let tried = results["tried"].as_array().unwrap();
@@ -76,7 +92,6 @@ fn auto_compares_recipes_on_labels_kept_back_and_says_so() {
         "--overwrite",
         "--json",
     ]);
-    let unseen: Vec<&str> = unseen.iter().map(String::as_str).collect();
     let results = json(&succeeds(at, &unseen));
     let tried = results["tried"].as_array().unwrap();
     let names: Vec<&str> = tried
