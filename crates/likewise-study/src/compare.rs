@@ -72,10 +72,16 @@ impl Runs {
         }
         let (first, second) = (a.config()?, b.config()?);
         alike(&first, &second)?;
+        let (items, rows) = run_graph::read(a)?;
+        if labels::of(&items)?.n_known() == 0 {
+            return Err(failed(
+                "the items of the first run have no labels, by which alone runs are compared; label some, and fit \
+                 both with `split item`",
+            ));
+        }
         for (which, config) in [("first", &first), ("second", &second)] {
             learned_apart(which, config)?;
         }
-        let (items, rows) = run_graph::read(a)?;
         let (others, other_rows) = run_graph::read(b)?;
         let order = order(&items, &others)?;
         let other_rows = other_rows.select(Axis(0), &order);
@@ -216,8 +222,8 @@ fn learned_apart(which: &str, config: &Config) -> Result<()> {
     let protocol = &config.protocol;
     if protocol.split == SplitKind::Folds || protocol.refits() {
         return Err(failed(format!(
-            "the embedding of the {which} run has learned from all labels, so none are left to compare by; \
-             fit both with `split item`"
+            "the {which} run has kept no labels apart for a test, so that none are left to compare by; fit both \
+             with `split item`"
         )));
     }
     Ok(())

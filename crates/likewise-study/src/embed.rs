@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use likewise::Similarity;
 use serde::Serialize;
 
 use crate::Result;
@@ -49,12 +50,8 @@ impl Request {
     pub fn run(&self, at: &Environment) -> Result<Written> {
         let form = self.form()?;
         let source = self.data.open()?;
-        let scored = RunFolder::read_by(&self.run, |run| Ok(run.similarity()?.scorer().is_some()))?;
-        if scored {
-            at.monitor.warn(
-                "the model compares items itself: these rows are what it reads of them, and their cosines or \
-                 distances say nothing of what it has learned; `likewise search` asks it",
-            );
+        if let Some(said) = RunFolder::read_by(&self.run, |run| Ok(told_of(&run.similarity()?)))? {
+            at.monitor.warn(said);
         }
         let tells = form == Some("parquet");
         let embedded = RunFolder::read_by(&self.run, |run| {
@@ -86,5 +83,40 @@ impl Request {
         check_apart(out, &self.run)?;
         let form = out.map(|out| ending_of(out, "embeddings are written", &["npy", "parquet"]));
         form.transpose()
+    }
+}
+
+/// What must be said of rows that are not compared by their cosine.
+fn told_of(similarity: &Similarity) -> Option<&'static str> {
+    match similarity {
+        Similarity::Cosine => None,
+        Similarity::Euclidean => Some(
+            "these rows are compared by their Euclidean distance; what compares them by the cosine, as an index of \
+             them does, finds other neighbours than the run itself, by `likewise search`",
+        ),
+        Similarity::Bilinear(_) => Some(
+            "the model compares items by a matrix that is not in these rows: their cosines or distances say nothing \
+             of what it has learned; `likewise search` asks it",
+        ),
+        Similarity::Scored(_) => Some(
+            "the model compares items itself: these rows are what it reads of them, and their cosines or \
+             distances say nothing of what it has learned; `likewise search` asks it",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_cosines_say_little_of_are_told_of() {
+        assert_eq!(told_of(&Similarity::Cosine), None);
+        let distance = told_of(&Similarity::Euclidean).unwrap();
+        assert!(distance.contains("Euclidean"), "{distance}");
+        let bilinear = told_of(&Similarity::Bilinear(Array2::eye(2))).unwrap();
+        assert!(bilinear.contains("matrix"), "{bilinear}");
     }
 }

@@ -513,7 +513,10 @@ pub(crate) fn rows_with(view: &View, monitor: &Monitor) -> Option<Vec<usize>> {
 
 /// The labels. Fails without any.
 pub fn labels(collection: &Collection) -> Result<&Labels> {
-    let none = || Error::data("the data hold no labels").hint(Hint::GiveLabels);
+    let none = || {
+        let said = "there are no labels, in the data or in a file beside them";
+        Error::data(said).hint(Hint::GiveLabels)
+    };
     let labels = collection.labels.as_ref().ok_or_else(none)?;
     if labels.n_known() == 0 {
         return Err(none());

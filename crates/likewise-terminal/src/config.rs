@@ -150,6 +150,10 @@ impl Flags<'_> {
                 return wrong(&format!("{key}: must be true or false, is {is}"));
             }
             (true, toml::Value::Array(items)) if items.is_empty() => return Ok(None),
+            (true, toml::Value::Array(items)) if items.len() > 1 && !takes_several(flag) => {
+                let count = items.len();
+                return wrong(&format!("{key}: must be one value, is a list of {count}"));
+            }
             (true, other) => match words(other) {
                 Ok(words) => words,
                 Err(other) => {
@@ -213,6 +217,14 @@ impl Flags<'_> {
         };
         args.iter().take_while(|word| *word != "--").any(gives)
     }
+}
+
+/// Whether a flag is given again for each of its values, or takes several at once. Else the last one would win.
+fn takes_several(flag: &Arg) -> bool {
+    let at_once = flag.get_num_args().is_some_and(|n| n.max_values() > 1);
+    at_once
+        || flag.get_value_delimiter().is_some()
+        || matches!(flag.get_action(), ArgAction::Append)
 }
 
 /// A value as words of the command line. Fails with what can be none.

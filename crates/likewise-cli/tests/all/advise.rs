@@ -349,7 +349,7 @@ fn runs_that_cannot_be_compared_are_refused_with_what_differs() {
     said(
         "compare a whole",
         1,
-        &["second run has learned from all labels", "--split item"],
+        &["second run has kept no labels apart", "--split item"],
     );
     said("compare a seed", 2, &["seed: 0 and 5"]);
     said("compare a few", 2, &["labels a class: all and 3"]);

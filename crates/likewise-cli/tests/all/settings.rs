@@ -221,6 +221,10 @@ fn what_is_wrong_in_a_config_file_is_said_of_it() {
             ["run.toml: [grahp]: ", "did you mean [graph]? There are: ["],
         ),
         (
+            "seed = [1, 2]",
+            ["run.toml: seed: ", "must be one value, is a list of 2"],
+        ),
+        (
             "run = \"good.npy\"",
             ["run.toml: run: ", "has no flag of this name"],
         ),

@@ -169,7 +169,7 @@ mod tests {
             (
                 scaled("lgc", "{}"),
                 false,
-                "scale: `method lgc` has no such parameter",
+                "`method lgc` has no parameter scale; it has ",
             ),
             (
                 scaled("mixed", r#"{"scale": "literal"}"#),

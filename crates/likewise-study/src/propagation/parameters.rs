@@ -1,6 +1,7 @@
 //! The parameters of a method that are not as usual.
 
 use likewise::propagate::Method;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::{Error, ErrorKind, Result, usage};
@@ -78,7 +79,6 @@ impl Parameters {
     /// their range are told of by its run.
     pub fn of(&self, base: &Method) -> Result<Method> {
         let name = base.name();
-        let wrong = |e: serde_json::Error| usage(format!("method {name}: {e}"));
         let mut value = serde_json::to_value(base).map_err(crate::no_json)?;
         let Some(fields) = value.as_object_mut() else {
             let message = format!("{name} is no object in JSON");
@@ -89,13 +89,18 @@ impl Parameters {
                 let own = fields.keys().map(String::as_str);
                 let own: Vec<&str> = own.filter(|own| *own != TAG).collect();
                 return Err(usage(format!(
-                    "{parameter}: `method {name}` has no such parameter; it has {}",
+                    "`method {name}` has no parameter {parameter}; it has {}",
                     own.join(", ")
                 )));
             };
-            *field = change.clone();
+            let before = std::mem::replace(field, change.clone());
+            if let Err(e) = Method::deserialize(&Value::Object(fields.clone())) {
+                return Err(usage(format!(
+                    "`method {name}`: {parameter} = {change}: {e}; its usual value is {before}"
+                )));
+            }
         }
-        serde_json::from_value(value).map_err(wrong)
+        serde_json::from_value(value).map_err(crate::no_json)
     }
 }
 
@@ -145,13 +150,16 @@ mod tests {
         for (json, says) in [
             (
                 r#"{"beta": 1}"#,
-                "beta: `method lgc` has no such parameter; it has ",
+                "`method lgc` has no parameter beta; it has ",
             ),
             (
                 r#"{"method": "mixed"}"#,
-                "method: `method lgc` has no such parameter",
+                "`method lgc` has no parameter method; it has ",
             ),
-            (r#"{"mu": "much"}"#, "method lgc: invalid type"),
+            (
+                r#"{"mu": "much"}"#,
+                "`method lgc`: mu = \"much\": invalid type",
+            ),
         ] {
             let refused = Parameters::from_json(json).unwrap().of(&lgc).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Parameter);

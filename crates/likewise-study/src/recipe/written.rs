@@ -293,7 +293,9 @@ fn of_settings(e: Error) -> Error {
 }
 
 fn wrong<E: std::fmt::Display>(e: &E) -> Error {
-    Error::data(of_numbers(&on_one_line(e)))
+    // The recipe that another one changes is read before its fields are.
+    let said = on_one_line(e).replace("one of `name`, `start`", "one of `base`, `name`, `start`");
+    Error::data(of_numbers(&said))
 }
 
 /// A message without the drawing of the place that some have.

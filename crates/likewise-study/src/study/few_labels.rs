@@ -335,12 +335,7 @@ impl Rows {
                 let least = proportion::paired_mean(difference.value, square, distinct(recipe));
                 let least = least.filter(|_| !same);
                 difference = least.map_or(difference, |least| difference.or(least));
-                // From here no share falls or rises further.
-                difference.low = difference.low.max(-estimate.value).min(difference.value);
-                difference.high = difference
-                    .high
-                    .min(1.0 - estimate.value)
-                    .max(difference.value);
+                let difference = difference.within_room(estimate.value);
                 let one: Difference = BTreeMap::from([("r_precision".to_owned(), difference)]);
                 self.differences.insert(row, one);
             }

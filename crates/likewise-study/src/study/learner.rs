@@ -77,7 +77,10 @@ impl Recipe {
 /// It goes by the start, the seed and the number of classes. All else that it may look at is of the study or follows
 /// from the start: the items and their views, their rows, the graph.
 #[derive(Default)]
-pub(super) struct LastFit(Mutex<Option<((Start, u64, usize), ClosedModel)>>);
+pub(super) struct LastFit(Mutex<Option<(Asked, ClosedModel)>>);
+
+/// What a fit goes by.
+type Asked = (Start, u64, usize);
 
 impl LastFit {
     /// What `learner` makes of the items of a study; only one that nothing else can teach is remembered.

@@ -33,6 +33,16 @@ impl Recipe {
         let Some(kind) = kind else {
             return self.check_needs_none();
         };
+        if self.rounds.epochs == 0 {
+            return Err(usage(format!(
+                "the recipe {} learns nothing, so that given {} would change nothing; leave them out",
+                self.name,
+                match kind {
+                    TupleKind::Pairs => "pairs",
+                    TupleKind::Triplets => "triplets",
+                }
+            )));
+        }
         self.check_learned(kind)?;
         let gradient = match &self.learner {
             Learner::Gradient(gradient) => gradient,
@@ -221,9 +231,14 @@ impl Plan<'_> {
             Tuples::Triplets(triplets) => triplets.weights.iter().any(|&w| w > 0.0),
         };
         if !usable {
+            let what = match &fitted {
+                Tuples::Pairs(pairs) if pairs.iter().any(|(_, _, _, w)| w > 0.0) => {
+                    "says that two items are alike, which is what is learned from"
+                }
+                _ => "weighs above 0 and is of items of the training part alone",
+            };
             return Err(Error::data(format!(
-                "of the {} {name}, none that can be learned from is of fitted items alone; pairs \
-                 must be alike and weigh above 0, and their items in the training part",
+                "of the {} {name}, none {what}",
                 tuples.len()
             )));
         }

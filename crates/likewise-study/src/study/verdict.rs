@@ -301,7 +301,7 @@ impl Verdict {
             Finding::Better | Finding::Worse if !self.learns => {
                 "The recipe learns nothing from them, and its start differs"
             }
-            Finding::Same | Finding::Unclear if !self.learns => {
+            Finding::Same | Finding::Unclear | Finding::TooFew if !self.learns => {
                 "The recipe learns nothing from them"
             }
             Finding::Better if self.kept_nothing() && self.by_items() => {
@@ -395,6 +395,7 @@ impl Verdict {
         let worse = |answer: &Answer| answer.difference.value < 0.0;
         let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
         let measured_lower = few_labels && self.labels.as_ref().is_some_and(worse);
+        let clearly = (self.labels.as_ref()).is_some_and(|answer| answer.difference.high < 0.0);
         match self.delivered {
             Delivered::Learned if self.labels.as_ref().is_some_and(|a| a.finding == Finding::Worse) => {
                 lines.push(
@@ -407,6 +408,11 @@ impl Verdict {
                 "Delivered: what {recipe} learned. Nothing measured it: it can be worse than the features \
                  as they are, and a few labels more tell."
             )),
+            Delivered::Learned if measured_lower && clearly => lines.push(
+                "Delivered: what was learned. By these few queries it is below the best start: label more, or \
+                 let the recipe auto choose, before it is trusted."
+                    .into(),
+            ),
             Delivered::Learned if measured_lower => lines.push(
                 "Delivered: what was learned. It measured below the best start, but by less than \
                  luck can do."
@@ -741,6 +747,10 @@ mod tests {
             said.starts_with("Did the pairs help? No, they did harm"),
             "{said}"
         );
+        let mut few = verdict("labels", false);
+        few.labels.as_mut().unwrap().finding = Finding::TooFew;
+        let said = few.headline();
+        assert!(said.contains("learns nothing from them"), "{said}");
         let said = verdict(LABELS, false).headline();
         assert!(
             said.starts_with("Did the labels help? The recipe learns nothing from them"),

@@ -23,4 +23,21 @@ impl Estimate {
             high: self.high.max(other.high),
         }
     }
+
+    /// Of a difference of two shares, no more than the second one, `from`, leaves room for: no share falls below 0 or
+    /// rises above 1.
+    ///
+    /// ```
+    /// use likewise::eval::bootstrap::Estimate;
+    /// let wide = Estimate { value: 0.1, low: -1.5, high: 1.5 };
+    /// assert_eq!(wide.within_room(0.75), Estimate { low: -0.75, high: 0.25, ..wide });
+    /// ```
+    #[must_use]
+    pub fn within_room(self, from: f64) -> Self {
+        Self {
+            value: self.value,
+            low: self.low.max(-from).min(self.value),
+            high: self.high.min(1.0 - from).max(self.value),
+        }
+    }
 }

@@ -120,7 +120,8 @@ impl Summary {
     ///
     /// Fails unless both were asked the same queries.
     pub fn difference(a: &[Run], b: &[Run], bootstrap: &Bootstrap) -> Result<Difference> {
-        let paired = bootstrap.paired(&mean_ranking(a)?, &mean_ranking(b)?)?;
+        let from = mean_ranking(b)?;
+        let paired = bootstrap.paired(&mean_ranking(a)?, &from)?;
         let per_run = |value: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
             let draws = a.len().max(b.len());
             (0..draws)
@@ -131,7 +132,10 @@ impl Summary {
             .into_iter()
             .map(|(measure, over_queries)| {
                 let runs = per_run(&|run| run.ranking.mean(measure));
-                (measure.to_string(), joined(over_queries, &runs))
+                let whole = joined(over_queries, &runs);
+                let from = from.mean(measure);
+                let within = from.map_or(whole, |from| whole.within_room(from));
+                (measure.to_string(), within)
             })
             .collect();
         let draws = a.len().max(b.len());
