@@ -41,8 +41,9 @@ impl Fit for ToyGraph {
             let [a, b] = [item, neighbor].map(|place| evidence.rows.row(place as usize));
             apart += &((&a - &b).mapv(f32::abs) * weight);
         }
-        // Where neighbours differ, a column counts less.
-        let weigh = apart.mapv(|sum| 1.0 / (1.0 + sum));
+        // Where neighbours differ more than they do in the mean column, a column counts a little less.
+        let mean = apart.mean().unwrap_or(0.0).max(f32::MIN_POSITIVE);
+        let weigh = apart.mapv(|sum| 1.0 / (1.0 + sum / mean));
         let Affine { mean, matrix } = evidence.start.whitening.clone();
         let matrix = matrix * &weigh.mapv(f64::from);
         Ok(Model::linear(evidence.start.reading, Affine { mean, matrix }))
