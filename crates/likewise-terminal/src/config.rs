@@ -528,8 +528,12 @@ mod tests {
                 "run.toml: labels must be a word or a number, is true",
             ),
             (
-                "labels = [\"a\", {}]",
+                "labels = [{}]",
                 "run.toml: labels must be a word or a number, is a table",
+            ),
+            (
+                "labels = [\"a\", \"b\"]",
+                "run.toml: labels: must be one value, is a list of 2",
             ),
             (
                 "config = \"other.toml\"",

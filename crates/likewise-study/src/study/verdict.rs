@@ -392,63 +392,66 @@ impl Verdict {
             lines.push(sure.in_words(self.delivered));
         }
         lines.extend(self.validation.iter().map(|said| format!("{said}.")));
-        let worse = |answer: &Answer| answer.difference.value < 0.0;
-        let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
-        let measured_lower = few_labels && self.labels.as_ref().is_some_and(worse);
-        let clearly = (self.labels.as_ref()).is_some_and(|answer| answer.difference.high < 0.0);
-        match self.delivered {
-            Delivered::Learned if self.labels.as_ref().is_some_and(|a| a.finding == Finding::Worse) => {
-                lines.push(
-                    "Delivered: what was learned all the same, since the labels of a test choose \
-                     nothing."
-                        .into(),
-                );
-            }
-            Delivered::Learned if self.labels.is_none() => lines.push(format!(
-                "Delivered: what {recipe} learned. Nothing measured it: it can be worse than the features \
-                 as they are, and a few labels more tell."
-            )),
-            Delivered::Learned if measured_lower && clearly => lines.push(
-                "Delivered: what was learned. By these few queries it is below the best start: label more, or \
-                 let the recipe auto choose, before it is trusted."
-                    .into(),
-            ),
-            Delivered::Learned if measured_lower => lines.push(
-                "Delivered: what was learned. It measured below the best start, but by less than \
-                 luck can do."
-                    .into(),
-            ),
-            Delivered::Learned => {}
-            Delivered::Start if measured_lower && !self.learns => lines.push(
-                "Delivered: the start without labels, which measured better than that of the recipe.".into(),
-            ),
-            Delivered::Start if measured_lower => lines.push(
-                "Delivered: the start without labels, which measured better than what was learned."
-                    .into(),
-            ),
-            Delivered::RawFeatures if measured_lower => lines.push(
-                "Delivered: the features as they are, which measured better than what was learned."
-                    .into(),
-            ),
-            Delivered::Start if !self.learns && self.labels.is_some() => lines.push(format!(
-                "Delivered: the features as {recipe} reads them; nothing was learned."
-            )),
-            Delivered::Start if self.labels.is_none() => {
-                let own = if self.learns { format!(" of {recipe}") } else { String::new() };
-                lines.push(format!("Delivered: the start{own}, without labels."));
-            }
-            Delivered::Start => lines.push(format!(
-                "Delivered: what {recipe} begins on; training it further was not shown to be better."
-            )),
-            Delivered::RawFeatures => {
-                let all = if self.learns { "all that was learned" } else { "the start" };
-                lines.push(format!(
-                    "Delivered: the features as they are, put above {all} by the labels that validate."
-                ));
-            }
-        }
+        lines.extend(self.delivered_in_words(recipe));
         lines.extend(self.next.in_words());
         lines
+    }
+
+    /// What stands in the run, and why; nothing where that is plain.
+    fn delivered_in_words(&self, recipe: &str) -> Option<String> {
+        let labels = self.labels.as_ref();
+        let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
+        let lower = few_labels && labels.is_some_and(|answer| answer.difference.value < 0.0);
+        let clearly = labels.is_some_and(|answer| answer.difference.high < 0.0);
+        let said = match self.delivered {
+            Delivered::Learned if labels.is_some_and(|a| a.finding == Finding::Worse) => {
+                "what was learned all the same, since the labels of a test choose nothing."
+            }
+            Delivered::Learned if labels.is_none() => {
+                return Some(format!(
+                    "Delivered: what {recipe} learned. Nothing measured it: it can be worse than the features \
+                     as they are, and a few labels more tell."
+                ));
+            }
+            Delivered::Learned if lower && clearly => {
+                "what was learned. By these few queries it is below the best start: label more, or let the recipe \
+                 auto choose, before it is trusted."
+            }
+            Delivered::Learned if lower => {
+                "what was learned. It measured below the best start, but by less than luck can do."
+            }
+            Delivered::Learned => return None,
+            Delivered::Start if lower && !self.learns => {
+                "the start without labels, which measured better than that of the recipe."
+            }
+            Delivered::Start if lower => {
+                "the start without labels, which measured better than what was learned."
+            }
+            Delivered::RawFeatures if lower => {
+                "the features as they are, which measured better than what was learned."
+            }
+            Delivered::Start if !self.learns && labels.is_some() => {
+                return Some(format!(
+                    "Delivered: the features as {recipe} reads them; nothing was learned."
+                ));
+            }
+            Delivered::Start if labels.is_none() && self.learns => {
+                return Some(format!("Delivered: the start of {recipe}, without labels."));
+            }
+            Delivered::Start if labels.is_none() => "the start, without labels.",
+            Delivered::Start => {
+                return Some(format!(
+                    "Delivered: what {recipe} begins on; training it further was not shown to be better."
+                ));
+            }
+            Delivered::RawFeatures if self.learns => {
+                "the features as they are, put above all that was learned by the labels that validate."
+            }
+            Delivered::RawFeatures => {
+                "the features as they are, put above the start by the labels that validate."
+            }
+        };
+        Some(format!("Delivered: {said}"))
     }
 }
 
@@ -751,6 +754,31 @@ mod tests {
         few.labels.as_mut().unwrap().finding = Finding::TooFew;
         let said = few.headline();
         assert!(said.contains("learns nothing from them"), "{said}");
+        few.learns = true;
+        few.sure = Some(Sureness {
+            queries: 9,
+            drawn_from: None,
+            lone: 0,
+            gallery: 100,
+            rounds: 5,
+            chosen_once: false,
+            few_labels: true,
+            refit: false,
+            classes: Some(3),
+            unasked: 0,
+            outside: None,
+            central: None,
+            largest: None,
+        });
+        // Whether luck can do it is told by the interval, however few the queries are.
+        for (half, words) in [
+            (0.02, "is below the best start"),
+            (0.2, "less than luck can do"),
+        ] {
+            few.labels.as_mut().unwrap().difference = estimate(-0.1, half);
+            let lines = few.lines("mmc").join("\n");
+            assert!(lines.contains(words), "{half}: {lines}");
+        }
         let said = verdict(LABELS, false).headline();
         assert!(
             said.starts_with("Did the labels help? The recipe learns nothing from them"),
