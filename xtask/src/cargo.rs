@@ -21,7 +21,8 @@ pub(crate) fn run(program: &str, arguments: &[&str], variable: Option<(&str, &st
     let begun = Instant::now();
     match command.status() {
         Ok(status) if status.success() => {
-            println!("> {program}: {} s", begun.elapsed().as_secs());
+            let first = arguments.first().unwrap_or(&"");
+            println!("> {program} {first}: {} s", begun.elapsed().as_secs());
             true
         }
         Ok(status) => {

@@ -169,7 +169,7 @@ mod tests {
             (
                 scaled("lgc", "{}"),
                 false,
-                "`method lgc` has no parameter scale; it has ",
+                "scale: `method lgc` has no such parameter",
             ),
             (
                 scaled("mixed", r#"{"scale": "literal"}"#),

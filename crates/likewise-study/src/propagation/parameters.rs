@@ -89,7 +89,7 @@ impl Parameters {
                 let own = fields.keys().map(String::as_str);
                 let own: Vec<&str> = own.filter(|own| *own != TAG).collect();
                 return Err(usage(format!(
-                    "`method {name}` has no parameter {parameter}; it has {}",
+                    "{parameter}: `method {name}` has no such parameter; it has {}",
                     own.join(", ")
                 )));
             };
@@ -150,11 +150,11 @@ mod tests {
         for (json, says) in [
             (
                 r#"{"beta": 1}"#,
-                "`method lgc` has no parameter beta; it has ",
+                "beta: `method lgc` has no such parameter; it has ",
             ),
             (
                 r#"{"method": "mixed"}"#,
-                "`method lgc` has no parameter method; it has ",
+                "method: `method lgc` has no such parameter",
             ),
             (
                 r#"{"mu": "much"}"#,

@@ -235,7 +235,7 @@ impl Plan<'_> {
                 Tuples::Pairs(pairs) if pairs.iter().any(|(_, _, _, w)| w > 0.0) => {
                     "says that two items are alike, which is what is learned from"
                 }
-                _ => "weighs above 0 and is of items of the training part alone",
+                _ => "is of fitted items alone and weighs above 0",
             };
             return Err(Error::data(format!(
                 "of the {} {name}, none {what}",
