@@ -25,6 +25,7 @@ pub use self::learner::{
 };
 pub use self::outside::{Refusing, Unlike};
 pub(crate) use self::preset::Preset;
+pub use self::preset::Traits;
 pub use self::pseudo_labels::{
     Affinity, Clusters, Confidence, InClusters, On, Oracle, Prediction, Propagation, PseudoLabels,
     Voting,
@@ -32,7 +33,7 @@ pub use self::pseudo_labels::{
 pub(crate) use self::pseudo_labels::{TURNS, most_neighbors};
 pub use self::rounds::{Keep, RoundsConfig};
 pub use self::start::StartConfig;
-pub(crate) use self::start::{PLAIN_SHRINKAGE, keeps_all};
+pub(crate) use self::start::{PLAIN_SHRINKAGE, ROOT, keeps_all};
 use crate::{Error, Result, usage};
 
 /// All choices of a run.

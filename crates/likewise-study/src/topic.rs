@@ -14,7 +14,7 @@ use likewise_nn::cross::Deep;
 use likewise_nn::loss::Loss;
 
 use crate::near;
-use crate::recipe::{Preset, Recipe};
+use crate::recipe::{Preset, Recipe, Traits};
 use crate::{Error, Result, failed, usage};
 use words::WORDS;
 
@@ -172,14 +172,21 @@ pub fn explain(name: &str) -> Result<Explained> {
 /// The recipes between which `auto` chooses.
 fn between() -> String {
     let names = |scaled: bool| {
-        let recipes = Recipe::candidates(scaled).into_iter();
+        let of = Traits {
+            scaled,
+            rooted: true,
+            heavy: false,
+        };
+        let recipes = Recipe::candidates(of).into_iter();
         recipes
             .map(|recipe| recipe.name)
             .collect::<Vec<_>>()
             .join(", ")
     };
     format!(
-        "Recipes, in their order: {}.\n\nWhere columns are of different units or rows differ much in length: {}.",
+        "Recipes, in their order: {}.\n\nWhere columns are of different units or rows differ much in length: {}.\n\n\
+         Those of roots only where no feature is negative; where a few large values of each row outweigh all \
+         others, rooted-mild-probabilities is the first of all.",
         names(false),
         names(true)
     )

@@ -28,7 +28,7 @@ use crate::given::Given;
 use crate::graph::DataShape;
 use crate::inputs::Inputs;
 use crate::labels;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Traits};
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
     IndexCard, Models, Rights, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
@@ -129,8 +129,12 @@ impl Request {
         if !opened.chooses {
             return Ok(needed);
         }
-        // Nothing is read yet; the other list is shorter.
-        let candidates = Recipe::candidates(false);
+        // Nothing is read yet; the other lists are shorter.
+        let candidates = Recipe::candidates(Traits {
+            scaled: false,
+            rooted: true,
+            heavy: false,
+        });
         Ok(with_choice(needed, shape, &candidates, labeled))
     }
 

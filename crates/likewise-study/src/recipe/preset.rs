@@ -76,6 +76,7 @@ presets! {
     "label-probabilities" label_probabilities, "the recipe of class probabilities by the known labels alone";
     "start" start, "the recipe that learns nothing";
     "scaled-start" scaled_start, "the recipe that learns nothing, of scaled columns";
+    "rooted-start" rooted_start, "the recipe that learns nothing, of the roots of the features";
     "whitened-start" whitened_start, "the recipe that learns nothing, of whitened features";
     "probabilities" probabilities, "the recipe of class probabilities beside the features";
     "scaled-probabilities" scaled_probabilities, "the recipe of class probabilities of scaled columns";
@@ -83,6 +84,11 @@ presets! {
         "the recipe of class probabilities of scaled columns by the known labels alone";
     "scaled-mild-probabilities" scaled_mild_probabilities,
         "the recipe of class probabilities that weigh as much as the scaled columns";
+    "rooted-mild-probabilities" rooted_mild_probabilities,
+        "the recipe of class probabilities that weigh as much as the roots of the features";
+    "rooted-probabilities" rooted_probabilities, "the recipe of class probabilities of the roots of the features";
+    "rooted-label-probabilities" rooted_label_probabilities,
+        "the recipe of class probabilities of the roots of the features by the known labels alone";
     "scaled-lda" scaled_lda, "the recipe of linear discriminants of scaled columns by the known labels alone";
     "scaled-mixed-lda" scaled_mixed_lda, "the recipe of linear discriminants of scaled columns";
     "mixed-lda" mixed_lda, "the recipe of linear discriminants";
@@ -93,6 +99,7 @@ presets! {
     "soft-triple-paper" soft_triple_paper, "the recipe of SoftTriple as its paper prints it";
     each of Behind: "deep-" deep, "the recipe of ", " behind a network";
     "mixed-rca" mixed_rca, "the recipe for classes without labels";
+    "rooted-mixed-rca" rooted_mixed_rca, "the recipe for classes without labels, of the roots of the features";
     "label-rca" label_rca, "the recipe of labels alone, in closed form";
     "dssml" dssml, "the recipe with mutual neighbours";
     "affinity-triplet" affinity_triplet, "the recipe of affinity triplets";
@@ -103,6 +110,17 @@ presets! {
     "nce" nce, "the recipe of a memory of every item";
     "exemplar" exemplar, "the recipe of every item as a class";
     "rotnet" rotnet, "the recipe of turned images";
+}
+
+/// What features ask for, as is seen without labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Whether rows of length 1 would lose what the features say, as where columns are of different units.
+    pub scaled: bool,
+    /// Whether roots may say more than the features: no value is negative.
+    pub rooted: bool,
+    /// Whether they most probably do: a few large values outweigh all others.
+    pub heavy: bool,
 }
 
 impl Preset {
@@ -168,18 +186,17 @@ impl Recipe {
     }
 
     /// The recipes between which `auto` chooses: the one that stands where nothing can be compared, then
-    /// the others, those that rarely lose first. `scaled`: whether rows of length 1 would lose what
-    /// the features say, as where columns are of different units.
+    /// the others, those that rarely lose first. `of`: what the features ask for.
     ///
     /// Class probabilities that weigh as much as the features; the start without labels; class
     /// probabilities of the labels alone and of what spreads from them, by logistic regression and by
-    /// linear discriminants; the same of scaled columns; relevant component analysis; and the head of
-    /// `mixed-lp`. Where `scaled`, those of rows of length 1 are left out but for `mild-probabilities`, which comes
+    /// linear discriminants; where roots are asked for, three of these; the same of scaled columns; relevant component analysis; and the head of
+    /// `mixed-lp`. Where scales are asked for, those of rows of length 1 are left out but for `mild-probabilities`, which comes
     /// after those of scaled columns. The form of `mixed-lp` on centred features is none of them: while it was, in
     /// 125 fits of nine sets, it was never chosen, for a quarter of the time. Those that this build cannot run are
     /// left out.
-    pub fn candidates(scaled: bool) -> Vec<Self> {
-        let mut candidates = if scaled {
+    pub fn candidates(of: Traits) -> Vec<Self> {
+        let mut candidates = if of.scaled {
             vec![
                 Self::scaled_mild_probabilities(),
                 Self::start(),
@@ -197,12 +214,27 @@ impl Recipe {
                 Self::unit_lda(),
                 Self::probabilities(),
                 Self::mixed_lda(),
+            ]
+        };
+        if of.rooted {
+            candidates.extend([
+                Self::rooted_mild_probabilities(),
+                Self::rooted_start(),
+                Self::rooted_probabilities(),
+            ]);
+        }
+        if of.rooted && of.heavy {
+            let place = candidates.len() - 3;
+            candidates[..=place].rotate_right(1);
+        }
+        if !of.scaled {
+            candidates.extend([
                 Self::scaled_mild_probabilities(),
                 Self::scaled_label_probabilities(),
                 Self::scaled_lda(),
                 Self::scaled_probabilities(),
-            ]
-        };
+            ]);
+        }
         candidates.extend([Self::mixed_rca(), Self::mixed_lp()]);
         candidates.retain(|recipe| recipe.check_build().is_ok());
         candidates
@@ -210,14 +242,20 @@ impl Recipe {
 
     /// The recipes between which `auto` chooses where the classes that are searched have no labels, as
     /// [`candidates`](Self::candidates) else: a start, of scaled columns where rows of length 1 would lose what the
-    /// features say, and relevant component analysis, which learns what all classes vary in.
-    pub fn candidates_for_new_classes(scaled: bool) -> [Self; 2] {
-        let start = if scaled {
+    /// features say, and relevant component analysis, which learns what all classes vary in; and where roots may
+    /// say more, both of these. Where they most probably do, their start is the first.
+    pub fn candidates_for_new_classes(of: Traits) -> Vec<Self> {
+        let start = if of.scaled {
             Self::scaled_start()
         } else {
             Self::start()
         };
-        [start, Self::mixed_rca()]
+        let mut candidates = vec![start, Self::mixed_rca()];
+        if of.rooted {
+            candidates.insert(usize::from(!of.heavy), Self::rooted_start());
+            candidates.push(Self::rooted_mixed_rca());
+        }
+        candidates
     }
 
     /// The learner across views of this name, with pseudo-labels from this source.

@@ -16,6 +16,9 @@ use crate::{Error, Result};
 /// 2.8 in MAP@R; milder ones gain less in R@1, stronger ones lose MAP@R.
 pub(crate) const PLAIN_SHRINKAGE: f64 = 10.0;
 
+/// The power of roots.
+pub(crate) const ROOT: f64 = 0.5;
+
 /// Most columns that are all kept.
 const ALL_COLUMNS: usize = 1024;
 

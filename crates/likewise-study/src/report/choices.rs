@@ -29,8 +29,14 @@ pub(super) fn table(results: &Results) -> Markup {
         }
         p.note {
             "From above to below, a recipe took the place of the best before it where its gain is above half "
-            "a point and above half of what stands behind its ±, which is a standard error or more. What was clearly behind was tried in fewer rounds. Other items asked here than for the results above, so "
-            "the numbers of one recipe differ."
+            "a point and above half of what stands behind its ±, which is a standard error or more. What was behind "
+            "after two rounds was tried no further, and is not taken: its value is of these rounds alone. "
+            @if results.answers.sure.is_some_and(|sure| sure.few_labels) {
+                "The same labels asked here as for the results above, in other rounds, so the numbers of one recipe "
+                "differ; and labels that choose and measure flatter what they chose a little."
+            } @else {
+                "Other items asked here than for the results above, so the numbers of one recipe differ."
+            }
         }
     }
 }

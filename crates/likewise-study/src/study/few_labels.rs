@@ -181,6 +181,9 @@ impl Ground<'_> {
         let centered = Embedding::from(self.centered().rows(&self.tested));
         answers.ask_all(Row::Centered, &centered)?;
         drop(centered);
+        if let Some(rooted) = self.rooted() {
+            answers.ask_all(Row::Rooted, &rooted.rows(&self.tested).into())?;
+        }
         if let Some(scaled) = self.scaled() {
             answers.ask_all(Row::Scaled, &scaled.rows(&self.tested).into())?;
         }
@@ -250,15 +253,16 @@ impl Ground<'_> {
             {
                 (raw, Delivered::RawFeatures)
             }
-            _ if best == Some(Row::Centered) => {
-                let centered = self.centered().model();
-                (centered.map_or_else(plain, Ok)?, Delivered::Start)
+            _ => {
+                let shifted = match best {
+                    Some(Row::Centered) => Some(self.centered()),
+                    Some(Row::Rooted) => self.rooted(),
+                    Some(Row::Scaled) => self.scaled(),
+                    _ => None,
+                };
+                let shifted = shifted.and_then(Shifted::model);
+                (shifted.map_or_else(plain, Ok)?, Delivered::Start)
             }
-            _ if best == Some(Row::Scaled) => {
-                let scaled = self.scaled().and_then(Shifted::model);
-                (scaled.map_or_else(plain, Ok)?, Delivered::Start)
-            }
-            _ => (plain()?, Delivered::Start),
         };
         let best = Kept {
             voted: kept.voted,

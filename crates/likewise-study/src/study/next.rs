@@ -226,13 +226,22 @@ fn labels_only(recipe: &Recipe) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Traits;
+
+    /// All that `auto` may try.
+    fn candidates() -> impl Iterator<Item = Recipe> {
+        [false, true].into_iter().flat_map(|scaled| {
+            Recipe::candidates(Traits {
+                scaled,
+                rooted: true,
+                heavy: scaled,
+            })
+        })
+    }
 
     #[test]
     fn the_recipe_of_labels_only_is_the_one_that_was_measured() {
-        for recipe in Recipe::candidates(false)
-            .into_iter()
-            .chain(Recipe::candidates(true))
-        {
+        for recipe in candidates() {
             let Some(name) = labels_only(&recipe) else {
                 continue;
             };
@@ -247,13 +256,17 @@ mod tests {
             }
         }
         // What a table of a choice calls it is what asks for it.
-        for recipe in [false, true].into_iter().flat_map(Recipe::candidates) {
+        for recipe in candidates() {
             assert_eq!(Recipe::named(&recipe.name).unwrap(), recipe);
         }
         let of = |name: &str| labels_only(&Recipe::named(name).unwrap());
         assert_eq!(
             of("scaled-probabilities").as_deref(),
             Some("scaled-label-probabilities")
+        );
+        assert_eq!(
+            of("rooted-probabilities").as_deref(),
+            Some("rooted-label-probabilities")
         );
         assert_eq!(of("mixed-lda").as_deref(), Some("unit-lda"));
         assert_eq!(of("mixed-rca").as_deref(), Some("label-rca"));

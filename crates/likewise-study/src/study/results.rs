@@ -207,7 +207,7 @@ impl Rows {
             lone: self.lone,
             gallery: recipe.n_gallery,
             rounds: recipe.draws,
-            chosen_once: plan.chosen && !few_labels && recipe.draws > 1,
+            chosen_once: plan.chosen && (few_labels || recipe.draws > 1),
             few_labels,
             refit: plan.protocol.refits(),
             classes: few_labels.then_some(self.labels.len() - self.unasked),

@@ -19,6 +19,9 @@ pub enum Row {
     Raw,
     /// The recipe.
     Recipe,
+    /// The roots of the features, then as `Centered`, without any label: only where no value is negative.
+    #[serde(rename = "roots")]
+    Rooted,
     /// The features less their mean, every column divided by its standard deviation, without any
     /// label: only where the columns are of different units.
     Scaled,
@@ -28,20 +31,28 @@ pub enum Row {
 
 impl Row {
     /// The rows above the recipe in a table.
-    pub const BEFORE: [Self; 5] = [
+    pub const BEFORE: [Self; 6] = [
         Self::Raw,
         Self::Centered,
+        Self::Rooted,
         Self::Scaled,
         Self::Whitened,
         Self::LabelsOnly,
     ];
     /// The starts without labels: the best of them is what all claims are made against.
-    pub const STARTS: [Self; 4] = [Self::Raw, Self::Centered, Self::Scaled, Self::Whitened];
+    pub const STARTS: [Self; 5] = [
+        Self::Raw,
+        Self::Centered,
+        Self::Rooted,
+        Self::Scaled,
+        Self::Whitened,
+    ];
 
     /// The recipe that is this row, if one has a name.
     pub(super) fn recipe(self) -> Option<&'static str> {
         match self {
             Self::Centered => Some("start"),
+            Self::Rooted => Some("rooted-start"),
             Self::Scaled => Some("scaled-start"),
             Self::Whitened => Some("whitened-start"),
             Self::AllLabels | Self::LabelsOnly | Self::Raw | Self::Recipe => None,
@@ -56,6 +67,7 @@ impl Row {
             Self::LabelsOnly => "labels only",
             Self::Raw => "raw features",
             Self::Recipe => "recipe",
+            Self::Rooted => "roots, no labels",
             Self::Scaled => "scaled columns, no labels",
             Self::Whitened => "whitened, no labels",
         }

@@ -148,6 +148,11 @@ impl<'p> Plan<'p> {
         let centered = ground.centered().rows(&ground.tested);
         let centered = self.ask(ground, &centered.into(), monitor)?;
         rows.insert(Row::Centered, vec![centered]);
+        if let Some(rooted) = ground.rooted() {
+            let rooted = rooted.rows(&ground.tested);
+            let rooted = self.ask(ground, &rooted.into(), monitor)?;
+            rows.insert(Row::Rooted, vec![rooted]);
+        }
         if let Some(scaled) = ground.scaled() {
             let scaled = scaled.rows(&ground.tested);
             let scaled = self.ask(ground, &scaled.into(), monitor)?;

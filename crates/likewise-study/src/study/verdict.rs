@@ -123,8 +123,8 @@ pub struct Sureness {
     pub gallery: usize,
     /// Label draws, or rounds that kept labels back.
     pub rounds: usize,
-    /// Whether the labels of the first draw chose the recipe for all: what another choice would change is not in
-    /// the intervals.
+    /// Whether the recipe was chosen by the labels of the first of several draws, or by the few that measure it too:
+    /// what another choice would change is not in the intervals.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen_once: bool,
     /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
@@ -279,6 +279,7 @@ impl Verdict {
         let than = match answer.against {
             Row::Raw => "the features as they are",
             Row::Centered => "centred features",
+            Row::Rooted => "the roots of the features",
             Row::Scaled => "scaled columns",
             Row::Whitened => "whitened features",
             other => other.title(),
@@ -465,9 +466,14 @@ impl Sureness {
             } else {
                 ""
             };
+            let chosen = if self.chosen_once {
+                "The same labels chose the recipe, by other rounds, which flatters it a little. "
+            } else {
+                ""
+            };
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
-                 items, in {} rounds that fitted the other labels{all}. Whether the very first answer is right \
+                 items, in {} rounds that fitted the other labels{all}. {chosen}Whether the very first answer is right \
                  cannot be measured so. {}{}{}",
                 self.rounds,
                 self.unasked_in_words(),

@@ -8,14 +8,15 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
         "Recipes are compared on labels that they do not learn from: each keeps some of the labels \
          at hand back in turn, and what counts is how many of their class come first. The first of \
          the table is the one that stands where nothing can be compared, with fewer than three \
-         labels a class: mild-probabilities, or scaled-mild-probabilities where columns are of \
-         different units or rows differ much in length. \
+         labels a class or 16 in all: mild-probabilities, or scaled-mild-probabilities where columns are of \
+         different units or rows differ much in length, or rooted-mild-probabilities where a few large values of \
+         a row outweigh all others. \
          The others follow, those that rarely lose first; one that is \
          not clearly better than the best before it (by about a standard error, and by half a point) \
-         loses to it. After two rounds those that are far behind are tried no further: their values are of fewer \
-         rounds, so compare the gains. Labels that choose and also measure make the measured value a little too \
+         loses to it. After two rounds those that are behind are tried no further, and are not taken: their values are of fewer \
+         rounds, so compare the gains. Fewer than 16 labels that can ask compare nothing. Labels that choose and also measure make the measured value a little too \
          good; those of a test part do not. Where the \
-         classes that are searched have no labels, start (or scaled-start) and mixed-rca are compared by the \
+         classes that are searched have no labels, start (or scaled-start), mixed-rca and, where no feature is negative, both of their roots are compared by the \
          classes that validate, at once and by an interval over these classes; where none can, as of fewer than six \
          classes, the start stands. Use it unless you compare methods.",
     ),

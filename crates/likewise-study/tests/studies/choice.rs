@@ -102,6 +102,100 @@ fn columns_are_scaled_where_rows_of_length_one_would_lose_what_they_say() {
 }
 
 #[test]
+fn roots_are_asked_and_tried_where_no_value_is_negative() {
+    let (x, truth) = clouds(120, 3, 0.4, 5);
+    // A hundred times as far out, so that the largest values of a row are nearly all of its length.
+    let heavy = x.mapv(|v| (3.0 * v).exp());
+    let chosen = |x: &Array2<f32>, shown: &Labels| {
+        let collection = collection(x.clone(), Some(shown.clone()));
+        let (any, protocol) = (Recipe::default(), folds());
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan::of(&collection, features, &any, &protocol, Device::flex());
+        plan.choose_recipe(None, &Monitor::silent()).unwrap()
+    };
+    let names = |choice: &likewise_study::study::Choice| -> Vec<String> {
+        choice
+            .tried
+            .iter()
+            .map(|tried| tried.recipe.clone())
+            .collect()
+    };
+    // One label a class leaves none to measure by, and a few large values ask for roots first.
+    let one = truth.masked(|i| i < 3);
+    assert_eq!(
+        chosen(&heavy, &one).recipe.name,
+        "rooted-mild-probabilities"
+    );
+    assert_eq!(chosen(&x, &one).recipe.name, "mild-probabilities");
+    let some = truth.masked(|i| i < 24);
+    assert_eq!(
+        names(&chosen(&heavy, &some))[0],
+        "rooted-mild-probabilities"
+    );
+    let of_both_signs = names(&chosen(&x, &some));
+    assert!(!of_both_signs.iter().any(|name| name.starts_with("rooted")));
+
+    let row = |x: &Array2<f32>, recipe: &Recipe| {
+        let collection = collection(x.clone(), Some(some.clone()));
+        run(&collection, recipe, &folds()).unwrap().results
+    };
+    let quick = Recipe::start().fitting(120);
+    assert!(!row(&x, &quick).baselines.contains_key(&Row::Rooted));
+    // The row is what the recipe of that name delivers, and a recipe that reads roots has it as its centred row.
+    let asked = row(&heavy, &quick).baselines[&Row::Rooted]
+        .r_precision
+        .unwrap();
+    let rooted = row(&heavy, &Recipe::rooted_start().fitting(120));
+    assert!(!rooted.baselines.contains_key(&Row::Rooted));
+    let own = rooted.baselines[&Row::Centered].r_precision.unwrap();
+    assert!((asked - own).abs() < 1e-9, "{asked} {own}");
+    let delivered = rooted.summary.r_precision.unwrap();
+    assert!((asked - delivered).abs() < 1e-3, "{asked} {delivered}");
+}
+
+#[test]
+fn for_new_classes_roots_are_tried_where_no_value_is_negative() {
+    let any = Recipe::default();
+    let tried = |x: Array2<f32>, labels: &Labels| -> Vec<String> {
+        let collection = collection(x, Some(labels.clone()));
+        let features = collection.views()[0].matrix.view();
+        let protocol = new_classes();
+        let plan = Plan::of(&collection, features, &any, &protocol, Device::flex());
+        let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
+        choice.tried.into_iter().map(|tried| tried.recipe).collect()
+    };
+    let (x, labels) = varied_within(30, 12, 12, 2.0);
+    assert_eq!(tried(x.clone(), &labels), ["start", "mixed-rca"]);
+    let heavy = x.mapv(|v| (6.0 * v).exp());
+    let of_roots = [
+        "rooted-start",
+        "scaled-start",
+        "mixed-rca",
+        "rooted-mixed-rca",
+    ];
+    assert_eq!(tried(heavy, &labels), of_roots);
+    let level = x.mapv(|v| v.abs().min(1.0));
+    let of_both = ["start", "rooted-start", "mixed-rca", "rooted-mixed-rca"];
+    assert_eq!(tried(level, &labels), of_both);
+}
+
+#[test]
+fn fewer_labels_that_ask_than_a_verdict_takes_choose_nothing() {
+    let (x, truth) = clouds(120, 3, 0.4, 5);
+    let tried = |labels: usize| {
+        // Class after class, as many of each.
+        let collection = collection(x.clone(), Some(truth.masked(|i| i < labels)));
+        let (any, protocol) = (Recipe::default(), folds());
+        let features = collection.views()[0].matrix.view();
+        let plan = Plan::of(&collection, features, &any, &protocol, Device::flex());
+        let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
+        (choice.recipe.name, choice.tried.len())
+    };
+    assert_eq!(tried(15), ("mild-probabilities".into(), 0));
+    assert!(tried(18).1 > 5);
+}
+
+#[test]
 fn a_choice_that_was_interrupted_goes_on_where_it_stopped() {
     let (x, truth) = clouds(120, 3, 1.0, 5);
     let shown = truth.masked(|i| i < 24);

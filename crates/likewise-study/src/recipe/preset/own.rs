@@ -7,7 +7,7 @@ use likewise_nn::loss::Loss;
 use likewise_nn::sample::Sampler;
 
 use crate::recipe::{
-    GradientConfig, Keep, Learner, On, PLAIN_SHRINKAGE, Propagation, PseudoLabels, Recipe,
+    GradientConfig, Keep, Learner, On, PLAIN_SHRINKAGE, Propagation, PseudoLabels, ROOT, Recipe,
     RoundsConfig, StartConfig,
 };
 
@@ -61,6 +61,23 @@ impl Recipe {
                 shrinkage: Some(f64::INFINITY),
                 standardize: Some(true),
                 ..StartConfig::default()
+            },
+            ..Self::start()
+        }
+    }
+
+    /// As `start`, of the roots of the features: nothing is learned.
+    ///
+    /// **Use it** for histograms, counts and pooled activations, where a few large values outweigh all others.
+    /// **Not** for features of both signs, nor where labels help, as `fit` says.
+    ///
+    /// **Source.** Roots before a cosine: Arandjelović & Zisserman, CVPR 2012, of descriptors of images.
+    pub fn rooted_start() -> Self {
+        Self {
+            name: "rooted-start".into(),
+            start: StartConfig {
+                power: ROOT,
+                ..StartConfig::centered()
             },
             ..Self::start()
         }
@@ -197,6 +214,51 @@ impl Recipe {
             name: "scaled-label-probabilities".into(),
             pseudo_labels: PseudoLabels::None,
             ..Self::scaled_probabilities()
+        }
+    }
+
+    /// As `probabilities`, of the roots of the features.
+    ///
+    /// **Use it** for histograms, counts and pooled activations, where a few large values outweigh all others.
+    /// **Not** for features of both signs, nor for classes without any label.
+    ///
+    /// **Source.** As of `probabilities` and `rooted-start`.
+    pub fn rooted_probabilities() -> Self {
+        Self {
+            name: "rooted-probabilities".into(),
+            start: StartConfig {
+                power: ROOT,
+                ..Self::probabilities().start
+            },
+            ..Self::probabilities()
+        }
+    }
+
+    /// As `rooted-probabilities`, by the known labels alone.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** for classes without any label.
+    ///
+    /// **Source.** As of `rooted-probabilities`.
+    pub fn rooted_label_probabilities() -> Self {
+        Self {
+            name: "rooted-label-probabilities".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::rooted_probabilities()
+        }
+    }
+
+    /// As `rooted-probabilities`, which are half of the cosine in place of four fifths.
+    ///
+    /// **Use it** as these, with one or two labels a class. **Not** for features of both signs, nor for classes
+    /// without any label.
+    ///
+    /// **Source.** As of `rooted-probabilities`.
+    pub fn rooted_mild_probabilities() -> Self {
+        Self {
+            name: "rooted-mild-probabilities".into(),
+            learner: Self::mild_probabilities().learner,
+            ..Self::rooted_probabilities()
         }
     }
 
@@ -378,7 +440,7 @@ impl Recipe {
     /// fitted anew four times, each time by what spreads over the graph of the last fit.
     ///
     /// What has done best where search is for classes without any label and features come from a
-    /// network, whose pooled activations it should read by their roots (`start.power` .5). Where
+    /// network, whose pooled activations `rooted-mixed-rca` reads by their roots. Where
     /// the classes are the labeled ones, `mixed-lp` gains more.
     pub fn mixed_rca() -> Self {
         Self {
@@ -390,6 +452,23 @@ impl Recipe {
                 ..RoundsConfig::default()
             },
             ..Self::default()
+        }
+    }
+
+    /// As `mixed-rca`, of the roots of the features.
+    ///
+    /// **Use it** where search is for classes without any label, by pooled activations of a network, histograms or
+    /// counts. **Not** for features of both signs.
+    ///
+    /// **Source.** As of `mixed-rca` and `rooted-start`.
+    pub fn rooted_mixed_rca() -> Self {
+        Self {
+            name: "rooted-mixed-rca".into(),
+            start: StartConfig {
+                power: ROOT,
+                ..Self::mixed_rca().start
+            },
+            ..Self::mixed_rca()
         }
     }
 }
