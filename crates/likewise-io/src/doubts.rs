@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use crate::Result;
 use crate::number::push;
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::Role;
+use crate::role::{Role, unnamed};
 
 /// Rows, on average, between two places where numbers of rows begin again: where tables were
 /// joined, each with its own.
@@ -60,11 +60,6 @@ impl Doubts {
             }
         }
     }
-}
-
-/// What a column without a name is called where it is a feature.
-pub(crate) fn unnamed(place: usize) -> String {
-    format!("column {}", place + 1)
 }
 
 /// What was seen of a column.

@@ -23,12 +23,12 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
 use crate::budget::{Budget, WORD};
-use crate::doubts::{Doubts, unnamed};
+use crate::doubts::Doubts;
 use crate::input::{Input, Stream};
 use crate::layout::{self, Layout, Taken};
 use crate::number::{Progress, interleave, push, reserve};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::{Role, place_of, some};
+use crate::role::{Role, place_of, some, unnamed};
 use crate::{Error, ErrorKind, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use likewise::Monitor;
 
-use crate::doubts::unnamed;
 use crate::options::{ReadOptions, TableOptions};
 use crate::{Error, Result};
 
@@ -18,8 +17,7 @@ pub(crate) enum Role {
     Classes,
     /// The labels, where none have the role `Label`. Never a feature: it would tell the class.
     Category,
-    /// Numbers of rows, as data frames write them, if their values look like it (see
-    /// [`Doubts`](crate::doubts::Doubts)). Left out: the order of rows is no feature.
+    /// Numbers of rows, as data frames write them, if their values look like it. Left out: the order of rows is no feature.
     Index,
     /// Ids by its name, where another column was asked for. Left out.
     SpareId,
@@ -148,6 +146,11 @@ pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
             called(name, &found)
         ))),
     }
+}
+
+/// What a column without a name is called where it is a feature.
+pub(crate) fn unnamed(place: usize) -> String {
+    format!("column {}", place + 1)
 }
 
 /// Says which columns have one name; they are counted from 1.

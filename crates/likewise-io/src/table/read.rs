@@ -10,10 +10,10 @@ use super::survey::Survey;
 use super::tell::tell;
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
-use crate::doubts::{Doubts, unnamed};
+use crate::doubts::Doubts;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::Role;
+use crate::role::{Role, unnamed};
 use crate::{Error, Result};
 
 /// Names of the columns: those without one are told by their place. The first of them is none where
