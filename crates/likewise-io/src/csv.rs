@@ -2,8 +2,8 @@
 //!
 //! The first line names the columns: `id` (or a first column without a name), `label`
 //! (or `labels`, `y`, `target`; else `class` or `category`) and `split` mean what they say;
-//! columns of row numbers (`index`, `Unnamed: 0`) are left out; all other columns are features and
-//! make one view, `features`. A file of numbers alone needs no header; a
+//! columns of row numbers (`index`, `Unnamed: 0`, if their values look like it) are left out; all
+//! other columns are features and make one view, `features`. A file of numbers alone needs no header; a
 //! first line that just counts, 0, 1, 2 ..., is a header, as data frames write it.
 //!
 //! Where all features are numbers as programs write them, they are read as they are, line by line.
@@ -27,12 +27,13 @@ pub(crate) use self::rows::read_rows;
 use crate::Result;
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
+use crate::doubts::Doubts;
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
-use crate::table::{self, Thousands, remark_on_thousands};
+use crate::table::{self, Thousands, remark_on_thousands, tell_numbers};
 use crate::words::{LabelTable, Words, roles_of_labels};
 
 /// Lines that an estimate looks at to see whether all features are numbers.
@@ -40,8 +41,8 @@ const LOOKED_AT: usize = 1000;
 
 pub(crate) fn shape(input: Input, delimiter: u8, options: &ReadOptions) -> Result<Shape> {
     let dialect = Dialect::of(&input, delimiter, options.table.sep)?;
-    let mut open = Table::open(&input, dialect)?;
-    if let Some(roles) = roles_of_numbers(&open, options)? {
+    if let Some((_, roles)) = columns_of_numbers(&input, dialect, options)? {
+        let mut open = Table::open(&input, dialect)?;
         let (mut rows, mut plain) = (0, true);
         open.each_until(|record, _| {
             if rows < LOOKED_AT {
@@ -77,24 +78,42 @@ pub(crate) fn read(
     }
 }
 
-/// What the columns mean if all features are numbers; `None` where these would not be the
-/// features.
-fn roles_of_numbers(open: &Table, options: &ReadOptions) -> Result<Option<Vec<Role>>> {
+/// Names of the columns and what they mean, if all features are numbers; `None` where these would
+/// not be the features. One pass over the text where a name alone does not say it.
+fn columns_of_numbers(
+    input: &Input,
+    dialect: Dialect,
+    options: &ReadOptions,
+) -> Result<Option<(Vec<String>, Vec<Role>)>> {
     if !options.table.suits_numbers() {
         return Ok(None);
     }
-    let names = borrowed(&open.names);
-    let roles = Role::of_columns(&names, &options.table)?;
+    let mut open = Table::open(input, dialect)?;
+    let (mut names, named) = (open.names.clone(), open.is_named());
+    let mut roles = Role::of_columns(&borrowed(&names), &options.table)
+        .map_err(|e| e.with(&dialect.advice()))?;
+    let mut doubts = Doubts::of(&names, &roles, options);
+    let places = doubts.places();
+    if !places.is_empty() {
+        let budget = Budget::new(options.max_memory);
+        open.each(|record, line| {
+            for &place in &places {
+                doubts.see(place, word(record.get(place).unwrap_or_default(), line)?)?;
+            }
+            budget.check(doubts.bytes())
+        })?;
+        doubts.settle(&mut names, &mut roles, &options.table);
+    }
     let features = || {
         let all = names.iter().zip(&roles);
         all.filter(|(_, role)| **role == Role::Feature)
-            .map(|(&name, _)| name)
+            .map(|(name, _)| name.as_str())
     };
     let suits = match &options.layout {
-        Some(layout) => layout.is_of_numbers(features(), open.is_named()),
+        Some(layout) => layout.is_of_numbers(features(), named),
         None => features().next().is_some(),
     };
-    Ok(suits.then_some(roles))
+    Ok(suits.then_some((names, roles)))
 }
 
 /// A field as a number that can be a feature as it is.
@@ -110,17 +129,16 @@ fn read_numbers(
     monitor: &Monitor,
 ) -> Result<Option<Parts>> {
     let len = input.len;
-    let mut table = Table::open(input, dialect)?;
-    let Some(roles) = roles_of_numbers(&table, options)? else {
+    let Some((names, roles)) = columns_of_numbers(input, dialect, options)? else {
         return Ok(None);
     };
+    let mut table = Table::open(input, dialect)?;
     let columns = roles.iter().filter(|&&role| role == Role::Feature).count();
     options.choose(&["features"])?;
     let mut budget = Budget::new(options.max_memory);
     let mut progress = Progress::new(monitor);
-    let names = table.names.clone();
     let named = table.is_named();
-    let mut words = Words::default();
+    let mut words = Words::of(Some("lines"));
     let mut values: Vec<f32> = Vec::new();
     let (mut rows, mut seen, mut reported) = (0_usize, 0_u64, 0_u64);
     let mut plain = true;
@@ -164,9 +182,7 @@ fn read_numbers(
     parts.add_view("features", rows, columns, values)?;
     words.remark(monitor);
     let said = Lines::said_of(dialect, delimiter);
-    if !said.is_empty() {
-        monitor.remark(format!("read with {}", said.join(", ")));
-    }
+    tell_numbers((&names, &roles), rows, &said, options, monitor);
     if let Some(remark) = thousands.and_then(|seen| remark_on_thousands(&names, &seen)) {
         monitor.remark(remark);
     }

@@ -30,6 +30,7 @@ mod budget;
 mod columns;
 mod csv;
 mod digest;
+mod doubts;
 mod error;
 mod form;
 mod idx;

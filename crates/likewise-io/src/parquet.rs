@@ -1,5 +1,5 @@
 //! Parquet tables: columns `id`, `label` and `split` mean what they say, columns of row
-//! numbers are left out, all other columns of numbers make one view, `features`, and every
+//! numbers are left out if their values look like it, all other columns of numbers make one view, `features`, and every
 //! column of vectors is a view of its own.
 //!
 //! A null vector means that the item lacks the view. Columns that are neither numbers nor
@@ -23,12 +23,13 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 
 use crate::budget::{Budget, WORD};
+use crate::doubts::Doubts;
 use crate::input::{Input, Stream};
 use crate::layout::{self, Layout, Taken};
 use crate::number::{Progress, interleave, push, reserve};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::{Role, place_of, some};
-use crate::{Error, Result};
+use crate::role::{Role, place_of, some, unnamed};
+use crate::{Error, ErrorKind, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};
 pub(crate) use read::{read, read_labels, shape};
@@ -199,6 +200,44 @@ impl Table {
         if columns.all(|column| self.has(&column.name)) {
             self.leaves.retain(|leaf| !leaf.list);
         }
+    }
+
+    /// Gives numbers of rows, and ids in a first column without a name, the role that their values say; of
+    /// a table that is read as another one, what was a feature there is one. Reads these columns.
+    fn settle(&mut self, options: &ReadOptions) -> Result<()> {
+        let leaves = self.leaves.iter().filter(|leaf| !leaf.list);
+        let (mut names, mut roles): (Vec<String>, Vec<Role>) =
+            leaves.map(|leaf| (leaf.name.clone(), leaf.role)).unzip();
+        if let Some(layout) = &options.layout {
+            let is_feature = |name: &str| layout.columns.iter().any(|own| own.name == *name);
+            for (place, (name, role)) in names.iter_mut().zip(&mut roles).enumerate() {
+                if name.trim().is_empty() && is_feature(&unnamed(place)) {
+                    *name = unnamed(place);
+                }
+                if matches!(role, Role::Id | Role::Index) && is_feature(name) {
+                    *role = Role::Feature;
+                }
+            }
+        }
+        let mut doubts = Doubts::of(&names, &roles, options);
+        for place in doubts.places() {
+            match self.words(&names[place], &mut self.budget.again()) {
+                Ok(words) => {
+                    for word in words {
+                        doubts.see(place, &word.unwrap_or_default())?;
+                    }
+                }
+                // Fractions are no words.
+                Err(e) if e.kind() == ErrorKind::Value => doubts.see(place, "0.5")?,
+                Err(e) => return Err(e),
+            }
+        }
+        doubts.settle(&mut names, &mut roles, &options.table);
+        let leaves = self.leaves.iter_mut().filter(|leaf| !leaf.list);
+        for (leaf, (name, role)) in leaves.zip(names.into_iter().zip(roles)) {
+            (leaf.name, leaf.role) = (name, role);
+        }
+        Ok(())
     }
 
     /// Leaves out all columns of single numbers beside vectors to compare items by: where one lacks

@@ -90,7 +90,7 @@ fn check_folder(path: &Path) -> Result<()> {
 /// [`Labels::parse`](likewise::Labels::parse); with an array `classes`, numbers
 /// are indices into it); `id` or `ids` are ids, row numbers by default;
 /// `split` is the split. Columns of row numbers (`index`, `idx`, `Unnamed: 0`,
-/// `__index_level_0__`) are left out. Arrays named in parts (`x_train`, `x_test`) are
+/// `__index_level_0__`, if their values look like it) are left out. Arrays named in parts (`x_train`, `x_test`) are
 /// stacked, and the parts become the split; a part without labels is unlabeled.
 /// Features become `f32` (integers beyond 2^24 are rounded).
 ///

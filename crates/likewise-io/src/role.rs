@@ -17,8 +17,10 @@ pub(crate) enum Role {
     Classes,
     /// The labels, where none have the role `Label`. Never a feature: it would tell the class.
     Category,
-    /// Numbers of rows, as data frames write them. Left out: the order of rows is no feature.
+    /// Numbers of rows, as data frames write them, if their values look like it. Left out: the order of rows is no feature.
     Index,
+    /// Ids by its name, where another column was asked for. Left out.
+    SpareId,
     /// Left out because somebody said so.
     Dropped,
     Feature,
@@ -45,7 +47,8 @@ impl Role {
 
     /// The roles of the columns of a table, by their names and by what was `asked` for.
     ///
-    /// A first column without a name holds the ids if no other does, else numbers of rows. A
+    /// A first column without a name holds the ids if no other does, else numbers of rows: both if
+    /// their values look like it. A
     /// table has no place for names of classes: such a column is a category. The first
     /// category is the labels if no other column is. Fails where two columns mean the same, and
     /// where no column has a name that was asked for.
@@ -59,8 +62,10 @@ impl Role {
             .collect();
         let place = |name: &String| place_of(name, names);
         if let Some(name) = &asked.id_column {
-            set(&mut roles, Role::Id, Role::Index, place(name)?);
-        } else if names.first().is_some_and(|name| name.trim().is_empty()) {
+            set(&mut roles, Role::Id, Role::SpareId, place(name)?);
+        }
+        let unnamed = names.first().is_some_and(|name| name.trim().is_empty());
+        if unnamed && roles[0] == Role::Feature {
             let named = roles.contains(&Role::Id);
             roles[0] = if named { Role::Index } else { Role::Id };
         }
@@ -116,8 +121,8 @@ fn set(roles: &mut [Role], role: Role, before: Role, column: usize) {
     roles[column] = role;
 }
 
-/// The column of a name. Capitals matter only where two names differ by them alone. Fails where
-/// two columns have it.
+/// The column of a name. Capitals matter only where two names differ by them alone. A column without a
+/// name is called by its place, `column 3`. Fails where two columns have it.
 pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
     let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
         (0..names.len()).filter(|&place| is(names[place])).collect()
@@ -125,6 +130,10 @@ pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
     let mut found = places(&|own| own == name);
     if found.is_empty() {
         found = places(&|own| own.eq_ignore_ascii_case(name));
+    }
+    if found.is_empty() {
+        let called = |&place: &usize| names[place].trim().is_empty() && unnamed(place) == name;
+        found = (0..names.len()).filter(called).collect();
     }
     match found[..] {
         [place] => Ok(place),
@@ -137,6 +146,11 @@ pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
             called(name, &found)
         ))),
     }
+}
+
+/// What a column without a name is called where it is a feature.
+pub(crate) fn unnamed(place: usize) -> String {
+    format!("column {}", place + 1)
 }
 
 /// Says which columns have one name; they are counted from 1.
@@ -188,6 +202,7 @@ pub(crate) fn tell(names: &[&str], roles: &[Role], options: &ReadOptions, monito
         (Role::Label, "labels are column"),
         (Role::Split, "the split is column"),
         (Role::Index, "left out, as numbers of rows:"),
+        (Role::SpareId, "left out, as other ids:"),
         (Role::Dropped, "left out as asked for:"),
     ] {
         if !of(role).is_empty() {
@@ -245,6 +260,14 @@ mod tests {
         assert_eq!(roles(&["", "id", "a"]), [Index, Id, Feature]);
         let frame = ["Unnamed: 0", "index", "IDX", "__index_level_0__", "a"];
         assert_eq!(roles(&frame), [Index, Index, Index, Index, Feature]);
+        // Ids that others were preferred to are no numbers of rows.
+        let asked = TableOptions {
+            id_column: Some("sku".into()),
+            ..TableOptions::default()
+        };
+        let names = ["", "id", "sku", "a"];
+        let roles_then = Role::of_columns(&names, &asked).unwrap();
+        assert_eq!(roles_then, [Index, Role::SpareId, Id, Feature]);
         // The first category is the labels, if there are none; it is never a feature.
         assert_eq!(roles(&["category", "class"]), [Label, Category]);
         assert_eq!(
@@ -283,6 +306,8 @@ mod tests {
         assert_eq!(said("w"), words);
         assert_eq!(said("W"), words.replace("\"w\"", "\"W\""));
         assert!(said("bc").contains("(columns 7 and 8)"));
+        assert_eq!(place_of("column 2", &["a", ""]).unwrap(), 1);
+        assert!(place_of("column 1", &["a", ""]).is_err());
         assert_eq!(repeated(&names), [("w", vec![1, 3])]);
         assert!(repeated(&["", "", "x"]).is_empty());
     }

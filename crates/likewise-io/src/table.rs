@@ -20,5 +20,5 @@ mod written;
 
 pub(crate) use labels::labels_of;
 pub(crate) use read::{read, shape};
-pub(crate) use tell::why;
+pub(crate) use tell::{tell_numbers, why};
 pub(crate) use thousands::{Thousands, remark_on_thousands};

@@ -1,5 +1,7 @@
 //! Ids, labels and the split of a table: the columns that are words, whatever they hold.
 
+use std::collections::HashMap;
+
 use likewise::Monitor;
 
 use crate::assemble::{Parts, labels_as, unnamed_ids};
@@ -15,6 +17,10 @@ pub(crate) struct Words {
     pub(crate) ids: Vec<String>,
     pub(crate) labels: Vec<String>,
     pub(crate) split: Vec<String>,
+    /// Where each id stands, and what is counted there: lines. None where ids may stand twice, or
+    /// nobody counts so.
+    places: Vec<u64>,
+    counted: Option<&'static str>,
     /// Line of the first id or label that goes over several lines, and how many do.
     broken: Option<(u64, usize)>,
     /// Bytes of memory that they take.
@@ -22,6 +28,14 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// None yet, of a table whose places count `counted`.
+    pub(crate) fn of(counted: Option<&'static str>) -> Self {
+        Self {
+            counted,
+            ..Self::default()
+        }
+    }
+
     /// Keeps a word, if its column is one of these.
     pub(crate) fn take(&mut self, role: Role, word: &str, line: u64) -> Result<()> {
         let words = match role {
@@ -34,7 +48,29 @@ impl Words {
             self.broken.get_or_insert((line, 0)).1 += 1;
         }
         self.bytes += WORD + word.len() as u64;
-        push(words, word.to_owned())
+        push(words, word.to_owned())?;
+        if role == Role::Id && self.counted.is_some() {
+            self.bytes += size_of::<u64>() as u64;
+            push(&mut self.places, line)?;
+        }
+        Ok(())
+    }
+
+    /// Fails where an id stands twice, with the places in the file.
+    fn check_ids(&self) -> Result<()> {
+        let Some(counted) = self.counted else {
+            return Ok(());
+        };
+        let mut seen = HashMap::with_capacity(self.ids.len());
+        for (id, place) in self.ids.iter().zip(&self.places) {
+            // An empty one is said where items are put together.
+            if let Some(first) = seen.insert(id, place).filter(|_| !id.is_empty()) {
+                return Err(Error::value(format!(
+                    "id \"{id}\" stands in {counted} {first} and {place}; ids must be unique"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Warns of ids and labels that go over several lines, as a stray quote makes them.
@@ -60,6 +96,7 @@ impl Words {
             parts.ids = if names[column].is_empty() {
                 unnamed_ids(self.ids, monitor)
             } else {
+                self.check_ids()?;
                 Some(self.ids)
             };
         }

@@ -127,6 +127,10 @@ impl Rows for Sheet {
         said
     }
 
+    fn counted(&self) -> Option<&'static str> {
+        Some("rows")
+    }
+
     fn elsewhere(&self) -> Option<String> {
         let sheets = self.book.sheets.iter().enumerate();
         let others = sheets.filter(|(place, _)| *place != self.place);

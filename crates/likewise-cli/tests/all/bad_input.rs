@@ -616,7 +616,32 @@ fn labels_that_do_not_fit() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("labels of one class only"), "{said}");
     scene.text("ids.csv", "id,x1,x2\na,1,2\na,3,4\n");
-    scene.refuses(&["doctor", "ids.csv"], 1, &["ids.csv", "\"a\""]);
+    scene.refuses(
+        &["doctor", "ids.csv"],
+        1,
+        &["ids.csv", "\"a\" stands in lines 2 and 3"],
+    );
+}
+
+#[test]
+fn settings_that_a_table_speaks_against() {
+    let scene = Scene::new();
+    scene.text("semicolons.csv", "a;b;c\n1,5;2;3\n2,5;3;4\n");
+    scene.refuses(
+        &["doctor", "semicolons.csv", "--sep", ","],
+        1,
+        &[
+            "semicolons.csv: line 2 has 2 fields, but the first line has 1",
+            "the file looks as if \";\" stands between columns, but --sep says \",\"; leave it out",
+        ],
+    );
+    scene.text("numbers.csv", "weight,price\n1,2\n3,5\n4,9\n");
+    let columns = ["doctor", "numbers.csv", "--columns", "weight,price"];
+    scene.refuses(
+        &[&columns[..], &["--text"]].concat(),
+        2,
+        &["--text has no effect: none of the columns that are asked for holds text"],
+    );
 }
 
 #[test]

@@ -61,6 +61,10 @@ impl Rows for Lines<'_> {
         Some(self.dialect.separator as char)
     }
 
+    fn elsewhere(&self) -> Option<String> {
+        self.dialect.doubt()
+    }
+
     fn each(&mut self, monitor: &Monitor, each: Each) -> Result<()> {
         let mut table = Table::open(self.input, self.dialect)?;
         let mut progress = Progress::new(monitor);

@@ -19,6 +19,8 @@ const LINES: usize = 30;
 pub(super) struct Dialect {
     pub(super) letters: Letters,
     pub(super) separator: u8,
+    /// The separator that the text speaks for, where another one is given.
+    speaks_for: Option<u8>,
 }
 
 impl Dialect {
@@ -34,14 +36,35 @@ impl Dialect {
         };
         let whole = (start.len() as u64) < LOOKED_AT;
         let given = given.and_then(|sign| u8::try_from(sign).ok());
-        if let Some(separator) = given {
-            return Ok(Self { letters, separator });
-        }
         let mut text = Vec::new();
         let mut decoded = letters.decode(Box::new(start.as_slice()));
         decoded.read_to_end(&mut text)?;
-        let separator = separator(&text, own, whole);
-        Ok(Self { letters, separator })
+        let found = separator(&text, given.unwrap_or(own), whole);
+        let separator = given.unwrap_or(found);
+        Ok(Self {
+            letters,
+            separator,
+            speaks_for: Some(found).filter(|found| *found != separator),
+        })
+    }
+
+    /// What may be wrong where the text is no table by the separator that is given; else nothing.
+    pub(super) fn doubt(self) -> Option<String> {
+        let name = |separator| match separator {
+            b'\t' => "a tab".to_owned(),
+            other => format!("\"{}\"", other as char),
+        };
+        let found = name(self.speaks_for?);
+        Some(format!(
+            "the file looks as if {found} stands between columns, but `sep` says {}; leave it out",
+            name(self.separator)
+        ))
+    }
+
+    /// The same as the end of a message.
+    pub(super) fn advice(self) -> String {
+        self.doubt()
+            .map_or(String::new(), |doubt| format!("; {doubt}"))
     }
 
     /// The text in UTF-8, from its beginning.

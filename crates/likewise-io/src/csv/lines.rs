@@ -12,6 +12,7 @@ use crate::{Error, Result};
 /// An open table: the names of its columns, and the lines below.
 pub(super) struct Table {
     reader: Reader<Watched<Box<dyn Read>>>,
+    dialect: Dialect,
     pub(super) names: Vec<String>,
     /// The first line, where it is data already.
     first: Option<ByteRecord>,
@@ -26,7 +27,7 @@ impl Table {
             .has_headers(false)
             .from_reader(Watched::new(stream, delimiter));
         let mut record = ByteRecord::new();
-        if !next(&mut reader, &mut record)? {
+        if !next(&mut reader, &mut record, dialect)? {
             return Err(Error::value(
                 "the file is empty; a header and lines are needed",
             ));
@@ -43,6 +44,7 @@ impl Table {
         };
         Ok(Self {
             reader,
+            dialect,
             names,
             first,
         })
@@ -72,7 +74,7 @@ impl Table {
             return Ok(());
         }
         let mut record = ByteRecord::new();
-        while next(&mut self.reader, &mut record)? {
+        while next(&mut self.reader, &mut record, self.dialect)? {
             let line = record.position().map_or(0, csv::Position::line);
             if !each(&record, line)? {
                 break;
@@ -82,8 +84,13 @@ impl Table {
     }
 }
 
-/// Reads the next line. Fails where a quote swallows the rest of the file.
-fn next<R: Read>(reader: &mut Reader<Watched<R>>, record: &mut ByteRecord) -> Result<bool> {
+/// Reads the next line. Fails where a quote swallows the rest of the file, and on a line of more or
+/// fewer fields than the first.
+fn next<R: Read>(
+    reader: &mut Reader<Watched<R>>,
+    record: &mut ByteRecord,
+    dialect: Dialect,
+) -> Result<bool> {
     let line = reader.position().line();
     let read = reader.read_byte_record(record);
     if reader.get_ref().ends_in_quotes() {
@@ -93,7 +100,11 @@ fn next<R: Read>(reader: &mut Reader<Watched<R>>, record: &mut ByteRecord) -> Re
             record.position().map_or(line, csv::Position::line)
         )));
     }
-    Ok(read?)
+    read.map_err(|e| {
+        let ragged = matches!(e.kind(), csv::ErrorKind::UnequalLengths { .. });
+        let advice = dialect.advice();
+        Error::from(e).with(if ragged { advice.as_str() } else { "" })
+    })
 }
 
 /// Whether the first line is data already: numbers that do not just count, perhaps with gaps.

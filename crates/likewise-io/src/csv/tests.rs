@@ -37,9 +37,10 @@ fn headers_are_optional_for_numbers_alone() {
     assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0]]);
     assert_eq!(frame.ids(), ["7"]);
     assert_eq!(read("5\n6\n").unwrap().len(), 2);
-    // Years as columns; and an index that holds a value twice is none of ids.
+    // Years as columns; and what holds a value twice is none of ids, nor of numbers of rows.
     let frame = read(",2019,2020\n7,3,4\n7,5,6\n").unwrap();
-    assert_eq!(frame.views()[0].matrix, array![[3.0, 4.0], [5.0, 6.0]]);
+    let all = array![[7.0, 3.0, 4.0], [7.0, 5.0, 6.0]];
+    assert_eq!(frame.views()[0].matrix, all);
     assert_eq!(frame.ids(), ["0", "1"]);
 }
 
@@ -136,7 +137,7 @@ fn mistakes_are_named_with_their_place() {
         "{said}"
     );
     assert!(message("a,b\n1,2\n3\n").starts_with("line 3 has 1 fields"));
-    assert!(message("id,a\nx,1\nx,2\n").contains("rows 0 and 1"));
+    assert!(message("id,a\nx,1\nx,2\n").contains("lines 2 and 3"));
     assert!(message("id,a\n,2\n").contains("id is empty"));
     assert!(message("id,label\nx,1\n").contains("no columns of numbers or categories"));
     assert!(message("label,y,a\n1,1,1\n").contains("mean the same"));

@@ -31,7 +31,11 @@ impl Columns {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for leaf in table.leaves.iter().filter(|leaf| !leaf.list) {
             names.push(leaf.name.clone());
-            let word = matches!(leaf.role, Role::Id | Role::Label | Role::Split);
+            // Numbers of rows are told apart beyond those that fit a feature.
+            let word = matches!(
+                leaf.role,
+                Role::Id | Role::Label | Role::Split | Role::Index
+            );
             columns.push(if leaf.is_text() || word {
                 Values::Words(table.words(&leaf.name, &mut budget)?)
             } else if leaf.holds == Holds::Flags {
@@ -57,6 +61,11 @@ impl Rows for Columns {
 
     fn said(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Rows are counted from 0 here, as those of all arrays.
+    fn counted(&self) -> Option<&'static str> {
+        None
     }
 
     /// A row is an item, whatever the columns that are taken hold.

@@ -12,8 +12,9 @@ use crate::layout::Layout;
 use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
+use crate::table::{self, tell_numbers};
 use crate::words::{LabelTable, Named, roles_of_labels};
-use crate::{Error, ErrorKind, Result, table};
+use crate::{Error, ErrorKind, Result};
 
 /// Opens a table for what is asked for; also columns that are left out beside vectors, and why.
 fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, String)>)> {
@@ -22,6 +23,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, Stri
     if let Some(layout) = &options.layout {
         table.follow(layout);
     }
+    table.settle(options)?;
     check(&table, options)?;
     let mut left = Vec::new();
     if table.vectors().is_empty() {
@@ -218,6 +220,8 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
     let told = table.leaves.iter().filter(told);
     let (names, roles): (Vec<&str>, Vec<Role>) = told.map(|l| (l.name.as_str(), l.role)).unzip();
     tell(&names, &roles, options, monitor);
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    tell_numbers((&names, &roles), table.rows, &[], options, monitor);
     parts.ids = table.role_words(Role::Id, &mut budget)?;
     if table
         .leaf(Role::Id)

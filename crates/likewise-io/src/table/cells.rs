@@ -54,7 +54,12 @@ pub(crate) trait Rows {
         true
     }
 
-    /// Where else in the file the table may be, and what to do then.
+    /// What the numbers of its places count, as people see them; none where nobody does.
+    fn counted(&self) -> Option<&'static str> {
+        Some("lines")
+    }
+
+    /// Where else in the file the table may be, or how else it may stand there, and what to do then.
     fn elsewhere(&self) -> Option<String> {
         None
     }

@@ -64,6 +64,12 @@ pub(super) fn decide(
             kinds.push((place, kind.map_err(|e| e.within(named(&names[place])))?));
         }
     }
+    let is_text = |(_, kind): &(usize, Kind)| matches!(kind, Kind::Text);
+    if asked.text && explicit(asked) && !kinds.iter().any(is_text) {
+        return Err(Error::parameter(
+            "`text` has no effect: none of the columns that are asked for holds text; leave it out",
+        ));
+    }
     let complete = |(place, kind): &(usize, Kind)| match kind {
         Kind::Number => survey.columns[*place].numbers(decimals[*place]) == survey.rows,
         Kind::Category(_) => false,

@@ -96,7 +96,7 @@ pub(super) fn read(
     let mut out = Read {
         values: Vec::new(),
         rows: 0,
-        words: Words::default(),
+        words: Words::of(rows.counted()),
         filled: 0,
         dropped: 0,
         unseen: 0,

@@ -98,7 +98,8 @@ fn candidates(names: &[String], options: &ReadOptions) -> Vec<bool> {
     let Ok(roles) = Role::of_columns(&borrowed, &asked) else {
         return vec![false; names.len()];
     };
-    roles.iter().map(|role| *role == Role::Feature).collect()
+    let may = |role: &Role| matches!(role, Role::Feature | Role::Index);
+    roles.iter().map(may).collect()
 }
 
 /// Whether one of the first rows has a list in one of these columns.
@@ -171,6 +172,10 @@ impl Rows for Lists<'_> {
 
     fn skips_blank(&self) -> bool {
         self.rows.skips_blank()
+    }
+
+    fn counted(&self) -> Option<&'static str> {
+        self.rows.counted()
     }
 
     fn elsewhere(&self) -> Option<String> {

@@ -10,17 +10,23 @@ use super::survey::Survey;
 use super::tell::tell;
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
+use crate::doubts::Doubts;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::Role;
+use crate::role::{Role, unnamed};
 use crate::{Error, Result};
 
-/// Names of the columns: those without one are told by their place.
-fn names(rows: &dyn Rows) -> Vec<String> {
+/// Names of the columns: those without one are told by their place. The first of them is none where
+/// the fitted table has no feature of that name.
+fn names(rows: &dyn Rows, fitted: Option<&Layout>) -> Vec<String> {
+    let is_feature = |name: &String| {
+        let mut columns = fitted.iter().flat_map(|layout| &layout.columns);
+        columns.any(|column| column.name == *name)
+    };
     let name = |(i, name): (usize, &String)| {
-        let empty = name.trim().is_empty() && i > 0;
-        if empty {
-            format!("column {}", i + 1)
+        let by_place = unnamed(i);
+        if name.trim().is_empty() && (i > 0 || is_feature(&by_place)) {
+            by_place
         } else {
             name.clone()
         }
@@ -48,11 +54,13 @@ fn plan(
     budget: &mut Budget,
     monitor: &Monitor,
 ) -> Result<Plan> {
-    let names = names(rows);
+    let mut names = names(rows, options.layout.as_deref());
     let Some(layout) = &options.layout else {
-        let roles = Role::of_columns(&borrowed(&names), &options.table)
+        let mut roles = Role::of_columns(&borrowed(&names), &options.table)
             .map_err(|e| e.with(&elsewhere(rows)))?;
-        let survey = Survey::of(rows, &roles, budget, monitor)?;
+        let mut doubts = Doubts::of(&names, &roles, options);
+        let survey = Survey::of(rows, &roles, &mut doubts, budget, monitor)?;
+        doubts.settle(&mut names, &mut roles, &options.table);
         let decided = decide(rows, &names, &roles, &survey, &options.table)?;
         return Ok(Plan {
             rows: survey.rows,
@@ -74,7 +82,8 @@ fn plan(
             }
         })
         .collect();
-    let survey = Survey::of(rows, &taken, budget, monitor)?;
+    let mut doubts = Doubts::of(&names, &roles, options);
+    let survey = Survey::of(rows, &taken, &mut doubts, budget, monitor)?;
     let usual = decide::usual(rows, &survey, &options.table, Some(layout.decimal));
     let decimals: Vec<Decimal> = (survey.columns.iter())
         .map(|tally| decide::decimal(tally, usual, &options.table))

@@ -10,6 +10,7 @@ use super::thousands::Thousands;
 use super::written::{flag, is_missing, number};
 use crate::Result;
 use crate::budget::{Budget, WORD};
+use crate::doubts::Doubts;
 use crate::layout::Decimal;
 use crate::role::Role;
 
@@ -166,21 +167,24 @@ pub(super) fn is_blank(cells: &[Cell]) -> bool {
 /// What a table holds.
 pub(super) struct Survey {
     pub(super) rows: usize,
-    /// Of every column, empty for those that are no features.
+    /// Of every column, empty for those that cannot be features.
     pub(super) columns: Vec<Tally>,
 }
 
 impl Survey {
-    /// Goes through the table once. O(cells), and at most [`MOST_WORDS`] words a column.
+    /// Goes through the table once. O(cells), and at most [`MOST_WORDS`] words a column. Whether the
+    /// columns in `doubts` are features is known then.
     pub(super) fn of(
         rows: &mut dyn Rows,
         roles: &[Role],
+        doubts: &mut Doubts,
         budget: &mut Budget,
         monitor: &Monitor,
     ) -> Result<Self> {
         budget.values(roles.len(), size_of::<Tally>() as u64)?;
         let mut columns: Vec<Tally> = roles.iter().map(|_| Tally::new()).collect();
         let mut count = 0;
+        let doubtful = doubts.places();
         let skips = rows.skips_blank();
         rows.each(monitor, &mut |place, cells| {
             if skips && is_blank(cells) {
@@ -189,12 +193,16 @@ impl Survey {
             count += 1;
             if count % 4096 == 0 {
                 // Few bytes can name many columns and stand for many rows.
-                budget.check(count as u64 * cells.len() as u64)?;
+                budget.check(count as u64 * cells.len() as u64 + doubts.bytes())?;
             }
             for ((cell, role), tally) in cells.iter().zip(roles).zip(&mut columns) {
                 if *role == Role::Feature {
                     tally.see(cell, place, budget)?;
                 }
+            }
+            for &at in &doubtful {
+                columns[at].see(&cells[at], place, budget)?;
+                doubts.see(at, word(&cells[at]).as_deref().unwrap_or(""))?;
             }
             Ok(())
         })?;

@@ -11,6 +11,12 @@ use crate::role::{Role, some};
 /// Categories that are told of one by one.
 const TOLD: usize = 6;
 
+/// Columns that could hold labels and are named.
+const COULD_BE_LABELS: usize = 5;
+
+/// A column that has no name.
+const UNNAMED: &str = "the first column, which has no name";
+
 /// Says how a table was understood.
 pub(super) fn tell(
     (names, roles): (&[String], &[Role]),
@@ -21,13 +27,11 @@ pub(super) fn tell(
     monitor: &Monitor,
 ) {
     monitor.remark(first((names, roles), said, decided, read, options));
-    monitor.remark(second(decided, read));
+    monitor.remark(second(decided, read, options.table.text));
     if let Some(remark) = &decided.thousands {
         monitor.remark(remark.clone());
     }
     let mut parts = why(&decided.left);
-    let asked = of(names, roles, Role::Dropped);
-    let counted = of(names, roles, Role::Index);
     let mut classes = of(names, roles, Role::Category);
     if options.labels.is_some() {
         classes.extend(of(names, roles, Role::Label));
@@ -35,15 +39,63 @@ pub(super) fn tell(
     if !classes.is_empty() {
         parts.push(format!("{} (classes, by the name)", some(&classes)));
     }
-    if !counted.is_empty() {
-        parts.push(format!("{} (numbers of rows)", some(&counted)));
-    }
-    if !asked.is_empty() {
-        parts.push(format!("{} (as asked for)", some(&asked)));
-    }
+    parts.extend(by_name(names, roles));
     if !parts.is_empty() {
         monitor.remark(format!("left out: {}", parts.join(", ")));
     }
+}
+
+/// Says of a table of numbers alone what its names do not say by themselves: how the text is written,
+/// ids and labels by another name than these, and what is left out though nobody asked for it. Says
+/// nothing else, and nothing of a table that is read as a fitted one was.
+pub(crate) fn tell_numbers(
+    (names, roles): (&[String], &[Role]),
+    rows: usize,
+    said: &[String],
+    options: &ReadOptions,
+    monitor: &Monitor,
+) {
+    if options.layout.is_some() {
+        return;
+    }
+    let found = |(name, role): (&String, &Role)| match role {
+        Role::Index | Role::SpareId => true,
+        Role::Id => options.table.id_column.is_none() && Role::of(name) != Role::Id,
+        Role::Label => {
+            let asked = options.table.label_column.is_some() || options.labels.is_some();
+            !asked && Role::of(name) != Role::Label
+        }
+        _ => false,
+    };
+    if said.is_empty() && !names.iter().zip(roles).any(found) {
+        return;
+    }
+    monitor.remark(items((names, roles), rows, said, options));
+    let unasked = |role: &Role| matches!(role, Role::Index | Role::SpareId);
+    if roles.iter().any(unasked) {
+        let left = by_name(names, roles);
+        monitor.remark(format!("left out: {}", left.join(", ")));
+    }
+}
+
+/// The columns that are left out for what they are called, or for what was asked for, and why.
+fn by_name(names: &[String], roles: &[Role]) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (role, why) in [
+        (Role::Index, "numbers of rows"),
+        (Role::SpareId, "ids, by the name"),
+        (Role::Dropped, "as asked for"),
+    ] {
+        let mut columns = of(names, roles, role);
+        if columns.first().is_some_and(|name| name.trim().is_empty()) {
+            columns.remove(0);
+            parts.push(format!("{UNNAMED} ({why})"));
+        }
+        if !columns.is_empty() {
+            parts.push(format!("{} ({why})", some(&columns)));
+        }
+    }
+    parts
 }
 
 /// The columns that are left out, by the reason, in the order of their first.
@@ -68,7 +120,7 @@ fn of<'a>(names: &'a [String], roles: &[Role], role: Role) -> Vec<&'a str> {
     both.map(|(name, _)| name.as_str()).collect()
 }
 
-/// Items, how the text is written, ids and labels.
+/// Items, how the text is written, ids and labels, or what could be labels.
 fn first(
     (names, roles): (&[String], &[Role]),
     mut said: Vec<String>,
@@ -80,28 +132,53 @@ fn first(
     if decided.places.iter().any(comma) {
         said.push("decimal comma".to_owned());
     }
-    let mut line = format!("{} items", read.rows);
+    let line = items((names, roles), read.rows, &said, options);
+    let labeled = options.labels.is_some() || roles.contains(&Role::Label);
+    if labeled || decided.classes.is_empty() {
+        return line;
+    }
+    // Which of them is the class, only the user knows.
+    let (named, more) = decided
+        .classes
+        .split_at(decided.classes.len().min(COULD_BE_LABELS));
+    let named: Vec<String> = named.iter().map(|name| format!("\"{name}\"")).collect();
+    let rest = match more.len() {
+        0 => String::new(),
+        more => format!(" or {more} more"),
+    };
+    format!(
+        "{line}; no labels (if a column holds them, `label_column` names it: {}{rest})",
+        named.join(", ")
+    )
+}
+
+/// Items, how the text is written, ids and labels.
+fn items(
+    (names, roles): (&[String], &[Role]),
+    rows: usize,
+    said: &[String],
+    options: &ReadOptions,
+) -> String {
+    let mut line = format!("{rows} items");
     if !said.is_empty() {
         line = format!("{line} ({})", said.join(", "));
     }
     if let [id, ..] = of(names, roles, Role::Id)[..] {
         line = match id {
-            "" => format!("{line}; ids: the first column, which has no name"),
+            "" => format!("{line}; ids: {UNNAMED}"),
             id => format!("{line}; ids: \"{id}\""),
         };
     }
-    if options.labels.is_none() {
-        if let [label, ..] = of(names, roles, Role::Label)[..] {
-            line = format!("{line}; labels: \"{label}\"");
-        } else if let Some(class) = decided.classes.first() {
-            line = format!("{line}; no labels (could be `label_column {class}`)");
-        }
+    if options.labels.is_none()
+        && let [label, ..] = of(names, roles, Role::Label)[..]
+    {
+        line = format!("{line}; labels: \"{label}\"");
     }
     line
 }
 
-/// What was taken.
-fn second(decided: &Decided, read: &Read) -> String {
+/// What was taken; `text` where text was asked for.
+fn second(decided: &Decided, read: &Read, text: bool) -> String {
     let columns = &decided.layout.columns;
     let names = |is: fn(&Taken) -> bool| -> Vec<&str> {
         let of_kind = columns.iter().filter(|column| is(&column.taken));
@@ -141,6 +218,8 @@ fn second(decided: &Decided, read: &Read) -> String {
     }
     if !texts.is_empty() {
         parts.push(format!("text, hashed: {}", some(&texts)));
+    } else if text {
+        parts.push("`text` has no effect, as no column holds text".to_owned());
     }
     let mut line = format!("taken: {}", parts.join("; "));
     if read.filled > 0 {

@@ -297,6 +297,63 @@ fn columns_beside_vectors_are_a_table_where_they_are_named() {
 }
 
 #[test]
+fn an_index_that_numbers_no_rows_is_a_feature() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.parquet");
+    let w = || Values::Floats(vec![Some(1.5), Some(3.0), Some(4.0)]);
+    let schema = "optional float w; optional int64 index;";
+    let of = |index: [i64; 3], options: &ReadOptions| {
+        write(
+            &path,
+            schema,
+            &[w(), Values::Whole(index.map(Some).to_vec())],
+        );
+        told(&path, options).unwrap()
+    };
+    let options = ReadOptions::default();
+    let (all, taken, said) = of([7, 5, 7], &options);
+    assert_eq!(
+        all.views()[0].matrix,
+        array![[1.5, 7.0], [3.0, 5.0], [4.0, 7.0]]
+    );
+    assert!(said.is_empty(), "{said:?}");
+    // Beyond what a feature can tell apart.
+    let (all, left, said) = of([1 << 24, (1 << 24) + 1, 3], &options);
+    assert_eq!(all.views()[0].matrix, array![[1.5], [3.0], [4.0]]);
+    assert_eq!(said, ["3 items", "left out: \"index\" (numbers of rows)"]);
+    // As the fitted table says.
+    let by = |layout: Option<Layout>| ReadOptions {
+        layout: layout.map(Arc::new),
+        ..ReadOptions::default()
+    };
+    let (all, ..) = of([0, 1, 2], &by(taken));
+    assert_eq!(
+        all.views()[0].matrix,
+        array![[1.5, 0.0], [3.0, 1.0], [4.0, 2.0]]
+    );
+    assert_eq!(of([7, 7, 7], &by(left)).0.views()[0].matrix.ncols(), 1);
+    // Fractions, and beside words.
+    let fractions = Values::Floats(vec![Some(0.5), Some(0.25), Some(0.75)]);
+    write(
+        &path,
+        "optional float w; optional float index;",
+        &[w(), fractions],
+    );
+    let all = told(&path, &options).unwrap().0;
+    let x = array![[1.5, 0.5], [3.0, 0.25], [4.0, 0.75]];
+    assert_eq!(all.views()[0].matrix, x);
+    let words = Values::Words(vec![Some("x"), Some("x"), Some("x")]);
+    let index = Values::Whole([7, 5, 7].map(Some).to_vec());
+    write(
+        &path,
+        "optional float w; optional int64 index; optional binary s (STRING);",
+        &[w(), index, words],
+    );
+    let (_, layout, _) = told(&path, &options).unwrap();
+    assert_eq!(layout.unwrap().features(), ["w", "index"]);
+}
+
+#[test]
 fn fractions_beside_labels_are_no_ids_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("labels.parquet");

@@ -1,5 +1,6 @@
 //! Tables as people make them: what is read of each form, and what is refused.
 
+use std::fmt::Write as _;
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -597,6 +598,336 @@ fn points_that_may_stand_between_thousands_are_named() {
     ] {
         assert_eq!(usual(clear), names(&[]), "{clear}");
     }
+}
+
+/// A table of two columns of numbers and labels, as each form writes it.
+fn indexed(index: [f64; 4]) -> [(&'static str, Vec<u8>); 3] {
+    let rows: Vec<(f64, f64, &str)> = [1.0, 20.0, 4.0, 8.0]
+        .into_iter()
+        .zip(index)
+        .zip(["a", "b", "a", "b"])
+        .map(|((price, index), label)| (price, index, label))
+        .collect();
+    let mut csv = "price,index,label\n".to_owned();
+    let mut jsonl = String::new();
+    let mut cells = vec![
+        ["price", "index", "label"]
+            .map(|name| Cell::Text(name.into()))
+            .to_vec(),
+    ];
+    for (price, index, label) in rows {
+        writeln!(csv, "{price},{index},{label}").unwrap();
+        let object = format!("\"price\": {price}, \"index\": {index}, \"label\": \"{label}\"");
+        writeln!(jsonl, "{{{object}}}").unwrap();
+        cells.push(vec![
+            Cell::Number(price),
+            Cell::Number(index),
+            Cell::Text(label.into()),
+        ]);
+    }
+    [
+        ("a.csv", csv.into_bytes()),
+        ("a.jsonl", jsonl.into_bytes()),
+        ("a.xlsx", sheet::xlsx(&cells)),
+    ]
+}
+
+#[test]
+fn an_index_is_one_only_where_its_values_number_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let options = ReadOptions::default();
+        let (all, _, said) = told(&path, &options).unwrap();
+        let shape = inspect(&path, &options).unwrap();
+        assert_eq!(shape.views[0].1, all.views()[0].matrix.ncols(), "{name}");
+        (all.views()[0].matrix.clone(), said)
+    };
+    // Values that stand twice name no rows, nor do fractions and what is below 0.
+    for index in [
+        [100.0, 110.0, 120.0, 100.0],
+        [0.5, 1.0, 2.0, 3.0],
+        [-1.0, 0.0, 1.0, 2.0],
+    ] {
+        for (name, bytes) in indexed(index) {
+            let (x, said) = read(name, &bytes);
+            let column: Vec<f64> = x.column(1).iter().map(|v| f64::from(*v)).collect();
+            assert_eq!(column, index, "{name}");
+            let left = |line: &String| line.starts_with("left out");
+            assert!(!said.iter().any(left), "{name}: {said:?}");
+        }
+    }
+    // In any order, and with gaps: rows of a part of a table.
+    for (name, bytes) in indexed([7.0, 3.0, 120.0, 0.0]) {
+        let (x, said) = read(name, &bytes);
+        assert_eq!(x, array![[1.0], [20.0], [4.0], [8.0]], "{name}");
+        assert_eq!(said[0], "4 items; labels: \"label\"", "{name}");
+        let last = said.last().unwrap();
+        assert_eq!(last, "left out: \"index\" (numbers of rows)", "{name}");
+    }
+    // Where others are asked for, it is no feature either.
+    let asked = TableOptions {
+        columns: names(&["price"]),
+        ..TableOptions::default()
+    };
+    let csv = "price,index\n1,5\n20,5\n4,6\n";
+    let all = text(csv, asked).unwrap();
+    assert_eq!(all.views()[0].matrix, array![[1.0], [20.0], [4.0]]);
+}
+
+#[test]
+fn what_an_index_is_another_table_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let read = |text: &str, layout: Option<&Layout>| {
+        std::fs::write(&path, text).unwrap();
+        let options = ReadOptions {
+            layout: layout.cloned().map(Arc::new),
+            ..ReadOptions::default()
+        };
+        let (all, layout, _) = told(&path, &options).unwrap();
+        assert_eq!(
+            inspect(&path, &options).unwrap().views[0].1,
+            layout.dimensions()
+        );
+        (all, layout)
+    };
+    // Taken there, and here, where the values alone would not say so.
+    let (_, taken) = read("index,w\n9,1\n9,2\n", None);
+    assert_eq!(taken.features(), ["index", "w"]);
+    let (all, _) = read("w,index\n3,0\n4,1\n", Some(&taken));
+    assert_eq!(all.views()[0].matrix, array![[0.0, 3.0], [1.0, 4.0]]);
+    // And the other way round.
+    let (_, left) = read("index,w\n0,1\n1,2\n", None);
+    assert_eq!(left.features(), ["w"]);
+    let (all, _) = read("index,w\n9,3\n9,4\n", Some(&left));
+    assert_eq!(all.views()[0].matrix, array![[3.0], [4.0]]);
+}
+
+#[test]
+fn a_first_column_without_a_name_holds_ids_or_is_a_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let read = |text: &str, layout: Option<Layout>| {
+        std::fs::write(&path, text).unwrap();
+        let options = ReadOptions {
+            layout: layout.map(Arc::new),
+            ..ReadOptions::default()
+        };
+        told(&path, &options).unwrap()
+    };
+    let (all, layout, _) = read(",a\n0.5,1\n1.5,2\n", None);
+    assert_eq!(all.views()[0].matrix, array![[0.5, 1.0], [1.5, 2.0]]);
+    assert_eq!(all.ids(), ["0", "1"]);
+    assert_eq!(layout.features(), ["column 1", "a"]);
+    let (all, ..) = read(",a\n2.5,9\n", Some(layout));
+    assert_eq!(all.views()[0].matrix, array![[2.5, 9.0]]);
+    // Words that come again are a category.
+    let (_, layout, said) = read(",a\nx,1\nx,2\ny,3\ny,1\nx,2\ny,3\n", None);
+    assert_eq!(layout.features(), ["column 1 = x", "column 1 = y", "a"]);
+    assert!(said[1].contains("\"column 1\" (2)"), "{said:?}");
+    let (all, ..) = read(",a\ny,2\n", Some(layout));
+    assert_eq!(all.views()[0].matrix, array![[0.0, 1.0, 0.0]]);
+    // It can be asked for as it is called then.
+    let asked = TableOptions {
+        label_column: Some("column 1".into()),
+        ..TableOptions::default()
+    };
+    let labeled = text(",a\nx,1\nx,2\ny,3\n", asked).unwrap();
+    assert_eq!(labeled.labels.unwrap().classes(), ["x", "y"]);
+    // Tables below each other, each with numbers of its own.
+    let mut joined = ",a\n".to_owned();
+    for i in 0..40 {
+        writeln!(joined, "{},{}.5", i % 20, i * i).unwrap();
+    }
+    let (all, layout, said) = read(&joined, None);
+    assert_eq!(
+        (layout.features(), all.ids()[39].as_str()),
+        (names(&["a"]), "39")
+    );
+    let left = "left out: the first column, which has no name (numbers of rows)";
+    assert_eq!(said, ["40 items", left]);
+}
+
+#[test]
+fn of_numbers_alone_is_said_what_their_names_do_not_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let said = |text: &str, table: TableOptions| {
+        std::fs::write(&path, text).unwrap();
+        let options = ReadOptions {
+            table,
+            ..ReadOptions::default()
+        };
+        told(&path, &options).unwrap().2
+    };
+    let usual = |text: &str| said(text, TableOptions::default());
+    for plain in [
+        "a,b\n1,7\n5,2\n",
+        "id,label,split,a,b\nx,u,train,1,7\ny,v,test,5,2\n",
+        "ids,target,a,b\nx,u,1,7\ny,v,5,2\n",
+    ] {
+        assert_eq!(usual(plain), names(&[]), "{plain}");
+    }
+    for (text, lines) in [
+        (
+            ",a\n7,1\n3,5\n",
+            &["2 items; ids: the first column, which has no name"][..],
+        ),
+        (
+            ",id,a\n0,x,1\n1,y,5\n",
+            &[
+                "2 items; ids: \"id\"",
+                "left out: the first column, which has no name (numbers of rows)",
+            ],
+        ),
+        ("class,a\nx,1\ny,5\n", &["2 items; labels: \"class\""]),
+        (
+            "id;a\nx;1\ny;5\n",
+            &["2 items (\";\" between columns); ids: \"id\""],
+        ),
+        (
+            "Unnamed: 0,a,label\n0,1,x\n1,5,y\n",
+            &[
+                "2 items; labels: \"label\"",
+                "left out: \"Unnamed: 0\" (numbers of rows)",
+            ],
+        ),
+    ] {
+        assert_eq!(usual(text), names(lines), "{text}");
+    }
+    // What was asked for is no surprise, but what had to give way to it is.
+    let ids = TableOptions {
+        id_column: Some("sku".into()),
+        drop: names(&["b"]),
+        ..TableOptions::default()
+    };
+    assert_eq!(said("sku,a,b\nx,1,2\ny,5,7\n", ids.clone()), names(&[]));
+    assert_eq!(
+        said("id,sku,a,b\nu,x,1,2\nv,y,5,7\n", ids),
+        [
+            "2 items; ids: \"sku\"",
+            "left out: \"id\" (ids, by the name), \"b\" (as asked for)"
+        ]
+    );
+    let (_, _, said) = told(&file("frame.parquet"), &ReadOptions::default()).unwrap();
+    let left = "left out: \"__index_level_0__\" (numbers of rows)";
+    assert_eq!(said, ["5 items; labels: \"class\"", left]);
+}
+
+#[test]
+fn an_id_that_stands_twice_is_named_with_its_lines() {
+    let said = |form: Form, bytes: &[u8]| {
+        let e = read_bytes(form, bytes, &ReadOptions::default()).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Value);
+        e.to_string()
+    };
+    let csv = said(Form::Csv, b"id,a\nx,1\n\"y\nz\",2\nx,3\n");
+    assert_eq!(csv, "id \"x\" stands in lines 2 and 5; ids must be unique");
+    // Beside words, too, and below lines of nothing.
+    let mixed = said(Form::Csv, b"id,a,s\nx,1,L\n,,\nx,2,L\ny,3,L\nz,,L\n");
+    assert!(mixed.contains("lines 2 and 4"), "{mixed}");
+    let jsonl = b"{\"id\": \"x\", \"w\": 1}\n\n{\"id\": \"x\", \"w\": 2}\n";
+    assert!(said(Form::Jsonl, jsonl).contains("lines 1 and 3"));
+    let word = |text: &str| Cell::Text(text.to_owned());
+    let row = |id: &str, w: f64| vec![word(id), Cell::Number(w)];
+    let book = sheet::xlsx(&[vec![word("id"), word("w")], row("x", 1.0), row("x", 2.0)]);
+    assert!(said(Form::Xlsx, &book).contains("rows 2 and 3;"));
+}
+
+#[test]
+fn a_separator_that_the_text_speaks_against_is_doubted() {
+    let by = |sep: char| TableOptions {
+        sep: Some(sep),
+        ..TableOptions::default()
+    };
+    let doubt =
+        "; the file looks as if \";\" stands between columns, but `sep` says \",\"; leave it out";
+    let ragged = "a;b;c\n1,5;2;3\n2,5;3;4\n";
+    let said = message(ragged, by(','));
+    assert!(
+        said.starts_with("line 2 has 2 fields, but the first line has 1"),
+        "{said}"
+    );
+    assert!(said.ends_with(doubt), "{said}");
+    // Also where every line is one field, and where a column is asked for.
+    let one = "sku;w\na;1\nb;2\n";
+    let said = message(one, by(','));
+    assert!(
+        said.starts_with("no columns of numbers") && said.ends_with(doubt),
+        "{said}"
+    );
+    let asked = TableOptions {
+        id_column: Some("sku".into()),
+        ..by(',')
+    };
+    let said = message(one, asked);
+    assert!(
+        said.starts_with("no column \"sku\"") && said.ends_with(doubt),
+        "{said}"
+    );
+    assert!(message("a\tb\nx\t2\ny\t3\n", by(';')).contains("as if a tab stands"));
+    // A separator that is right is not doubted, whatever else is wrong.
+    let said = message("a;b\n1;2\n3\n", by(';'));
+    assert!(
+        said.contains("line 3 has 1 fields") && !said.contains("looks"),
+        "{said}"
+    );
+}
+
+#[test]
+fn text_that_no_column_holds_cannot_be_asked_for() {
+    let data = "weight,price\n1,2\n3,5\n4,9\n";
+    let asked = TableOptions {
+        columns: names(&["weight", "price"]),
+        text: true,
+        ..TableOptions::default()
+    };
+    let e = text(data, asked).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Parameter);
+    assert!(e.to_string().starts_with("`text` has no effect"), "{e}");
+    // Of a whole table it is said.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, data).unwrap();
+    let options = ReadOptions {
+        table: TableOptions {
+            text: true,
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let (all, _, said) = told(&path, &options).unwrap();
+    assert_eq!(
+        all.views()[0].matrix,
+        array![[1.0, 2.0], [3.0, 5.0], [4.0, 9.0]]
+    );
+    assert!(
+        said[1].ends_with("; `text` has no effect, as no column holds text"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn columns_that_could_be_labels_are_all_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let said = |columns: usize| {
+        let head: Vec<String> = (0..columns).map(|c| format!("c{c},")).collect();
+        let mut text = head.concat() + "w\n";
+        for i in 0..12 {
+            text.extend((0..columns).map(|c| ["x,", "y,"][(i >> (c % 3)) % 2]));
+            writeln!(text, "{}.5", i * i).unwrap();
+        }
+        std::fs::write(&path, text).unwrap();
+        told(&path, &ReadOptions::default()).unwrap().2[0].clone()
+    };
+    let begins = "12 items; no labels (if a column holds them, `label_column` names it: ";
+    assert_eq!(said(2), format!("{begins}\"c0\", \"c1\")"));
+    let five = "\"c0\", \"c1\", \"c2\", \"c3\", \"c4\"";
+    assert_eq!(said(5), format!("{begins}{five})"));
+    assert_eq!(said(7), format!("{begins}{five} or 2 more)"));
 }
 
 /// A value of a table, before it is written in one of the forms.
