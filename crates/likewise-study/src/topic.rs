@@ -175,7 +175,7 @@ fn between() -> String {
         let of = Traits {
             scaled,
             rooted: true,
-            heavy: false,
+            histograms: false,
         };
         let recipes = Recipe::candidates(of).into_iter();
         recipes
@@ -185,8 +185,8 @@ fn between() -> String {
     };
     format!(
         "Recipes, in their order: {}.\n\nWhere columns are of different units or rows differ much in length: {}.\n\n\
-         Those of roots only where no feature is negative; where a few large values of each row outweigh all \
-         others, rooted-mild-probabilities is the first of all.",
+         Those of roots only where no feature is negative; where rows are histograms, \
+         shares of one sum, rooted-mild-probabilities is the first of all.",
         names(false),
         names(true)
     )

@@ -133,7 +133,7 @@ impl Request {
         let candidates = Recipe::candidates(Traits {
             scaled: false,
             rooted: true,
-            heavy: false,
+            histograms: false,
         });
         Ok(with_choice(needed, shape, &candidates, labeled))
     }

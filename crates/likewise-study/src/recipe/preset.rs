@@ -119,8 +119,8 @@ pub struct Traits {
     pub scaled: bool,
     /// Whether roots may say more than the features: no value is negative.
     pub rooted: bool,
-    /// Whether they most probably do: a few large values outweigh all others.
-    pub heavy: bool,
+    /// Whether they most probably do: every row is a histogram, shares of one sum.
+    pub histograms: bool,
 }
 
 impl Preset {
@@ -223,7 +223,7 @@ impl Recipe {
                 Self::rooted_probabilities(),
             ]);
         }
-        if of.rooted && of.heavy {
+        if of.rooted && of.histograms {
             let place = candidates.len() - 3;
             candidates[..=place].rotate_right(1);
         }
@@ -243,7 +243,7 @@ impl Recipe {
     /// The recipes between which `auto` chooses where the classes that are searched have no labels, as
     /// [`candidates`](Self::candidates) else: a start, of scaled columns where rows of length 1 would lose what the
     /// features say, and relevant component analysis, which learns what all classes vary in; and where roots may
-    /// say more, both of these. Where they most probably do, their start is the first.
+    /// say more, both of these. Of histograms their start is the first.
     pub fn candidates_for_new_classes(of: Traits) -> Vec<Self> {
         let start = if of.scaled {
             Self::scaled_start()
@@ -252,7 +252,7 @@ impl Recipe {
         };
         let mut candidates = vec![start, Self::mixed_rca()];
         if of.rooted {
-            candidates.insert(usize::from(!of.heavy), Self::rooted_start());
+            candidates.insert(usize::from(!of.histograms), Self::rooted_start());
             candidates.push(Self::rooted_mixed_rca());
         }
         candidates

@@ -234,7 +234,7 @@ mod tests {
             Recipe::candidates(Traits {
                 scaled,
                 rooted: true,
-                heavy: scaled,
+                histograms: scaled,
             })
         })
     }
