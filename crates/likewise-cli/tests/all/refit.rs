@@ -254,7 +254,7 @@ fn a_run_to_which_no_label_is_new_stays_as_it_is() {
     let metrics = scene.json("fit run --add-labels known.csv -q");
     assert_eq!(metrics["recipe"], "rca");
     // What it must reach is asked of it all the same.
-    scene.bad("fit run --add-labels known.csv -q --gate recall@1=1", 3);
+    scene.bad("fit run --add-labels known.csv -q --gate r_precision=1", 3);
     assert!(files(&scene.path("run")) == before);
     // Who means the fit itself, or another folder, gets it.
     let said = again(&["--overwrite"]);
