@@ -180,7 +180,10 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         shown: &shown,
         temperature,
     };
-    let next = asking.next(wanted, at)?;
+    let (next, unsure) = asking.next(wanted, at)?;
+    if !unsure && !next.is_empty() {
+        notes.push(shown.nothing_is_unsure().to_owned());
+    }
     if open == 0 {
         notes.push("every item has a label: there is nothing to label next".to_owned());
     } else if open < wanted.budget {
@@ -262,7 +265,8 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn next(&self, wanted: &Wanted, at: &Environment) -> Result<Vec<Next>> {
+    /// What to label next, and whether anything is unsure.
+    fn next(&self, wanted: &Wanted, at: &Environment) -> Result<(Vec<Next>, bool)> {
         let labels = &self.shown.labels;
         let shares = shares(self.graph, labels, at.monitor)?;
         let pool = Pool {
@@ -274,11 +278,8 @@ impl Asking<'_> {
         };
         let ask = Ask::new(wanted.budget).strategy(wanted.strategy);
         let batch = ask.next(&pool, at.monitor)?;
-        Ok(batch
-            .iter()
-            .zip(1..)
-            .map(|(s, rank)| self.named(s, rank))
-            .collect())
+        let named = batch.iter().zip(1..).map(|(s, rank)| self.named(s, rank));
+        Ok((named.collect(), pool.is_unsure()))
     }
 
     fn named(&self, of: &Suggestion, rank: usize) -> Next {

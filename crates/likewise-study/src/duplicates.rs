@@ -2,7 +2,8 @@
 //!
 //! 1. Rows that are equal bit by bit become one.
 //! 2. Of those that are left, each is joined to those of its 16 nearest whose cosine is
-//!    not below the threshold, and that are alike in what rows differ in ([`Usual`]).
+//!    not below the threshold, and that are alike in what rows differ in ([`Usual`]): in few columns, nearer than
+//!    different items are by [chance](Chance).
 //! 3. Whatever hangs together is a group.
 //!
 //! A group is a chain: its first and last item may be less alike than the threshold. Where more than
@@ -21,7 +22,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use likewise::eval::leak::{ALIKE, Usual, comparable};
+use likewise::eval::leak::{ALIKE, Chance, Usual, comparable};
 use likewise::matrix::{self, check_finite};
 use likewise::neighbor::{Exact, Ivf, Neighbors};
 use likewise::{Collection, Label, Monitor};
@@ -109,8 +110,8 @@ pub struct Member {
 /// Looks for items that stand more than once among the rows of `x` (`n x d`), those of
 /// `collection`.
 ///
-/// Near are rows of a cosine of `threshold` or more that are also alike in what rows differ in: in a few columns of
-/// unlike size, as of measured quantities, nearly all cosines are high, which makes no copies.
+/// Near are rows of a cosine of `threshold` or more that are also alike in what rows differ in: in a few columns
+/// many cosines are high, nearly all where columns are of unlike size, which makes no copies.
 ///
 /// Fails on NaN, for a threshold that is not above 0 and at most 1, and when cancelled.
 pub fn find(
@@ -149,9 +150,12 @@ pub fn find(
         // Of few items nobody knows in what they usually differ.
         let most =
             (distinct.len() >= MANY).then(|| MostApart::of(rows.view(), &neighbors, threshold));
-        let is_copy = |pair| {
-            most.as_ref()
-                .is_none_or(|most| most.holds(rows.view(), pair))
+        let chance = Chance::of(x, &distinct);
+        let is_copy = |(a, b): (usize, usize)| {
+            let most = most.as_ref();
+            let by_chance = (chance.as_ref())
+                .is_some_and(|chance| chance.explains(x, (distinct[a], distinct[b])));
+            most.is_none_or(|most| most.holds(rows.view(), (a, b))) && !by_chance
         };
         for (row, (list, alike)) in (neighbors.indices.rows().into_iter())
             .zip(neighbors.similarities.rows())
@@ -535,6 +539,31 @@ mod tests {
         assert!(items(&found).contains(&vec![3, 150]));
         // By the cosine alone nearly all would be copies of each other.
         assert!(found.near < 20, "{}", found.in_words());
+    }
+
+    #[test]
+    fn high_cosines_of_three_columns_make_no_copies() {
+        // As of three quantities that were brought to one size.
+        let mut rng = seed::stream(11, "test rows");
+        let mut x = Array2::from_shape_fn((300, 3), |_| rng.random_range(-1.0_f32..1.0));
+        let copy = x.row(3).mapv(|v| v + 1e-4);
+        x.row_mut(150).assign(&copy);
+        // The same direction, and twice as large.
+        let twice = x.row(4).mapv(|v| 2.0 * v);
+        x.row_mut(151).assign(&twice);
+        let equal = x.row(5).to_owned();
+        x.row_mut(152).assign(&equal);
+        let found = found(&x, 0.995);
+        assert!(!found.scaled && !found.centered);
+        let groups = items(&found);
+        assert!(
+            groups.contains(&vec![3, 150]) && groups.contains(&vec![5, 152]),
+            "{groups:?}"
+        );
+        assert!(!groups.contains(&vec![4, 151]), "{groups:?}");
+        // By the cosine alone it would be some ninety.
+        assert_eq!(found.identical, 1);
+        assert!(found.near < 6, "{}", found.in_words());
     }
 
     #[test]

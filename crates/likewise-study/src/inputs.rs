@@ -25,7 +25,7 @@ pub struct Inputs {
     /// Neighbours of an item, where a number was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
-    /// Whether the labels at hand choose the recipe.
+    /// Whether the labels at hand choose the recipe. No longer where one that they chose before was kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chooses: bool,
     /// How the map of the report places its items.

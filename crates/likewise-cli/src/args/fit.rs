@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use likewise_study::report::Map;
 use likewise_study::study::SplitKind;
 
@@ -41,8 +41,20 @@ impl From<MapName> for Map {
     }
 }
 
+/// What stands first in the help, since most fits need it.
+const FIRST: [&str; 6] = ["positional", "labels", "out", "recipe", "view", "encoder"];
+
+/// Puts a flag into the order of the help.
+fn in_order(flag: Arg) -> Arg {
+    match FIRST.iter().position(|id| flag.get_id() == *id) {
+        Some(place) => flag.display_order(place).help_heading(None::<&'static str>),
+        None => flag,
+    }
+}
+
 /// `likewise fit`
 #[derive(Debug, Args)]
+#[command(next_display_order = FIRST.len(), mut_args(in_order))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Fit {
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
@@ -96,7 +108,8 @@ pub(crate) struct Fit {
     pub(crate) out: Option<PathBuf>,
     /// Join these labels to those of the data; they win where both label an item. With a run in
     /// the place of DATA, it is fitted again on its own data, recipe and seed (where auto had too
-    /// few labels to compare any, it chooses now), and replaced unless -o names another folder.
+    /// few labels to compare any, it chooses now), and replaced unless -o names another folder. An empty cell
+    /// changes nothing.
     #[arg(long, value_name = "FILE")]
     pub(crate) add_labels: Vec<PathBuf>,
     /// How the map in the report places items. Default: pca.
@@ -116,9 +129,10 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) several: Several,
-    #[command(flatten)]
     pub(crate) data: Data,
+    // Behind the data, which would stand under its heading in the help.
+    #[command(flatten)]
+    pub(crate) several: Several,
 }
 
 impl From<SplitName> for SplitKind {

@@ -115,7 +115,8 @@ pub(crate) struct Propagate {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) several: Several,
-    #[command(flatten)]
     pub(crate) data: Data,
+    // Behind the data, which would stand under its heading in the help.
+    #[command(flatten)]
+    pub(crate) several: Several,
 }

@@ -316,6 +316,48 @@ fn two_runs_are_compared_query_by_query() {
 }
 
 #[test]
+fn where_nothing_is_uncertain_it_is_said_and_what_stands_for_many_comes_first() {
+    let scene = Scene::new();
+    let x = digits("fac");
+    // Of the first class alone.
+    let one = class(&x, 0);
+    write(&scene, "x.csv", &x, |row| {
+        row % 4 == 0 && class(&x, row) == one
+    });
+    good(&scene, "fit x.csv --recipe start -q -o run");
+    let notes = |advice: &Value| -> String {
+        let notes = advice["notes"].as_array().unwrap().iter();
+        let notes: Vec<&str> = notes.map(|note| note.as_str().unwrap()).collect();
+        notes.join("; ")
+    };
+    let advice = json(&scene, "advise run --budget 4");
+    assert!(
+        notes(&advice).contains("nothing is uncertain, since all labels are of one class"),
+        "{advice}"
+    );
+    let ids = |advice: &Value| -> Vec<String> {
+        let next = advice["next"].as_array().unwrap().iter();
+        next.map(|next| next["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let density = ids(&advice);
+    assert_eq!(density.len(), 4);
+    // Not those that stand first.
+    assert_ne!(density, ["d1", "d2", "d3", "d5"]);
+    let coverage = json(&scene, "advise run --budget 4 --strategy coverage");
+    assert_eq!(density, ids(&coverage));
+    // From another folder the data are not found.
+    fs::create_dir(scene.path("elsewhere")).unwrap();
+    let asked = ["advise", "../run", "--budget", "4", "--json"];
+    let said = program::succeeds(&scene.path("elsewhere"), &asked);
+    let advice: Value = serde_json::from_str(&said).unwrap();
+    assert!(
+        notes(&advice).contains("work in the folder in which it was fitted"),
+        "{advice}"
+    );
+}
+
+#[test]
 fn runs_that_cannot_be_compared_are_refused_with_what_differs() {
     let scene = Scene::new();
     let fit = |flags: &str, run: &str| {

@@ -325,14 +325,26 @@ fn help_begins_with_what_matters() {
     let help = succeeds(scene.path(), &["fit", "--help"]);
     let at = |flag: &str| help.find(flag).unwrap_or_else(|| panic!("{flag}: {help}"));
     let order = [
+        "Arguments:\n  [DATA]",
+        "Options:\n      --labels <FILE>",
+        "--out <FOLDER>",
         "--recipe <NAME>",
-        "--labels <FILE>",
-        "--columns <NAME",
+        "--view <NAME>",
         "--encoder <FILE",
+        "--pairs <FILE>",
+        "Tables:\n      --columns <NAME",
+        "Images:\n      --words <N>",
+        "Several labels an item:\n      --multi-label",
         "--json",
     ];
     let places: Vec<usize> = order.iter().map(|flag| at(flag)).collect();
     assert!(places.is_sorted(), "{order:?}: {places:?}");
+    // What is spread takes the same flags.
+    let of_propagate = succeeds(scene.path(), &["propagate", "-h"]);
+    assert!(
+        of_propagate.find("--labels <FILE>") < of_propagate.find("Several labels an item:"),
+        "{of_propagate}"
+    );
     let whole = succeeds(scene.path(), &["--help"]);
     for text in [&help, &whole] {
         assert!(

@@ -214,13 +214,67 @@ fn a_recipe_that_was_chosen_is_kept() {
     };
     let before = config("run");
     scene.text("a.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
-    let results = scene.json("fit run --add-labels a.csv -q");
-    assert_eq!(config("run"), before);
-    assert!(
-        results["tried"].as_array().is_none_or(Vec::is_empty),
-        "{}",
-        results["tried"]
-    );
+    scene.text("b.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));
+    scene.text("c.csv", &format!("id,label\nd18,{}\n", class(&x, 18)));
+    let metrics = fs::read(scene.path("run/metrics.json")).unwrap();
+    let metrics: Value = serde_json::from_slice(&metrics).unwrap();
+    assert!(!metrics["tried"].as_array().unwrap().is_empty());
+    // However often labels are added.
+    for labels in ["a.csv", "b.csv", "c.csv"] {
+        let results = scene.json(&format!("fit run --add-labels {labels} -q"));
+        assert_eq!(config("run"), before, "{labels}");
+        assert!(
+            results["tried"].as_array().is_none_or(Vec::is_empty),
+            "{labels}: {}",
+            results["tried"]
+        );
+    }
+}
+
+#[test]
+fn a_run_to_which_no_label_is_new_stays_as_it_is() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    // One that the run knows, and one that is left empty.
+    let known = format!("id,label\nd24,{}\nd0,\n", class(&x, 24));
+    scene.text("known.csv", &known);
+    let before = files(&scene.path("run"));
+    let again = |more: &[&str]| {
+        let line = [&["fit", "run", "--add-labels", "known.csv"], more].concat();
+        let output = program::likewise(scene.at(), &line);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let said = again(&[]);
+    assert!(said.contains("the run stays as it is"), "{said}");
+    assert!(said.contains("an empty cell changes nothing"), "{said}");
+    assert!(files(&scene.path("run")) == before);
+    let metrics = scene.json("fit run --add-labels known.csv -q");
+    assert_eq!(metrics["recipe"], "rca");
+    // What it must reach is asked of it all the same.
+    scene.bad("fit run --add-labels known.csv -q --gate r_precision=1", 3);
+    assert!(files(&scene.path("run")) == before);
+    // Who means the fit itself, or another folder, gets it.
+    let said = again(&["--overwrite"]);
+    assert!(!said.contains("stays as it is"), "{said}");
+    again(&["-o", "other"]);
+    assert!(scene.path("other/run.json").exists());
+    // A label that was given on its page is new to it.
+    let given = Change {
+        id: "d6".into(),
+        old: None,
+        new: Some("7".into()),
+    };
+    let mut journal = Journal::open(&scene.path("run")).unwrap().0;
+    journal.append(None, What::Label, vec![given]).unwrap();
+    drop(journal);
+    let said = again(&[]);
+    assert!(!said.contains("stays as it is"), "{said}");
+    let items = likewise_io::items::read(scene.path("run/items.parquet")).unwrap();
+    let item = items.iter().find(|item| item.id == "d6").unwrap();
+    assert_eq!(item.label.as_deref(), Some("7"));
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn before_anything_was_learned_items_are_compared_by_their_features() {
     assert!(said.contains("have changed"), "{said}");
     std::fs::remove_file(&path).unwrap();
     let said = post(server.at, "/search", &json!({"id": "d5", "space": "raw"})).bad(409);
-    assert!(said.contains("cannot be read any more"), "{said}");
+    assert!(said.contains("the data of the run are not here"), "{said}");
     std::fs::write(&path, kept).unwrap();
     post(server.at, "/search", &json!({"id": "d5", "space": "raw"})).good();
 }

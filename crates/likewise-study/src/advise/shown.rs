@@ -75,6 +75,21 @@ impl Shown {
         })
     }
 
+    /// What is said where nothing is uncertain.
+    pub(super) fn nothing_is_unsure(&self) -> &'static str {
+        let classes = self.labels.by_class();
+        match classes.iter().filter(|items| !items.is_empty()).count() {
+            1 => {
+                "nothing is uncertain, since all labels are of one class: what stands for many other items comes \
+                 first; label some of another class"
+            }
+            _ => {
+                "nothing is uncertain: all that the labels say of an item is of one class, so what stands for many \
+                 other items comes first"
+            }
+        }
+    }
+
     /// The threshold by the labels that nothing was learned from, or why there is none.
     pub(super) fn threshold(
         &self,

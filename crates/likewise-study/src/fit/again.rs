@@ -85,8 +85,8 @@ impl Request {
             learned = given.files.len();
             given.files.extend_from_slice(files);
         }
-        let items = match items {
-            Some(items) => items,
+        let (items, given) = match items {
+            Some(items) => (items, 0),
             None => with_those_of_its_page(run, own, monitor)?,
         };
         let compared = !RunFolder::read_by(run, RunFolder::metrics)?
@@ -118,6 +118,7 @@ impl Request {
                 chooses: inputs.chooses,
                 compared,
                 items,
+                given,
                 data: record.data_sha256,
                 model,
                 learned,
@@ -148,12 +149,12 @@ fn asked_then(protocol: &Protocol) -> Asked {
     }
 }
 
-/// The items with the labels that were given on the page of the run since it was fitted.
+/// The items with the labels that were given on the page of the run since it was fitted, and how many these are.
 fn with_those_of_its_page(
     run: &Path,
     items: Vec<ItemRow>,
     monitor: &Monitor,
-) -> Result<Vec<ItemRow>> {
+) -> Result<(Vec<ItemRow>, usize)> {
     // What is labeled while this fits would be missing from it.
     journal::check_free(run)?;
     let (items, given) = live::since(run, items, monitor)?;
@@ -163,5 +164,5 @@ fn with_those_of_its_page(
             "{given} {labels} given on its page since it was fitted: counted"
         ));
     }
-    Ok(items)
+    Ok((items, given))
 }

@@ -14,12 +14,14 @@ pub struct Again {
     /// Its folder.
     pub(super) run: PathBuf,
     pub(super) config: Config,
-    /// Whether its recipe is chosen by labels.
+    /// Whether its recipe is still to be chosen by labels.
     pub(super) chooses: bool,
     /// Whether recipes were compared for it: one that merely stood where nothing could be is chosen anew.
     pub(super) compared: bool,
     /// Its items, with all labels that are known.
     pub(super) items: Vec<ItemRow>,
+    /// How many of these were given on its page since it was fitted.
+    pub(super) given: usize,
     /// Digest of the data it was made of.
     pub(super) data: String,
     /// The model that learning goes on from, where it does.
@@ -31,6 +33,12 @@ pub struct Again {
 }
 
 impl Again {
+    /// Whether its labels choose the recipe again. One that was chosen is kept from then on: the record of the
+    /// next run, in which nothing is compared, says that its labels choose none.
+    pub(super) fn chooses(&self) -> bool {
+        self.chooses && !self.compared
+    }
+
     /// Fails where items would be lost by a run in its place.
     pub(super) fn check_whole(&self) -> Result<()> {
         if self.added == 0 {

@@ -27,11 +27,11 @@ use crate::gate::Gate;
 use crate::given::Given;
 use crate::graph::DataShape;
 use crate::inputs::Inputs;
-use crate::labels;
+use crate::labels::{self, Joined};
 use crate::recipe::{Recipe, Traits};
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
-    IndexCard, Models, Rights, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
+    IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
@@ -77,7 +77,7 @@ pub struct Request {
 pub enum Outcome {
     /// A run within one view, and its index.
     Made(Box<Results>, IndexCard),
-    /// The same run was there, finished.
+    /// The same run was there, finished, or nothing was new to one that was to be made again.
     Found(Box<Results>),
     /// A run across views.
     MadeAcross(Box<CrossStudy>),
@@ -173,7 +173,11 @@ impl Request {
             trained,
             pretrained,
         } = self.load(&source, &recipe, at)?;
-        let digest = self.join_labels(&source, &mut collection, at)?;
+        let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
+        if self.stays(joined, &work, at) {
+            let results = RunFolder::read_by(out, RunFolder::metrics)?;
+            return Ok(Outcome::Found(Box::new(results)));
+        }
         let ids = self.tuples.is_some().then(|| collection.ids().to_vec());
         let (collection, name) = with_view(collection, self.read.view.as_deref(), at.monitor)?;
         let view = collection.view(Some(&name))?;
@@ -303,7 +307,7 @@ impl Request {
     /// Whether the labels choose the recipe now.
     fn chooses(&self) -> Result<bool> {
         match &self.again {
-            Some(again) => Ok(again.chooses && !again.compared),
+            Some(again) => Ok(again.chooses()),
             None => self.which().chooses(),
         }
     }
@@ -326,17 +330,13 @@ impl Request {
 
     /// What it is made of, to be made again.
     pub(super) fn inputs(&self) -> Result<Inputs> {
-        let chooses = match &self.again {
-            Some(again) => again.chooses,
-            None => self.which().chooses()?,
-        };
         Ok(Inputs {
             data: self.data.clone(),
             read: self.read.clone(),
             several_labels: self.several_labels,
             tuples: self.tuples.clone(),
             k: self.recipe.k,
-            chooses,
+            chooses: self.chooses()?,
             map: self.map.unwrap_or_default(),
         })
     }
@@ -439,16 +439,17 @@ impl Request {
         })
     }
 
-    /// Joins the labels that are added to those of the data; what tells the data from others then.
+    /// Joins the labels that are added to those of the data; what tells the data from others then, and what
+    /// joining did, if there was something to join.
     fn join_labels(
         &self,
         source: &Source,
         collection: &mut Collection,
         at: &Environment,
-    ) -> Result<String> {
+    ) -> Result<(String, Option<Joined>)> {
         let digest = source.digest()?;
         if self.add_labels.is_empty() {
-            return Ok(digest);
+            return Ok((digest, None));
         }
         let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
         if let Some(again) = &self.again {
@@ -471,7 +472,26 @@ impl Request {
                  measured by them is lower than the truth",
             );
         }
-        Ok(format!("{digest}; labels {}", labels::digest(collection)))
+        let digest = format!("{digest}; labels {}", labels::digest(collection));
+        Ok((digest, Some(joined)))
+    }
+
+    /// Whether the run that would be replaced by one of the same data and labels stays as it is, which is said.
+    fn stays(&self, joined: Option<Joined>, work: &Work, at: &Environment) -> bool {
+        let (Some(joined), Some(again)) = (joined, &self.again) else {
+            return false;
+        };
+        let nothing = joined.new + joined.changed + joined.missing + again.given == 0;
+        // Who gives the right to overwrite asks for the fit itself, of whatever data.
+        let in_its_place = self.rights.renew && !self.rights.overwrite && !work.resumes();
+        let stays = nothing && in_its_place;
+        if stays {
+            at.monitor.remark(
+                "no label is new and none changes, so the run stays as it is (an empty cell changes nothing; \
+                 labels are taken away on the page of the run)",
+            );
+        }
+        stays
     }
 
     /// Fails where the data of a run are others by now, and the run would be replaced: labels that go by the

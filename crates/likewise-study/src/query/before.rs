@@ -66,6 +66,9 @@ impl Before {
         // Who asks need not know where they lie.
         let (collection, view) = read().map_err(|e| match e.kind() {
             ErrorKind::Memory | ErrorKind::Cancelled => e,
+            _ if !Path::new(&record.data).exists() => failed(
+                "the data of the run are not here; work in the folder in which it was fitted",
+            ),
             _ => failed("the data of the run cannot be read any more"),
         })?;
         let items = run.items()?;

@@ -155,9 +155,11 @@ impl Ask {
             return Ok(Vec::new());
         }
         let mut chooser: Box<dyn Chooser> = match self.strategy.resolved() {
-            Strategy::Uncertain => Box::new(Uncertain::of(pool)),
+            Strategy::Uncertain if pool.is_unsure() => Box::new(Uncertain::of(pool)),
             Strategy::Density | Strategy::Auto => Box::new(density::cover(pool)),
-            Strategy::Coverage => Box::new(Cover::new(pool.graph, pool.labels, None)),
+            Strategy::Coverage | Strategy::Uncertain => {
+                Box::new(Cover::new(pool.graph, pool.labels, None))
+            }
             Strategy::Vopt => Box::new(Vopt::of(pool, monitor)?),
         };
         monitor.start("what to label next", budget as u64);

@@ -1,7 +1,8 @@
 //! Density-weighted uncertainty: items that stand for many unsure ones which are near no label.
 //!
 //! As [`coverage`](super::coverage), but covering an item u counts by how unsure it is,
-//! `r_u = 1 - (p_u(first class) - p_u(second class))`, and by 1 where no label reaches it.
+//! `r_u = 1 - (p_u(first class) - p_u(second class))`, and by 1 where no label reaches it; by 0.001 at least, so that
+//! of items that are all sure those come first that stand for many others.
 //!
 //! **Use it** from some labels a class on: it goes where the borders are, but not to the odd items
 //! there. **Not** with one label a class, where what the beliefs are sure of is often wrong.
@@ -13,14 +14,13 @@
 //! tried and gained little on labels drawn at random.
 
 use super::coverage::Cover;
-use super::pool::Pool;
-use crate::advise::shares::margin;
+use super::pool::{Pool, UNSURE};
 
 /// A cover that counts unsure items.
 pub(super) fn cover<'a>(pool: &Pool<'a>) -> Cover<'a> {
-    let rows = pool.shares.rows().into_iter();
-    let unsure = rows.map(|row| 1.0 - margin(row)).collect();
-    Cover::new(pool.graph, pool.labels, Some(unsure))
+    let unsure = pool.unsure().into_iter();
+    let counts = unsure.map(|unsure| unsure.max(UNSURE)).collect();
+    Cover::new(pool.graph, pool.labels, Some(counts))
 }
 
 #[cfg(test)]

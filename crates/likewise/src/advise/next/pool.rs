@@ -3,12 +3,15 @@
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-use crate::advise::shares::first_two;
+use crate::advise::shares::{first_two, margin};
 use crate::matrix::lengths;
 use crate::{Error, Graph, Label, Labels, Monitor, Result};
 
 /// Cosine from which two items are nearly the same.
 const NEARLY: f64 = 0.995;
+/// How [unsure](Pool::unsure) an item is at least where that says anything.
+pub(super) const UNSURE: f64 = 0.001;
+
 /// The items, and what is known of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
@@ -50,6 +53,23 @@ pub(crate) trait Chooser {
 }
 
 impl Pool<'_> {
+    /// Whether what is believed of an item that may be asked for is unsure. Where it is of none, as with labels of
+    /// one class, all strategies ask for what stands for many others.
+    pub fn is_unsure(&self) -> bool {
+        let unsure = self.unsure();
+        let is_open = |&item: &usize| self.askable[item] && self.labels[item] == Label::Unknown;
+        (0..unsure.len())
+            .filter(is_open)
+            .any(|item| unsure[item] > UNSURE)
+    }
+
+    /// How unsure what is believed of each item is: 0 where all that reaches it is of one class, 1 between two
+    /// classes, and where no label reaches it.
+    pub(super) fn unsure(&self) -> Vec<f64> {
+        let rows = self.shares.rows().into_iter();
+        rows.map(|row| 1.0 - margin(row)).collect()
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let n = self.graph.n();
         let rows = self.rows.map_or(n, |rows| rows.nrows());

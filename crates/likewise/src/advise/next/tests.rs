@@ -138,6 +138,37 @@ fn the_item_between_two_classes_is_the_uncertain_one() {
 }
 
 #[test]
+fn what_stands_for_many_comes_first_where_nothing_is_unsure() {
+    // A star 3, 4, 5 around 2 and a pair 0-1, both hanging on 6.
+    let graph = Graph::new(
+        vec![0, 1, 3, 6, 7, 8, 10, 12],
+        vec![1, 0, 6, 3, 4, 5, 2, 2, 2, 6, 1, 5],
+        vec![1.0; 12],
+    )
+    .unwrap();
+    let unsure = |labels: &Labels| {
+        let shares = shares(&graph, labels, &Monitor::silent()).unwrap();
+        let pool = Pool {
+            graph: &graph,
+            labels,
+            shares: shares.view(),
+            askable: &[true; 7],
+            rows: None,
+        };
+        pool.is_unsure()
+    };
+    let one = Labels::parse(["", "", "", "", "", "", "a"]);
+    assert!(!unsure(&one));
+    assert!(unsure(&Labels::parse(["", "", "", "b", "", "", "a"])));
+    assert!(unsure(&Labels::unknown(7)));
+    // The middle of the star stands for itself, 3 and 4; of the rest 0 and 1 stand for 0.
+    for strategy in [Strategy::Auto, Strategy::Coverage, Strategy::Uncertain] {
+        let batch = items(&ask((&graph, &one), None, (strategy, 2)));
+        assert_eq!(batch, [2, 0], "{strategy:?}");
+    }
+}
+
+#[test]
 fn one_class_and_all_labeled_are_no_failures() {
     let graph = random_graph(12, 30, 1);
     let one = Labels::parse(["a", "a", "a", "", "", "", "", "", "", "", "", ""]);

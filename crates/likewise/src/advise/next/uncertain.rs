@@ -1,7 +1,8 @@
 //! Uncertainty: the items between two classes, those with the smallest margin first.
 //!
 //! The worth of an item is `1 - (p(first class) - p(second class))`, and 1 where no label reaches it. The
-//! neighbours of what is in the batch come only after all others: they are likely unsure for the same reason.
+//! neighbours of what is in the batch come only after all others: they are likely unsure for the same reason. Where no
+//! item is unsure, this is [`coverage`](super::coverage).
 //!
 //! **Use it** to see where classes meet, or with many labels. **Not** with few: it asks for odd items
 //! and for those at the border of two classes, and on most sets gains nothing on labels drawn at random.
@@ -11,7 +12,6 @@
 //! Source: margin sampling, Scheffer, Decomain and Wrobel 2001.
 
 use super::pool::{Chooser, Pool};
-use crate::advise::shares::margin;
 use crate::{Graph, Monitor, Result};
 
 /// More than any worth.
@@ -27,10 +27,9 @@ pub(super) struct Uncertain<'a> {
 
 impl<'a> Uncertain<'a> {
     pub(super) fn of(pool: &Pool<'a>) -> Self {
-        let rows = pool.shares.rows().into_iter();
         Self {
             graph: pool.graph,
-            worth: rows.map(|row| 1.0 - margin(row)).collect(),
+            worth: pool.unsure(),
             behind: vec![false; pool.graph.n()],
         }
     }
