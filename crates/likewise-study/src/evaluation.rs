@@ -113,11 +113,8 @@ impl Job {
                 .then(|| nmi::evaluate(&protocol, self.seed, at.monitor))
                 .transpose()?,
         };
-        let skipped = sides.unused();
-        if skipped > 0 {
-            at.monitor.warn(format!(
-                "{skipped} items without a known label were left out"
-            ));
+        if let Some(said) = sides.unused_in_words() {
+            at.monitor.warn(said);
         }
         let classes = by_class([&measured.ranking], &sides.labels);
         let bootstrap = Bootstrap::new().seed(self.seed);

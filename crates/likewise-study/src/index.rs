@@ -1,9 +1,10 @@
 //! A search index, built of a run or of embeddings alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use likewise::distance::Metric;
 use likewise::index::Kind;
+use likewise_io::items::ItemRow;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
@@ -77,7 +78,8 @@ impl Request {
             }
             (None, Some(out)) => {
                 let collection = source.load(at)?;
-                let items = rows_of(&collection);
+                let mut items = rows_of(&collection);
+                add_beliefs(&self.source, &mut items);
                 let x = collection.into_view(None)?.matrix;
                 IndexFolder::write(out, &items, x.view(), kind, k, seed, monitor)
             }
@@ -148,6 +150,23 @@ impl Request {
                 Err(Error::parameter("k", k, &rule))
             }
             k => Ok(k),
+        }
+    }
+}
+
+/// Adds what a table that `embed` wrote says is believed of its items: it is no feature, and not among what is read as
+/// data. Any other file says nothing of it.
+fn add_beliefs(source: &Path, items: &mut [ItemRow]) {
+    if source.extension().is_none_or(|ending| ending != "parquet") {
+        return;
+    }
+    let Ok(told) = likewise_io::items::read(source) else {
+        return;
+    };
+    for (item, told) in items.iter_mut().zip(told) {
+        if item.id == told.id {
+            item.pseudo_label = told.pseudo_label;
+            item.confidence = told.confidence;
         }
     }
 }

@@ -10,6 +10,7 @@ use likewise::{Label, Labels, Part, Tags};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::environment::Environment;
+use crate::run_folder::is_same;
 use crate::source::{Source, with_view};
 use crate::{Error, ErrorKind, Result};
 
@@ -26,6 +27,19 @@ pub struct Sides {
     pub gallery: Vec<usize>,
     /// For each row the one that is the same item, where both sides have ids.
     pub same_as: Option<Vec<usize>>,
+    /// Whether the gallery was read beside the queries, and of the same file.
+    read: Read,
+}
+
+/// Of what the sides were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Of data that are both.
+    Once,
+    /// Each of its own data.
+    Apart,
+    /// Each by itself, and of one file.
+    Twice,
 }
 
 impl Sides {
@@ -53,7 +67,11 @@ impl Sides {
             let message = "the gallery has no labels; give some by `gallery_labels FILE` (csv with id,label, or .npy)";
             return Err(of_gallery(Error::data(message)));
         }
-        Self::of_both(queries, gallery, at)
+        let mut sides = Self::of_both(queries, gallery, at)?;
+        if is_same(asking.path(), &path) {
+            sides.read = Read::Twice;
+        }
+        Ok(sides)
     }
 
     fn of_one(side: Side) -> Self {
@@ -70,6 +88,7 @@ impl Sides {
             queries: chosen(asked),
             gallery: chosen(searched),
             same_as: None,
+            read: Read::Once,
         }
     }
 
@@ -104,6 +123,7 @@ impl Sides {
                 queries: (0..n).collect(),
                 gallery: (n..n + m).collect(),
                 same_as,
+                read: Read::Apart,
             });
         }
         let names = |labels: &Labels| -> Vec<String> {
@@ -121,13 +141,30 @@ impl Sides {
             queries: (0..n).collect(),
             gallery: (n..n + m).collect(),
             same_as,
+            read: Read::Apart,
         })
     }
 
-    /// Number of items that neither ask nor are searched, because their label does not allow it: each
-    /// counts once, on whichever sides it stands.
-    pub fn unused(&self) -> usize {
-        unused(&self.labels, &self.queries, &self.gallery)
+    /// What must be said of items that neither ask nor are searched, because their label does not allow it. One
+    /// that stands on both sides of the same file counts once.
+    pub fn unused_in_words(&self) -> Option<String> {
+        let out = unused(&self.labels, &self.queries, &self.gallery);
+        let count = |out: &[bool]| out.iter().filter(|&&out| out).count();
+        let (asked, searched) = out.split_at(self.queries.len().min(out.len()));
+        let words = match self.read {
+            Read::Once => named(count(&out), "item", "items")?,
+            Read::Twice if asked == searched => named(count(asked), "item", "items")?,
+            Read::Apart | Read::Twice => {
+                let of_gallery = ("item of the gallery", "items of the gallery");
+                let both = [
+                    named(count(asked), "query", "queries"),
+                    named(count(searched), of_gallery.0, of_gallery.1),
+                ];
+                let said: Vec<String> = both.into_iter().flatten().collect();
+                (!said.is_empty()).then(|| said.join(" and "))?
+            }
+        };
+        Some(format!("left out, without a known label: {words}"))
     }
 }
 
@@ -152,7 +189,14 @@ fn tag_words(labels: &Labels) -> Vec<Vec<String>> {
     labels.items().iter().map(own).collect()
 }
 
-fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
+/// So many of something; none where there are none.
+fn named(count: usize, one: &str, many: &str) -> Option<String> {
+    let what = if count == 1 { one } else { many };
+    (count > 0).then(|| format!("{count} {what}"))
+}
+
+/// Whether each item has no part because of its label, on any side where it stands.
+fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> Vec<bool> {
     let mut left_out = vec![false; labels.len()];
     for &item in queries {
         left_out[item] = labels[item].class().is_none();
@@ -161,7 +205,7 @@ fn unused(labels: &Labels, queries: &[usize], gallery: &[usize]) -> usize {
         // An item known to be outside of all classes is searched, though it does not ask.
         left_out[item] = labels[item] == Label::Unknown;
     }
-    left_out.into_iter().filter(|&out| out).count()
+    left_out
 }
 
 /// One side of an evaluation as it was read.
@@ -264,7 +308,30 @@ mod tests {
         let tags = sides.labels.item_tags().unwrap();
         let of: Vec<_> = (0..4).map(|item| tags.of(item)).collect();
         assert_eq!(of, [Some(&[0, 1][..]), None, Some(&[][..]), Some(&[1][..])]);
-        assert_eq!(sides.unused(), 1);
+        let said = sides.unused_in_words().unwrap();
+        assert_eq!(said, "left out, without a known label: 1 query");
+    }
+
+    #[test]
+    fn what_is_left_out_of_one_file_counts_once() {
+        let sides = |words: [&str; 6], read| Sides {
+            embeddings: Array2::zeros((6, 1)),
+            labels: Labels::parse(words),
+            queries: (0..3).collect(),
+            gallery: (3..6).collect(),
+            same_as: None,
+            read,
+        };
+        let said = |words, read| sides(words, read).unused_in_words().unwrap_or_default();
+        let same = ["a", "", "", "a", "", ""];
+        assert!(said(same, Read::Twice).ends_with(": 2 items"));
+        let both = ": 2 queries and 2 items of the gallery";
+        assert!(said(same, Read::Apart).ends_with(both));
+        // By other labels of the gallery it is not the same that is left out.
+        let other = ["a", "", "", "a", "b", ""];
+        let both = ": 2 queries and 1 item of the gallery";
+        assert!(said(other, Read::Twice).ends_with(both));
+        assert_eq!(said(["a"; 6], Read::Twice), "");
     }
 
     #[test]
@@ -288,9 +355,13 @@ mod tests {
     fn an_item_that_is_not_used_counts_once() {
         let labels = Labels::parse(["a", "", "-2", "a", ""]);
         let all: Vec<usize> = (0..5).collect();
-        assert_eq!(unused(&labels, &all, &all), 2);
+        let count = |queries: &[usize], gallery: &[usize]| {
+            let out = unused(&labels, queries, gallery).into_iter();
+            out.filter(|&out| out).count()
+        };
+        assert_eq!(count(&all, &all), 2);
         // An outside item can be searched, but not ask.
-        assert_eq!(unused(&labels, &[1, 2], &[0, 3]), 2);
-        assert_eq!(unused(&labels, &[0], &[2, 3]), 0);
+        assert_eq!(count(&[1, 2], &[0, 3]), 2);
+        assert_eq!(count(&[0], &[2, 3]), 0);
     }
 }

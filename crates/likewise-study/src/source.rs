@@ -401,8 +401,12 @@ impl Source {
 
     fn open_folder(&self, labels: Option<&Path>) -> Result<ImageFolder> {
         let (skip, asked) = (self.read.skip_bad, &self.read.table);
-        ImageFolder::open_as(&self.path, labels, skip, asked).map_err(|e| match e.kind() {
-            likewise_image::ErrorKind::Format if !skip && self.path.is_dir() => {
+        let open = |skip| ImageFolder::open_as(&self.path, labels, skip, asked);
+        open(skip).map_err(|e| match e.kind() {
+            // What is wrong with a table of labels stays so without any image.
+            likewise_image::ErrorKind::Format
+                if !skip && self.path.is_dir() && open(true).is_ok() =>
+            {
                 images::of_image(e).hint(Hint::SkipBadImages)
             }
             _ => images::of_image(e),

@@ -114,9 +114,11 @@ pub struct Explained {
     pub text: String,
 }
 
-/// The name of a word as tables spell it: `MAP@R`, `R@8`.
+/// The name of a word as tables spell it: `MAP@R`, `R@8`, `whitened, no labels`.
 fn spelled(name: &str) -> String {
-    let name = name.to_lowercase().replace('_', "-").replace('@', "-at-");
+    let name = name.trim().to_lowercase().replace(['_', ' '], "-");
+    let name = name.replace('@', "-at-").replace([',', '.', '(', ')'], "");
+    let name = name.strip_suffix("-no-labels").unwrap_or(&name).to_owned();
     let of_rank = |metric: &str| {
         let rank = name
             .strip_prefix(metric)
@@ -129,7 +131,16 @@ fn spelled(name: &str) -> String {
     if of_rank("p-at-") || of_rank("precision-at-") {
         return "p-at-k".into();
     }
-    name
+    match name.as_str() {
+        "all-labels-oracle" => "all-labels",
+        "believed" | "beliefs" => "belief",
+        "class-disjoint" => "zero-shot",
+        "effective-rank" => "eff-rank",
+        "scaled-columns" => "scaled",
+        "standardized" => "standardised",
+        own => own,
+    }
+    .to_owned()
 }
 
 /// Names of all topics and recipes, and what they are in a few words.
@@ -157,13 +168,20 @@ pub fn explain(name: &str) -> Result<Explained> {
             text,
         });
     }
-    let topic = topics().into_iter().find(|topic| topic.name == name);
-    let recipe = Recipe::named(name).ok();
-    let (Some(what), text) = (what(name, topic), text(topic, recipe.as_ref())?) else {
+    let is_known =
+        |name: &str| topics().iter().any(|topic| topic.name == name) || Recipe::named(name).is_ok();
+    let own = if is_known(name) {
+        name
+    } else {
+        spelled.as_str()
+    };
+    let topic = topics().into_iter().find(|topic| topic.name == own);
+    let recipe = Recipe::named(own).ok();
+    let (Some(what), text) = (what(own, topic), text(topic, recipe.as_ref())?) else {
         return Err(unknown(name));
     };
     Ok(Explained {
-        name: name.to_owned(),
+        name: own.to_owned(),
         what,
         text,
     })
@@ -228,6 +246,14 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
                 of_item(WRITTEN_SOURCE, "pub fn read("),
                 Recipe::names().join(", ")
             ),
+            "oracle" => {
+                let row = WORDS.iter().find(|word| word.0 == "all-labels");
+                let row = row.map_or("", |word| word.2);
+                format!(
+                    "{}\n\n## The row all labels (oracle)\n\n{row}",
+                    explanation(topic.source)
+                )
+            }
             _ => explanation(topic.source),
         });
     }
@@ -461,6 +487,23 @@ mod tests {
             ("recall@1", "r-at-k"),
             ("zero-shot", "zero-shot"),
             ("auto", "auto"),
+            ("NMI", "nmi"),
+            ("Mixed LP", "mixed-lp"),
+            ("labels only", "labels-only"),
+            ("raw features", "raw-features"),
+            ("all labels", "all-labels"),
+            ("all labels (oracle)", "all-labels"),
+            ("whitened, no labels", "whitened"),
+            ("scaled columns, no labels", "scaled"),
+            ("class-disjoint", "zero-shot"),
+            ("isolated", "isolated"),
+            ("components", "components"),
+            ("believed", "belief"),
+            ("sure", "sure"),
+            ("gain", "gain"),
+            ("rounds", "rounds"),
+            ("standardised", "standardised"),
+            ("eff. rank", "eff-rank"),
         ] {
             assert_eq!(explain(asked).unwrap().name, name);
         }
@@ -473,6 +516,10 @@ mod tests {
             assert!(what.starts_with("word: ") && text.len() > 100, "{name}");
         }
         assert!(nearest("map").contains(&"map-at-r"));
+        // The oracle of propagations, and the row of that name.
+        let text = explain("oracle").unwrap().text;
+        assert!(text.contains("where the truth is known"), "{text}");
+        assert!(text.contains("every true label"), "{text}");
     }
 
     #[test]

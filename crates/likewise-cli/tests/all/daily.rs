@@ -356,13 +356,14 @@ fn embeddings_with_what_is_known_come_back_as_a_view() {
     // It is data like any other.
     assert!(scene.good("doctor e.parquet").contains("vector"));
     assert_eq!(scene.json("index e.parquet -o ix")["items"], 300);
-    assert_eq!(
-        scene.json("search ix --id d6 -k 1")[0]["hits"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    // With what is believed of its items.
+    let answers = scene.json("search ix --id d6 -k 1");
+    assert_eq!(answers[0]["hits"].as_array().unwrap().len(), 1);
+    let hit = &answers[0]["hits"][0];
+    let item = run.iter().find(|item| hit["id"] == item.id.as_str());
+    let item = item.unwrap();
+    assert_eq!(hit["pseudo_label"].as_str(), item.pseudo_label.as_deref());
+    assert!(hit["confidence"].is_number(), "{hit}");
     // Other items of the same id are other items.
     let text = fs::read_to_string(scene.path("new.csv"))
         .unwrap()

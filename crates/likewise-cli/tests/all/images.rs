@@ -259,6 +259,12 @@ fn bad_images_are_named_or_left_out() {
     );
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["items"], 59);
+    // A table without labels is no image to leave out.
+    std::fs::write(at.join("none.csv"), "file_name,animal\nred/02.png,\n").unwrap();
+    let (code, text) = said(at, &["doctor", "photos", "--labels", "none.csv"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no column named"), "{text}");
+    assert!(!text.contains("--skip-bad"), "{text}");
 }
 
 #[test]

@@ -7,17 +7,22 @@ use likewise_nn::loss::Loss;
 
 use super::plan::Plan;
 use super::protocol::SplitKind;
-use super::results::Rows;
+use super::results::{ALL, Rows};
 use super::row::Row;
-use super::verdict::{self, Answer, Delivered, Finding, Next};
+use super::verdict::{self, Answer, Delivered, Finding, Next, Verdict};
 use crate::recipe::{Learner, PseudoLabels, Recipe};
 
 impl Rows {
     /// Whether the start finds all without a label, by enough queries to believe it.
     fn needs_nothing(&self, answer: &Answer) -> bool {
+        answer.from >= PERFECT && self.is_sure_of(answer.from)
+    }
+
+    /// Whether there are enough queries to believe a value that is as good as 1.
+    fn is_sure_of(&self, value: f64) -> bool {
         let queries = self.summaries.get(&Row::Recipe).map_or(0, |r| r.n_queries);
-        let may_be = proportion::wilson_mean(answer.from, queries);
-        answer.from >= PERFECT && may_be.is_some_and(|share| share.low >= SURELY)
+        let may_be = proportion::wilson_mean(value, queries);
+        may_be.is_some_and(|share| share.low >= SURELY)
     }
 
     /// What to do next: what stands in the way of a measurement first, then what was found.
@@ -116,12 +121,19 @@ impl Rows {
 
     /// More labels of the class that is found worst: as many again, and `least` in all.
     fn label_weakest(&self, least: usize, why: &'static str) -> Next {
-        let Some(class) = &self.weakest else {
-            return Next::Nothing;
-        };
         if self.unlabeled == 0 {
             return Next::Nothing;
         }
+        let fewest = || self.labels.iter().min_by_key(|(_, n)| **n);
+        let (class, why) = match (&self.weakest, self.value(Row::Recipe)) {
+            (Some(class), _) => (class, why),
+            // Where all is found of each class, none is the worst.
+            (None, Some(value)) if value >= ALL && !self.is_sure_of(value) => match fewest() {
+                Some((class, _)) => (class, SURER),
+                None => return Next::Nothing,
+            },
+            _ => return Next::Nothing,
+        };
         let now = self.labels.get(class).copied().unwrap_or(0);
         let more = least.saturating_sub(now).max(now.clamp(1, 25));
         Next::LabelClass {
@@ -130,6 +142,15 @@ impl Rows {
             more: more.min(self.unlabeled),
             why: Cow::Borrowed(why),
         }
+    }
+}
+
+impl Verdict {
+    /// What is said where nothing is left to do, since all is found.
+    pub(super) fn nothing_is_left(&self) -> Option<String> {
+        let answer = self.labels.as_ref()?;
+        let all = self.next == Next::Nothing && answer.to >= PERFECT;
+        all.then(|| "Next: nothing to do: all that was asked for is found.".to_owned())
     }
 }
 
@@ -200,8 +221,12 @@ const MEASURED: usize = 4;
 /// What needs no labels to be found right.
 const PERFECT: f64 = 0.995;
 
-/// What it then is at least, by its interval: some 60 queries are that sure.
-const SURELY: f64 = 0.94;
+/// What it then is at least, by its interval: 60 queries are that sure.
+const SURELY: f64 = 0.939;
+
+/// Why the class with the fewest labels gets more where nothing was missed.
+const SURER: &str =
+    "all that was asked for is found, so more labels only make that surer, and it has the fewest";
 
 /// The recipe that learns from the labels alone what `recipe` learns from spread ones, if it
 /// has a name.
@@ -225,6 +250,10 @@ fn labels_only(recipe: &Recipe) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use likewise::eval::summary::Summary;
+
     use super::*;
     use crate::recipe::Traits;
 
@@ -237,6 +266,40 @@ mod tests {
                 histograms: scaled,
             })
         })
+    }
+
+    #[test]
+    fn where_all_is_found_no_class_is_the_worst() {
+        let rows = |queries: usize, value: f64, weakest: Option<&str>| Rows {
+            labels: BTreeMap::from([("a".to_owned(), 10), ("b".to_owned(), 8)]),
+            unlabeled: 100,
+            weakest: weakest.map(str::to_owned),
+            summaries: BTreeMap::from([(
+                Row::Recipe,
+                Summary {
+                    r_precision: Some(value),
+                    n_queries: queries,
+                    ..Summary::default()
+                },
+            )]),
+            ..Rows::default()
+        };
+        let next = |rows: Rows| match rows.label_weakest(0, "worst") {
+            Next::LabelClass { class, why, .. } => Some((class, why.into_owned())),
+            _ => None,
+        };
+        let (class, why) = next(rows(18, 1.0, None)).unwrap();
+        assert_eq!(class, "b");
+        assert!(why.contains("only make that surer"), "{why}");
+        // 60 / (60 + 1.96^2) is 0.9398.
+        assert_eq!(next(rows(60, 1.0, None)), None);
+        let worst = next(rows(60, 0.9, Some("a")));
+        assert_eq!(worst, Some(("a".into(), "worst".into())));
+        assert_eq!(next(rows(18, 0.9, None)), None);
+        let names = ["a".to_owned(), "b".to_owned()];
+        let weakest = |b: f64| super::super::results::weakest(&[(3.0, 3), (b, 2)], &names);
+        assert_eq!(weakest(2.0), None);
+        assert_eq!(weakest(1.5).as_deref(), Some("b"));
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(super) struct Rows {
     pub(super) unlabeled: usize,
     /// Labeled classes that were not asked for, since they have too few labels.
     pub(super) unasked: usize,
-    /// The class that is found worst.
+    /// The class that is found worst; none where all is found of each.
     pub(super) weakest: Option<String>,
     /// Ids of items to label first.
     pub(super) first: Vec<String>,
@@ -119,12 +119,16 @@ pub(super) struct Rows {
     pub(super) delivered: Delivered,
 }
 
-/// The class with the lowest mean, of `(sum, count)` by class; ties go to the first.
+/// Shares from here on are shown as 1.000.
+pub(super) const ALL: f64 = 0.999_5;
+
+/// The class with the lowest mean, of `(sum, count)` by class; ties go to the first. None where all of every class is
+/// found.
 pub(super) fn weakest(by_class: &[(f64, usize)], names: &[String]) -> Option<String> {
     let means = by_class.iter().enumerate().filter(|(_, (_, n))| *n > 0);
     let means = means.map(|(class, (sum, n))| (class, sum / *n as f64));
-    let worst = means.reduce(|worst, next| if next.1 < worst.1 { next } else { worst })?;
-    names.get(worst.0).cloned()
+    let worst = means.reduce(|worst, next| if next.1 < worst.1 { next } else { worst });
+    names.get(worst.filter(|worst| worst.1 < ALL)?.0).cloned()
 }
 
 /// Known labels of each class, or of each tag.
@@ -143,7 +147,7 @@ impl Rows {
         }
     }
 
-    fn value(&self, row: Row) -> Option<f64> {
+    pub(super) fn value(&self, row: Row) -> Option<f64> {
         let row = self.summaries.get(&row)?;
         match self.metric() {
             "map_at_r" => row.map_at_r,

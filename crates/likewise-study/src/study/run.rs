@@ -16,7 +16,7 @@ use super::kept::Kept;
 use super::meters::{calibration, collapse, count};
 use super::plan::Plan;
 use super::protocol::SplitKind;
-use super::results::{Meters, Results, Rows};
+use super::results::{ALL, Meters, Results, Rows};
 use super::row::Row;
 use super::several::counted;
 use super::verdict::Delivered;
@@ -269,6 +269,7 @@ fn numbers(
         + hidden;
     let found = |class: &ClassResult| class.map_at_r.unwrap_or(0.0);
     let weakest = (classes.iter()).min_by(|a, b| found(a).total_cmp(&found(b)));
+    let weakest = weakest.filter(|class| found(class) < ALL);
     Rows {
         labels: kept.labels.clone(),
         weakest: weakest.map(|class| class.class.clone()),

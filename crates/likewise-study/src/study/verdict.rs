@@ -394,7 +394,7 @@ impl Verdict {
         }
         lines.extend(self.validation.iter().map(|said| format!("{said}.")));
         lines.extend(self.delivered_in_words(recipe));
-        lines.extend(self.next.in_words());
+        lines.extend(self.next.in_words().or_else(|| self.nothing_is_left()));
         lines
     }
 

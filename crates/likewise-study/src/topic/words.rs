@@ -1,7 +1,7 @@
 //! The words of tables and help, explained.
 
 /// Words, what each is in short, and what is to be said of it.
-pub(super) const WORDS: [(&str, &str, &str); 19] = [
+pub(super) const WORDS: [(&str, &str, &str); 27] = [
     (
         "auto",
         "word: how fit chooses a recipe",
@@ -137,5 +137,57 @@ pub(super) const WORDS: [(&str, &str, &str); 19] = [
         "Items can have several: pixels, an embedding of a network, one of the title. An item may \
          lack a view; one is chosen by its name. A random crop of a picture is an augmentation, never \
          a view.",
+    ),
+    (
+        "whitened",
+        "word: a start without labels, and a row of the tables",
+        "The features turned to their principal directions and scaled so that all of these count nearly alike, with \
+         a shrinkage that no label chooses, compared by the cosine. It needs no label; see whitening.",
+    ),
+    (
+        "standardised",
+        "word: columns of one size",
+        "Of a table, each column of numbers less its mean and divided by its standard deviation, so that a column in \
+         grams does not outweigh one in metres. A table of numbers alone of which none is missing stays as it is.",
+    ),
+    (
+        "isolated",
+        "word: items without a neighbour",
+        "Items that no other is joined to on the graph of neighbours: rows of zeros, and items that nothing is like. \
+         No label reaches them, so nothing is believed of them unless they are labeled themselves.",
+    ),
+    (
+        "components",
+        "word: parts of the graph",
+        "Groups of items that hang together on the graph of neighbours and have no edge to others. Labels spread \
+         within them only: a part without a label is reached by none. One item without a neighbour is a part as well.",
+    ),
+    (
+        "eff-rank",
+        "word: in how many directions the rows vary",
+        "The effective rank: the exponential of the entropy of the shares of the variance along the principal \
+         directions. Near the number of columns all count alike; near 1 the rows are nearly a line; below 3 most pairs \
+         look alike.",
+    ),
+    (
+        "sure",
+        "word: how sure a belief is, 0 to 1",
+        "Of a belief, its confidence; of a suspect, that of the class which the others say. advise calibrates it on \
+         labels that are kept back in turn, where there are ten: of items that are 0.8 sure some 80 of 100 are right, \
+         as far as items without a label are like those with one.",
+    ),
+    (
+        "gain",
+        "word: what a recipe adds",
+        "Of recipes that are compared, the mean difference to the best of those before it, item by item, and half of \
+         its interval. A recipe takes the place of the best where its gain is above half a point and above half of \
+         what stands behind its ±; see auto.",
+    ),
+    (
+        "rounds",
+        "word: how often labels are kept back in turn",
+        "In each round other labels are kept back and ask, and what is learned from the rest answers; after five, each \
+         has asked once. Of recipes that are compared, one that is clearly behind after two is tried no further; \
+         see folds and auto.",
     ),
 ];

@@ -178,6 +178,10 @@ fn answers_that_are_all_right_have_an_interval() {
     // So few are no proof that nothing is left to be had.
     let next = &study.results.answers.next;
     assert!(!matches!(next, Next::Nothing), "{next:?}");
+    // Nor is a class found worst of which nothing was missed.
+    if let Next::LabelClass { why, .. } = next {
+        assert!(why.contains("only make that surer"), "{why}");
+    }
 }
 
 /// Labels of ten items of each class, of those thirty of a hundred that are nearest to its middle.
