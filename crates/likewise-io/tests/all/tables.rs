@@ -600,6 +600,70 @@ fn points_that_may_stand_between_thousands_are_named() {
     }
 }
 
+#[test]
+fn commas_between_thousands_are_told_from_those_before_decimals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let read = |data: &str, separator: &str| {
+        std::fs::write(&path, data.replace('\t', separator)).unwrap();
+        let (all, _, said) = told(&path, &ReadOptions::default()).unwrap();
+        let heard = said.iter().filter(|line| line.contains("thousands"));
+        let first = all.views()[0].matrix.column(0).to_vec();
+        (first, heard.cloned().collect::<Vec<_>>())
+    };
+    let grouped = "id\tpop\tn\na\t2,140\t4\nb\t-254\t5\nc\t552\t6\n";
+    for separator in ["\t", "|", ";"] {
+        let (values, said) = read(grouped, separator);
+        assert_eq!(values, [2140.0, -254.0, 552.0], "{separator}");
+        assert!(
+            said.len() == 1
+                && said[0].ends_with("stands before decimals, `decimal ,` reads them so"),
+            "{said:?}"
+        );
+    }
+    // A fraction of another length, a leading zero, a whole number too long for it, and decimals in
+    // another column.
+    for (data, first) in [
+        ("id\tpop\na\t2,140\nb\t552\nc\t12,5\n", 2.14),
+        ("id\tpop\na\t2,140\nb\t552\nc\t0,125\n", 2.14),
+        ("id\tpop\na\t2,140\nb\t552\nc\t1327\n", 2.14),
+        ("id\tpop\tn\na\t2,140\t1,5\nb\t552\t3\nc\t554\t4\n", 2.14),
+    ] {
+        let (values, _) = read(data, ";");
+        assert_eq!(values[0].to_bits(), f32::to_bits(first), "{data}");
+    }
+    // Nothing tells: as it was, and said.
+    let (values, said) = read("id\tpop\na\t2,140\nb\t1,327\n", "\t");
+    assert_eq!(values, [2.14, 1.327]);
+    let words = "\"pop\": numbers such as \"2,140\" are read with a decimal comma; if it stands \
+                 between thousands, `decimal .` reads them so";
+    assert_eq!(said, [words]);
+    let (values, said) = read("id\tpop\na\t2.140\nb\t327\n", "\t");
+    assert_eq!(values, [2.14, 327.0]);
+    assert!(said[0].contains("decimal point"), "{said:?}");
+}
+
+#[test]
+fn a_point_here_and_a_comma_there_are_refused_where_nothing_tells() {
+    let data = "id;w\na;10,564\nb;5.830\nc;8,739\n";
+    let said = message(data, TableOptions::default());
+    let words = "column \"w\": line 3: \"5.830\" has a point before three digits, and \"10,564\" in \
+                 line 2 a comma, so which of the two stands before decimals is not clear";
+    assert!(said.starts_with(words), "{said}");
+    let by = |decimal| TableOptions {
+        decimal: Some(decimal),
+        ..TableOptions::default()
+    };
+    let first = |table| {
+        text(data, table).unwrap().views()[0]
+            .matrix
+            .column(0)
+            .to_vec()
+    };
+    assert_eq!(first(by(Decimal::Point)), [10_564.0, 5.83, 8739.0]);
+    assert_eq!(first(by(Decimal::Comma)), [10.564, 5830.0, 8.739]);
+}
+
 /// A table of two columns of numbers and labels, as each form writes it.
 fn indexed(index: [f64; 4]) -> [(&'static str, Vec<u8>); 3] {
     let rows: Vec<(f64, f64, &str)> = [1.0, 20.0, 4.0, 8.0]
@@ -954,7 +1018,12 @@ fn table() -> impl Strategy<Value = Vec<Vec<Value>>> {
         row.push(word);
         row
     });
-    prop::collection::vec(row, 1..30)
+    // The first line tells by itself what stands before decimals.
+    let clear = vec![Value::Number(0.5), Value::Number(0.5), Value::Word("rot")];
+    prop::collection::vec(row, 1..30).prop_map(move |mut rows| {
+        rows.insert(0, clear.clone());
+        rows
+    })
 }
 
 /// The table as text.
