@@ -12,6 +12,7 @@
 mod cells;
 mod dialect;
 mod encoding;
+mod head;
 mod lines;
 mod quote;
 mod rows;

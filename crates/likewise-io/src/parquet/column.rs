@@ -389,7 +389,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                big_endian(bytes).to_bits(),
+                big_endian(&bytes).to_bits(),
                 f64::to_bits(value),
                 "{bytes:?}"
             );

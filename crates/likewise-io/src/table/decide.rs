@@ -66,7 +66,10 @@ pub(super) fn decide(
                 _ => Ok(()),
             };
             let kind = clear().and_then(|()| kind(tally, decimals[place], asked));
-            kinds.push((place, kind.map_err(|e| e.within(named(&names[place])))?));
+            let kind = kind.map_err(|e| {
+                of_names(rows, tally).unwrap_or_else(|| e.within(named(&names[place])))
+            })?;
+            kinds.push((place, kind));
         }
     }
     let is_text = |(_, kind): &(usize, Kind)| matches!(kind, Kind::Text);
@@ -119,6 +122,18 @@ pub(super) fn decide(
     twice(names, &decided.places)?;
     decided.thousands = remark(rows, names, survey, &decided, asked);
     Ok(decided)
+}
+
+/// What is wrong where a word among numbers stands in a second line of names.
+fn of_names(rows: &dyn Rows, tally: &Tally) -> Option<Error> {
+    let (first, last) = rows.several_lines_of_names()?;
+    let mut odd = tally.odd.iter().flatten();
+    odd.any(|(place, _)| place.number <= last).then(|| {
+        Error::value(format!(
+            "lines {first} to {last} all hold words above the numbers, as names do, or units; a table \
+             has one line of names: keep one of them, with a name for each column, and delete the others"
+        ))
+    })
 }
 
 /// What is to be said of marks in the numbers that are taken, which may stand between thousands.

@@ -102,7 +102,9 @@ mod tests {
 
     fn seen(texts: &[&str]) -> Thousands {
         let mut seen = Thousands::default();
-        texts.iter().for_each(|text| seen.see(text));
+        for text in texts {
+            seen.see(text);
+        }
         seen
     }
 
