@@ -12,6 +12,7 @@
 mod cells;
 mod dialect;
 mod encoding;
+mod head;
 mod lines;
 mod quote;
 mod rows;
@@ -29,7 +30,7 @@ use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::doubts::Doubts;
 use crate::input::Input;
-use crate::layout::Layout;
+use crate::layout::{Decimal, Layout};
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
@@ -142,8 +143,8 @@ fn read_numbers(
     let mut values: Vec<f32> = Vec::new();
     let (mut rows, mut seen, mut reported) = (0_usize, 0_u64, 0_u64);
     let mut plain = true;
-    // Where a semicolon stands between columns, a point may stand between thousands.
-    let doubtful = dialect.separator == b';' && options.layout.is_none();
+    // Where no comma stands between columns, a point may stand between thousands.
+    let doubtful = matches!(dialect.separator, b';' | b'\t' | b'|') && options.layout.is_none();
     let mut thousands = doubtful.then(|| vec![Thousands::default(); names.len()]);
     table.each_until(|record, line| {
         for (place, (field, &role)) in record.iter().zip(&roles).enumerate() {
@@ -183,7 +184,9 @@ fn read_numbers(
     words.remark(monitor);
     let said = Lines::said_of(dialect, delimiter);
     tell_numbers((&names, &roles), rows, &said, options, monitor);
-    if let Some(remark) = thousands.and_then(|seen| remark_on_thousands(&names, &seen)) {
+    if let Some(remark) =
+        thousands.and_then(|seen| remark_on_thousands(&names, &seen, Decimal::Point))
+    {
         monitor.remark(remark);
     }
     tell(&borrowed(&names), &roles, options, monitor);

@@ -22,3 +22,4 @@ pub(crate) use labels::labels_of;
 pub(crate) use read::{read, shape};
 pub(crate) use tell::{tell_numbers, why};
 pub(crate) use thousands::{Thousands, remark_on_thousands};
+pub(crate) use written::{is_missing, is_number};

@@ -44,6 +44,13 @@ impl<'a> Lines<'a> {
         if dialect.letters != Letters::Utf8 {
             said.push(format!("letters as in {}", dialect.letters.name()));
         }
+        if dialect.bare {
+            said.push(
+                "no names in the first line, so columns are \"column 1\" and so on".to_owned(),
+            );
+        } else if dialect.above > 0 {
+            said.push(format!("names in line {}", dialect.above + 1));
+        }
         said
     }
 }
@@ -59,6 +66,10 @@ impl Rows for Lines<'_> {
 
     fn separator(&self) -> Option<char> {
         Some(self.dialect.separator as char)
+    }
+
+    fn several_lines_of_names(&self) -> Option<(u64, u64)> {
+        self.dialect.several
     }
 
     fn elsewhere(&self) -> Option<String> {

@@ -2,17 +2,15 @@
 
 use std::io::{Read, Seek};
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::ByteRecord;
 
 use super::encoding::Letters;
+use super::head::{self, records};
 use crate::Result;
 use crate::input::{Input, Stream};
 
 /// Bytes that are looked at to tell the separator.
 const LOOKED_AT: u64 = 1 << 16;
-
-/// Lines among them.
-const LINES: usize = 30;
 
 /// How a text was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +19,12 @@ pub(super) struct Dialect {
     pub(super) separator: u8,
     /// The separator that the text speaks for, where another one is given.
     speaks_for: Option<u8>,
+    /// Lines above the names that are passed over: a title, and what Excel says of the separator.
+    pub(super) above: u64,
+    /// Whether the first line is data, though it holds words.
+    pub(super) bare: bool,
+    /// First and last of several lines of names.
+    pub(super) several: Option<(u64, u64)>,
 }
 
 impl Dialect {
@@ -39,12 +43,24 @@ impl Dialect {
         let mut text = Vec::new();
         let mut decoded = letters.decode(Box::new(start.as_slice()));
         decoded.read_to_end(&mut text)?;
-        let found = separator(&text, given.unwrap_or(own), whole);
+        head::no_drawing(&text)?;
+        let (said, text) = head::said_separator(&text);
+        let given = given.or(said);
+        let found = separator(text, given.unwrap_or(own), whole);
+        let found = given.map_or_else(|| head::separator_below(text, found), |_| found);
         let separator = given.unwrap_or(found);
+        let titles = head::titles(text, separator);
+        let above = u64::from(said.is_some()) + titles as u64;
+        let lines = records(head::below(text, titles), separator, whole);
+        let bare = head::is_bare(&lines);
+        let names = head::lines_of_names(&lines).filter(|_| !bare);
         Ok(Self {
             letters,
             separator,
             speaks_for: Some(found).filter(|found| *found != separator),
+            above,
+            bare,
+            several: names.map(|names| (above + 1, above + names as u64)),
         })
     }
 
@@ -144,24 +160,6 @@ fn agree(lines: &[ByteRecord]) -> bool {
     let width = lines.first().map_or(0, ByteRecord::len);
     let same = lines.iter().filter(|line| line.len() == width).count();
     width > 1 && 2 * same > lines.len()
-}
-
-/// The first lines, cut by a separator. The last one may not be all there.
-fn records(text: &[u8], separator: u8, whole: bool) -> Vec<ByteRecord> {
-    let reader = ReaderBuilder::new()
-        .delimiter(separator)
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text);
-    let mut lines: Vec<ByteRecord> = reader
-        .into_byte_records()
-        .map_while(std::result::Result::ok)
-        .take(LINES)
-        .collect();
-    if !whole && lines.len() < LINES && lines.len() > 1 {
-        lines.pop();
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use super::dialect::Dialect;
 use super::quote::Watched;
 use crate::input::Input;
+use crate::role::unnamed;
 use crate::{Error, Result};
 
 /// An open table: the names of its columns, and the lines below.
@@ -14,8 +15,8 @@ pub(super) struct Table {
     reader: Reader<Watched<Box<dyn Read>>>,
     dialect: Dialect,
     pub(super) names: Vec<String>,
-    /// The first line, where it is data already.
-    first: Option<ByteRecord>,
+    /// The first line, where it is data already, and its number.
+    first: Option<(u64, ByteRecord)>,
 }
 
 impl Table {
@@ -25,20 +26,23 @@ impl Table {
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
-            .from_reader(Watched::new(stream, delimiter));
+            .from_reader(Watched::below(dialect.above, stream, delimiter));
         let mut record = ByteRecord::new();
-        if !next(&mut reader, &mut record, dialect)? {
+        let Some(line) = next(&mut reader, &mut record, dialect)? else {
             return Err(Error::value(
                 "the file is empty; a header and lines are needed",
             ));
-        }
+        };
         let name = |field: &[u8]| match std::str::from_utf8(field) {
             Ok(name) => Ok(name.trim().to_owned()),
-            Err(_) => Err(not_utf8(1)),
+            Err(_) => Err(not_utf8(line)),
         };
-        let (names, first): (Vec<String>, _) = if is_data(&record, delimiter) {
-            let names = (0..record.len()).map(|i| i.to_string()).collect();
-            (names, Some(record))
+        let places = 0..record.len();
+        let (names, first): (Vec<String>, _) = if dialect.bare {
+            (places.map(unnamed).collect(), Some((line, record)))
+        } else if is_data(&record, delimiter) {
+            let names = places.map(|i| i.to_string()).collect();
+            (names, Some((line, record)))
         } else {
             (record.iter().map(name).collect::<Result<_>>()?, None)
         };
@@ -52,7 +56,7 @@ impl Table {
 
     /// Whether the columns have names.
     pub(super) fn is_named(&self) -> bool {
-        self.first.is_none()
+        self.first.is_none() || self.dialect.bare
     }
 
     /// Hands every line of data to `each`, with its number in the file.
@@ -68,14 +72,13 @@ impl Table {
         &mut self,
         mut each: impl FnMut(&ByteRecord, u64) -> Result<bool>,
     ) -> Result<()> {
-        if let Some(record) = self.first.take()
-            && !each(&record, 1)?
+        if let Some((line, record)) = self.first.take()
+            && !each(&record, line)?
         {
             return Ok(());
         }
         let mut record = ByteRecord::new();
-        while next(&mut self.reader, &mut record, self.dialect)? {
-            let line = record.position().map_or(0, csv::Position::line);
+        while let Some(line) = next(&mut self.reader, &mut record, self.dialect)? {
             if !each(&record, line)? {
                 break;
             }
@@ -84,27 +87,33 @@ impl Table {
     }
 }
 
-/// Reads the next line. Fails where a quote swallows the rest of the file, and on a line of more or
-/// fewer fields than the first.
+/// Reads the next line that holds something, and tells its number in the file. Fails where a quote
+/// swallows the rest of the file, and on a line of more or fewer fields than the first.
 fn next<R: Read>(
     reader: &mut Reader<Watched<R>>,
     record: &mut ByteRecord,
     dialect: Dialect,
-) -> Result<bool> {
-    let line = reader.position().line();
+) -> Result<Option<u64>> {
+    let (line, place) = (reader.position().line(), reader.position().byte());
     let read = reader.read_byte_record(record);
+    let line = line + dialect.above + reader.get_mut().blank_at(place);
     if reader.get_ref().ends_in_quotes() {
         return Err(Error::format(format!(
-            "line {}: a quote (\") opens here and is never closed, so all behind it would be \
-             one field; close it, or write a quote that belongs to the text twice",
-            record.position().map_or(line, csv::Position::line)
+            "line {line}: a quote (\") opens here and is never closed, so all behind it would be \
+             one field; close it, or write a quote that belongs to the text twice"
         )));
     }
-    read.map_err(|e| {
-        let ragged = matches!(e.kind(), csv::ErrorKind::UnequalLengths { .. });
-        let advice = dialect.advice();
-        Error::from(e).with(if ragged { advice.as_str() } else { "" })
-    })
+    let found = read.map_err(|e| match *e.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => Error::format(format!(
+            "line {line} has {len} fields, but the first line has {expected_len}; every line must \
+             have the same columns"
+        ))
+        .with(&dialect.advice()),
+        _ => Error::from(e),
+    })?;
+    Ok(found.then_some(line))
 }
 
 /// Whether the first line is data already: numbers that do not just count, perhaps with gaps.

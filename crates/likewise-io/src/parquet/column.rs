@@ -20,13 +20,17 @@ use crate::{Error, Result};
 const BATCH: usize = 4096;
 
 /// What the values of a column are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Holds {
     Text,
     /// Truth values.
     Flags,
     Numbers {
         unsigned: bool,
+    },
+    /// Whole numbers, so many times as large as what is meant.
+    Decimals {
+        times: f64,
     },
     /// Whole numbers since 1970, this many a day.
     Dates {
@@ -57,6 +61,18 @@ fn a_day(column: &ColumnDescriptor) -> Option<i64> {
     }
 }
 
+/// By how much the whole numbers that are stored are larger than what is meant; `None` where the column
+/// holds no decimals.
+fn times(column: &ColumnDescriptor) -> Option<f64> {
+    let decimal = column.converted_type() == ConvertedType::DECIMAL
+        || matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)));
+    let stored = matches!(
+        column.physical_type(),
+        Physical::INT32 | Physical::INT64 | Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY
+    );
+    (decimal && stored).then(|| 10_f64.powi(column.type_scale().max(0)))
+}
+
 /// A column that can be read.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
@@ -85,8 +101,29 @@ impl Leaf {
     fn number(&self, stored: i64) -> f32 {
         match self.holds {
             Holds::Dates { a_day } => (stored as f64 / a_day as f64 - FROM_1970) as f32,
+            Holds::Decimals { times } => (stored as f64 / times) as f32,
             _ => stored as f32,
         }
+    }
+
+    /// A whole number as a word; of a decimal what is meant.
+    fn word(&self, stored: i64) -> Result<String> {
+        match self.holds {
+            Holds::Decimals { times } => whole(stored as f64 / times),
+            _ => Ok(stored.to_string()),
+        }
+    }
+
+    /// A number that is stored as bytes: a decimal, or a float of 16 bits.
+    fn of_bytes(&self, bytes: &[u8]) -> Result<f64> {
+        match self.holds {
+            Holds::Decimals { times } => Ok(big_endian(bytes) / times),
+            _ => Ok(half_of(bytes)?.into()),
+        }
+    }
+
+    fn is_decimal(&self) -> bool {
+        matches!(self.holds, Holds::Decimals { .. })
     }
 
     fn is_unsigned(&self) -> bool {
@@ -97,6 +134,7 @@ impl Leaf {
         use ConvertedType as C;
         let logical = column.logical_type_ref();
         let a_day = a_day(column).filter(|_| column.max_rep_level() == 0);
+        let times = times(column);
         let unsigned = matches!(
             column.converted_type(),
             C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64
@@ -108,6 +146,7 @@ impl Leaf {
             ) && matches!(logical, None | Some(LogicalType::Integer(_))));
         let text = match column.physical_type() {
             Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => false,
+            _ if times.is_some() => false,
             Physical::INT32 | Physical::INT64 | Physical::INT96 if a_day.is_some() => false,
             Physical::INT32 | Physical::INT64 if integer => false,
             Physical::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => false,
@@ -127,7 +166,9 @@ impl Leaf {
                 (Physical::BOOLEAN, _) => Holds::Flags,
                 _ if text => Holds::Text,
                 (_, Some(a_day)) => Holds::Dates { a_day },
-                _ => Holds::Numbers { unsigned },
+                _ => times.map_or(Holds::Numbers { unsigned }, |times| Holds::Decimals {
+                    times,
+                }),
             },
             list,
             value: column.max_def_level(),
@@ -200,8 +241,19 @@ fn visit<T: stored::DataType, V>(
     Ok(())
 }
 
-fn half_of(value: &stored::FixedLenByteArray) -> Result<f16> {
-    match value.data() {
+/// A whole number in two's complement, the highest byte first. O(bytes).
+fn big_endian(bytes: &[u8]) -> f64 {
+    let negative = bytes.first().is_some_and(|&byte| byte >= 0x80);
+    // Of a number below 0 the bits are turned around, and 1 is taken off: small numbers stay exact.
+    let flip = if negative { 0xff } else { 0 };
+    let size = bytes
+        .iter()
+        .fold(0.0, |sum, &byte| sum * 256.0 + f64::from(byte ^ flip));
+    if negative { -size - 1.0 } else { size }
+}
+
+fn half_of(bytes: &[u8]) -> Result<f16> {
+    match bytes {
         &[a, b] => Ok(f16::from_le_bytes([a, b])),
         _ => Err(Error::format("a 16-bit float that is not 2 bytes long")),
     }
@@ -230,9 +282,20 @@ pub(super) fn numbers(
         }
         C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v), each),
         C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v as f32), each),
-        C::FixedLenByteArrayColumnReader(r) => {
-            visit((r, read), leaf, n, |v| Ok(half_of(v)?.to_f32()), each)
-        }
+        C::FixedLenByteArrayColumnReader(r) => visit(
+            (r, read),
+            leaf,
+            n,
+            |v| Ok(leaf.of_bytes(v.data())? as f32),
+            each,
+        ),
+        C::ByteArrayColumnReader(r) if leaf.is_decimal() => visit(
+            (r, read),
+            leaf,
+            n,
+            |v| Ok(leaf.of_bytes(v.data())? as f32),
+            each,
+        ),
         _ => Err(Error::format(
             "a column of another type than the schema says",
         )),
@@ -256,7 +319,7 @@ pub(super) fn words(
             |&v| Ok(v.cast_unsigned().to_string()),
             each,
         ),
-        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
+        C::Int32ColumnReader(r) => visit((r, read), leaf, n, |&v| leaf.word(v.into()), each),
         C::Int64ColumnReader(r) if leaf.is_unsigned() => visit(
             (r, read),
             leaf,
@@ -264,12 +327,23 @@ pub(super) fn words(
             |&v| Ok(v.cast_unsigned().to_string()),
             each,
         ),
-        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| Ok(v.to_string()), each),
+        C::Int64ColumnReader(r) => visit((r, read), leaf, n, |&v| leaf.word(v), each),
         C::FloatColumnReader(r) => visit((r, read), leaf, n, |&v| whole(f64::from(v)), each),
         C::DoubleColumnReader(r) => visit((r, read), leaf, n, |&v| whole(v), each),
-        C::FixedLenByteArrayColumnReader(r) => {
-            visit((r, read), leaf, n, |v| whole(f64::from(half_of(v)?)), each)
-        }
+        C::FixedLenByteArrayColumnReader(r) => visit(
+            (r, read),
+            leaf,
+            n,
+            |v| whole(leaf.of_bytes(v.data())?),
+            each,
+        ),
+        C::ByteArrayColumnReader(r) if leaf.is_decimal() => visit(
+            (r, read),
+            leaf,
+            n,
+            |v| whole(leaf.of_bytes(v.data())?),
+            each,
+        ),
         C::ByteArrayColumnReader(r) => {
             let text = |v: &stored::ByteArray| match std::str::from_utf8(v.data()) {
                 Ok(text) => Ok(text.trim().to_owned()),
@@ -295,4 +369,30 @@ pub(super) fn column(group: &dyn RowGroupReader, leaf: &Leaf, budget: &Budget) -
         let reader = get_column_reader(schema.column(leaf.index), Box::new(pages));
         Ok(Values { reader, read })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_whole_numbers_in_bytes_of_any_length() {
+        for (bytes, value) in [
+            (vec![], 0.0),
+            (vec![0x7f], 127.0),
+            (vec![0x80], -128.0),
+            (vec![0xff; 3], -1.0),
+            (vec![0x01, 0x02], 258.0),
+            (
+                vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x85],
+                -123.0,
+            ),
+        ] {
+            assert_eq!(
+                big_endian(&bytes).to_bits(),
+                f64::to_bits(value),
+                "{bytes:?}"
+            );
+        }
+    }
 }

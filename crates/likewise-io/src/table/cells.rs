@@ -59,6 +59,11 @@ pub(crate) trait Rows {
         Some("lines")
     }
 
+    /// First and last of the lines that look like names, where there are several.
+    fn several_lines_of_names(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Where else in the file the table may be, or how else it may stand there, and what to do then.
     fn elsewhere(&self) -> Option<String> {
         None

@@ -2,7 +2,7 @@
 
 use super::cells::Rows;
 use super::survey::{Survey, Tally};
-use super::thousands::{Thousands, remark_on_thousands};
+use super::thousands::{Thousands, remark_on_groups, remark_on_thousands};
 use crate::layout::{Column, DateOrder, Decimal, Layout, Missing, TEXT, Taken};
 use crate::options::TableOptions;
 use crate::role::{Role, called, repeated};
@@ -57,11 +57,19 @@ pub(super) fn decide(
     let decimals: Vec<Decimal> = (survey.columns.iter())
         .map(|tally| decimal(tally, usual, asked))
         .collect();
+    let commas_between = rows.separator() == Some(',');
     let mut kinds = Vec::new();
     for (place, (tally, role)) in survey.columns.iter().zip(roles).enumerate() {
         if *role == Role::Feature {
-            let kind = kind(tally, decimals[place], asked);
-            kinds.push((place, kind.map_err(|e| e.within(named(&names[place])))?));
+            let clear = || match asked.decimal {
+                None if !commas_between => one_mark(tally),
+                _ => Ok(()),
+            };
+            let kind = clear().and_then(|()| kind(tally, decimals[place], asked));
+            let kind = kind.map_err(|e| {
+                of_names(rows, tally).unwrap_or_else(|| e.within(named(&names[place])))
+            })?;
+            kinds.push((place, kind));
         }
     }
     let is_text = |(_, kind): &(usize, Kind)| matches!(kind, Kind::Text);
@@ -112,26 +120,71 @@ pub(super) fn decide(
         }
     }
     twice(names, &decided.places)?;
-    let commas = survey.columns.iter().any(|tally| tally.only_comma > 0);
-    if rows.separator() == Some(';')
-        && asked.decimal.is_none()
-        && usual == Decimal::Point
-        && !commas
-    {
-        let number = Taken::plain();
-        let columns = decided.places.iter().zip(&decided.layout.columns);
-        let numbers = columns.filter(|(_, column)| column.taken == number);
-        let (names, seen): (Vec<String>, Vec<Thousands>) = numbers
-            .map(|(&place, _)| {
-                (
-                    names[place].clone(),
-                    survey.columns[place].thousands.clone(),
-                )
-            })
-            .unzip();
-        decided.thousands = remark_on_thousands(&names, &seen);
-    }
+    decided.thousands = remark(rows, names, survey, &decided, asked);
     Ok(decided)
+}
+
+/// What is wrong where a word among numbers stands in a second line of names.
+fn of_names(rows: &dyn Rows, tally: &Tally) -> Option<Error> {
+    let (first, last) = rows.several_lines_of_names()?;
+    let mut odd = tally.odd.iter().flatten();
+    odd.any(|(place, _)| place.number <= last).then(|| {
+        Error::value(format!(
+            "lines {first} to {last} all hold words above the numbers, as names do, or units; a table \
+             has one line of names: keep one of them, with a name for each column, and delete the others"
+        ))
+    })
+}
+
+/// What is to be said of marks in the numbers that are taken, which may stand between thousands.
+/// Where a comma stands between columns, it does not stand before decimals, too.
+fn remark(
+    rows: &dyn Rows,
+    names: &[String],
+    survey: &Survey,
+    decided: &Decided,
+    asked: &TableOptions,
+) -> Option<String> {
+    let usual = decided.layout.decimal;
+    let proven = survey.columns.iter().any(|tally| tally.only_comma > 0);
+    let open = matches!(rows.separator(), Some(';' | '\t' | '|'));
+    if !open || proven || asked.decimal.is_some() {
+        return None;
+    }
+    let number = Taken::plain();
+    let columns = decided.places.iter().zip(&decided.layout.columns);
+    let numbers = columns
+        .filter(|&(&place, column)| column.taken == number && decided.decimals[place] == usual);
+    let (names, seen): (Vec<String>, Vec<Thousands>) = numbers
+        .map(|(&place, _)| {
+            (
+                names[place].clone(),
+                survey.columns[place].thousands.clone(),
+            )
+        })
+        .unzip();
+    let proven = survey.columns.iter().any(|tally| tally.only_point > 0);
+    let groups = (usual == Decimal::Point && !proven).then(|| remark_on_groups(&names, &seen));
+    groups
+        .flatten()
+        .or_else(|| remark_on_thousands(&names, &seen, usual))
+}
+
+/// Fails where the numbers of a column have a point before three digits here, and a comma there, and
+/// nothing tells which of the two stands before the decimals.
+fn one_mark(tally: &Tally) -> Result<()> {
+    let numbers = tally.points.max(tally.commas) + tally.typed;
+    let told = tally.only_point + tally.only_comma > 0;
+    match &tally.unclear {
+        [Some((at, point)), Some((there, comma))] if !told && mostly(numbers, tally.held) => {
+            Err(Error::value(format!(
+                "{at}: \"{point}\" has a point before three digits, and \"{comma}\" in {there} a \
+                 comma, so which of the two stands before decimals is not clear; write all numbers in \
+                 one way, or say it with `decimal .` or `decimal ,`"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn explicit(asked: &TableOptions) -> bool {
@@ -183,9 +236,11 @@ pub(super) fn usual(
     if let Some(before) = before {
         return before;
     }
-    // Where a comma stands between columns, a number with one has groups of digits.
+    // Where a comma stands between columns, a number with one has groups of digits; also where the
+    // numbers beside it are such that only groups explain them.
+    let grouped = commas == 0 && numeric().any(|tally| tally.thousands.commas_divide());
     match rows.separator() {
-        Some(separator) if separator != ',' && either > 0 => Decimal::Comma,
+        Some(separator) if separator != ',' && either > 0 && !grouped => Decimal::Comma,
         _ => Decimal::Point,
     }
 }

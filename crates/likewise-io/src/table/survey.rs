@@ -40,6 +40,8 @@ pub(super) struct Tally {
     pub(super) either: usize,
     pub(super) orders: Orders,
     pub(super) thousands: Thousands,
+    /// The first number by either with a point, and with a comma.
+    pub(super) unclear: [Option<(Place, String)>; 2],
     /// The first text that is no number with a point, and with a comma.
     pub(super) odd: [Option<(Place, String)>; 2],
     /// All words, and how often they stand; `None` where they are too many.
@@ -91,7 +93,14 @@ impl Tally {
                 match (point, comma) {
                     (Some(_), None) => self.only_point += 1,
                     (None, Some(_)) => self.only_comma += 1,
-                    (Some(_), Some(_)) => self.either += usize::from(text.contains(',')),
+                    (Some(_), Some(_)) => {
+                        let comma = text.contains(',');
+                        self.either += usize::from(comma);
+                        if comma || text.contains('.') {
+                            self.unclear[usize::from(comma)]
+                                .get_or_insert_with(|| (place, text.chars().take(40).collect()));
+                        }
+                    }
                     (None, None) => {}
                 }
                 for (odd, read) in self.odd.iter_mut().zip([point, comma]) {

@@ -76,6 +76,12 @@ pub(crate) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     Some(if negative || again { -value } else { value })
 }
 
+/// Whether a text is a number with either mark before the decimals; words such as `inf` are none.
+pub(crate) fn is_number(text: &str) -> bool {
+    let is = |decimal| number(text, decimal).is_some();
+    text.bytes().any(|byte| byte.is_ascii_digit()) && (is(Decimal::Point) || is(Decimal::Comma))
+}
+
 /// The text behind a sign, and whether that was a minus.
 fn without_sign(text: &str, owed: bool) -> Option<(&str, bool)> {
     let minus = ['-', '\u{2212}', '\u{2013}'];

@@ -180,6 +180,34 @@ fn dates_are_days_where_they_are_named() {
 }
 
 #[test]
+fn decimals_are_numbers_however_they_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.parquet");
+    write(
+        &path,
+        "optional float f; optional int32 p (DECIMAL(9,2)); optional int64 q (DECIMAL(18,3));
+         optional binary r (DECIMAL(4,2));",
+        &[
+            Values::Floats(vec![Some(1.0), Some(2.0)]),
+            Values::Days(vec![Some(12_345), Some(-50)]),
+            Values::Whole(vec![Some(1500), Some(0)]),
+            // 258 and 10, in bytes.
+            Values::Words(vec![Some("\u{1}\u{2}"), Some("\n")]),
+        ],
+    );
+    let (all, layout, said) = told(&path, &ReadOptions::default()).unwrap();
+    let rows = array![[1.0, 123.45, 1.5, 2.58], [2.0, -0.5, 0.0, 0.1]];
+    assert_eq!(all.views()[0].matrix, rows);
+    assert_eq!(layout.unwrap().features(), ["f", "p", "q", "r"]);
+    assert!(
+        said.iter().all(|line| !line.contains("left out")),
+        "{said:?}"
+    );
+    let (all, ..) = told(&path, &columns(&["p"])).unwrap();
+    assert_eq!(all.views()[0].matrix, array![[123.45], [-0.5]]);
+}
+
+#[test]
 fn every_column_of_a_file_can_be_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.parquet");

@@ -600,6 +600,148 @@ fn points_that_may_stand_between_thousands_are_named() {
     }
 }
 
+#[test]
+fn commas_between_thousands_are_told_from_those_before_decimals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let read = |data: &str, separator: &str| {
+        std::fs::write(&path, data.replace('\t', separator)).unwrap();
+        let (all, _, said) = told(&path, &ReadOptions::default()).unwrap();
+        let heard = said.iter().filter(|line| line.contains("thousands"));
+        let first = all.views()[0].matrix.column(0).to_vec();
+        (first, heard.cloned().collect::<Vec<_>>())
+    };
+    let grouped = "id\tpop\tn\na\t2,140\t4\nb\t-254\t5\nc\t552\t6\n";
+    for separator in ["\t", "|", ";"] {
+        let (values, said) = read(grouped, separator);
+        assert_eq!(values, [2140.0, -254.0, 552.0], "{separator}");
+        assert!(
+            said.len() == 1
+                && said[0].ends_with("stands before decimals, `decimal ,` reads them so"),
+            "{said:?}"
+        );
+    }
+    // A fraction of another length, a leading zero, a whole number too long for it, and decimals in
+    // another column.
+    for (data, first) in [
+        ("id\tpop\na\t2,140\nb\t552\nc\t12,5\n", 2.14),
+        ("id\tpop\na\t2,140\nb\t552\nc\t0,125\n", 2.14),
+        ("id\tpop\na\t2,140\nb\t552\nc\t1327\n", 2.14),
+        ("id\tpop\tn\na\t2,140\t1,5\nb\t552\t3\nc\t554\t4\n", 2.14),
+    ] {
+        let (values, _) = read(data, ";");
+        assert_eq!(values[0].to_bits(), f32::to_bits(first), "{data}");
+    }
+    // Nothing tells: as it was, and said.
+    let (values, said) = read("id\tpop\na\t2,140\nb\t1,327\n", "\t");
+    assert_eq!(values, [2.14, 1.327]);
+    let words = "\"pop\": numbers such as \"2,140\" are read with a decimal comma; if it stands \
+                 between thousands, `decimal .` reads them so";
+    assert_eq!(said, [words]);
+    let (values, said) = read("id\tpop\na\t2.140\nb\t327\n", "\t");
+    assert_eq!(values, [2.14, 327.0]);
+    assert!(said[0].contains("decimal point"), "{said:?}");
+}
+
+#[test]
+fn lines_are_counted_as_they_stand_however_they_end() {
+    let twice = "id,a\n\nx,1\n\"y\nz\",2\n\n\nx,3\n";
+    for end in ["\n", "\r\n"] {
+        let said = message(&twice.replace('\n', end), TableOptions::default());
+        assert_eq!(said, "id \"x\" stands in lines 3 and 7; ids must be unique");
+        let labels = "id,label\n5,c1\n7,c2\n5,c3\n".replace('\n', end);
+        let ids = names(&["5", "7"]);
+        let e = likewise_io::read_labels_bytes(Form::Csv, labels.as_bytes(), &ids).unwrap_err();
+        let e = e.to_string();
+        assert!(e.contains("line 4") && e.contains("line 2"), "{e}");
+    }
+    let said = message("a,b\r\n1,2\r\n3\r\n", TableOptions::default());
+    assert!(said.starts_with("line 3 has 1 fields"), "{said}");
+    // Of an old Mac.
+    let said = message("w\r1\r2\r3\r4\rx\r", TableOptions::default());
+    assert!(said.starts_with("column \"w\": line 6: \"x\""), "{said}");
+}
+
+#[test]
+fn what_stands_above_the_names_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    for (data, line) in [
+        ("Report,,\r\n,,\r\nid,w,label\r\nx,1.5,a\r\ny,2,b\r\n", 3),
+        ("Report of May\n\nid;w;label\nx;1,5;a\ny;2;b\n", 3),
+        ("sep=;\r\nid;w;label\r\nx;1.5;a\r\ny;2;b\r\n", 2),
+    ] {
+        std::fs::write(&path, data).unwrap();
+        let (all, _, said) = told(&path, &ReadOptions::default()).unwrap();
+        assert_eq!(all.ids(), ["x", "y"]);
+        assert_eq!(all.views()[0].matrix, array![[1.5], [2.0]]);
+        assert!(
+            said[0].contains(&format!("names in line {line}")),
+            "{said:?}"
+        );
+    }
+    // Lines are those of the file.
+    let said = message("sep=;\r\nid;w\r\nx;1\r\nx;2\r\n", TableOptions::default());
+    assert!(said.contains("lines 3 and 4"), "{said}");
+    let names = ",size,size\n,w,h\nsku,,\na,1,2\nb,3,4\nc,5,6\nd,7,8\ne,9,9\nf,1,1\ng,1,2\nh,2,3\n";
+    let said = message(&format!("{names}i,4,4\n"), TableOptions::default());
+    assert!(
+        said.starts_with("lines 1 to 3 all hold words above the numbers"),
+        "{said}"
+    );
+    let drawn = "| id | w |\n|----|---|\n| x  | 1 |\n";
+    assert!(message(drawn, TableOptions::default()).contains("as in Markdown"));
+}
+
+#[test]
+fn a_first_line_of_data_is_not_taken_for_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "x0,10.5,49.5,fox\nx1,5.5,31,dog\nx2,8,37,fox\n").unwrap();
+    let asked = ReadOptions {
+        table: TableOptions {
+            id_column: Some("column 1".into()),
+            label_column: Some("column 4".into()),
+            ..TableOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let (all, layout, said) = told(&path, &asked).unwrap();
+    assert_eq!(all.ids(), ["x0", "x1", "x2"]);
+    assert_eq!(
+        all.views()[0].matrix,
+        array![[10.5, 49.5], [5.5, 31.0], [8.0, 37.0]]
+    );
+    assert_eq!(layout.features(), ["column 2", "column 3"]);
+    assert!(said[0].contains("no names in the first line"), "{said:?}");
+    let (all, ..) = told(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(all.len(), 3);
+    // Names that are numbers stay names.
+    let years = "land,2019,2020\na,1,2\nb,3,4\n";
+    assert_eq!(text(years, TableOptions::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_point_here_and_a_comma_there_are_refused_where_nothing_tells() {
+    let data = "id;w\na;10,564\nb;5.830\nc;8,739\n";
+    let said = message(data, TableOptions::default());
+    let words = "column \"w\": line 3: \"5.830\" has a point before three digits, and \"10,564\" in \
+                 line 2 a comma, so which of the two stands before decimals is not clear";
+    assert!(said.starts_with(words), "{said}");
+    let by = |decimal| TableOptions {
+        decimal: Some(decimal),
+        ..TableOptions::default()
+    };
+    let first = |table| {
+        text(data, table).unwrap().views()[0]
+            .matrix
+            .column(0)
+            .to_vec()
+    };
+    assert_eq!(first(by(Decimal::Point)), [10_564.0, 5.83, 8739.0]);
+    assert_eq!(first(by(Decimal::Comma)), [10.564, 5830.0, 8.739]);
+}
+
 /// A table of two columns of numbers and labels, as each form writes it.
 fn indexed(index: [f64; 4]) -> [(&'static str, Vec<u8>); 3] {
     let rows: Vec<(f64, f64, &str)> = [1.0, 20.0, 4.0, 8.0]
@@ -954,7 +1096,12 @@ fn table() -> impl Strategy<Value = Vec<Vec<Value>>> {
         row.push(word);
         row
     });
-    prop::collection::vec(row, 1..30)
+    // The first line tells by itself what stands before decimals.
+    let clear = vec![Value::Number(0.5), Value::Number(0.5), Value::Word("rot")];
+    prop::collection::vec(row, 1..30).prop_map(move |mut rows| {
+        rows.insert(0, clear.clone());
+        rows
+    })
 }
 
 /// The table as text.
