@@ -34,7 +34,8 @@ use crate::layout::{Decimal, Layout};
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
-use crate::table::{self, Thousands, remark_on_thousands, tell_numbers};
+use crate::suspects::suspects;
+use crate::table::{self, Foot, Thousands, remark_on_thousands, tell_numbers};
 use crate::words::{LabelTable, Words, roles_of_labels};
 
 /// Lines that an estimate looks at to see whether all features are numbers.
@@ -146,13 +147,22 @@ fn read_numbers(
     // Where no comma stands between columns, a point may stand between thousands.
     let doubtful = matches!(dialect.separator, b';' | b'\t' | b'|') && options.layout.is_none();
     let mut thousands = doubtful.then(|| vec![Thousands::default(); names.len()]);
+    let (mut suspects, mut foot) = (suspects(&names, &roles), Foot::default());
     table.each_until(|record, line| {
+        let shown = |(field, role): (_, &Role)| match role {
+            Role::Feature => "0",
+            _ => word(field, line).unwrap_or_default(),
+        };
+        foot.see(line, record.iter().zip(&roles).map(shown));
         for (place, (field, &role)) in record.iter().zip(&roles).enumerate() {
             if role == Role::Feature {
                 let Some(value) = value(field) else {
                     plain = false;
                     return Ok(false);
                 };
+                if suspects[place].wants(value) {
+                    suspects[place].see(word(field, line)?.parse().ok())?;
+                }
                 push(&mut values, value)?;
                 if let Some(seen) = &mut thousands {
                     seen[place].see(word(field, line)?);
@@ -190,6 +200,15 @@ fn read_numbers(
         monitor.remark(remark);
     }
     tell(&borrowed(&names), &roles, options, monitor);
+    if options.layout.is_none() {
+        let both = names.iter().zip(suspects);
+        // Who names columns knows them.
+        let both = both.filter(|_| options.table.columns.is_empty());
+        let found = both.filter_map(|(name, suspect)| suspect.remark(name));
+        for text in found.chain(foot.remark("line")) {
+            monitor.warn(text);
+        }
+    }
     let features = names
         .iter()
         .zip(&roles)
