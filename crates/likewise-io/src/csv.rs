@@ -18,6 +18,7 @@ mod quote;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use likewise::Monitor;
 
@@ -25,17 +26,17 @@ use self::cells::Lines;
 use self::dialect::Dialect;
 use self::lines::{Table, borrowed, number, word};
 pub(crate) use self::rows::read_rows;
+use self::watch::Watch;
 use crate::Result;
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::doubts::Doubts;
 use crate::input::Input;
-use crate::layout::{Decimal, Layout};
+use crate::layout::Layout;
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
-use crate::suspects::suspects;
-use crate::table::{self, Foot, Thousands, remark_on_thousands, tell_numbers};
+use crate::table::{self, tell_numbers};
 use crate::words::{LabelTable, Words, roles_of_labels};
 
 /// Lines that an estimate looks at to see whether all features are numbers.
@@ -144,29 +145,17 @@ fn read_numbers(
     let mut values: Vec<f32> = Vec::new();
     let (mut rows, mut seen, mut reported) = (0_usize, 0_u64, 0_u64);
     let mut plain = true;
-    // Where no comma stands between columns, a point may stand between thousands.
-    let doubtful = matches!(dialect.separator, b';' | b'\t' | b'|') && options.layout.is_none();
-    let mut thousands = doubtful.then(|| vec![Thousands::default(); names.len()]);
-    let (mut suspects, mut foot) = (suspects(&names, &roles), Foot::default());
+    let mut watch = Watch::of((&names, &roles), dialect);
     table.each_until(|record, line| {
-        let shown = |(field, role): (_, &Role)| match role {
-            Role::Feature => "0",
-            _ => word(field, line).unwrap_or_default(),
-        };
-        foot.see(line, record.iter().zip(&roles).map(shown));
+        watch.line(record, &roles, line);
         for (place, (field, &role)) in record.iter().zip(&roles).enumerate() {
             if role == Role::Feature {
                 let Some(value) = value(field) else {
                     plain = false;
                     return Ok(false);
                 };
-                if suspects[place].wants(value) {
-                    suspects[place].see(word(field, line)?.parse().ok())?;
-                }
                 push(&mut values, value)?;
-                if let Some(seen) = &mut thousands {
-                    seen[place].see(word(field, line)?);
-                }
+                watch.number(place, (field, value), line)?;
             } else {
                 words.take(role, word(field, line)?, line)?;
             }
@@ -194,21 +183,8 @@ fn read_numbers(
     words.remark(monitor);
     let said = Lines::said_of(dialect, delimiter);
     tell_numbers((&names, &roles), rows, &said, options, monitor);
-    if let Some(remark) =
-        thousands.and_then(|seen| remark_on_thousands(&names, &seen, Decimal::Point))
-    {
-        monitor.remark(remark);
-    }
+    watch.tell(&names, options, monitor);
     tell(&borrowed(&names), &roles, options, monitor);
-    if options.layout.is_none() {
-        let both = names.iter().zip(suspects);
-        // Who names columns knows them.
-        let both = both.filter(|_| options.table.columns.is_empty());
-        let found = both.filter_map(|(name, suspect)| suspect.remark(name));
-        for text in found.chain(foot.remark("line")) {
-            monitor.warn(text);
-        }
-    }
     let features = names
         .iter()
         .zip(&roles)
