@@ -218,7 +218,7 @@ pub(crate) fn read_labels(
     if table.names.len() == 1 && roles[0] == Role::Feature {
         if table.is_named() {
             words.labels.push(table.names[0].clone());
-            lines.push(1);
+            lines.push(dialect.above + 1);
         }
         roles[0] = Role::Label;
     }
