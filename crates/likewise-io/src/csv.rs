@@ -18,6 +18,7 @@ mod quote;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use likewise::Monitor;
 
@@ -25,16 +26,17 @@ use self::cells::Lines;
 use self::dialect::Dialect;
 use self::lines::{Table, borrowed, number, word};
 pub(crate) use self::rows::read_rows;
+use self::watch::Watch;
 use crate::Result;
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::doubts::Doubts;
 use crate::input::Input;
-use crate::layout::{Decimal, Layout};
+use crate::layout::Layout;
 use crate::number::{Progress, push};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
-use crate::table::{self, Thousands, remark_on_thousands, tell_numbers};
+use crate::table::{self, tell_numbers};
 use crate::words::{LabelTable, Words, roles_of_labels};
 
 /// Lines that an estimate looks at to see whether all features are numbers.
@@ -143,10 +145,9 @@ fn read_numbers(
     let mut values: Vec<f32> = Vec::new();
     let (mut rows, mut seen, mut reported) = (0_usize, 0_u64, 0_u64);
     let mut plain = true;
-    // Where no comma stands between columns, a point may stand between thousands.
-    let doubtful = matches!(dialect.separator, b';' | b'\t' | b'|') && options.layout.is_none();
-    let mut thousands = doubtful.then(|| vec![Thousands::default(); names.len()]);
+    let mut watch = Watch::of((&names, &roles), dialect);
     table.each_until(|record, line| {
+        watch.line(record, &roles, line);
         for (place, (field, &role)) in record.iter().zip(&roles).enumerate() {
             if role == Role::Feature {
                 let Some(value) = value(field) else {
@@ -154,9 +155,7 @@ fn read_numbers(
                     return Ok(false);
                 };
                 push(&mut values, value)?;
-                if let Some(seen) = &mut thousands {
-                    seen[place].see(word(field, line)?);
-                }
+                watch.number(place, (field, value), line)?;
             } else {
                 words.take(role, word(field, line)?, line)?;
             }
@@ -184,11 +183,7 @@ fn read_numbers(
     words.remark(monitor);
     let said = Lines::said_of(dialect, delimiter);
     tell_numbers((&names, &roles), rows, &said, options, monitor);
-    if let Some(remark) =
-        thousands.and_then(|seen| remark_on_thousands(&names, &seen, Decimal::Point))
-    {
-        monitor.remark(remark);
-    }
+    watch.tell(&names, options, monitor);
     tell(&borrowed(&names), &roles, options, monitor);
     let features = names
         .iter()
@@ -223,7 +218,7 @@ pub(crate) fn read_labels(
     if table.names.len() == 1 && roles[0] == Role::Feature {
         if table.is_named() {
             words.labels.push(table.names[0].clone());
-            lines.push(1);
+            lines.push(dialect.above + 1);
         }
         roles[0] = Role::Label;
     }

@@ -49,6 +49,7 @@ mod plan;
 mod read;
 mod role;
 mod safetensors;
+mod suspects;
 mod table;
 mod words;
 mod xlsx;

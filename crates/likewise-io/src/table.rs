@@ -9,6 +9,7 @@ pub(crate) mod cells;
 pub(crate) mod date;
 mod decide;
 mod features;
+mod foot;
 mod labels;
 mod lists;
 mod ngrams;
@@ -18,6 +19,7 @@ mod tell;
 mod thousands;
 mod written;
 
+pub(crate) use foot::Foot;
 pub(crate) use labels::labels_of;
 pub(crate) use read::{read, shape};
 pub(crate) use tell::{tell_numbers, why};

@@ -12,6 +12,7 @@ use crate::layout::Layout;
 use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
+use crate::suspects::{is_called_so, suspects};
 use crate::table::{self, tell_numbers};
 use crate::words::{LabelTable, Named, roles_of_labels};
 use crate::{Error, ErrorKind, Result};
@@ -215,6 +216,9 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
             view.present = Some(vectors.present);
         }
     }
+    if table.vectors().is_empty() {
+        remark_on_ids(table, options, monitor)?;
+    }
     // Text that is no feature was told of above.
     let told = |l: &&Leaf| !l.list && !is_words(l);
     let told = table.leaves.iter().filter(told);
@@ -238,4 +242,29 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
         parts.set_split(&words)?;
     }
     Ok(parts)
+}
+
+/// Warns of columns that may be ids, by their names and their values. Reads those that are called so.
+fn remark_on_ids(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Result<()> {
+    if options.layout.is_some() || !options.table.columns.is_empty() {
+        return Ok(());
+    }
+    let called = |leaf: &&Leaf| is_called_so(&leaf.name);
+    for leaf in table.scalars().into_iter().filter(called) {
+        let words = match table.words(&leaf.name, &mut Budget::new(options.max_memory)) {
+            // Fractions are no ids.
+            Err(e) if e.kind() == ErrorKind::Value => continue,
+            words => words?,
+        };
+        let mut seen = suspects(std::slice::from_ref(&leaf.name), &[Role::Feature]);
+        for suspect in &mut seen {
+            for word in &words {
+                suspect.see(word.as_ref().and_then(|word| word.parse().ok()))?;
+            }
+        }
+        for text in seen.into_iter().filter_map(|one| one.remark(&leaf.name)) {
+            monitor.warn(text);
+        }
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@ use crate::doubts::Doubts;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, unnamed};
+use crate::suspects::Suspect;
 use crate::{Error, Result};
 
 /// Names of the columns: those without one are told by their place. The first of them is none where
@@ -46,6 +47,8 @@ struct Plan {
     decided: Decided,
     /// Whether another table said how.
     fitted: bool,
+    /// What may be wrong with the table.
+    warnings: Vec<String>,
 }
 
 fn plan(
@@ -62,8 +65,16 @@ fn plan(
         let survey = Survey::of(rows, &roles, &mut doubts, budget, monitor)?;
         doubts.settle(&mut names, &mut roles, &options.table);
         let decided = decide(rows, &names, &roles, &survey, &options.table)?;
+        let Survey { suspects, foot, .. } = survey;
+        let taken = |(place, _): &(usize, Suspect)| decided.places.contains(place);
+        let found = suspects.into_iter().enumerate().filter(taken);
+        // Who names columns knows them.
+        let found = found.filter(|_| options.table.columns.is_empty());
+        let warnings = found.filter_map(|(place, suspect)| suspect.remark(&names[place]));
+        let warnings = warnings.chain(foot).collect();
         return Ok(Plan {
             rows: survey.rows,
+            warnings,
             names,
             roles,
             decided,
@@ -102,6 +113,7 @@ fn plan(
             thousands: None,
         },
         fitted: true,
+        warnings: Vec::new(),
     })
 }
 
@@ -166,6 +178,7 @@ pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor
         mut decided,
         fitted,
         rows: counted,
+        warnings,
     } = plan(rows, options, &mut budget, monitor)?;
     let width = decided.layout.dimensions();
     if width == 0 {
@@ -211,6 +224,9 @@ pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor
             options,
             monitor,
         );
+    }
+    for text in warnings {
+        monitor.warn(text);
     }
     let Read {
         mut values,

@@ -6,6 +6,7 @@ use likewise::Monitor;
 
 use super::cells::{Cell, Place, Rows};
 use super::date::Orders;
+use super::foot::Foot;
 use super::thousands::Thousands;
 use super::written::{flag, is_missing, number};
 use crate::Result;
@@ -13,6 +14,7 @@ use crate::budget::{Budget, WORD};
 use crate::doubts::Doubts;
 use crate::layout::Decimal;
 use crate::role::Role;
+use crate::suspects::{Suspect, suspects};
 
 /// Most words that a category may have.
 pub(super) const MOST_WORDS: usize = 100;
@@ -163,6 +165,24 @@ pub(super) fn word<'a>(cell: &Cell<'a>) -> Option<std::borrow::Cow<'a, str>> {
     }
 }
 
+/// A cell as a text, of what is none only that it holds something.
+fn shown<'a>(cell: &Cell<'a>) -> &'a str {
+    match *cell {
+        Cell::Missing => "",
+        Cell::Text(text) => text,
+        _ => "0",
+    }
+}
+
+/// A cell as a whole number.
+fn whole(cell: &Cell) -> Option<i64> {
+    match *cell {
+        Cell::Text(text) => text.parse().ok(),
+        Cell::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(value as i64),
+        _ => None,
+    }
+}
+
 /// Whether a row holds nothing at all, as below what was deleted in a spreadsheet.
 pub(super) fn is_blank(cells: &[Cell]) -> bool {
     let blank = |cell: &Cell| match cell {
@@ -178,6 +198,9 @@ pub(super) struct Survey {
     pub(super) rows: usize,
     /// Of every column, empty for those that cannot be features.
     pub(super) columns: Vec<Tally>,
+    /// Whether columns may be ids, and the last lines no items.
+    pub(super) suspects: Vec<Suspect>,
+    pub(super) foot: Option<String>,
 }
 
 impl Survey {
@@ -192,6 +215,8 @@ impl Survey {
     ) -> Result<Self> {
         budget.values(roles.len(), size_of::<Tally>() as u64)?;
         let mut columns: Vec<Tally> = roles.iter().map(|_| Tally::new()).collect();
+        let mut suspects = suspects(rows.names(), roles);
+        let (mut foot, mut what) = (Foot::default(), "line");
         let mut count = 0;
         let doubtful = doubts.places();
         let skips = rows.skips_blank();
@@ -202,11 +227,16 @@ impl Survey {
             count += 1;
             if count % 4096 == 0 {
                 // Few bytes can name many columns and stand for many rows.
-                budget.check(count as u64 * cells.len() as u64 + doubts.bytes())?;
+                let kept = doubts.bytes() + suspects.iter().map(Suspect::bytes).sum::<u64>();
+                budget.check(count as u64 * cells.len() as u64 + kept)?;
             }
-            for ((cell, role), tally) in cells.iter().zip(roles).zip(&mut columns) {
+            what = place.what;
+            foot.see(place.number, cells.iter().map(shown));
+            let both = columns.iter_mut().zip(&mut suspects);
+            for ((cell, role), (tally, suspect)) in cells.iter().zip(roles).zip(both) {
                 if *role == Role::Feature {
                     tally.see(cell, place, budget)?;
+                    suspect.see(whole(cell))?;
                 }
             }
             for &at in &doubtful {
@@ -218,6 +248,8 @@ impl Survey {
         Ok(Self {
             rows: count,
             columns,
+            suspects,
+            foot: foot.remark(what),
         })
     }
 }

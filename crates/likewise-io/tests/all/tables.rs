@@ -722,6 +722,44 @@ fn a_first_line_of_data_is_not_taken_for_names() {
 }
 
 #[test]
+fn sums_below_a_table_and_features_that_may_be_ids_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let said = |data: &str, columns: &[&str]| {
+        std::fs::write(&path, data).unwrap();
+        let options = ReadOptions {
+            table: TableOptions {
+                columns: names(columns),
+                ..TableOptions::default()
+            },
+            ..ReadOptions::default()
+        };
+        let (_, _, said) = told(&path, &options).unwrap();
+        let doubts = |line: &&String| line.contains("may be an id") || line.contains("if so");
+        said.iter().filter(doubts).cloned().collect::<Vec<_>>()
+    };
+    // Numbers alone, and beside words.
+    for (word, more) in [("", ""), (",size", ",L")] {
+        let line = |id: &str, w: usize| format!("{id},{w}.5{more}\n");
+        let items: String = (0..6).map(|i| line(&format!("x{i}"), i * i)).collect();
+        let found = said(&format!("id,w{word}\n{items}{}", line("Total", 55)), &[]);
+        let words = "line 8 (\"Total\") is read as an item";
+        assert!(found.len() == 1 && found[0].starts_with(words), "{found:?}");
+        assert!(said(&format!("id,w{word}\n{items}"), &[]).is_empty());
+        let items: String = (0..6)
+            .map(|i| line(&(700 + 13 * i).to_string(), i * i))
+            .collect();
+        let table = format!("customer_id,w{word}\n{items}");
+        let found = said(&table, &[]);
+        let words = "name it with `id_column customer_id`, or leave it out with `drop customer_id`";
+        assert!(found.len() == 1 && found[0].ends_with(words), "{found:?}");
+        assert!(said(&table, &["customer_id", "w"]).is_empty());
+    }
+    let large = "w,v\n16777219,1\n16777220,2\n";
+    assert!(said(large, &[])[0].contains("cannot tell apart, such as 16777219 and 16777220"));
+}
+
+#[test]
 fn a_point_here_and_a_comma_there_are_refused_where_nothing_tells() {
     let data = "id;w\na;10,564\nb;5.830\nc;8,739\n";
     let said = message(data, TableOptions::default());
