@@ -178,6 +178,10 @@ impl Rows for Lists<'_> {
         self.rows.counted()
     }
 
+    fn several_lines_of_names(&self) -> Option<(u64, u64)> {
+        self.rows.several_lines_of_names()
+    }
+
     fn elsewhere(&self) -> Option<String> {
         self.rows.elsewhere()
     }

@@ -648,7 +648,7 @@ fn lines_are_counted_as_they_stand_however_they_end() {
     let twice = "id,a\n\nx,1\n\"y\nz\",2\n\n\nx,3\n";
     for end in ["\n", "\r\n"] {
         let said = message(&twice.replace('\n', end), TableOptions::default());
-        assert_eq!(said, "id \"x\" stands in lines 3 and 7; ids must be unique");
+        assert_eq!(said, "id \"x\" stands in lines 3 and 8; ids must be unique");
         let labels = "id,label\n5,c1\n7,c2\n5,c3\n".replace('\n', end);
         let ids = names(&["5", "7"]);
         let e = likewise_io::read_labels_bytes(Form::Csv, labels.as_bytes(), &ids).unwrap_err();
