@@ -59,16 +59,21 @@ impl Foot {
     pub(crate) fn remark(&self, what: &str) -> Option<String> {
         let (first, last, count, text) = self.found.as_ref()?;
         let (place, are, them) = if count == &1 {
-            (format!("{what} {first}"), "is read as an item", "it")
+            (
+                format!("{what} {first}"),
+                "is read as an item, but looks like sums or a note",
+                "it",
+            )
         } else {
             let place = format!("{what}s {first} to {last}");
-            (place, "are read as items", "them")
+            (
+                place,
+                "are read as items, but look like sums or notes",
+                "them",
+            )
         };
         (*count <= LINES).then(|| {
-            format!(
-                "{place} (\"{text}\") {are}, but look like sums or a note below the table; delete {them} \
-                 from the file if so"
-            )
+            format!("{place} (\"{text}\") {are} below the table; delete {them} from the file if so")
         })
     }
 }
