@@ -495,6 +495,7 @@ mod tests {
             ("all labels (oracle)", "all-labels"),
             ("whitened, no labels", "whitened"),
             ("scaled columns, no labels", "scaled"),
+            ("roots, no labels", "roots"),
             ("class-disjoint", "zero-shot"),
             ("isolated", "isolated"),
             ("components", "components"),
