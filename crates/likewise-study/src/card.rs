@@ -58,11 +58,31 @@ fn closed(model: &Closed) -> String {
         }
         Closed::Probabilities(of) => {
             let read = reading(of.reading);
+            let rest = match of.discriminants {
+                Some(_) => "sqrt(rest) normalise(c discriminants), sqrt(rest) normalise(c)",
+                None => "sqrt(rest) normalise(c)",
+            };
             format!(
                 "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
                  none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) \
-                 sqrt(p), sqrt(1 - share) normalise(c)]` with share {}.",
-                of.share
+                 sqrt(p), {rest}]` with share {} and rest {}.",
+                of.share,
+                of.rest()
+            )
+        }
+        Closed::Joined(of) => {
+            let part = |(place, part): (usize, &Closed)| {
+                let formula = closed(part);
+                format!(
+                    "{}\n(tensors of part {place} begin with `{place}.`)",
+                    formula
+                )
+            };
+            let parts: Vec<String> = of.parts().iter().enumerate().map(part).collect();
+            let n = parts.len();
+            format!(
+                "\nThe embedding is that of {n} models side by side, each divided by the root of {n}.{}",
+                parts.concat()
             )
         }
         Closed::Hashed(of) => {

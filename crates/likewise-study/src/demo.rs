@@ -97,7 +97,7 @@ impl Demo<'_> {
         let usual = Recipe::default();
         let recipe = match usual.check_build() {
             Ok(()) => usual,
-            Err(_) => Recipe::mild_probabilities(),
+            Err(_) => Recipe::mild_joined(),
         };
         let protocol = Protocol {
             split: SplitKind::ZeroShot,

@@ -204,7 +204,7 @@ fn between() -> String {
     format!(
         "Recipes, in their order: {}.\n\nWhere columns are of different units or rows differ much in length: {}.\n\n\
          Those of roots only where no feature is negative; where rows are histograms, \
-         shares of one sum, rooted-mild-probabilities is the first of all.",
+         shares of one sum, rooted-mild-joined is the first of all.",
         names(false),
         names(true)
     )

@@ -2,6 +2,7 @@
 
 mod bilinear;
 mod hashed;
+mod joined;
 mod learned_metric;
 mod linear;
 mod probabilities;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bilinear::Bilinear;
 pub use hashed::Hashed;
+pub use joined::{Joined, Parts};
 pub use learned_metric::{Form, LearnedMetric};
 pub use linear::Linear;
 pub use probabilities::Probabilities;
@@ -33,6 +35,8 @@ pub enum Model {
     Linear(Linear),
     /// Class probabilities beside the features.
     Probabilities(Probabilities),
+    /// Several models side by side.
+    Joined(Joined),
     /// A learned metric.
     Metric(LearnedMetric),
     /// A learned bilinear form.
@@ -57,6 +61,8 @@ pub enum Kind {
         /// Share of the probabilities in the cosine.
         share: f64,
     },
+    /// [`Joined`] models.
+    Joined(Parts),
     /// A [`LearnedMetric`].
     Metric(Reading),
     /// A [`Bilinear`] form.
@@ -78,6 +84,7 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.map.matrix.nrows(),
             Self::Probabilities(of) => of.mean.len(),
+            Self::Joined(joined) => joined.input_dim(),
             Self::Metric(metric) => metric.mean.len(),
             Self::Bilinear(form) => form.mean.len(),
             Self::Hashed(of) => of.mean.len(),
@@ -90,6 +97,7 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.map.matrix.ncols(),
             Self::Probabilities(of) => of.output_dim(),
+            Self::Joined(joined) => joined.output_dim(),
             Self::Metric(metric) => metric.output_dim(),
             Self::Bilinear(form) => form.mean.len(),
             Self::Hashed(of) => of.output_dim(),
@@ -100,7 +108,9 @@ impl Model {
     /// How its rows compare.
     pub fn similarity(&self) -> Similarity {
         match self {
-            Self::Linear(_) | Self::Probabilities(_) | Self::Hashed(_) => Similarity::Cosine,
+            Self::Linear(_) | Self::Probabilities(_) | Self::Joined(_) | Self::Hashed(_) => {
+                Similarity::Cosine
+            }
             Self::Metric(_) => Similarity::Euclidean,
             Self::Bilinear(form) => Similarity::Bilinear(form.matrix.clone()),
             Self::Scored(scored) => scored.similarity(),
@@ -125,18 +135,23 @@ impl Model {
         let outs = out.axis_chunks_iter_mut(Axis(0), BLOCK);
         let blocks = outs.zip(x.axis_chunks_iter(Axis(0), BLOCK));
         parallel::try_map(blocks, |(mut out, x)| {
-            let rows = match self {
-                Self::Linear(linear) => linear.rows(x.to_owned())?,
-                Self::Probabilities(of) => of.rows(x.to_owned()),
-                Self::Metric(metric) => metric.rows(x.to_owned())?,
-                Self::Bilinear(form) => form.rows(x.to_owned()),
-                Self::Hashed(of) => of.rows(x.to_owned()),
-                Self::Scored(scored) => scored.rows(x.to_owned())?,
-            };
-            out.assign(&rows);
+            out.assign(&self.rows(x)?);
             Ok(())
         })?;
         Ok(out)
+    }
+
+    /// The embedding of one block.
+    fn rows(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        match self {
+            Self::Linear(linear) => linear.rows(x.to_owned()),
+            Self::Probabilities(of) => Ok(of.rows(x.to_owned())),
+            Self::Joined(joined) => joined.rows(x),
+            Self::Metric(metric) => metric.rows(x.to_owned()),
+            Self::Bilinear(form) => Ok(form.rows(x.to_owned())),
+            Self::Hashed(of) => Ok(of.rows(x.to_owned())),
+            Self::Scored(scored) => scored.rows(x.to_owned()),
+        }
     }
 
     /// Its kind.
@@ -147,6 +162,7 @@ impl Model {
                 reading: of.reading,
                 share: of.share,
             },
+            Self::Joined(joined) => Kind::Joined(joined.kinds()),
             Self::Metric(metric) => Kind::Metric(metric.reading),
             Self::Bilinear(form) => Kind::Bilinear(form.reading),
             Self::Hashed(of) => Kind::Hashed(of.reading),
@@ -156,7 +172,8 @@ impl Model {
 
     /// Its arrays, all `f64`: of a linear map `start.mean` (`d`) and `start.matrix` (`d x r`); of
     /// probabilities `start.mean` (`d`), `start.scale` (`d`) unless all are 1, `logits.matrix`
-    /// (`d x C`) and `logits.bias` (`C`); of a metric `mahalanobis` (`d x d`) or `transform`
+    /// (`d x C`), `logits.bias` (`C`) and, where there are some, `discriminants` (`d x r`); of joined models those of each, `0.` and
+    /// so on before their names; of a metric `mahalanobis` (`d x d`) or `transform`
     /// (`r x d`), of a bilinear form `bilinear` (`d x d`), and of both `mean` (`d`) unless it is 0; of
     /// codes `start.mean`, `start.scale`, `latent.matrix` (`d x h`) and `latent.bias` (`h`); of a scored model its views and what its kernels learned.
     pub fn arrays(&self) -> Arrays {
@@ -176,7 +193,11 @@ impl Model {
                 }
                 vector("logits.bias", &of.bias);
                 arrays.put_matrix("logits.matrix", &of.matrix);
+                if let Some(discriminants) = &of.discriminants {
+                    arrays.put_matrix("discriminants", discriminants);
+                }
             }
+            Self::Joined(joined) => joined.put(&mut arrays),
             Self::Metric(metric) => metric.put(&mut arrays),
             Self::Bilinear(form) => form.put(&mut arrays),
             Self::Hashed(of) => of.put(&mut arrays),
@@ -210,6 +231,14 @@ impl Model {
                     let message = "start.mean, logits.matrix and logits.bias do not fit";
                     return Err(Error::data(message));
                 }
+                let discriminants = match arrays.get("discriminants") {
+                    Ok(_) => Some(arrays.matrix64("discriminants")?),
+                    Err(_) => None,
+                };
+                let beside = discriminants.as_ref().map(Array2::dim);
+                if beside.is_some_and(|(d, r)| d != mean.len() || r == 0) {
+                    return Err(Error::data("start.mean and discriminants do not fit"));
+                }
                 if !(0.0..=1.0).contains(&share) {
                     return Err(Error::data(format!("share = {share} is not from 0 to 1")));
                 }
@@ -219,9 +248,11 @@ impl Model {
                     scale,
                     matrix,
                     bias,
+                    discriminants,
                     share,
                 }))
             }
+            Kind::Joined(parts) => Ok(Self::Joined(Joined::of(parts, arrays)?)),
             Kind::Metric(reading) => Ok(Self::Metric(LearnedMetric::of(reading, arrays)?)),
             Kind::Bilinear(reading) => Ok(Self::Bilinear(Bilinear::of(reading, arrays)?)),
             Kind::Hashed(reading) => Ok(Self::Hashed(Hashed::of(reading, arrays)?)),
@@ -335,6 +366,7 @@ mod tests {
                 scale: array![1.0, 1.0],
                 matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
                 bias: array![0.0, 0.0],
+                discriminants: None,
                 share,
             })
         };
@@ -350,6 +382,59 @@ mod tests {
         assert_eq!(of(1.0).embed(x.view()).unwrap().dim(), (1, 2));
         assert_eq!(of(0.0).embed(x.view()).unwrap(), array![[1.0, 0.0]]);
         back_from_its_arrays(&of(0.5));
+        // Discriminants take half of what the features have.
+        let Model::Probabilities(mut beside) = of(0.5) else {
+            unreachable!("made above")
+        };
+        beside.discriminants = Some(array![[3.0, 4.0], [1.0, 2.0]]);
+        let beside = Model::Probabilities(beside);
+        let z = beside.embed(x.view()).unwrap();
+        let quarter = 0.25_f32.sqrt();
+        let expected = [
+            expected[0],
+            expected[1],
+            quarter * 0.6,
+            quarter * 0.8,
+            quarter,
+            0.0,
+        ];
+        assert_eq!(z.dim(), (1, beside.output_dim()));
+        assert!(
+            z.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{z}"
+        );
+        back_from_its_arrays(&beside);
+        let mut wrong = beside.arrays();
+        wrong.put_matrix("discriminants", &array![[1.0, 0.0]]);
+        assert!(Model::from_arrays(beside.kind(), &wrong).is_err());
+        // Side by side each is as long as the other.
+        let pair = Joined::new(vec![of(1.0), of(0.5)]).unwrap();
+        let pair = Model::Joined(pair);
+        let z = pair.embed(x.view()).unwrap();
+        let half = 0.5_f32.sqrt();
+        assert_eq!(z.dim(), (1, 6));
+        assert!((z[(0, 0)] - half * 0.75_f32.sqrt()).abs() < 1e-6, "{z}");
+        assert!((z.row(0).dot(&z.row(0)) - 1.0).abs() < 1e-6, "{z}");
+        let again = Model::from_arrays(pair.kind(), &pair.arrays()).unwrap();
+        assert_eq!(again, pair);
+        let json = serde_json::to_string(&pair.kind()).unwrap();
+        assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), pair.kind());
+        assert!(Joined::new(vec![]).is_err());
+        let metric = LearnedMetric::new(
+            Reading::default(),
+            array![0.0, 0.0],
+            Form::Transform(Array2::eye(2)),
+        );
+        let metric = Model::Metric(metric.unwrap());
+        assert!(Joined::new(vec![of(1.0), metric]).is_err());
+        let one = Model::linear(
+            Reading::default(),
+            Affine {
+                mean: array![0.0],
+                matrix: array![[1.0]],
+            },
+        );
+        assert!(Joined::new(vec![of(1.0), one]).is_err());
         // Columns of other units are brought to one scale.
         let Model::Probabilities(mut scaled) = of(0.0) else {
             unreachable!("made above")

@@ -123,5 +123,5 @@ fn the_demo_runs_by_a_recipe_that_is_there() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let config = fs::read_to_string(scene.path("demo/config.json")).unwrap();
-    assert!(config.contains("mild-probabilities"), "{config}");
+    assert!(config.contains("mild-joined"), "{config}");
 }

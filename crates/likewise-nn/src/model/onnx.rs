@@ -110,6 +110,14 @@ fn closed_form(model: &Closed, writer: &mut Writer, x: String) -> Result<String>
         }
         Closed::Bilinear(of) => Ok(bilinear(of, writer, x)),
         Closed::Probabilities(of) => Ok(probabilities(of, writer, x)),
+        Closed::Joined(of) => {
+            let share = (of.parts().len() as f64).sqrt().recip();
+            let part = |part| Ok(closed_form(part, writer, x.clone())?);
+            let parts = of.parts().iter().map(part).collect::<Result<Vec<_>>>()?;
+            let parts = parts.into_iter().map(|part| writer.times(part, share));
+            let parts = parts.collect();
+            Ok(writer.beside(parts))
+        }
         Closed::Hashed(of) => Ok(hashed(of, writer, x)),
         Closed::Scored(_) => Err(Error::data(
             "the model compares rows itself, and no ONNX file of embeddings can stand for it",
@@ -137,8 +145,14 @@ fn probabilities(of: &Probabilities, writer: &mut Writer, x: String) -> String {
         parts.push(writer.of("Sqrt", p));
     }
     if of.share < 1.0 {
-        let unit = writer.unit(c);
-        parts.push(writer.times(unit, (1.0 - of.share).sqrt()));
+        let discriminants = of.discriminants.as_ref().map(|of| {
+            let matrix = writer.matrix("discriminants", of);
+            writer.both("MatMul", c.clone(), matrix)
+        });
+        for part in discriminants.into_iter().chain([c]) {
+            let unit = writer.unit(part);
+            parts.push(writer.times(unit, of.rest().sqrt()));
+        }
     }
     let row = writer.beside(parts);
     writer.unit(row)

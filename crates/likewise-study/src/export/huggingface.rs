@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use likewise::matrix::Reading;
-use likewise::model::{Form, LearnedMetric, Model as Closed};
+use likewise::model::{Form, Joined, LearnedMetric, Model as Closed};
 use likewise_io::atomic;
 use likewise_nn::Model;
 use likewise_nn::net::{Head, Residual};
@@ -267,21 +267,23 @@ fn closed_form(model: &Closed) -> Option<String> {
         Closed::Probabilities(of) => {
             let logits = "p = c @ m[\"logits.matrix\"] + m[\"logits.bias\"]\n\
                           p = np.exp(p - p.max(axis=1, keepdims=True))\n";
-            let rows = format!(
-                "z = unit(np.hstack([np.sqrt({} * p / p.sum(axis=1, keepdims=True)), {} * unit(c)]))",
-                of.share,
-                (1.0 - of.share).sqrt()
-            );
-            let (logits, rows) = match of.share {
-                share if share <= 0.0 => ("", "z = unit(c)".to_owned()),
-                share if share >= 1.0 => (
-                    logits,
-                    "z = unit(np.sqrt(p / p.sum(axis=1, keepdims=True)))".to_owned(),
-                ),
-                _ => (logits, rows),
+            let probabilities = format!("np.sqrt({} * p / p.sum(axis=1, keepdims=True))", of.share);
+            let rest = of.rest().sqrt();
+            let discriminants = of
+                .discriminants
+                .is_some()
+                .then(|| format!("{rest} * unit(c @ m[\"discriminants\"])"));
+            let features = format!("{rest} * unit(c)");
+            let (logits, parts) = match of.share {
+                share if share <= 0.0 => ("", [None, discriminants, Some(features)]),
+                share if share >= 1.0 => (logits, [Some(probabilities), None, None]),
+                _ => (logits, [Some(probabilities), discriminants, Some(features)]),
             };
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            let rows = format!("z = unit(np.hstack([{}]))", parts.join(", "));
             [&reading(of.reading), CENTERED, logits, &rows].concat()
         }
+        Closed::Joined(of) => joined(of)?,
         Closed::Hashed(of) => {
             let h = of.bits() as f64;
             let bit = ((h + 1.0) / (h + 2.0) / h).sqrt();
@@ -296,6 +298,21 @@ fn closed_form(model: &Closed) -> Option<String> {
         }
         Closed::Scored(_) => return None,
     })
+}
+
+/// Each part by its own lines, on its own tensors.
+fn joined(of: &Joined) -> Option<String> {
+    let mut lines = "parts, features, tensors = [], x, m\n".to_owned();
+    for (place, part) in of.parts().iter().enumerate() {
+        let prefix = format!("{place}.");
+        lines += &format!(
+            "x, m = features, {{k[{}:]: v for k, v in tensors.items() if k.startswith(\"{prefix}\")}}\n{}\nparts.append(z)\n",
+            prefix.len(),
+            closed_form(part)?
+        );
+    }
+    let share = (of.parts().len() as f64).sqrt().recip();
+    Some(lines + &format!("z = {share} * np.hstack(parts)"))
 }
 
 fn of_head(head: &Head) -> String {

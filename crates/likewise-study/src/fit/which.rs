@@ -62,7 +62,7 @@ impl Which {
     /// and where more directions are asked for than there are columns.
     pub fn recipe(&self, columns: usize) -> Result<Recipe> {
         let mut recipe = match (&self.name, self.tuples) {
-            _ if self.chooses()? => Recipe::mild_probabilities(),
+            _ if self.chooses()? => Recipe::mild_joined(),
             (Some(name), _) if is_file(name) => Recipe::read_for(Path::new(name), columns)?,
             (Some(name), _) => Recipe::named(name)?,
             (None, _) if self.several_labels => Recipe::named("contextual")?,
@@ -132,7 +132,7 @@ mod tests {
         let name = |which: &Which| which.recipe(10).unwrap().name;
         assert!(named(None).chooses().unwrap() && named(Some(AUTO)).chooses().unwrap());
         assert!(!named(Some("rca")).chooses().unwrap());
-        assert_eq!(name(&named(None)), Recipe::mild_probabilities().name);
+        assert_eq!(name(&named(None)), Recipe::mild_joined().name);
         assert_eq!(name(&named(Some("rca"))), "rca");
         for (tuples, recipe) in [
             (TupleKind::Pairs, "label-rca"),

@@ -95,10 +95,10 @@ fn columns_are_scaled_where_rows_of_length_one_would_lose_what_they_say() {
     for row in 10..25 {
         damaged.row_mut(row).fill(0.0);
     }
-    assert_eq!(chosen(x), "mild-probabilities");
+    assert_eq!(chosen(x), "mild-joined");
     assert_eq!(chosen(large), "scaled-mild-probabilities");
     assert_eq!(chosen(long), "scaled-mild-probabilities");
-    assert_eq!(chosen(damaged), "mild-probabilities");
+    assert_eq!(chosen(damaged), "mild-joined");
 }
 
 #[test]
@@ -130,16 +130,10 @@ fn roots_are_asked_and_tried_where_no_value_is_negative() {
     };
     // One label a class leaves none to measure by, and histograms ask for roots first.
     let one = truth.masked(|i| i < 3);
-    assert_eq!(
-        chosen(&histograms, &one).recipe.name,
-        "rooted-mild-probabilities"
-    );
-    assert_eq!(chosen(&x, &one).recipe.name, "mild-probabilities");
+    assert_eq!(chosen(&histograms, &one).recipe.name, "rooted-mild-joined");
+    assert_eq!(chosen(&x, &one).recipe.name, "mild-joined");
     let some = truth.masked(|i| i < 24);
-    assert_eq!(
-        names(&chosen(&histograms, &some))[0],
-        "rooted-mild-probabilities"
-    );
+    assert_eq!(names(&chosen(&histograms, &some))[0], "rooted-mild-joined");
     let of_both_signs = names(&chosen(&x, &some));
     assert!(!of_both_signs.iter().any(|name| name.starts_with("rooted")));
 
@@ -194,7 +188,7 @@ fn fewer_labels_that_ask_than_a_verdict_takes_choose_nothing() {
         let choice = plan.choose_recipe(None, &Monitor::silent()).unwrap();
         (choice.recipe.name, choice.tried.len())
     };
-    assert_eq!(tried(15), ("mild-probabilities".into(), 0));
+    assert_eq!(tried(15), ("mild-joined".into(), 0));
     assert!(tried(18).1 > 5);
 }
 

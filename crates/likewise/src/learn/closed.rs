@@ -6,8 +6,8 @@ use super::{Evidence, Fit, Learning, Need, Reads, Size};
 use crate::code::Hds;
 use crate::kernel::{ExplicitOmksLearner, OmksLearner};
 use crate::linear::{
-    Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Lda, Lmnn, Logistic, Lrml, Mmc, Nca, Oasis, Pca,
-    Rca, Seraph, Synthetic,
+    Apit, Apllr, Dca, DmlEig, Gmml, Isdml, Itml, Joined, Lda, Lmnn, Logistic, Lrml, Mmc, Nca,
+    Oasis, Pca, Rca, Seraph, Synthetic,
 };
 use crate::model::Model;
 use crate::rank::Emr;
@@ -114,10 +114,12 @@ learners! {
         "ISDML: pairs, and neighbours weighed by how dense it is around them.", Isdml::new();
     "itml" Itml "../linear/itml.rs",
         "Information-theoretic metric: the one nearest to a prior that keeps pairs in bounds.", Itml::new();
+    "joined" Joined "../linear/joined.rs",
+        "Class probabilities of several kinds, side by side.";
     "laplacian-score" LaplacianScore "../select/laplacian_score.rs",
         "Laplacian score: the columns that are alike among neighbours; no labels.", LaplacianScore::new();
     "lda" Lda "../linear/lda.rs",
-        "Linear discriminant analysis: class probabilities of equal Gaussians, beside the features.";
+        "Linear discriminant analysis: class probabilities of equal Gaussians beside discriminants and features.";
     "lmnn" Lmnn "../linear/lmnn.rs",
         "Large margin nearest neighbours: other classes a margin farther than the nearest own.", Lmnn::new();
     "logistic" Logistic "../linear/logistic.rs",

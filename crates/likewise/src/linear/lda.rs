@@ -1,4 +1,4 @@
-//! Linear discriminant analysis: class probabilities of equal Gaussians, beside the features.
+//! Linear discriminant analysis: class probabilities of equal Gaussians beside discriminants and features.
 //!
 //! ```text
 //! r_i = (x_i - mean) R                        the features along the directions of the start
@@ -6,11 +6,12 @@
 //! S   = sum_i w_i (r_i - m_c)(r_i - m_c)^T / sum_i w_i
 //! T   = (1 - g) S + g tr(S)/d I               g as Ledoit and Wolf, of n - C observations
 //! logits_c = r T^-1 m_c - m_c T^-1 m_c / 2    classes are held to be equally frequent
+//! D   = T^-1/2 U                              U: an orthonormal basis of the T^-1/2 (m_c - mean of the means)
 //! ```
 //!
 //! with `n` the number of known labels: what spreads from them makes the means better, but is no
 //! further evidence for the covariance. The square roots of the probabilities stand beside the
-//! features as those of [`logistic`](super::logistic) do: these features are `c`, with the mean that the
+//! [discriminants and features](crate::model::Probabilities): these features are `c`, with the mean that the
 //! start takes off and the scale that columns of different units or the start ask for, while `R` has the
 //! scale that the labels chose, as whitening does.
 //!
@@ -26,7 +27,7 @@
 //! Source: Fisher 1936; Rao 1948; the shrinkage of Ledoit & Wolf, J. Multivariate Analysis 2004,
 //! formula (14), with weights. Ours: pseudo-labels as weights, and the two parts in one row.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, azip};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, azip};
 use serde::{Deserialize, Serialize};
 
 use super::Affine;
@@ -56,7 +57,7 @@ pub struct Lda {
 
 impl Default for Lda {
     fn default() -> Self {
-        Self { share: 0.8 }
+        Self { share: 0.7 }
     }
 }
 
@@ -67,17 +68,20 @@ pub struct Logits {
     pub matrix: Array2<f64>,
     /// `C`.
     pub bias: Array1<f64>,
+    /// `D`, `d x r`, r at most `C - 1`; none for two classes, whose one discriminant has a sign and no direction.
+    pub discriminants: Option<Array2<f64>>,
     /// How far the covariance was shrunk, 0 to 1.
     pub shrinkage: f64,
 }
 
 impl Lda {
-    /// Share .8, as of [`Logistic`](super::Logistic).
+    /// Share .7: with discriminants beside the features, of nine sets with 5 and 20 labels a class, R@1 and MAP@R were
+    /// both as high as with .8 and without them, or higher by up to .02, in all but one case (-.007, satimage).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Share of the probabilities in the cosine, from 0 (the centred features) to 1.
+    /// Share of the probabilities in the cosine, from 0 (discriminants and centred features) to 1.
     #[must_use]
     pub fn share(self, share: f64) -> Self {
         Self { share }
@@ -126,10 +130,15 @@ impl Lda {
             return Err(Error::data("nothing varies: all rows are the same"));
         }
         let shrinkage = scatter.shrinkage(seen);
-        let inverse = scatter.inverse(shrinkage);
+        let inverse = scatter.power(shrinkage, -1.0);
         // The inverse is its own transpose: a column a class.
         let matrix = product(&means, &inverse).reversed_axes();
         let matrix = matrix.as_standard_layout().into_owned();
+        let there: Vec<usize> = (0..n_classes).filter(|&class| mass[class] > 0.0).collect();
+        let discriminants = discriminants(
+            means.select(Axis(0), &there).view(),
+            &scatter.power(shrinkage, -0.5),
+        )?;
         let bias = (0..n_classes)
             .map(|class| match mass[class] {
                 // A class that no row has is never believed.
@@ -140,6 +149,7 @@ impl Lda {
         Ok(Logits {
             matrix,
             bias,
+            discriminants,
             shrinkage,
         })
     }
@@ -159,6 +169,8 @@ impl Lda {
 
 /// Logit of a class without rows.
 const NEVER: f64 = -1e3;
+/// Below this share of the largest variance of means, there is none but by rounding.
+const ROUNDING: f64 = 1e-10;
 
 fn around(row: ArrayView1<f32>, center: ArrayView1<f64>, out: &mut [f64]) {
     for ((out, &value), center) in out.iter_mut().zip(row).zip(center) {
@@ -187,6 +199,26 @@ fn means(
         mean /= if mass > 0.0 { mass } else { 1.0 };
     }
     (means, mass)
+}
+
+/// The directions in which the means of classes differ, where what varies within classes is made as long in all.
+fn discriminants(means: ArrayView2<f64>, whitening: &Array2<f64>) -> Result<Option<Array2<f64>>> {
+    let mut means = product(&means.to_owned(), whitening);
+    if let Some(center) = means.mean_axis(Axis(0)) {
+        means -= &center;
+    }
+    let (n, d) = means.dim();
+    let spectrum = Spectrum::of_centered(n, d, |class, out| {
+        for (out, &value) in out.iter_mut().zip(means.row(class)) {
+            *out = value;
+        }
+    })?;
+    // The first is the largest.
+    let least = ROUNDING * spectrum.variances.first().copied().unwrap_or(0.0);
+    let differ = spectrum.variances.iter().filter(|&&v| v > least).count();
+    let kept = spectrum.directions.slice_axis(Axis(1), (..differ).into());
+    let along = kept.reversed_axes().as_standard_layout().into_owned();
+    Ok((differ > 1).then(|| product(whitening, &along)))
 }
 
 /// A covariance with weights, and what its shrinkage needs.
@@ -239,10 +271,11 @@ impl Scatter {
         }
     }
 
-    fn inverse(&self, shrinkage: f64) -> Array2<f64> {
+    /// `T` to this power.
+    fn power(&self, shrinkage: f64, power: f64) -> Array2<f64> {
         let floor = shrinkage * self.mean;
-        let along = (self.spectrum.variances).mapv(|v| ((1.0 - shrinkage) * v + floor).recip());
-        self.spectrum.symmetric(&along, floor.recip())
+        let along = (self.spectrum.variances).mapv(|v| ((1.0 - shrinkage) * v + floor).powf(power));
+        self.spectrum.symmetric(&along, floor.powf(power))
     }
 }
 
@@ -278,14 +311,18 @@ impl Fit for Lda {
         let found = self.fit_weighted(rows, &targets.class, &weights, labels)?;
         let Affine { mean, matrix } = &evidence.start.rotation;
         let (_, scale) = even_or(read.view(), evidence.start.standardized);
-        let mut matrix = matrix.dot(&found.matrix);
         // The directions of the start are those of the features without the scale.
-        azip!((mut row in matrix.rows_mut(), &scale in &scale) row /= scale);
+        let of_scaled = |found: &Array2<f64>| {
+            let mut matrix = matrix.dot(found);
+            azip!((mut row in matrix.rows_mut(), &scale in &scale) row /= scale);
+            matrix
+        };
         Ok(Model::Probabilities(Probabilities {
             reading,
             mean: mean.clone(),
+            matrix: of_scaled(&found.matrix),
+            discriminants: found.discriminants.as_ref().map(of_scaled),
             scale,
-            matrix,
             bias: found.bias,
             share: self.share,
         }))
@@ -294,7 +331,7 @@ impl Fit for Lda {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::array;
+    use ndarray::{array, s};
     use proptest::prelude::*;
 
     use super::*;
@@ -391,7 +428,34 @@ mod tests {
                 let (a, b) = (found.bias[class], expected[(3, class)]);
                 prop_assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()), "{a} {b}");
             }
+            // Means are as far apart along the discriminants as by the inverse of the covariance.
+            let (means, _) = means(x.view(), &classes, &weights, 3);
+            let along = means.dot(&found.discriminants.unwrap());
+            for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+                let apart = |of: &Array2<f64>| &of.row(a) - &of.row(b);
+                let v = expected.slice(s![..3, ..]);
+                let wanted = apart(&means).dot(&(&v.column(a) - &v.column(b)));
+                let square = apart(&along).mapv(|v| v * v).sum();
+                prop_assert!((square - wanted).abs() < 1e-6 * (1.0 + wanted), "{square} {wanted}");
+            }
         }
+    }
+
+    #[test]
+    fn discriminants_are_fewer_than_classes_and_one_alone_is_none() {
+        let x = Array2::from_shape_fn((24, 5), |(i, j)| {
+            f32::from(u8::from(i % 4 == j)) + (i * (j + 2) % 7) as f32 / 20.0
+        });
+        let fit = |classes: &[u32]| Lda::new().fit_weighted(x.view(), classes, &[1.0; 24], 24);
+        let of = |n: u32| (0..24).map(|i| i % 4 % n).collect::<Vec<u32>>();
+        let dim = |n| fit(&of(n)).unwrap().discriminants.map(|of| of.dim());
+        assert_eq!(dim(4), Some((5, 3)));
+        assert_eq!(dim(3), Some((5, 2)));
+        assert_eq!(dim(2), None);
+        // A class that no row has adds none.
+        let apart: Vec<u32> = of(3).iter().map(|c| 2 * c).collect();
+        let found = fit(&apart).unwrap().discriminants;
+        assert_eq!(found.map(|of| of.dim()), Some((5, 2)));
     }
 
     #[test]

@@ -188,6 +188,7 @@ impl Logistic {
             scale: scales,
             matrix,
             bias,
+            discriminants: None,
             share: self.share,
         })
     }

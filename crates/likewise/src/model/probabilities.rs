@@ -4,17 +4,19 @@ use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 
 use crate::matrix::{Reading, l2_normalize, less_mean, product};
 
-/// The square roots of class probabilities beside the centred features.
+/// The square roots of class probabilities beside the centred features, and beside their discriminants where
+/// there are some.
 ///
 /// ```text
 /// c = (x - mean) scale                                x: the features as they are read
 /// p = softmax(c V + b)
-/// z = [ sqrt(share) sqrt(p), sqrt(1 - share) c / |c| ]
+/// u = c D
+/// z = [ sqrt(share) sqrt(p), sqrt(rest) u / |u|, sqrt(rest) c / |c| ]
 /// ```
 ///
 /// The cosine of two items is then `share` times the Bhattacharyya coefficient of their
-/// probabilities and `1 - share` times the cosine of their centred features. A part whose share
-/// is 0 is left out.
+/// probabilities and `rest` times the cosines of their discriminants and of their centred features: `rest` is half of
+/// `1 - share`, or without discriminants all of it. A part whose share is 0 is left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probabilities {
     /// How features are read.
@@ -27,23 +29,39 @@ pub struct Probabilities {
     pub matrix: Array2<f64>,
     /// `b`, `C`.
     pub bias: Array1<f64>,
+    /// `D`, `d x r`: directions in which classes differ, as long as what varies within classes asks for.
+    pub discriminants: Option<Array2<f64>>,
     /// Share of the probabilities in the cosine, from 0 to 1.
     pub share: f64,
 }
 
 impl Probabilities {
+    /// Share of each part beside the probabilities.
+    pub fn rest(&self) -> f64 {
+        match self.discriminants {
+            Some(_) => (1.0 - self.share) / 2.0,
+            None => 1.0 - self.share,
+        }
+    }
+
     pub(super) fn output_dim(&self) -> usize {
         let (d, classes) = self.matrix.dim();
-        usize::from(self.share > 0.0) * classes + usize::from(self.share < 1.0) * d
+        let discriminants = self.discriminants.as_ref().map_or(0, Array2::ncols);
+        usize::from(self.share > 0.0) * classes
+            + usize::from(self.share < 1.0) * (discriminants + d)
     }
 
     pub(super) fn rows(&self, x: Array2<f32>) -> Array2<f32> {
         let read = self.reading.rows(x);
         let centered = less_mean(read.view(), &self.mean) * &self.scale;
+        let times = |matrix: &Array2<f64>| {
+            product(&centered, &matrix.t().as_standard_layout().into_owned())
+        };
+        let beside =
+            |part: &Array2<f64>| l2_normalize(part.mapv(|v| v as f32)) * self.rest().sqrt() as f32;
         let mut parts = Vec::new();
         if self.share > 0.0 {
-            let transposed = self.matrix.t().as_standard_layout().into_owned();
-            let mut p = product(&centered, &transposed) + &self.bias;
+            let mut p = times(&self.matrix) + &self.bias;
             for mut row in p.rows_mut() {
                 softmax(row.view_mut());
                 row.mapv_inplace(|p| (self.share * p).sqrt());
@@ -51,8 +69,8 @@ impl Probabilities {
             parts.push(p.mapv(|v| v as f32));
         }
         if self.share < 1.0 {
-            let unit = l2_normalize(centered.mapv(|v| v as f32));
-            parts.push(unit * (1.0 - self.share).sqrt() as f32);
+            parts.extend(self.discriminants.as_ref().map(|of| beside(&times(of))));
+            parts.push(beside(&centered));
         }
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         // A row on the mean has no direction, and only the length of its probabilities.

@@ -1,7 +1,7 @@
 //! The recipes that learn from labels, and those of every loss and learner.
 
 use likewise::learn::Closed;
-use likewise::linear::{Lda, Logistic, Rca};
+use likewise::linear::{Joined, Lda, Logistic, Rca};
 use likewise_nn::cross;
 use likewise_nn::loss::Loss;
 use likewise_nn::sample::Sampler;
@@ -162,6 +162,105 @@ impl Recipe {
                 epochs: 1,
                 ..RoundsConfig::default()
             },
+        }
+    }
+
+    /// As `probabilities`, of three kinds side by side: logistic regression of rows of length 1 and of scaled columns,
+    /// and, from five labels a class on, linear discriminants of scaled columns.
+    ///
+    /// **Use it** where the classes to be searched are the labeled ones, with some labels each. **Not** for classes without
+    /// any label.
+    ///
+    /// **Source.** `likewise explain joined` says more.
+    pub fn joined() -> Self {
+        Self {
+            name: "joined".into(),
+            learner: Learner::Closed(Closed::Joined(Joined::new())),
+            ..Self::probabilities()
+        }
+    }
+
+    /// As `joined`, with probabilities of the regressions that are half of their cosine in place of four fifths.
+    ///
+    /// **Use it** where nothing can measure what is learned, as with one or two labels a class: `auto` begins with it.
+    /// **Not** for classes without any label.
+    ///
+    /// **Source.** As of `joined`.
+    pub fn mild_joined() -> Self {
+        Self {
+            name: "mild-joined".into(),
+            learner: Learner::Closed(Closed::Joined(Joined::new().share(0.5))),
+            ..Self::joined()
+        }
+    }
+
+    /// As `joined`, by the known labels alone.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** for classes without any label.
+    ///
+    /// **Source.** As of `joined`.
+    pub fn label_joined() -> Self {
+        Self {
+            name: "label-joined".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::joined()
+        }
+    }
+
+    /// As `joined`, of scaled columns alone.
+    ///
+    /// **Use it** where columns are measured quantities, of different units perhaps, or where rows differ much in length.
+    /// **Not** where columns of little variance are noise, nor for classes without any label.
+    ///
+    /// **Source.** As of `joined`.
+    pub fn scaled_joined() -> Self {
+        Self {
+            name: "scaled-joined".into(),
+            learner: Self::joined().learner,
+            ..Self::scaled_probabilities()
+        }
+    }
+
+    /// As `scaled-joined`, by the known labels alone.
+    ///
+    /// **Use it** where neighbours in the features are often of other classes, so that labels spread
+    /// wrongly. **Not** for classes without any label.
+    ///
+    /// **Source.** As of `joined`.
+    pub fn scaled_label_joined() -> Self {
+        Self {
+            name: "scaled-label-joined".into(),
+            pseudo_labels: PseudoLabels::None,
+            ..Self::scaled_joined()
+        }
+    }
+
+    /// As `joined`, of the roots of the features.
+    ///
+    /// **Use it** for histograms, counts and pooled activations, where a few large values outweigh all others.
+    /// **Not** for features of both signs, nor for classes without any label.
+    ///
+    /// **Source.** As of `joined` and `rooted-start`.
+    pub fn rooted_joined() -> Self {
+        Self {
+            name: "rooted-joined".into(),
+            learner: Self::joined().learner,
+            ..Self::rooted_probabilities()
+        }
+    }
+
+    /// As `mild-joined`, of the roots of the features.
+    ///
+    /// **Use it** as these, with one or two labels a class: of histograms `auto` begins with it. **Not** for features of
+    /// both signs, nor for classes without any label.
+    ///
+    /// **Source.** As of `joined` and `rooted-start`.
+    pub fn rooted_mild_joined() -> Self {
+        Self {
+            name: "rooted-mild-joined".into(),
+            learner: Self::mild_joined().learner,
+            ..Self::rooted_probabilities()
         }
     }
 
