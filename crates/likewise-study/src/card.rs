@@ -58,30 +58,37 @@ fn closed(model: &Closed) -> String {
         }
         Closed::Probabilities(of) => {
             let read = reading(of.reading);
-            let rest = match of.discriminants {
-                Some(_) => "sqrt(rest) normalise(c discriminants), sqrt(rest) normalise(c)",
-                None => "sqrt(rest) normalise(c)",
-            };
+            let parts = [
+                (true, "sqrt(share) sqrt(p)"),
+                (
+                    of.discriminants.is_some(),
+                    "sqrt(rest) normalise(c discriminants)",
+                ),
+                (of.features, "sqrt(rest) normalise(c)"),
+            ];
+            let parts: Vec<&str> = (parts.iter().filter(|(there, _)| *there))
+                .map(|(_, part)| *part)
+                .collect();
             format!(
                 "\n`model.safetensors`: `{read}c = (x - start.mean) start.scale` (1 where there is \
-                 none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[sqrt(share) \
-                 sqrt(p), {rest}]` with share {} and rest {}.",
+                 none), `p = softmax(c logits.matrix + logits.bias)`; the embedding is `[{}]` with \
+                 share {:.6} and rest {:.6}.",
+                parts.join(", "),
                 of.share,
                 of.rest()
             )
         }
         Closed::Joined(of) => {
-            let part = |(place, part): (usize, &Closed)| {
+            let part = |(place, (part, share)): (usize, &(Closed, f64))| {
                 let formula = closed(part);
                 format!(
-                    "{}\n(tensors of part {place} begin with `{place}.`)",
-                    formula
+                    "\n\nPart {place}, share {share:.6}, of the tensors `{place}.`...:\n{formula}"
                 )
             };
             let parts: Vec<String> = of.parts().iter().enumerate().map(part).collect();
-            let n = parts.len();
             format!(
-                "\nThe embedding is that of {n} models side by side, each divided by the root of {n}.{}",
+                "\nThe embedding is those of {} models side by side, each times the root of its share.{}",
+                parts.len(),
                 parts.concat()
             )
         }

@@ -21,6 +21,7 @@ pub use closed::Closed;
 use crate::arrays::Arrays;
 use crate::images::Images;
 use crate::linear::Affine;
+use crate::linear::whitening::Spectrum;
 use crate::matrix::{Reading, l2_normalize, select_rows};
 use crate::model::{Bilinear, Form, LearnedMetric, Model};
 use crate::tuple::draw::Classes;
@@ -167,6 +168,8 @@ pub struct Evidence<'a> {
     pub rows: ArrayView2<'a, f32>,
     /// The features along the directions of the start, once a learner has asked for them.
     pub rotated: &'a OnceLock<Array2<f32>>,
+    /// The directions of scaled columns, once a learner has asked for them.
+    pub scaled: &'a OnceLock<Affine>,
     /// What is to be learned.
     pub targets: &'a Targets,
     /// Super-class of each class; as many as there are classes.
@@ -199,6 +202,18 @@ impl Evidence<'_> {
         let fitted = select_rows(self.features, self.items);
         let rows = self.start.rotated(fitted)?;
         Ok(self.rotated.get_or_init(|| rows).view())
+    }
+
+    /// The directions of the columns of the fitted items, as `reading` reads them, each by its standard deviation, as many
+    /// as the start has. Found once, for all that learns from these items by one recipe.
+    pub(crate) fn scaled_directions(&self, reading: Reading) -> Result<&Affine> {
+        if let Some(directions) = self.scaled.get() {
+            return Ok(directions);
+        }
+        let rows = reading.rows(select_rows(self.features, self.items));
+        let (spectrum, _) = Spectrum::fit_sound(rows.view(), true)?;
+        let directions = spectrum.truncated(f64::INFINITY, self.start.rotation.matrix.ncols())?;
+        Ok(self.scaled.get_or_init(|| directions))
     }
 
     /// The fitted items as a metric is learned on them: [`Start::coordinates`].

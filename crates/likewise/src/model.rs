@@ -60,6 +60,9 @@ pub enum Kind {
         reading: Reading,
         /// Share of the probabilities in the cosine.
         share: f64,
+        /// Whether the centred features are a part.
+        #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+        features: bool,
     },
     /// [`Joined`] models.
     Joined(Parts),
@@ -161,6 +164,7 @@ impl Model {
             Self::Probabilities(of) => Kind::Probabilities {
                 reading: of.reading,
                 share: of.share,
+                features: of.features,
             },
             Self::Joined(joined) => Kind::Joined(joined.kinds()),
             Self::Metric(metric) => Kind::Metric(metric.reading),
@@ -218,7 +222,11 @@ impl Model {
                 }
                 Ok(Self::linear(reading, Affine { mean, matrix }))
             }
-            Kind::Probabilities { reading, share } => {
+            Kind::Probabilities {
+                reading,
+                share,
+                features,
+            } => {
                 let mean = arrays.vector64("start.mean")?;
                 let matrix = arrays.matrix64("logits.matrix")?;
                 let bias = arrays.vector64("logits.bias")?;
@@ -242,6 +250,10 @@ impl Model {
                 if !(0.0..=1.0).contains(&share) {
                     return Err(Error::data(format!("share = {share} is not from 0 to 1")));
                 }
+                if share < 1.0 && !features && discriminants.is_none() {
+                    let message = format!("share = {share}, and nothing has the rest");
+                    return Err(Error::data(message));
+                }
                 Ok(Self::Probabilities(Probabilities {
                     reading,
                     mean,
@@ -249,6 +261,7 @@ impl Model {
                     matrix,
                     bias,
                     discriminants,
+                    features,
                     share,
                 }))
             }
@@ -259,6 +272,10 @@ impl Model {
             Kind::Scored(described) => Ok(Self::Scored(Scored::of(&described, arrays)?)),
         }
     }
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -367,6 +384,7 @@ mod tests {
                 matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
                 bias: array![0.0, 0.0],
                 discriminants: None,
+                features: true,
                 share,
             })
         };
@@ -387,6 +405,27 @@ mod tests {
             unreachable!("made above")
         };
         beside.discriminants = Some(array![[3.0, 4.0], [1.0, 2.0]]);
+        // Without the features, all of it.
+        let mut without = beside.clone();
+        without.features = false;
+        let half = 0.5_f32.sqrt();
+        let without = Model::Probabilities(without);
+        let z = without.embed(x.view()).unwrap();
+        assert_eq!(z.dim(), (1, without.output_dim()));
+        assert!(
+            (z[(0, 2)] - half * 0.6).abs() < 1e-6 && z.ncols() == 4,
+            "{z}"
+        );
+        back_from_its_arrays(&without);
+        let mut nothing = without.arrays();
+        nothing = nothing
+            .iter()
+            .filter(|(name, ..)| *name != "discriminants")
+            .fold(Arrays::default(), |mut kept, (name, shape, values)| {
+                kept.put(name, shape, values.clone());
+                kept
+            });
+        assert!(Model::from_arrays(without.kind(), &nothing).is_err());
         let beside = Model::Probabilities(beside);
         let z = beside.embed(x.view()).unwrap();
         let quarter = 0.25_f32.sqrt();
@@ -408,12 +447,12 @@ mod tests {
         wrong.put_matrix("discriminants", &array![[1.0, 0.0]]);
         assert!(Model::from_arrays(beside.kind(), &wrong).is_err());
         // Side by side each is as long as the other.
-        let pair = Joined::new(vec![of(1.0), of(0.5)]).unwrap();
+        let pair = Joined::new(vec![(of(1.0), 0.25), (of(0.5), 0.75)]).unwrap();
         let pair = Model::Joined(pair);
         let z = pair.embed(x.view()).unwrap();
-        let half = 0.5_f32.sqrt();
         assert_eq!(z.dim(), (1, 6));
-        assert!((z[(0, 0)] - half * 0.75_f32.sqrt()).abs() < 1e-6, "{z}");
+        assert!((z[(0, 0)] - 0.5 * 0.75_f32.sqrt()).abs() < 1e-6, "{z}");
+        assert!((z[(0, 2)] - (0.75 * 0.375_f32).sqrt()).abs() < 1e-6, "{z}");
         assert!((z.row(0).dot(&z.row(0)) - 1.0).abs() < 1e-6, "{z}");
         let again = Model::from_arrays(pair.kind(), &pair.arrays()).unwrap();
         assert_eq!(again, pair);
@@ -426,7 +465,11 @@ mod tests {
             Form::Transform(Array2::eye(2)),
         );
         let metric = Model::Metric(metric.unwrap());
-        assert!(Joined::new(vec![of(1.0), metric]).is_err());
+        assert!(Joined::new(vec![(of(1.0), 0.5), (metric, 0.5)]).is_err());
+        for wrong in [[0.5, 0.6], [1.5, -0.5], [f64::NAN, 0.5]] {
+            let parts = wrong.map(|share| (of(1.0), share));
+            assert!(Joined::new(parts.to_vec()).is_err(), "{wrong:?}");
+        }
         let one = Model::linear(
             Reading::default(),
             Affine {
@@ -434,7 +477,7 @@ mod tests {
                 matrix: array![[1.0]],
             },
         );
-        assert!(Joined::new(vec![of(1.0), one]).is_err());
+        assert!(Joined::new(vec![(of(1.0), 0.5), (one, 0.5)]).is_err());
         // Columns of other units are brought to one scale.
         let Model::Probabilities(mut scaled) = of(0.0) else {
             unreachable!("made above")

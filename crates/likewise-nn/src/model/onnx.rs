@@ -4,7 +4,7 @@ mod view;
 
 use likewise::linear::Affine;
 use likewise::matrix::Reading;
-use likewise::model::{Bilinear, Hashed, Model as Closed, Probabilities};
+use likewise::model::{Bilinear, Hashed, Joined, Model as Closed, Probabilities};
 use ndarray::{Array1, Array2};
 
 use super::Model;
@@ -110,19 +110,23 @@ fn closed_form(model: &Closed, writer: &mut Writer, x: String) -> Result<String>
         }
         Closed::Bilinear(of) => Ok(bilinear(of, writer, x)),
         Closed::Probabilities(of) => Ok(probabilities(of, writer, x)),
-        Closed::Joined(of) => {
-            let share = (of.parts().len() as f64).sqrt().recip();
-            let part = |part| Ok(closed_form(part, writer, x.clone())?);
-            let parts = of.parts().iter().map(part).collect::<Result<Vec<_>>>()?;
-            let parts = parts.into_iter().map(|part| writer.times(part, share));
-            let parts = parts.collect();
-            Ok(writer.beside(parts))
-        }
+        Closed::Joined(of) => joined(of, writer, &x),
         Closed::Hashed(of) => Ok(hashed(of, writer, x)),
         Closed::Scored(_) => Err(Error::data(
             "the model compares rows itself, and no ONNX file of embeddings can stand for it",
         )),
     }
+}
+
+fn joined(of: &Joined, writer: &mut Writer, x: &str) -> Result<String> {
+    let mut rows = Vec::new();
+    for (place, (part, share)) in of.parts().iter().enumerate() {
+        let before = writer.add_prefix(&format!("{place}."));
+        let row = closed_form(part, writer, x.to_owned())?;
+        writer.begin_names_with(&before);
+        rows.push(writer.times(row, share.sqrt()));
+    }
+    Ok(writer.beside(rows))
 }
 
 fn bilinear(of: &Bilinear, writer: &mut Writer, x: String) -> String {
@@ -149,7 +153,7 @@ fn probabilities(of: &Probabilities, writer: &mut Writer, x: String) -> String {
             let matrix = writer.matrix("discriminants", of);
             writer.both("MatMul", c.clone(), matrix)
         });
-        for part in discriminants.into_iter().chain([c]) {
+        for part in discriminants.into_iter().chain(of.features.then_some(c)) {
             let unit = writer.unit(part);
             parts.push(writer.times(unit, of.rest().sqrt()));
         }

@@ -25,6 +25,13 @@ impl Writer {
         prefix.clone_into(&mut self.prefix);
     }
 
+    /// Names of constants begin with this behind what they begin with already, which is returned.
+    pub(crate) fn add_prefix(&mut self, prefix: &str) -> String {
+        let before = self.prefix.clone();
+        self.prefix.push_str(prefix);
+        before
+    }
+
     /// Adds an input: a free number of items, each of this shape.
     pub(crate) fn input(&mut self, name: &str, shape: &[usize]) -> String {
         self.graph.input.push(Value::items(name, shape));

@@ -273,11 +273,11 @@ fn closed_form(model: &Closed) -> Option<String> {
                 .discriminants
                 .is_some()
                 .then(|| format!("{rest} * unit(c @ m[\"discriminants\"])"));
-            let features = format!("{rest} * unit(c)");
+            let features = of.features.then(|| format!("{rest} * unit(c)"));
             let (logits, parts) = match of.share {
-                share if share <= 0.0 => ("", [None, discriminants, Some(features)]),
+                share if share <= 0.0 => ("", [None, discriminants, features]),
                 share if share >= 1.0 => (logits, [Some(probabilities), None, None]),
-                _ => (logits, [Some(probabilities), discriminants, Some(features)]),
+                _ => (logits, [Some(probabilities), discriminants, features]),
             };
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             let rows = format!("z = unit(np.hstack([{}]))", parts.join(", "));
@@ -302,17 +302,17 @@ fn closed_form(model: &Closed) -> Option<String> {
 
 /// Each part by its own lines, on its own tensors.
 fn joined(of: &Joined) -> Option<String> {
-    let mut lines = "parts, features, tensors = [], x, m\n".to_owned();
-    for (place, part) in of.parts().iter().enumerate() {
-        let prefix = format!("{place}.");
-        lines += &format!(
-            "x, m = features, {{k[{}:]: v for k, v in tensors.items() if k.startswith(\"{prefix}\")}}\n{}\nparts.append(z)\n",
-            prefix.len(),
-            closed_form(part)?
+    let mut all = vec!["features, tensors, parts = x, m, []".to_owned()];
+    for (place, (part, share)) in of.parts().iter().enumerate() {
+        let own = format!(
+            "n.split(\".\", 1)[1]: t for n, t in tensors.items() if n.startswith(\"{place}.\")"
         );
+        all.push(format!("x, m = features, {{{own}}}"));
+        all.push(closed_form(part)?);
+        all.push(format!("parts.append({} * z)", share.sqrt()));
     }
-    let share = (of.parts().len() as f64).sqrt().recip();
-    Some(lines + &format!("z = {share} * np.hstack(parts)"))
+    all.push("z = np.hstack(parts)".to_owned());
+    Some(all.join("\n"))
 }
 
 fn of_head(head: &Head) -> String {

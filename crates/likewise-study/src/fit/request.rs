@@ -129,7 +129,7 @@ impl Request {
         if !opened.chooses {
             return Ok(needed);
         }
-        // Nothing is read yet; the other lists are shorter.
+        // Nothing is read yet; no other list is longer.
         let candidates = Recipe::candidates(Traits {
             scaled: false,
             rooted: true,

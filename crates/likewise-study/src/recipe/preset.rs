@@ -72,9 +72,11 @@ macro_rules! presets {
 presets! {
     "mixed-lp" mixed_lp, "the recipe of a head on whitened features";
     "mixed-lp-centred" mixed_lp_centered, "the recipe of heads on features that are not whitened";
-    "mild-probabilities" mild_probabilities, "the recipe where nothing can be measured, of rows of length 1";
-    "joined" joined, "the recipe of class probabilities of several kinds, side by side";
-    "mild-joined" mild_joined, "the recipe where nothing can be measured, of rows of length 1";
+    "mild-probabilities" mild_probabilities,
+        "the recipe of class probabilities that weigh as much as the features";
+    "joined-probabilities" joined_probabilities,
+        "the recipe of class probabilities of several kinds, side by side";
+    "mild-joined" mild_joined, "the recipe where nothing can be measured";
     "label-joined" label_joined, "the recipe of class probabilities of several kinds by the known labels alone";
     "scaled-joined" scaled_joined, "the recipe of class probabilities of two kinds, of scaled columns";
     "scaled-label-joined" scaled_label_joined,
@@ -197,12 +199,15 @@ impl Recipe {
     /// The recipes between which `auto` chooses: the one that stands where nothing can be compared, then
     /// the others, those that rarely lose first. `of`: what the features ask for.
     ///
-    /// Class probabilities of several kinds that weigh as much as the features; the start without labels; the same
+    /// Class probabilities of several kinds, which weigh about as much as the features; the start without labels; the same
     /// probabilities as they weigh more, and by the labels alone; those of one kind; where roots are asked for, three of
-    /// these; relevant component analysis; and the head of `mixed-lp`. Where scales are asked for, those of
-    /// scaled columns come first. Two forms are none of them: `mixed-lp` on centred features was never chosen in 125 fits of
-    /// nine sets, and of the kinds of probabilities each by itself, which one is best differs from set to set by
-    /// more than a handful of labels can tell. Those that this build cannot run are left out.
+    /// these; relevant component analysis; and the head of `mixed-lp`. Where scales are asked for, the first one and those after the
+    /// start are of scaled columns, and of rows of length 1 there are two.
+    ///
+    /// Those of several kinds stand before those of one, although they are less simple: which kind is best differs from set to
+    /// set by more than a handful of labels can tell, and a choice between them is luck. So most kinds by themselves
+    /// are none of the candidates. Nor is `mixed-lp` on centred features, which was never chosen in 125 fits of nine sets. Those
+    /// that this build cannot run are left out.
     pub fn candidates(of: Traits) -> Vec<Self> {
         let mut candidates = if of.scaled {
             vec![
@@ -211,13 +216,13 @@ impl Recipe {
                 Self::scaled_joined(),
                 Self::scaled_label_joined(),
                 Self::mild_joined(),
-                Self::joined(),
+                Self::joined_probabilities(),
             ]
         } else {
             vec![
                 Self::mild_joined(),
                 Self::start(),
-                Self::joined(),
+                Self::joined_probabilities(),
                 Self::label_joined(),
                 Self::mild_probabilities(),
                 Self::probabilities(),

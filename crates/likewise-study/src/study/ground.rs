@@ -1,6 +1,7 @@
 //! What all draws of a study share: the items, cut into parts, and what is computed once.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use likewise::error::Hint;
 use likewise::eval::bootstrap::Bootstrap;
@@ -9,6 +10,7 @@ use likewise::eval::summary::Run;
 use likewise::eval::{leak, nmi, split};
 use likewise::graph::KnnGraph;
 use likewise::images::{Images, PixelRows};
+use likewise::linear::Affine;
 use likewise::linear::whitening::Spectrum;
 use likewise::matrix::Reading;
 use likewise::{Embedding, Graph, Labels, Monitor, Part, matrix};
@@ -68,6 +70,8 @@ pub(super) struct Ground<'a> {
     pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
     /// What the recipe has learned already, where labels teach it nothing.
     pub(super) last_fit: LastFit,
+    /// Directions of scaled columns, where the recipe's learner asked for them.
+    pub(super) scaled: OnceLock<Affine>,
 }
 
 impl<'a> Ground<'a> {
@@ -75,6 +79,7 @@ impl<'a> Ground<'a> {
     pub(super) fn read_as(&mut self, recipe: &'a Recipe) -> Result<()> {
         self.recipe = recipe;
         self.last_fit.forget();
+        self.scaled = OnceLock::new();
         self.spreading = recipe.spreading(self.train.len());
         self.analyse()
     }
@@ -184,6 +189,7 @@ impl<'p> Plan<'p> {
             spectra: Vec::new(),
             graphs: Vec::new(),
             last_fit: LastFit::default(),
+            scaled: OnceLock::new(),
         };
         ground.analyse()?;
         Ok(ground)

@@ -332,7 +332,7 @@ mod tests {
             Some("rooted-label-probabilities")
         );
         assert_eq!(of("mixed-lda").as_deref(), Some("unit-lda"));
-        assert_eq!(of("joined").as_deref(), Some("label-joined"));
+        assert_eq!(of("joined-probabilities").as_deref(), Some("label-joined"));
         assert_eq!(of("mixed-rca").as_deref(), Some("label-rca"));
         assert_eq!(of("mixed-lp").as_deref(), Some("confidence-proxy"));
         // No recipe has this form.

@@ -63,6 +63,7 @@ impl Ground<'_> {
             start: &setup.start,
             rows: setup.rows.view(),
             rotated: &rotated,
+            scaled: &self.scaled,
             targets: &labels_alone,
             groups: &groups,
             tags: known.tags(),

@@ -89,6 +89,7 @@ impl Nearest {
             start: &start,
             rows: rows.view(),
             rotated: &rotated,
+            scaled: &OnceLock::new(),
             targets: &targets,
             groups: &groups,
             tags: None,

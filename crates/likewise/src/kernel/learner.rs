@@ -320,6 +320,7 @@ mod tests {
         start: Start,
         targets: Targets,
         rotated: OnceLock<Array2<f32>>,
+        scaled: OnceLock<crate::linear::Affine>,
     }
 
     impl Scene {
@@ -348,6 +349,7 @@ mod tests {
                 },
                 x,
                 rotated: OnceLock::new(),
+                scaled: OnceLock::new(),
             }
         }
 
@@ -366,6 +368,7 @@ mod tests {
                 start: &self.start,
                 rows: self.x.view(),
                 rotated: &self.rotated,
+                scaled: &self.scaled,
                 targets: &self.targets,
                 groups: &[0, 1, 2],
                 tags: None,

@@ -231,6 +231,7 @@ mod tests {
             start: &start,
             rows: rows.view(),
             rotated: &rotated,
+            scaled: &OnceLock::new(),
             targets,
             groups: &[0, 1, 2],
             tags: None,

@@ -25,7 +25,7 @@
 //! O(n r).
 //!
 //! Source: Fisher 1936; Rao 1948; the shrinkage of Ledoit & Wolf, J. Multivariate Analysis 2004,
-//! formula (14), with weights. Ours: pseudo-labels as weights, and the two parts in one row.
+//! formula (14), with weights. Ours: pseudo-labels as weights, and the parts in one row.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, azip};
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,8 @@ pub struct Logits {
     pub matrix: Array2<f64>,
     /// `C`.
     pub bias: Array1<f64>,
-    /// `D`, `d x r`, r at most `C - 1`; none for two classes, whose one discriminant has a sign and no direction.
+    /// `D`, `d x r`, r at most `C - 1`; none for two classes or means on one line, where the only discriminant has a sign
+    /// and no direction.
     pub discriminants: Option<Array2<f64>>,
     /// How far the covariance was shrunk, 0 to 1.
     pub shrinkage: f64,
@@ -322,6 +323,7 @@ impl Fit for Lda {
             mean: mean.clone(),
             matrix: of_scaled(&found.matrix),
             discriminants: found.discriminants.as_ref().map(of_scaled),
+            features: true,
             scale,
             bias: found.bias,
             share: self.share,

@@ -189,6 +189,7 @@ impl Logistic {
             matrix,
             bias,
             discriminants: None,
+            features: true,
             share: self.share,
         })
     }

@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 
 use crate::matrix::{Reading, l2_normalize, less_mean, product};
 
-/// The square roots of class probabilities beside the centred features, and beside their discriminants where
-/// there are some.
+/// The square roots of class probabilities, beside the discriminants of the centred features where there are some, and
+/// beside these features unless another model has them.
 ///
 /// ```text
 /// c = (x - mean) scale                                x: the features as they are read
@@ -16,7 +16,7 @@ use crate::matrix::{Reading, l2_normalize, less_mean, product};
 ///
 /// The cosine of two items is then `share` times the Bhattacharyya coefficient of their
 /// probabilities and `rest` times the cosines of their discriminants and of their centred features: `rest` is half of
-/// `1 - share`, or without discriminants all of it. A part whose share is 0 is left out.
+/// `1 - share`, or all of it where one of the two is not there. A part whose share is 0 is left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probabilities {
     /// How features are read.
@@ -31,6 +31,8 @@ pub struct Probabilities {
     pub bias: Array1<f64>,
     /// `D`, `d x r`: directions in which classes differ, as long as what varies within classes asks for.
     pub discriminants: Option<Array2<f64>>,
+    /// Whether the centred features are a part.
+    pub features: bool,
     /// Share of the probabilities in the cosine, from 0 to 1.
     pub share: f64,
 }
@@ -38,17 +40,15 @@ pub struct Probabilities {
 impl Probabilities {
     /// Share of each part beside the probabilities.
     pub fn rest(&self) -> f64 {
-        match self.discriminants {
-            Some(_) => (1.0 - self.share) / 2.0,
-            None => 1.0 - self.share,
-        }
+        let parts = u8::from(self.discriminants.is_some()) + u8::from(self.features);
+        (1.0 - self.share) / f64::from(parts.max(1))
     }
 
     pub(super) fn output_dim(&self) -> usize {
         let (d, classes) = self.matrix.dim();
         let discriminants = self.discriminants.as_ref().map_or(0, Array2::ncols);
         usize::from(self.share > 0.0) * classes
-            + usize::from(self.share < 1.0) * (discriminants + d)
+            + usize::from(self.share < 1.0) * (discriminants + usize::from(self.features) * d)
     }
 
     pub(super) fn rows(&self, x: Array2<f32>) -> Array2<f32> {
@@ -70,7 +70,7 @@ impl Probabilities {
         }
         if self.share < 1.0 {
             parts.extend(self.discriminants.as_ref().map(|of| beside(&times(of))));
-            parts.push(beside(&centered));
+            parts.extend(self.features.then(|| beside(&centered)));
         }
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         // A row on the mean has no direction, and only the length of its probabilities.

@@ -6,8 +6,10 @@ use ndarray::{Array1, Array2};
 use super::{Scene, lines, matrix, near};
 
 /// Recipes by what their model is, and what they learn from.
-const RECIPES: [(&str, &str); 6] = [
+const RECIPES: [(&str, &str); 8] = [
     ("logistic", ""),
+    ("lda", ""),
+    ("joined", ""),
     ("label-rca", ""),
     ("hds", ""),
     ("rca", ""),
@@ -90,8 +92,9 @@ fn by_card_of(scene: &Scene, folder: &str, read: &str) -> Option<Array2<f32>> {
     assert!(card.starts_with("---\nlibrary_name: likewise\n"), "{card}");
     let block = card.split("```python\n").nth(1).unwrap();
     let block = block.split("\n```").next().unwrap();
-    // A few lines, as the page says.
-    assert!(block.lines().count() <= 10, "{block}");
+    // A few lines, as the page says, of each model that is a part.
+    let parts = block.matches("parts.append(").count().max(1);
+    assert!(block.lines().count() <= 10 * parts, "{block}");
     let code = format!(
         "import os, numpy as np\n{read}\nos.chdir('{folder}')\n{block}\n\
          np.save('../out.npy', z)"

@@ -304,6 +304,7 @@ mod tests {
             start: &start,
             rows: rows.view(),
             rotated: &std::sync::OnceLock::new(),
+            scaled: &std::sync::OnceLock::new(),
             targets: &targets,
             groups: &[0, 1, 2],
             tags: None,
