@@ -371,24 +371,93 @@ mod tests {
         }
     }
 
+    /// A row of length 1: logits (ln 3, 0), probabilities (3/4, 1/4).
+    fn thirds(share: f64) -> Probabilities {
+        Probabilities {
+            reading: Reading {
+                power: 1.0,
+                unit: true,
+            },
+            mean: array![0.0, 0.0],
+            scale: array![1.0, 1.0],
+            matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
+            bias: array![0.0, 0.0],
+            discriminants: None,
+            features: true,
+            share,
+        }
+    }
+
+    fn are_near(z: &Array2<f32>, expected: &[f32]) {
+        let near = z.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(near && z.len() == expected.len(), "{z} {expected:?}");
+    }
+
+    #[test]
+    fn discriminants_by_hand() {
+        let x = array![[5.0, 0.0_f32]];
+        let mut of = thirds(0.5);
+        of.discriminants = Some(array![[3.0, 4.0], [1.0, 2.0]]);
+        let beside = Model::Probabilities(of.clone());
+        let [p, q, half] = [0.375_f32.sqrt(), 0.125_f32.sqrt(), 0.5_f32.sqrt()];
+        // They take half of what the features have, and without these all of it.
+        let z = beside.embed(x.view()).unwrap();
+        assert_eq!(z.ncols(), beside.output_dim());
+        are_near(&z, &[p, q, 0.3, 0.4, 0.5, 0.0]);
+        back_from_its_arrays(&beside);
+        of.features = false;
+        let without = Model::Probabilities(of.clone());
+        let z = without.embed(x.view()).unwrap();
+        assert_eq!(z.ncols(), without.output_dim());
+        are_near(&z, &[p, q, half * 0.6, half * 0.8]);
+        back_from_its_arrays(&without);
+
+        let mut wrong = beside.arrays();
+        wrong.put_matrix("discriminants", &array![[1.0, 0.0]]);
+        assert!(Model::from_arrays(beside.kind(), &wrong).is_err());
+        of.discriminants = None;
+        let nothing = Model::Probabilities(of);
+        assert!(Model::from_arrays(nothing.kind(), &nothing.arrays()).is_err());
+    }
+
+    #[test]
+    fn joined_models_by_hand() {
+        let of = |share| Model::Probabilities(thirds(share));
+        let pair = Joined::new(vec![(of(1.0), 0.25), (of(0.5), 0.75)]).unwrap();
+        let pair = Model::Joined(pair);
+        let z = pair.embed(array![[5.0, 0.0_f32]].view()).unwrap();
+        let [a, b] = [0.75_f32, 0.25].map(f32::sqrt);
+        let [c, d, e] = [0.375_f32, 0.125, 0.5].map(|v| (0.75 * v).sqrt());
+        are_near(&z, &[0.5 * a, 0.5 * b, c, d, e, 0.0]);
+        let again = Model::from_arrays(pair.kind(), &pair.arrays()).unwrap();
+        assert_eq!(again, pair);
+        let json = serde_json::to_string(&pair.kind()).unwrap();
+        assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), pair.kind());
+        let Kind::Joined(mut kinds) = pair.kind() else {
+            unreachable!("made above")
+        };
+        kinds.shares.pop();
+        assert!(Model::from_arrays(Kind::Joined(kinds), &pair.arrays()).is_err());
+
+        assert!(Joined::new(vec![]).is_err());
+        let refused = |other: Model| Joined::new(vec![(of(1.0), 0.5), (other, 0.5)]).is_err();
+        let form = Form::Transform(Array2::eye(2));
+        let metric = LearnedMetric::new(Reading::default(), array![0.0, 0.0], form);
+        assert!(refused(Model::Metric(metric.unwrap())));
+        let map = Affine {
+            mean: array![0.0],
+            matrix: array![[1.0]],
+        };
+        assert!(refused(Model::linear(Reading::default(), map)));
+        for wrong in [[0.5, 0.6], [1.5, -0.5], [f64::NAN, 0.5]] {
+            let parts = wrong.map(|share| (of(1.0), share));
+            assert!(Joined::new(parts.to_vec()).is_err(), "{wrong:?}");
+        }
+    }
+
     #[test]
     fn probabilities_by_hand() {
-        let of = |share| {
-            Model::Probabilities(Probabilities {
-                reading: Reading {
-                    power: 1.0,
-                    unit: true,
-                },
-                mean: array![0.0, 0.0],
-                scale: array![1.0, 1.0],
-                matrix: array![[3.0_f64.ln(), 0.0], [0.0, 0.0]],
-                bias: array![0.0, 0.0],
-                discriminants: None,
-                features: true,
-                share,
-            })
-        };
-        // A row of length 1: logits (ln 3, 0), probabilities (3/4, 1/4).
+        let of = |share| Model::Probabilities(thirds(share));
         let x = array![[5.0, 0.0_f32]];
         let z = of(0.5).embed(x.view()).unwrap();
         let expected = [0.375_f32.sqrt(), 0.125_f32.sqrt(), 0.5_f32.sqrt(), 0.0];
@@ -400,88 +469,8 @@ mod tests {
         assert_eq!(of(1.0).embed(x.view()).unwrap().dim(), (1, 2));
         assert_eq!(of(0.0).embed(x.view()).unwrap(), array![[1.0, 0.0]]);
         back_from_its_arrays(&of(0.5));
-        // Discriminants take half of what the features have.
-        let Model::Probabilities(mut beside) = of(0.5) else {
-            unreachable!("made above")
-        };
-        beside.discriminants = Some(array![[3.0, 4.0], [1.0, 2.0]]);
-        // Without the features, all of it.
-        let mut without = beside.clone();
-        without.features = false;
-        let half = 0.5_f32.sqrt();
-        let without = Model::Probabilities(without);
-        let z = without.embed(x.view()).unwrap();
-        assert_eq!(z.dim(), (1, without.output_dim()));
-        assert!(
-            (z[(0, 2)] - half * 0.6).abs() < 1e-6 && z.ncols() == 4,
-            "{z}"
-        );
-        back_from_its_arrays(&without);
-        let mut nothing = without.arrays();
-        nothing = nothing
-            .iter()
-            .filter(|(name, ..)| *name != "discriminants")
-            .fold(Arrays::default(), |mut kept, (name, shape, values)| {
-                kept.put(name, shape, values.clone());
-                kept
-            });
-        assert!(Model::from_arrays(without.kind(), &nothing).is_err());
-        let beside = Model::Probabilities(beside);
-        let z = beside.embed(x.view()).unwrap();
-        let quarter = 0.25_f32.sqrt();
-        let expected = [
-            expected[0],
-            expected[1],
-            quarter * 0.6,
-            quarter * 0.8,
-            quarter,
-            0.0,
-        ];
-        assert_eq!(z.dim(), (1, beside.output_dim()));
-        assert!(
-            z.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
-            "{z}"
-        );
-        back_from_its_arrays(&beside);
-        let mut wrong = beside.arrays();
-        wrong.put_matrix("discriminants", &array![[1.0, 0.0]]);
-        assert!(Model::from_arrays(beside.kind(), &wrong).is_err());
-        // Side by side each is as long as the other.
-        let pair = Joined::new(vec![(of(1.0), 0.25), (of(0.5), 0.75)]).unwrap();
-        let pair = Model::Joined(pair);
-        let z = pair.embed(x.view()).unwrap();
-        assert_eq!(z.dim(), (1, 6));
-        assert!((z[(0, 0)] - 0.5 * 0.75_f32.sqrt()).abs() < 1e-6, "{z}");
-        assert!((z[(0, 2)] - (0.75 * 0.375_f32).sqrt()).abs() < 1e-6, "{z}");
-        assert!((z.row(0).dot(&z.row(0)) - 1.0).abs() < 1e-6, "{z}");
-        let again = Model::from_arrays(pair.kind(), &pair.arrays()).unwrap();
-        assert_eq!(again, pair);
-        let json = serde_json::to_string(&pair.kind()).unwrap();
-        assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), pair.kind());
-        assert!(Joined::new(vec![]).is_err());
-        let metric = LearnedMetric::new(
-            Reading::default(),
-            array![0.0, 0.0],
-            Form::Transform(Array2::eye(2)),
-        );
-        let metric = Model::Metric(metric.unwrap());
-        assert!(Joined::new(vec![(of(1.0), 0.5), (metric, 0.5)]).is_err());
-        for wrong in [[0.5, 0.6], [1.5, -0.5], [f64::NAN, 0.5]] {
-            let parts = wrong.map(|share| (of(1.0), share));
-            assert!(Joined::new(parts.to_vec()).is_err(), "{wrong:?}");
-        }
-        let one = Model::linear(
-            Reading::default(),
-            Affine {
-                mean: array![0.0],
-                matrix: array![[1.0]],
-            },
-        );
-        assert!(Joined::new(vec![(of(1.0), 0.5), (one, 0.5)]).is_err());
         // Columns of other units are brought to one scale.
-        let Model::Probabilities(mut scaled) = of(0.0) else {
-            unreachable!("made above")
-        };
+        let mut scaled = thirds(0.0);
         scaled.scale = array![0.75, 1.0];
         let scaled = Model::Probabilities(scaled);
         let z = scaled.embed(array![[8.0, 8.0_f32]].view()).unwrap();

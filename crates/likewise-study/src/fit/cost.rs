@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use likewise::learn::{Fit as _, Size};
+use likewise::learn::{Closed, Fit as _, Size};
 
 use super::asked::{Asked, DRAWS};
 use crate::estimate::Estimate;
@@ -53,7 +53,17 @@ pub fn estimate(
         .stage(0.0, trainings * learning(recipe, n, d, rank, classes))
         .stage(0.0, draws * choosing_a_start(recipe, known, d))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
+        .resident(beside(recipe, n, d))
         .evaluation(tested, tested, d.max(2.0 * rank), classes, true)
+}
+
+/// What learners side by side take beyond one of them: rows of twice the columns, and the directions of scaled
+/// columns, bytes.
+fn beside(recipe: &Recipe, n: f64, d: f64) -> f64 {
+    match &recipe.learner {
+        Learner::Closed(Closed::Joined(_)) => 4.0 * n * d + 64.0 * d * d,
+        _ => 0.0,
+    }
 }
 
 /// Pages of the program that learning and measuring read in beside those of any other work, bytes.

@@ -149,7 +149,8 @@ impl Verdict {
     /// What is said where nothing is left to do, since all is found.
     pub(super) fn nothing_is_left(&self) -> Option<String> {
         let answer = self.labels.as_ref()?;
-        let all = self.next == Next::Nothing && answer.to >= PERFECT;
+        let told = answer.finding != Finding::TooFew;
+        let all = self.next == Next::Nothing && told && answer.to >= PERFECT;
         all.then(|| "Next: nothing to do: all that was asked for is found.".to_owned())
     }
 }

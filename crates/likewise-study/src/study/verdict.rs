@@ -698,6 +698,20 @@ mod tests {
             },
         };
         assert!(verdict.helped());
+        // All is found: by a hundred that is the end, by six nothing is told.
+        let mut found = verdict.clone();
+        found.next = Next::Nothing;
+        found.labels = Some(Answer {
+            to: 1.0,
+            ..answer(Row::Whitened, 0.2)
+        });
+        assert!(found.nothing_is_left().is_some());
+        found.labels = Some(Answer {
+            to: 1.0,
+            finding: Finding::TooFew,
+            ..answer(Row::Whitened, 0.2)
+        });
+        assert_eq!(found.nothing_is_left(), None);
         let lines = verdict.lines("mixed-lp");
         let starts = [
             "Did the labels help? Yes: MAP@R 0.500 -> 0.700 against whitened",

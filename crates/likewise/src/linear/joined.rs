@@ -9,8 +9,9 @@
 //! strength 1000 and [`lda`](super::lda). The two of scaled columns have the same features beside their probabilities, which
 //! stand once, for both. Where the start scales columns itself (`standardize = true`), the first two are one.
 //! With fewer than five known labels a class, in the mean over those that have some, there are no discriminants: their
-//! covariance is then that of pseudo-labels. What rounds measure of five or six labels a class, of which they keep back two, has none
-//! either, where the model that is kept has them.
+//! covariance is then that of pseudo-labels. Rounds keep back two of five or six labels a class, so what they measure
+//! has none either, where the model that is kept has them: mostly it is better by that, and on digits (pixels) it was worse,
+//! by .01 of R@1 and .03 of MAP@R.
 //! Rows that are a thousand times as long as others teach those of scaled columns nothing: where such rows are all that a class
 //! has, the first one stands alone.
 //!
