@@ -36,7 +36,7 @@ pub enum Model {
     /// Class probabilities beside the features.
     Probabilities(Probabilities),
     /// Several models side by side.
-    Joined(Joined),
+    Joined(Joined<Model>),
     /// A learned metric.
     Metric(LearnedMetric),
     /// A learned bilinear form.
@@ -65,7 +65,7 @@ pub enum Kind {
         features: bool,
     },
     /// [`Joined`] models.
-    Joined(Parts),
+    Joined(Parts<Kind>),
     /// A [`LearnedMetric`].
     Metric(Reading),
     /// A [`Bilinear`] form.
@@ -82,12 +82,41 @@ impl Model {
         Self::Linear(Linear { reading, map })
     }
 
+    /// Of several models with their shares, above 0 and 1 together.
+    ///
+    /// Fails without any, where one reads another number of columns, where one is not compared by the cosine, and on
+    /// other shares.
+    ///
+    /// ```
+    /// use likewise::{linear::Affine, matrix::Reading, model::Model};
+    /// let map = Affine { mean: ndarray::array![0.0, 0.0], matrix: ndarray::Array2::eye(2) };
+    /// let one = Model::linear(Reading::default(), map);
+    /// let both = Model::joined(vec![(one.clone(), 0.5), (one, 0.5)])?;
+    /// assert_eq!(both.output_dim(), 4);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn joined(parts: Vec<(Self, f64)>) -> Result<Self> {
+        let columns = parts.first().map_or(0, |(part, _)| part.input_dim());
+        if parts.iter().any(|(part, _)| part.input_dim() != columns) {
+            return Err(Error::data("models that are joined read the same columns"));
+        }
+        let is_cosine = |(part, _): &(Self, f64)| part.similarity() == Similarity::Cosine;
+        if !parts.iter().all(is_cosine) {
+            return Err(Error::data(
+                "models that are joined are compared by the cosine",
+            ));
+        }
+        Ok(Self::Joined(Joined::new(parts)?))
+    }
+
     /// Columns that it reads.
     pub fn input_dim(&self) -> usize {
         match self {
             Self::Linear(linear) => linear.map.matrix.nrows(),
             Self::Probabilities(of) => of.mean.len(),
-            Self::Joined(joined) => joined.input_dim(),
+            Self::Joined(joined) => {
+                (joined.parts().first()).map_or(0, |(part, _)| part.input_dim())
+            }
             Self::Metric(metric) => metric.mean.len(),
             Self::Bilinear(form) => form.mean.len(),
             Self::Hashed(of) => of.mean.len(),
@@ -100,7 +129,11 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.map.matrix.ncols(),
             Self::Probabilities(of) => of.output_dim(),
-            Self::Joined(joined) => joined.output_dim(),
+            Self::Joined(joined) => joined
+                .parts()
+                .iter()
+                .map(|(part, _)| part.output_dim())
+                .sum(),
             Self::Metric(metric) => metric.output_dim(),
             Self::Bilinear(form) => form.mean.len(),
             Self::Hashed(of) => of.output_dim(),
@@ -149,7 +182,7 @@ impl Model {
         match self {
             Self::Linear(linear) => linear.rows(x.to_owned()),
             Self::Probabilities(of) => Ok(of.rows(x.to_owned())),
-            Self::Joined(joined) => joined.rows(x),
+            Self::Joined(joined) => joined.rows(|part| part.rows(x)),
             Self::Metric(metric) => metric.rows(x.to_owned()),
             Self::Bilinear(form) => Ok(form.rows(x.to_owned())),
             Self::Hashed(of) => Ok(of.rows(x.to_owned())),
@@ -166,7 +199,7 @@ impl Model {
                 share: of.share,
                 features: of.features,
             },
-            Self::Joined(joined) => Kind::Joined(joined.kinds()),
+            Self::Joined(joined) => Kind::Joined(joined.kinds(Self::kind)),
             Self::Metric(metric) => Kind::Metric(metric.reading),
             Self::Bilinear(form) => Kind::Bilinear(form.reading),
             Self::Hashed(of) => Kind::Hashed(of.reading),
@@ -201,7 +234,11 @@ impl Model {
                     arrays.put_matrix("discriminants", discriminants);
                 }
             }
-            Self::Joined(joined) => joined.put(&mut arrays),
+            Self::Joined(joined) => {
+                for (place, (part, _)) in joined.parts().iter().enumerate() {
+                    arrays.put_all(&joined::prefix(place), part.arrays());
+                }
+            }
             Self::Metric(metric) => metric.put(&mut arrays),
             Self::Bilinear(form) => form.put(&mut arrays),
             Self::Hashed(of) => of.put(&mut arrays),
@@ -265,7 +302,19 @@ impl Model {
                     share,
                 }))
             }
-            Kind::Joined(parts) => Ok(Self::Joined(Joined::of(parts, arrays)?)),
+            Kind::Joined(Parts { parts, shares }) => {
+                if parts.len() != shares.len() {
+                    let (parts, shares) = (parts.len(), shares.len());
+                    let message = format!("{parts} models that are joined have {shares} shares");
+                    return Err(Error::data(message));
+                }
+                let each = parts.into_iter().zip(shares).enumerate();
+                let part = |(place, (kind, share))| {
+                    let own = arrays.under(&joined::prefix(place));
+                    Ok((Self::from_arrays(kind, &own)?, share))
+                };
+                Self::joined(each.map(part).collect::<Result<_>>()?)
+            }
             Kind::Metric(reading) => Ok(Self::Metric(LearnedMetric::of(reading, arrays)?)),
             Kind::Bilinear(reading) => Ok(Self::Bilinear(Bilinear::of(reading, arrays)?)),
             Kind::Hashed(reading) => Ok(Self::Hashed(Hashed::of(reading, arrays)?)),
@@ -423,8 +472,7 @@ mod tests {
     #[test]
     fn joined_models_by_hand() {
         let of = |share| Model::Probabilities(thirds(share));
-        let pair = Joined::new(vec![(of(1.0), 0.25), (of(0.5), 0.75)]).unwrap();
-        let pair = Model::Joined(pair);
+        let pair = Model::joined(vec![(of(1.0), 0.25), (of(0.5), 0.75)]).unwrap();
         let z = pair.embed(array![[5.0, 0.0_f32]].view()).unwrap();
         let [a, b] = [0.75_f32, 0.25].map(f32::sqrt);
         let [c, d, e] = [0.375_f32, 0.125, 0.5].map(|v| (0.75 * v).sqrt());
@@ -439,8 +487,8 @@ mod tests {
         kinds.shares.pop();
         assert!(Model::from_arrays(Kind::Joined(kinds), &pair.arrays()).is_err());
 
-        assert!(Joined::new(vec![]).is_err());
-        let refused = |other: Model| Joined::new(vec![(of(1.0), 0.5), (other, 0.5)]).is_err();
+        assert!(Model::joined(vec![]).is_err());
+        let refused = |other: Model| Model::joined(vec![(of(1.0), 0.5), (other, 0.5)]).is_err();
         let form = Form::Transform(Array2::eye(2));
         let metric = LearnedMetric::new(Reading::default(), array![0.0, 0.0], form);
         assert!(refused(Model::Metric(metric.unwrap())));
@@ -451,7 +499,7 @@ mod tests {
         assert!(refused(Model::linear(Reading::default(), map)));
         for wrong in [[0.5, 0.6], [1.5, -0.5], [f64::NAN, 0.5]] {
             let parts = wrong.map(|share| (of(1.0), share));
-            assert!(Joined::new(parts.to_vec()).is_err(), "{wrong:?}");
+            assert!(Model::joined(parts.to_vec()).is_err(), "{wrong:?}");
         }
     }
 

@@ -118,7 +118,7 @@ fn closed_form(model: &Closed, writer: &mut Writer, x: String) -> Result<String>
     }
 }
 
-fn joined(of: &Joined, writer: &mut Writer, x: &str) -> Result<String> {
+fn joined(of: &Joined<Closed>, writer: &mut Writer, x: &str) -> Result<String> {
     let mut rows = Vec::new();
     for (place, (part, share)) in of.parts().iter().enumerate() {
         let before = writer.add_prefix(&format!("{place}."));

@@ -301,7 +301,7 @@ fn closed_form(model: &Closed) -> Option<String> {
 }
 
 /// Each part by its own lines, on its own tensors.
-fn joined(of: &Joined) -> Option<String> {
+fn joined(of: &Joined<Closed>) -> Option<String> {
     let mut all = vec!["features, tensors, parts = x, m, []".to_owned()];
     for (place, (part, share)) in of.parts().iter().enumerate() {
         let own = format!(

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use super::{Lda, Logistic};
 use crate::learn::{Evidence, Fit, Need, Reads, Size, Start, Targets};
 use crate::matrix::{Reading, outsized, select_rows};
-use crate::model::{Joined as Parts, Model, Probabilities};
+use crate::model::{Model, Probabilities};
 use crate::{Error, Monitor, Result};
 
 /// Strength of the regression on scaled columns, as of the recipe `scaled-probabilities`.
@@ -128,7 +128,7 @@ impl Fit for Joined {
         }
         let all: f64 = parts.iter().map(|(_, share)| share).sum();
         let each = parts.into_iter().map(|(part, share)| (part, share / all));
-        Ok(Model::Joined(Parts::new(each.collect())?))
+        Model::joined(each.collect())
     }
 }
 

@@ -1,73 +1,48 @@
 //! Several models side by side.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Model};
-use crate::arrays::Arrays;
-use crate::{Error, Result, Similarity};
+use crate::{Error, Result};
 
 /// The rows of several models side by side, each times the root of its share, so that the cosine is the mean of
-/// theirs by these shares.
+/// theirs by these shares. [`Model::joined`](super::Model::joined) makes one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Joined {
-    parts: Vec<(Model, f64)>,
+pub struct Joined<M> {
+    parts: Vec<(M, f64)>,
 }
 
 /// Kinds of the models that are joined.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Parts {
+pub struct Parts<K> {
     /// One each.
-    pub parts: Vec<Kind>,
+    pub parts: Vec<K>,
     /// Their shares, 1 together.
     pub shares: Vec<f64>,
 }
 
-impl Joined {
-    /// Of these models with their shares, above 0 and 1 together.
-    ///
-    /// Fails without any, where one reads another number of columns, where one is not compared by the cosine, and on
-    /// other shares.
-    pub fn new(parts: Vec<(Model, f64)>) -> Result<Self> {
-        let Some((first, _)) = parts.first() else {
-            return Err(Error::data("no models to join"));
-        };
+impl<M> Joined<M> {
+    /// Of these with their shares, above 0 and 1 together; fails on others, and without any.
+    pub(super) fn new(parts: Vec<(M, f64)>) -> Result<Self> {
         let all: f64 = parts.iter().map(|(_, share)| share).sum();
-        if (all - 1.0).abs() > 1e-9 || !parts.iter().all(|(_, share)| *share > 0.0) {
-            let message = "shares of models that are joined are above 0, and 1 together";
-            return Err(Error::data(message));
+        let is_share = |(_, share): &(M, f64)| *share > 0.0;
+        if (all - 1.0).abs() < 1e-9 && parts.iter().all(is_share) {
+            return Ok(Self { parts });
         }
-        let columns = first.input_dim();
-        if parts.iter().any(|(part, _)| part.input_dim() != columns) {
-            return Err(Error::data("models that are joined read the same columns"));
-        }
-        if parts
-            .iter()
-            .any(|(part, _)| part.similarity() != Similarity::Cosine)
-        {
-            return Err(Error::data(
-                "models that are joined are compared by the cosine",
-            ));
-        }
-        Ok(Self { parts })
+        Err(Error::data(
+            "shares of models that are joined are above 0, and 1 together",
+        ))
     }
 
     /// The models with their shares.
-    pub fn parts(&self) -> &[(Model, f64)] {
+    pub fn parts(&self) -> &[(M, f64)] {
         &self.parts
     }
 
-    pub(super) fn input_dim(&self) -> usize {
-        self.parts[0].0.input_dim()
-    }
-
-    pub(super) fn output_dim(&self) -> usize {
-        self.parts.iter().map(|(part, _)| part.output_dim()).sum()
-    }
-
-    pub(super) fn rows(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        let each = self.parts.iter();
-        let rows = each.map(|(part, share)| Ok(part.rows(x)? * share.sqrt() as f32));
+    /// Their rows, of which `each` makes those of one.
+    pub(super) fn rows(&self, each: impl Fn(&M) -> Result<Array2<f32>>) -> Result<Array2<f32>> {
+        let parts = self.parts.iter();
+        let rows = parts.map(|(part, share)| Ok(each(part)? * share.sqrt() as f32));
         let rows: Vec<Array2<f32>> = rows.collect::<Result<_>>()?;
         let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
         match ndarray::concatenate(Axis(1), &views) {
@@ -76,37 +51,15 @@ impl Joined {
         }
     }
 
-    pub(super) fn kinds(&self) -> Parts {
+    pub(super) fn kinds<K>(&self, of: impl Fn(&M) -> K) -> Parts<K> {
         Parts {
-            parts: self.parts.iter().map(|(part, _)| part.kind()).collect(),
+            parts: self.parts.iter().map(|(part, _)| of(part)).collect(),
             shares: self.parts.iter().map(|(_, share)| *share).collect(),
         }
     }
-
-    pub(super) fn put(&self, arrays: &mut Arrays) {
-        for (place, (part, _)) in self.parts.iter().enumerate() {
-            arrays.put_all(&prefix(place), part.arrays());
-        }
-    }
-
-    pub(super) fn of(kinds: Parts, arrays: &Arrays) -> Result<Self> {
-        let Parts { parts, shares } = kinds;
-        if parts.len() != shares.len() {
-            return Err(Error::data(format!(
-                "{} models that are joined have {} shares",
-                parts.len(),
-                shares.len()
-            )));
-        }
-        let each = parts.into_iter().zip(shares).enumerate();
-        let part = |(place, (kind, share))| {
-            let model = Model::from_arrays(kind, &arrays.under(&prefix(place)))?;
-            Ok((model, share))
-        };
-        Self::new(each.map(part).collect::<Result<_>>()?)
-    }
 }
 
-fn prefix(place: usize) -> String {
+/// What the names of arrays of a part begin with.
+pub(super) fn prefix(place: usize) -> String {
     format!("{place}.")
 }
