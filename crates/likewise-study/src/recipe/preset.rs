@@ -200,34 +200,29 @@ impl Recipe {
     /// the others, those that rarely lose first. `of`: what the features ask for.
     ///
     /// Class probabilities of several kinds, which weigh about as much as the features; the start without labels; the same
-    /// probabilities as they weigh more, and by the labels alone; those of one kind; where roots are asked for, three of
-    /// these; relevant component analysis; and the head of `mixed-lp`. Where scales are asked for, the first one and those after the
-    /// start are of scaled columns, and of rows of length 1 there are two.
+    /// probabilities as they weigh more, and by the labels alone; those of one kind, or where scales are asked for three of
+    /// scaled columns; where roots are asked for, three of these; relevant component analysis; and the head of `mixed-lp`.
     ///
     /// Those of several kinds stand before those of one, although they are less simple: which kind is best differs from set to
     /// set by more than a handful of labels can tell, and a choice between them is luck. So most kinds by themselves
     /// are none of the candidates. Nor is `mixed-lp` on centred features, which was never chosen in 125 fits of nine sets. Those
     /// that this build cannot run are left out.
     pub fn candidates(of: Traits) -> Vec<Self> {
-        let mut candidates = if of.scaled {
+        let mut candidates = vec![
+            Self::mild_joined(),
+            Self::start(),
+            Self::joined_probabilities(),
+            Self::label_joined(),
+        ];
+        candidates.extend(if of.scaled {
             vec![
                 Self::scaled_mild_probabilities(),
-                Self::start(),
                 Self::scaled_joined(),
                 Self::scaled_label_joined(),
-                Self::mild_joined(),
-                Self::joined_probabilities(),
             ]
         } else {
-            vec![
-                Self::mild_joined(),
-                Self::start(),
-                Self::joined_probabilities(),
-                Self::label_joined(),
-                Self::mild_probabilities(),
-                Self::probabilities(),
-            ]
-        };
+            vec![Self::mild_probabilities(), Self::probabilities()]
+        });
         if of.rooted {
             let place = if of.histograms { 0 } else { candidates.len() };
             candidates.insert(place, Self::rooted_mild_joined());

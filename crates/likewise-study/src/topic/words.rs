@@ -8,8 +8,7 @@ pub(super) const WORDS: [(&str, &str, &str); 28] = [
         "Recipes are compared on labels that they do not learn from: each keeps some of the labels \
          at hand back in turn, and what counts is how many of their class come first. The first of \
          the table is the one that stands where nothing can be compared, with fewer than three \
-         labels a class or 16 in all: mild-joined, or scaled-mild-probabilities where columns are of \
-         different units or rows differ much in length, or rooted-mild-joined of histograms. \
+         labels a class or 16 in all: mild-joined, or rooted-mild-joined of histograms. \
          The others follow, those that rarely lose first; one that is \
          not clearly better than the best before it (by about a standard error, and by half a point) \
          loses to it. After two rounds those that are behind are tried no further, and are not taken: their values are of fewer \

@@ -16,7 +16,8 @@
 //! has, the first one stands alone.
 //!
 //! **Use it** where the classes that are searched are the labeled ones: which of the three is best differs from data to
-//! data by more than a handful of labels can tell, and their mean is near the best of them, or above it. **Not** for
+//! data by more than a handful of labels can tell, and their mean is near the best of them: with five labels a class on nine
+//! sets it was at most .053 of MAP@R below it, each kind by itself up to .080 to .125. **Not** for
 //! classes without labels; and not where rows have to be short: they have twice the columns of the features.
 //!
 //! Cost: that of its parts, and O(n d min(n, d)) once for the directions of the scaled columns.
