@@ -66,10 +66,10 @@ pub(crate) struct Propagate {
     /// Scale of mixed propagation.
     #[arg(long, value_enum)]
     pub(crate) scale: Option<ScaleName>,
-    /// Weight of negative edges (mixed, control, manifold, goldberg).
+    /// Weight of negative edges (mixed, control, manifold, goldberg, poisson-mbo).
     #[arg(long, value_name = "B")]
     pub(crate) beta: Option<f64>,
-    /// Temperature factor of the edge removal (mixed).
+    /// Temperature factor of the edge removal (mixed, poisson-mbo).
     #[arg(long, value_name = "L")]
     pub(crate) lambda: Option<f64>,
     /// Weight of the labels.

@@ -147,6 +147,11 @@ mod tests {
                 "pair_factor has no effect",
             ),
             (
+                choice("poisson-mbo", r#"{"lambda": 1}"#),
+                false,
+                "lambda has no effect with `method poisson-mbo`",
+            ),
+            (
                 choice("mixed", r#"{"lambda": 1}"#),
                 true,
                 "lambda has no effect",
@@ -200,6 +205,7 @@ mod tests {
             (choice("mixed", r#"{"beta": 0}"#), false),
             (choice("lpdr", r#"{"search": {"lambda": 2}}"#), false),
             (sized("poisson-mbo", "{}"), false),
+            (choice("poisson-mbo", r#"{"beta": 1, "lambda": 1}"#), false),
         ] {
             choice.method(given).unwrap();
         }

@@ -172,6 +172,10 @@ impl Method {
                 &["lambda", "scale", "pair_factor"],
                 "negative edges weigh nothing with a beta of 0",
             ),
+            Self::PoissonMbo(mbo) if mbo.beta == 0.0 => (
+                &["lambda"],
+                "negative edges weigh nothing with a beta of 0, and are not searched for",
+            ),
             Self::Mixed(_) if given_negatives => (
                 &["lambda", "scale"],
                 "the negative edges are given, so none are searched for",
@@ -368,7 +372,8 @@ mod tests {
     #[test]
     fn what_changes_nothing_is_a_parameter() {
         let weightless = Method::Mixed(Mixed::new().beta(0.0));
-        for method in all().chain([weightless]) {
+        let weighed = Method::PoissonMbo(PoissonMbo::new().beta(1.0));
+        for method in all().chain([weightless, weighed]) {
             let json = serde_json::to_value(&method).unwrap();
             for given in [false, true] {
                 let (idle, why) = method.idle(given);
@@ -383,5 +388,12 @@ mod tests {
         assert!(idle(0.3, false).is_empty());
         assert_eq!(idle(0.3, true), ["lambda", "scale"]);
         assert_eq!(idle(0.0, true), ["lambda", "scale", "pair_factor"]);
+        let idle = |beta: f64| {
+            Method::PoissonMbo(PoissonMbo::new().beta(beta))
+                .idle(false)
+                .0
+        };
+        assert_eq!(idle(0.0), ["lambda"]);
+        assert!(idle(0.5).is_empty());
     }
 }

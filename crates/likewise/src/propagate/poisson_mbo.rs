@@ -29,26 +29,45 @@
 //! Where classes have three labels and more in the mean, `Lgc` is the answer: nothing is gained by
 //! deciding again.
 //!
+//! **Negative edges** (`beta` above 0). Before each round the edges whose ends seem to be of different classes are
+//! searched for in the present scores, as [`Mixed`] does it in its own ([negative edges](super::parts::negative):
+//! z-scores of each class, each edge cut in turn), and the heat steps of the round are those of
+//! `L + beta (D_S + S)`. An edge then passes on `W - beta S`, and `S` is at most `W`: up to a `beta` of 1 it passes on
+//! less the surer it joins two classes, beyond that it pushes an item away from the class of its neighbour. The
+//! step `dt` is one over the largest diagonal value, so that no `beta` makes the steps unstable; a large one makes
+//! them short. What an item loses by a negative edge it loses of all classes alike, which decides nothing, but the
+//! rows of `u` are no shares of 1 then.
+//! **Use it** where many edges join classes. **Not** where hardly any do: little is found, and the searches cost
+//! time; nor with a large `beta`: what the last round got wrong is then pushed the wrong way by all that it got
+//! right. What it gains on data has not been measured, so it is 0 unless it is asked for. Where sizes are estimated
+//! and classes have three labels and more, nothing is decided again, and it changes nothing. Negative edges that are
+//! known from elsewhere are not taken here; [`Mixed`] takes them.
+//!
 //! Confidence: how peaked the last `u` is, whose rows are shares of the classes around an item.
 //!
-//! Cost: O(rounds x steps x entries x C) in `f32`, and one decision a round; memory O(n C).
+//! No [`Session`](super::Session) follows single labels here, as of [`Poisson`](super::Poisson): decisions are not
+//! linear in the labels, and one of them may turn the next round anywhere.
+//!
+//! Cost: O(rounds x steps x entries x C) in `f32`, and one decision a round; memory O(n C). With negative edges
+//! also O(edges x C) exponentials a round, and memory O(entries).
 //!
 //! Source: Calder, Cook, Thorpe and Slepcev, ICML 2020 (their program has 20 rounds of 40 steps, `mu`
 //! 1); the choice of sizes is ours, with stability as of Delvenne, Yaliraki and Barahona 2010.
+//! Negative edges are those of Zhuang and Moulin, CVPR 2023, eq. (18)-(23); to take them into these steps is ours.
 //! Differences: sizes are held by prices ([`Poisson`](super::Poisson)); labeled items keep their
-//! class; it ends where nothing changes.
+//! class; it ends where no decision changes.
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::lgc::Lgc;
 use super::parts::decide::{self, Bounds};
 use super::parts::heat::Heat;
 use super::parts::known::Known;
-use super::parts::parameter::{positive, setters};
+use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::sizes::Sizes;
 use super::poisson;
-use super::{Given, Mass, Propagate, Spread};
+use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Spread};
 use crate::solve::ConjugateGradient;
 use crate::{Beliefs, Error, Monitor, Result};
 
@@ -76,6 +95,8 @@ pub struct PoissonMbo {
     rounds: usize,
     steps: usize,
     mu: f64,
+    pub(super) beta: f64,
+    lambda: f64,
     tolerance: f64,
     max_iterations: usize,
 }
@@ -88,6 +109,8 @@ impl Default for PoissonMbo {
             rounds: 20,
             steps: 40,
             mu: 1.0,
+            beta: 0.0,
+            lambda: 3.0,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
         }
@@ -107,10 +130,26 @@ impl PoissonMbo {
         self
     }
 
+    /// Weight of the negative edges in the heat steps, at least 0; with 0, the default, none are searched for.
+    #[must_use]
+    pub fn beta(mut self, beta: f64) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// Inverse temperature of the search for negative edges, above 0.
+    #[must_use]
+    pub fn lambda(mut self, lambda: f64) -> Self {
+        self.lambda = lambda;
+        self
+    }
+
     setters!(mu solver);
 
     fn check(&self) -> Result<()> {
         positive("mu", self.mu)?;
+        not_negative("beta", self.beta)?;
+        positive("lambda", self.lambda)?;
         for (field, value) in [("rounds", self.rounds), ("steps", self.steps)] {
             if value == 0 || value > 10_000 {
                 return Err(Error::parameter(field, value, "must be from 1 to 10000"));
@@ -121,25 +160,26 @@ impl PoissonMbo {
 
     /// Beliefs by these bounds; without any, every item takes its best class.
     fn decide(&self, known: &Known, bounds: Option<&Bounds>, monitor: &Monitor) -> Result<Beliefs> {
-        let (n, classes) = (known.graph.n(), known.n_classes());
         let mut solution = poisson::solve(known, &self.solver(), monitor)?;
         let mut deciding = Deciding {
             known,
             open: known.open(),
             bounds,
-            prices: vec![0.0; classes],
+            prices: vec![0.0; known.n_classes()],
         };
+        let quiet = monitor.quiet();
         let mut scores = std::mem::take(&mut solution.x);
+        // Before there are prices: these say nothing of an item.
+        let mut negatives = self.negatives(known, &scores, &quiet)?;
         let mut class = deciding.classes(&mut scores);
         // Prices of another kind of scores are no good beginning.
         deciding.prices.fill(0.0);
-        let heat = Heat::of(known.graph);
         let (labeled, sources) = (known.labeled(), poisson::sources(known) * self.mu);
         monitor.start("deciding by sizes", Some(self.rounds as u64));
         for round in 0..self.rounds {
-            let start = |i: usize, c: usize| f32::from(u8::from(class[i] == Some(c)));
             let of = (labeled.as_slice(), sources.view());
-            scores = heat.run((n, classes), start, of, self.steps, &monitor.quiet())?;
+            scores = self.heat(known, negatives.as_ref(), &class, of, &quiet)?;
+            negatives = self.negatives(known, &scores, &quiet)?;
             let next = deciding.classes(&mut scores);
             monitor.step(round as u64 + 1)?;
             let same = next == class;
@@ -149,8 +189,49 @@ impl PoissonMbo {
             }
         }
         monitor.end();
-        let convergence = known.convergence(&[&solution], monitor);
+        let mut convergence = known.convergence(&[&solution], monitor);
+        if let Some(negatives) = negatives {
+            convergence = negatives.report(known, convergence, monitor);
+        }
         Ok(known.beliefs_of(scores, None, convergence))
+    }
+
+    /// Mixed propagation with these settings: its search, and its operator.
+    fn mixed(&self) -> Mixed {
+        Mixed::new().beta(self.beta).lambda(self.lambda)
+    }
+
+    /// The negative edges of these scores, which have no prices; `None` where they weigh nothing.
+    fn negatives(
+        &self,
+        known: &Known,
+        scores: &Array2<f64>,
+        monitor: &Monitor,
+    ) -> Result<Option<NegativeEdges>> {
+        if self.beta == 0.0 {
+            return Ok(None);
+        }
+        let (negatives, _) = self.mixed().find(known, scores.clone(), monitor)?;
+        Ok(Some(negatives))
+    }
+
+    /// The one-hot decisions after the heat steps of a round, with `sources` of the labeled nodes.
+    fn heat(
+        &self,
+        known: &Known,
+        negatives: Option<&NegativeEdges>,
+        class: &[Option<usize>],
+        sources: (&[usize], ArrayView2<f64>),
+        monitor: &Monitor,
+    ) -> Result<Array2<f64>> {
+        let graph = known.graph;
+        let shape = (graph.n(), known.n_classes());
+        let start = |i: usize, c: usize| f32::from(u8::from(class[i] == Some(c)));
+        let Some(negatives) = negatives else {
+            return Heat::of(graph).run(shape, start, sources, self.steps, monitor);
+        };
+        let operator = self.mixed().operator(graph, graph.degrees(), negatives);
+        Heat::by(operator).run(shape, start, sources, self.steps, monitor)
     }
 }
 
@@ -305,6 +386,8 @@ mod tests {
     use crate::graph::{KnnGraph, Symmetrize};
     use crate::reference::{self, in_one_and_two_threads};
     use crate::{Graph, Labels, seed};
+    use ndarray::Axis;
+    use proptest::prelude::*;
     use rand::RngExt;
 
     /// Clouds around corners, `sizes[c]` items each, one label a cloud.
@@ -413,13 +496,210 @@ mod tests {
     fn any_number_of_threads_gives_the_same_bytes() {
         let graph = reference::random_graph(1500, 6000, 4);
         let labels = reference::random_labels(1500, 5, 4);
-        let (one, two) = in_one_and_two_threads(|| {
-            let method = PoissonMbo::new().sizes(Sizes::Balanced);
+        for beta in [0.0, 0.7] {
+            let (one, two) = in_one_and_two_threads(|| {
+                let method = PoissonMbo::new().sizes(Sizes::Balanced).beta(beta);
+                method
+                    .propagate(&graph, &labels, &Monitor::silent())
+                    .unwrap()
+            });
+            assert_eq!(one, two);
+        }
+    }
+
+    /// Two triangles, of class 0 and of class 1, and an item that hangs on two items of the one and, harder than on
+    /// both of them, on one item of the other.
+    fn triangles() -> (Graph, Labels) {
+        let edges = [
+            (0, 1, 1.0),
+            (0, 2, 1.0),
+            (1, 2, 1.0),
+            (1, 6, 0.5),
+            (2, 6, 0.5),
+            (3, 4, 1.0),
+            (3, 5, 1.0),
+            (4, 5, 1.0),
+            (4, 6, 1.5),
+        ];
+        let mut dense = Array2::<f32>::zeros((7, 7));
+        for (i, j, w) in edges {
+            dense[[i, j]] = w;
+            dense[[j, i]] = w;
+        }
+        let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
+        for row in dense.rows() {
+            for (j, &w) in row.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+                indices.push(j as u32);
+                weights.push(w);
+            }
+            indptr.push(indices.len());
+        }
+        let graph = Graph::new(indptr, indices, weights).unwrap();
+        (graph, Labels::parse(["a", "", "", "b", "", "", ""]))
+    }
+
+    #[test]
+    fn a_negative_edge_turns_the_item_that_a_single_edge_had_drawn_over() {
+        let (graph, labels) = triangles();
+        let run = |beta: f64| {
+            let method = PoissonMbo::new().sizes(Sizes::Free).beta(beta);
             method
                 .propagate(&graph, &labels, &Monitor::silent())
                 .unwrap()
+        };
+        let (plain, mixed) = (run(0.0), run(1.0));
+        let classes = |last: u32| [0, 0, 0, 1, 1, 1, last].map(Some);
+        assert_eq!(plain.pseudo_label, classes(1));
+        assert_eq!(mixed.pseudo_label, classes(0));
+        assert!(plain.convergence.negative_share.is_none());
+        assert!(mixed.convergence.negative_share > Some(0.3));
+        // After the second round, in which nothing changes; by a program of loops.
+        let row = mixed.scores.row(6).to_vec();
+        assert!(
+            (row[0] - 0.055).abs() < 2e-3 && (row[1] + 0.051).abs() < 2e-3,
+            "{row:?}"
+        );
+    }
+
+    #[test]
+    fn no_weight_on_negative_edges_is_the_method_without_them() {
+        let graph = reference::random_graph(300, 1500, 1);
+        let labels = reference::random_labels(300, 4, 1);
+        for sizes in [Sizes::Free, Sizes::Balanced, Sizes::Estimated] {
+            let run = |method: PoissonMbo| {
+                let method = method.sizes(sizes.clone());
+                method
+                    .propagate(&graph, &labels, &Monitor::silent())
+                    .unwrap()
+            };
+            let plain = run(PoissonMbo::new());
+            assert_eq!(plain.convergence.negative_share, None);
+            assert_eq!(run(PoissonMbo::new().beta(0.0).lambda(7.0)), plain);
+        }
+        // What was written before there were negative edges.
+        let before = r#"{"sizes":"free","rounds":20,"steps":40,"mu":1.0,"tolerance":1e-10,"max_iterations":1000}"#;
+        let before: PoissonMbo = serde_json::from_str(before).unwrap();
+        assert_eq!(before, PoissonMbo::new().sizes(Sizes::Free));
+    }
+
+    /// The negative edges of scores by their formulas, dense, over nodes that are to be kept.
+    fn hard(w: &Array2<f64>, scores: &Array2<f64>, keep: &[bool], lambda: f64) -> Array2<f64> {
+        let (n, classes) = scores.dim();
+        let mut s = Array2::zeros((n, n));
+        if classes < 2 {
+            return s;
+        }
+        let mut z = scores.clone();
+        for mut column in z.columns_mut() {
+            let values: Vec<f64> = (0..n).filter(|&i| keep[i]).map(|i| column[i]).collect();
+            let count = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / count;
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
+            let unit = variance.sqrt();
+            column.mapv_inplace(|v| if unit > 1e-13 { (v - mean) / unit } else { 0.0 });
+        }
+        let cut = |i: usize, j: usize| -> Option<Vec<f64>> {
+            let weight: f64 = (0..n).filter(|&l| l != j).map(|l| w[[i, l]]).sum();
+            if weight <= 0.0 {
+                return None;
+            }
+            let degree = weight + w[[i, j]];
+            let a = (degree * &z.row(i) - w[[i, j]] * &z.row(j)) * (lambda / weight);
+            let sum: f64 = a.iter().map(|a| a.exp()).sum();
+            Some(a.iter().map(|a| a.exp() / sum).collect())
+        };
+        let sure = |p: &[f64]| {
+            let entropy: f64 = p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+            1.0 - entropy / (classes as f64).ln()
+        };
+        for i in (0..n).filter(|&i| keep[i]) {
+            for j in (0..n).filter(|&j| w[[i, j]] > 0.0) {
+                if let (Some(p), Some(q)) = (cut(i, j), cut(j, i)) {
+                    let same: f64 = p.iter().zip(&q).map(|(p, q)| p * q).sum();
+                    s[[i, j]] = w[[i, j]] * sure(&p) * sure(&q) * (1.0 - same);
+                }
+            }
+        }
+        s
+    }
+
+    /// One round of so many steps by its formulas, dense, from the scores and classes of Poisson learning.
+    fn one_round(graph: &Graph, labels: &Labels, steps: usize, beta: f64) -> Array2<f64> {
+        let n = graph.n();
+        let start = super::super::Poisson::new();
+        let start = start.propagate(graph, labels, &Monitor::silent()).unwrap();
+        let y = reference::one_hot(labels);
+        let classes: Vec<usize> = (0..y.ncols())
+            .filter(|&c| y.column(c).sum() > 0.0)
+            .collect();
+        let (y, scores) = (
+            y.select(Axis(1), &classes),
+            start.scores.select(Axis(1), &classes),
+        );
+        let w = reference::dense(graph);
+        let s = hard(&w, &scores, &reference::reached(graph, labels), 3.0);
+        let mut m = beta * &s - &w;
+        for i in 0..n {
+            m[[i, i]] += w.row(i).sum() + beta * s.row(i).sum();
+        }
+        let most = (0..n).map(|i| m[[i, i]]).fold(0.0, f64::max);
+        let dt = if most > 0.0 { 1.0 / most } else { 1.0 };
+        let of = graph.component();
+        let mut sources = y.clone();
+        for i in (0..n).filter(|&i| labels[i].class().is_some()) {
+            let peers: Vec<usize> = (0..n)
+                .filter(|&j| of[j] == of[i] && labels[j].class().is_some())
+                .collect();
+            for c in 0..classes.len() {
+                let mean = peers.iter().map(|&j| y[[j, c]]).sum::<f64>() / peers.len() as f64;
+                sources[[i, c]] -= mean;
+            }
+        }
+        let mut u = Array2::from_shape_fn((n, classes.len()), |(i, c)| {
+            f64::from(u8::from(start.pseudo_label[i] == Some(classes[c] as u32)))
         });
-        assert_eq!(one, two);
+        for _ in 0..steps {
+            u = &u - &((m.dot(&u) - &sources) * dt);
+        }
+        let mut all = Array2::zeros((n, labels.n_classes()));
+        for (c, &class) in classes.iter().enumerate() {
+            all.column_mut(class).assign(&u.column(c));
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn a_round_with_negative_edges_is_that_of_the_dense_formulas(
+            n in 2_usize..40, density in 0_usize..4, classes in 1_u32..5, steps in 1_usize..10,
+            beta in prop::sample::select(vec![0.3, 1.0, 5.0]), seed in 0_u64..10_000,
+        ) {
+            let graph = reference::random_graph(n, density * n, seed);
+            let labels = reference::random_labels(n, classes, seed);
+            let method = PoissonMbo { rounds: 1, steps, beta, ..PoissonMbo::new().sizes(Sizes::Free) };
+            let found = method.propagate(&graph, &labels, &Monitor::silent()).unwrap();
+            let expected = one_round(&graph, &labels, steps, beta);
+            for (a, b) in found.scores.iter().zip(&expected) {
+                prop_assert!((a - b).abs() < 1e-4, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_weight_of_negative_edges_is_stable() {
+        let graph = reference::random_graph(200, 900, 3);
+        let labels = reference::random_labels(200, 4, 3);
+        for beta in [10.0, 1e6, 1e12] {
+            let method = PoissonMbo::new().sizes(Sizes::Free).beta(beta);
+            let found = method
+                .propagate(&graph, &labels, &Monitor::silent())
+                .unwrap();
+            // No step makes a column longer than it was, but for its sources: a column of zeros and ones is at most
+            // 15 long, and 40 steps of a dt below 1/2 add at most 20 times the sources, which are 7 long at most.
+            assert!(found.scores.iter().all(|s| s.abs() < 160.0), "{beta}");
+            assert!(found.convergence.negative_share > Some(0.0), "{beta}");
+        }
     }
 
     #[test]
@@ -444,6 +724,16 @@ mod tests {
             let one = run(["a", "", "", "", ""], sizes).unwrap();
             assert_eq!(one.pseudo_label, [Some(0), Some(0), None, None, None]);
         }
+        // An item of one neighbour has no others that could tell that the edge is negative.
+        for sizes in [Sizes::Balanced, Sizes::Free] {
+            let method = PoissonMbo::new().sizes(sizes).beta(1.0);
+            let labels = Labels::parse(["a", "", "b", "", ""]);
+            let found = method.propagate(&pair, &labels, &Monitor::silent());
+            let found = found.unwrap();
+            let classes = [Some(0), Some(0), Some(1), Some(1), None];
+            assert_eq!(found.pseudo_label, classes);
+            assert_eq!(found.convergence.negative_share, Some(0.0));
+        }
         let wrong = PoissonMbo {
             rounds: 0,
             ..PoissonMbo::new()
@@ -453,5 +743,11 @@ mod tests {
             .propagate(&pair, &labels, &Monitor::silent())
             .unwrap_err();
         assert!(said.to_string().contains("rounds = 0"));
+        let said = |method: PoissonMbo| {
+            let found = method.propagate(&pair, &labels, &Monitor::silent());
+            found.unwrap_err().to_string()
+        };
+        assert!(said(PoissonMbo::new().beta(-1.0)).starts_with("beta = -1"));
+        assert!(said(PoissonMbo::new().beta(1.0).lambda(0.0)).starts_with("lambda = 0"));
     }
 }

@@ -4,6 +4,10 @@
 //! is stable), and `s` zero but on the labeled nodes. Sums over the rows of `u` stay what they are
 //! where the sources of a node add up to 0. In `f32`: what it gives is decided, not solved.
 //!
+//! In place of `L` any operator may stand of which no row has more beside its diagonal than on it, such as that
+//! with [negative edges](super::negative), `L + beta (D_S + S)`: by Gershgorin its eigenvalues are from 0 to
+//! twice its largest diagonal value, so that `dt` is one over that.
+//!
 //! Cost: O(steps x entries x C), memory 12 bytes for each of `n x C`, of which 64 columns at a time.
 
 use ndarray::{Array2, ArrayView2};
@@ -17,18 +21,24 @@ const WIDTH: usize = 8;
 const ROWS: usize = 512;
 
 /// The heat equation of a graph.
-pub(crate) struct Heat<'a> {
-    laplacian: Sparse<'a, f32>,
+pub(crate) struct Heat<'a, T: Clone> {
+    operator: Sparse<'a, T>,
     /// The step.
     dt: f32,
 }
 
-impl<'a> Heat<'a> {
+impl<'a> Heat<'a, f32> {
     pub(crate) fn of(graph: &'a Graph) -> Self {
-        let degrees = graph.degrees();
-        let most = degrees.iter().copied().fold(0.0, f64::max);
+        Self::by(Sparse::new(graph, graph.degrees(), graph.weights()))
+    }
+}
+
+impl<'a, T: Copy + Into<f64> + Sync + Send> Heat<'a, T> {
+    /// By an operator of which no row has more beside its diagonal than on it.
+    pub(crate) fn by(operator: Sparse<'a, T>) -> Self {
+        let most = operator.diagonal().iter().copied().fold(0.0, f64::max);
         Self {
-            laplacian: Sparse::new(graph, degrees, graph.weights()),
+            operator,
             dt: if most > 0.0 { most.recip() as f32 } else { 1.0 },
         }
     }
@@ -55,7 +65,7 @@ impl<'a> Heat<'a> {
                 monitor.check()?;
                 parallel::each(change.chunks_mut(ROWS).enumerate(), |(chunk, change)| {
                     let rows = chunk * ROWS..chunk * ROWS + change.len();
-                    self.laplacian.multiply(rows, &u, change);
+                    self.operator.multiply(rows, &u, change);
                 });
                 let chunks = u.chunks_mut(ROWS).zip(change.chunks(ROWS));
                 parallel::each(chunks, |(u, change)| {
