@@ -59,6 +59,7 @@ pub mod negative_labels;
 pub mod parts;
 pub mod poisson;
 pub mod poisson_mbo;
+pub mod poisson_session;
 pub mod session;
 pub mod tong_jin;
 
@@ -81,6 +82,7 @@ pub use parts::negative::NegativeEdges;
 pub use parts::sizes::Sizes;
 pub use poisson::Poisson;
 pub use poisson_mbo::PoissonMbo;
+pub use poisson_session::PoissonSession;
 pub use session::Session;
 pub use tong_jin::TongJinExact;
 

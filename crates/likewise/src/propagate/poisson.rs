@@ -9,7 +9,8 @@
 //! class mass there on half of the sets. Nor to compare scores between components, each of which has
 //! its own zero.
 //!
-//! Cost: O(iterations x entries x C), and where sizes are known some O(n C) more; memory O(n C).
+//! Cost: O(iterations x entries x C), and where sizes are known some O(n C) more; memory O(n C). A
+//! [`PoissonSession`](super::PoissonSession) follows single changes of labels.
 //!
 //! Source: Calder, Cook, Thorpe and Slepcev, ICML 2020. Differences: solved to 1e-10 by conjugate
 //! gradients; a graph that falls apart is solved part by part; sizes are held by prices that are
@@ -19,13 +20,13 @@
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::parts::decide;
+use super::parts::decide::{self, Bounds};
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::setters;
 use super::parts::sizes::Sizes;
 use super::{Given, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Error, Monitor, Result};
+use crate::{Beliefs, Convergence, Error, Graph, Monitor, Result};
 
 /// Parameters of Poisson learning.
 ///
@@ -73,29 +74,50 @@ impl Poisson {
     }
 
     setters!(solver);
+
+    /// Fails on sizes that are to be estimated.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.sizes == Sizes::Estimated {
+            let rule = "poisson estimates no sizes; take poisson-mbo, or say them";
+            return Err(Error::parameter("sizes", "estimated", rule));
+        }
+        Ok(())
+    }
+
+    /// What each class may have; fails where sizes do not suit the labels.
+    pub(super) fn bounds(&self, known: &Known) -> Result<Option<Bounds>> {
+        self.sizes.bounds(known, known.open().len())
+    }
 }
 
 impl Propagate for Poisson {
     fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
         given.check::<Self>()?;
-        if self.sizes == Sizes::Estimated {
-            let rule = "poisson estimates no sizes; take poisson-mbo, or say them";
-            return Err(Error::parameter("sizes", "estimated", rule));
-        }
+        self.check()?;
         let known = Known::new(given.graph, given.labels, monitor)?;
-        let bounds = self.sizes.bounds(&known, known.open().len())?;
+        let bounds = self.bounds(&known)?;
         let mut solution = solve(&known, &self.solver(), monitor)?;
-        let mut scores = std::mem::take(&mut solution.x);
-        if let Some(bounds) = bounds {
-            let mut worth = scores.clone();
-            known.only_reached(&mut worth);
-            let none = vec![0.0; known.n_classes()];
-            let prices = decide::prices(worth.view(), &known.open(), &bounds, none);
-            scores += &ndarray::ArrayView1::from(&prices);
-        }
+        let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs_of(scores, None, convergence).into())
+        Ok(decided(&known, scores, bounds, convergence).into())
     }
+}
+
+/// Beliefs from scores, within these bounds.
+pub(super) fn decided(
+    known: &Known,
+    mut scores: Array2<f64>,
+    bounds: Option<Bounds>,
+    convergence: Convergence,
+) -> Beliefs {
+    if let Some(bounds) = bounds {
+        let mut worth = scores.clone();
+        known.only_reached(&mut worth);
+        let none = vec![0.0; known.n_classes()];
+        let prices = decide::prices(worth.view(), &known.open(), &bounds, none);
+        scores += &ndarray::ArrayView1::from(&prices);
+    }
+    known.beliefs_of(scores, None, convergence)
 }
 
 /// The solution, whose `x` is `u` (`n x C`); zeros where no label reaches.
@@ -110,24 +132,28 @@ pub(super) fn solve(
     let mut solution =
         solver.solve_rows(&operator, &known.labeled(), sources.view(), None, monitor)?;
     monitor.end();
-    let degrees = known.graph.degrees();
-    let parts = known.graph.n_components();
-    let mut sum = Array2::<f64>::zeros((parts, known.n_classes()));
+    center(known.graph, &mut solution.x);
+    Ok(solution)
+}
+
+/// Subtracts the mean of every component, by the degrees of its nodes.
+pub(super) fn center(graph: &Graph, x: &mut Array2<f64>) {
+    let parts = graph.n_components();
+    let mut sum = Array2::<f64>::zeros((parts, x.ncols()));
     let mut whole = vec![0.0; parts];
-    for (i, (&degree, &part)) in degrees.iter().zip(known.graph.component()).enumerate() {
+    for (i, (&degree, &part)) in graph.degrees().iter().zip(graph.component()).enumerate() {
         let part = part as usize;
         whole[part] += degree;
-        sum.row_mut(part).scaled_add(degree, &solution.x.row(i));
+        sum.row_mut(part).scaled_add(degree, &x.row(i));
     }
     for (mut row, whole) in sum.axis_iter_mut(Axis(0)).zip(&whole) {
         if *whole > 0.0 {
             row /= *whole;
         }
     }
-    for_each_row(&mut solution.x, |i, mut row| {
-        row -= &sum.row(known.graph.component()[i] as usize);
+    for_each_row(x, |i, mut row| {
+        row -= &sum.row(graph.component()[i] as usize);
     });
-    Ok(solution)
 }
 
 /// `y_i - m` of the labeled nodes (`labeled x C`).
@@ -142,8 +168,8 @@ pub(super) fn sources(known: &Known) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Labels;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{Graph, Labels};
     use proptest::prelude::*;
 
     #[test]

@@ -24,6 +24,8 @@
 //! Cost of a change: one solve of one column, and n C memory accesses. Memory: one `n x C`
 //! matrix, for mixed propagation two, and 12 bytes an entry of the graph.
 //!
+//! Of Poisson learning, which is another system, there is a [`PoissonSession`](super::PoissonSession).
+//!
 //! Source: Sherman and Morrison 1950 for the update; the rest is ours.
 
 use ndarray::{Array1, Array2, ArrayView2, array};
@@ -188,19 +190,8 @@ impl<'a> Session<'a> {
     /// O(n C).
     pub fn relabel(&mut self, item: usize, label: Label, monitor: &Monitor) -> Result<Vec<u32>> {
         let graph = self.plain.graph;
-        if item >= graph.n() {
-            let rule = format!("must be below the number of items, {}", graph.n());
-            return Err(Error::parameter("item", item, &rule));
-        }
-        let mut items = self.labels.items().to_vec();
-        let from = items[item].class().map(|class| class as usize);
-        items[item] = label;
-        let labels = Labels::new(self.labels.classes().to_vec(), items)?;
-        if labels.n_known() == 0 {
-            return Err(Error::data(
-                "no item would have a known label; label another item first",
-            ));
-        }
+        let labels = changed(&self.labels, item, label)?;
+        let from = self.labels[item].class().map(|class| class as usize);
         let to = label.class().map(|class| class as usize);
         if from != to {
             let known = Known::over_all(graph, &labels);
@@ -393,6 +384,25 @@ impl<'a> Session<'a> {
             .map(|(_, item)| item)
             .collect()
     }
+}
+
+/// The labels after a change of one of them.
+///
+/// Fails where there is no such item or class, and where no known label would be left.
+pub(super) fn changed(labels: &Labels, item: usize, label: Label) -> Result<Labels> {
+    if item >= labels.len() {
+        let rule = format!("must be below the number of items, {}", labels.len());
+        return Err(Error::parameter("item", item, &rule));
+    }
+    let mut items = labels.items().to_vec();
+    items[item] = label;
+    let labels = Labels::new(labels.classes().to_vec(), items)?;
+    if labels.n_known() == 0 {
+        return Err(Error::data(
+            "no item would have a known label; label another item first",
+        ));
+    }
+    Ok(labels)
 }
 
 impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {

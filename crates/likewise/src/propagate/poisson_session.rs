@@ -1,0 +1,428 @@
+//! Poisson learning that follows single changes of labels: a person labels one item and sees at once what that
+//! changes.
+//!
+//! **Use it** for labeling by hand, where one label after the other is added, changed or taken back. **Not** for many
+//! new labels at once: from about as many changes as there are classes, propagating anew is as fast.
+//!
+//! A label of Poisson learning is a source of one less the mean `m` of all labels of its component, so that one new
+//! label changes all sources. With `g_j` the flow from a source of 1 at item `j` to sinks of `d_i / sum d` at all
+//! items of its component (`L g_j = e_j - d / sum d`, and `sum_i d_i g_ij = 0`) the sinks cancel, since sources sum to
+//! 0, and
+//!
+//! ```text
+//! u = sum_j g_j (y_j - m)^T = A - (A 1) m^T,    A = sum_j g_j y_j^T  (n x C)
+//! ```
+//!
+//! where `A` is a plain sum over the labels. A label that is added, changed or taken back adds or subtracts the one
+//! column `g_j`, which is solved for; `m` is counted anew. This is exact. [`Sizes`](super::Sizes) are held by prices
+//! that are found anew after each change.
+//!
+//! Cost of a change: one solve of one column, O(n C), and what sizes cost that are held. Memory: `A` and the scores,
+//! twice `n x C`.
+//!
+//! Source: ours; the flow is that of [`Poisson`](super::Poisson).
+
+use ndarray::{Array2, ArrayView2};
+
+use super::parts::known::{Known, for_each_row};
+use super::poisson::{center, decided};
+use super::session::changed;
+use super::{Given, Poisson};
+use crate::solve::{ConjugateGradient, Solution, Sparse};
+use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
+
+/// Beliefs of Poisson learning that follow single changes of labels.
+///
+/// ```
+/// use likewise::propagate::Poisson;
+/// use likewise::{Graph, Label, Labels, Monitor};
+/// // A path 0-1-2-3 with a weak middle edge.
+/// let graph = Graph::new(
+///     vec![0, 1, 3, 5, 6],
+///     vec![1, 0, 2, 1, 3, 2],
+///     vec![1.0, 1.0, 0.5, 0.5, 1.0, 1.0],
+/// )?;
+/// let labels = Labels::parse(["cat", "", "", "dog"]);
+/// let monitor = Monitor::silent();
+/// let mut session = Poisson::new().session(&graph, &labels, &monitor)?;
+/// assert_eq!(session.pseudo_label(), [Some(0), Some(0), Some(1), Some(1)]);
+/// // Item 3 is a cat after all: item 2 follows.
+/// let changed = session.relabel(3, Label::Known(0), &monitor)?;
+/// assert_eq!(changed, [2, 3]);
+/// # Ok::<(), likewise::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PoissonSession<'a> {
+    method: Poisson,
+    graph: &'a Graph,
+    labels: Labels,
+    /// `A`, over all classes, those without a label included.
+    flows: Array2<f64>,
+    beliefs: Beliefs,
+}
+
+impl Poisson {
+    /// Propagates, and keeps what is needed to follow changes of single labels.
+    ///
+    /// Fails as [`propagate`](super::Propagate::propagate) does.
+    pub fn session<'a>(
+        &self,
+        graph: &'a Graph,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<PoissonSession<'a>> {
+        Given::new(graph, labels).check::<Self>()?;
+        self.check()?;
+        let known = Known::new(graph, labels, monitor)?;
+        let bounds = self.bounds(&known)?;
+        let sources = Known::over_all(graph, labels).one_hot(|_| 1.0);
+        monitor.start("Poisson learning", None);
+        let mut solution = flows(graph, sources, &self.solver(), monitor)?;
+        monitor.end();
+        let flows = std::mem::take(&mut solution.x);
+        let convergence = known.convergence(&[&solution], monitor);
+        let beliefs = decided(&known, scores(&known, &flows), bounds, convergence);
+        Ok(PoissonSession {
+            method: self.clone(),
+            graph,
+            labels: labels.clone(),
+            flows,
+            beliefs,
+        })
+    }
+}
+
+impl PoissonSession<'_> {
+    /// Sets the label of an item; gives the items whose pseudo-label changed, ascending.
+    ///
+    /// The class must be one of the classes of the labels that the session began with;
+    /// it need not have had a label so far.
+    ///
+    /// Fails where there is no such item or class, where no known label would be left, where the sizes that are
+    /// known do not suit the labels, and when cancelled; the session is then as before. Costs the solve of one column
+    /// and O(n C).
+    pub fn relabel(&mut self, item: usize, label: Label, monitor: &Monitor) -> Result<Vec<u32>> {
+        let labels = changed(&self.labels, item, label)?;
+        let beliefs = {
+            let silent = Monitor::silent();
+            let known = Known::new(self.graph, &labels, &silent)?;
+            let bounds = self.method.bounds(&known)?;
+            let class = |label: Label| label.class().map(|class| class as usize);
+            self.carry(item, class(self.labels[item]), class(label), monitor)?;
+            let convergence = Convergence {
+                unreached: known.convergence(&[], &silent).unreached,
+                ..self.beliefs.convergence.clone()
+            };
+            let scores = scores(&known, &self.flows);
+            decided(&known, scores, bounds, convergence)
+        };
+        self.labels = labels;
+        let old = std::mem::replace(&mut self.beliefs, beliefs);
+        let pairs = (old.pseudo_label.iter()).zip(&self.beliefs.pseudo_label);
+        Ok((pairs.zip(0..))
+            .filter(|((old, new), _)| old != new)
+            .map(|(_, item)| item)
+            .collect())
+    }
+
+    /// Takes the flow of an item from one class to another.
+    fn carry(
+        &mut self,
+        item: usize,
+        from: Option<usize>,
+        to: Option<usize>,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        if from == to {
+            return Ok(());
+        }
+        let mut source = Array2::zeros((self.graph.n(), 1));
+        source[[item, 0]] = 1.0;
+        monitor.start("one label", None);
+        // As fine as the rest: what it misses stays.
+        let solution = flows(self.graph, source, &self.method.solver(), monitor)?;
+        monitor.end();
+        for (class, sign) in [(from, -1.0), (to, 1.0)] {
+            if let Some(class) = class {
+                let mut own = self.flows.column_mut(class);
+                own.scaled_add(sign, &solution.x.column(0));
+            }
+        }
+        Ok(())
+    }
+
+    /// The labels as they are now.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Pseudo-label of every item.
+    pub fn pseudo_label(&self) -> &[Option<u32>] {
+        &self.beliefs.pseudo_label
+    }
+
+    /// Score per item and class (`n x C`), with the prices of sizes that are held.
+    pub fn scores(&self) -> ArrayView2<'_, f64> {
+        self.beliefs.scores.view()
+    }
+
+    /// Confidence in the pseudo-label of every item, 0 to 1.
+    pub fn confidence(&self) -> &[f32] {
+        &self.beliefs.confidence
+    }
+
+    /// Everything about every item, as the method itself gives it. Iterations and residual are those of the first
+    /// solve of all columns.
+    pub fn beliefs(&self) -> &Beliefs {
+        &self.beliefs
+    }
+}
+
+/// The flow from `sources` (`n x C`) to sinks of `d_i / sum d` at all items of their component, `x` of the solution;
+/// its mean by the degrees is 0 in every component.
+fn flows(
+    graph: &Graph,
+    mut sources: Array2<f64>,
+    solver: &ConjugateGradient,
+    monitor: &Monitor,
+) -> Result<Solution> {
+    let (degrees, component) = (graph.degrees(), graph.component());
+    let mut sum = Array2::<f64>::zeros((graph.n_components(), sources.ncols()));
+    let mut whole = vec![0.0; graph.n_components()];
+    for ((row, &part), degree) in sources.rows().into_iter().zip(component).zip(&degrees) {
+        let mut sum = sum.row_mut(part as usize);
+        sum += &row;
+        whole[part as usize] += degree;
+    }
+    for_each_row(&mut sources, |i, mut row| {
+        let part = component[i] as usize;
+        if whole[part] > 0.0 {
+            row.scaled_add(-degrees[i] / whole[part], &sum.row(part));
+        } else {
+            // Nothing flows from an item that is alone.
+            row.fill(0.0);
+        }
+    });
+    let operator = Sparse::new(graph, graph.divisors(), graph.weights());
+    let mut solution = solver.solve(&operator, sources.view(), None, monitor)?;
+    center(graph, &mut solution.x);
+    Ok(solution)
+}
+
+/// `A - (A 1) m^T` over the classes that have a label. What rounding leaves where the classes have no label, or a
+/// component has labels of one class alone, is 0.
+fn scores(known: &Known, flows: &Array2<f64>) -> Array2<f64> {
+    let mut scores = known.columns(flows);
+    for_each_row(&mut scores, |i, mut row| {
+        let counts = known.component_counts(i);
+        let several = counts.iter().filter(|count| **count > 0.0).count() > 1;
+        let sum = row.sum();
+        let shares = known.proportions(i);
+        for ((score, share), count) in row.iter_mut().zip(shares).zip(counts) {
+            *score = if several && *count > 0.0 {
+                *score - sum * share
+            } else {
+                0.0
+            };
+        }
+    });
+    scores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::propagate::{Propagate, Sizes};
+    use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::{ErrorKind, seed};
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    fn silent() -> Monitor {
+        Monitor::silent()
+    }
+
+    fn fine() -> Poisson {
+        Poisson::new().tolerance(1e-13)
+    }
+
+    fn farthest(a: ArrayView2<f64>, b: ArrayView2<f64>) -> f64 {
+        (a.iter().zip(b)).fold(0.0, |far, (a, b)| far.max((a - b).abs()))
+    }
+
+    #[test]
+    fn the_path_with_a_third_label() {
+        let graph = path();
+        let mut session = fine().session(&graph, &path_labels(), &silent()).unwrap();
+        let assert_first = |session: &PoissonSession, expected: [f64; 4]| {
+            for (i, expected) in expected.into_iter().enumerate() {
+                let scores = session.scores();
+                assert!((scores[[i, 0]] - expected).abs() < 1e-9, "{i}: {scores}");
+                assert!((scores[[i, 0]] + scores[[i, 1]]).abs() < 1e-9);
+            }
+        };
+        assert_first(&session, [1.0, 0.5, -0.5, -1.0]);
+        // Sources of 2/3, -1/3 and -1/3 at items 0, 1 and 3: scores fall by 2/3, 2/3 and 1/3. With t that of item 1,
+        // (t + 2/3) + 3/2 t + 3/2 (t - 2/3) + (t - 1) = 0.
+        let changed = session.relabel(1, Label::Known(1), &silent()).unwrap();
+        assert_eq!(changed, [1]);
+        assert_first(&session, [14.0, 4.0, -6.0, -11.0].map(|score| score / 15.0));
+        assert_eq!(session.pseudo_label(), [Some(0), Some(1), Some(1), Some(1)]);
+        session.relabel(1, Label::Unknown, &silent()).unwrap();
+        assert_first(&session, [1.0, 0.5, -0.5, -1.0]);
+    }
+
+    /// The labels with one of them changed, as they are to be.
+    fn with(labels: &Labels, item: usize, label: Label) -> Labels {
+        let mut items = labels.items().to_vec();
+        items[item] = label;
+        Labels::new(labels.classes().to_vec(), items).unwrap()
+    }
+
+    /// Whether the classes of the two highest scores of an item are clearly apart.
+    fn clear(beliefs: &Beliefs, labels: &Labels, i: usize) -> bool {
+        let mut row: Vec<f64> = (0..labels.n_classes())
+            .filter(|&c| !labels.by_class()[c].is_empty())
+            .map(|c| beliefs.scores[[i, c]])
+            .collect();
+        row.sort_by(|a, b| b.total_cmp(a));
+        row.len() < 2 || row[0] - row[1] > 1e-3
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn follows_any_changes_as_from_scratch(
+            n in 2_usize..60, density in 0_usize..4, classes in 1_u32..6, seed in 0_u64..10_000,
+        ) {
+            let graph = reference::random_graph(n, density * n, seed);
+            let mut labels = reference::random_labels(n, classes, seed);
+            let mut session = fine().session(&graph, &labels, &silent()).unwrap();
+            let mut rng = seed::stream(seed, "test changes");
+            for _ in 0..8 {
+                let item = rng.random_range(0..n);
+                let label = match rng.random_range(0..4) {
+                    0 => Label::Unknown,
+                    1 => Label::Outside,
+                    _ => Label::Known(rng.random_range(0..classes)),
+                };
+                let before = session.pseudo_label().to_vec();
+                let next = with(&labels, item, label);
+                if next.n_known() == 0 {
+                    prop_assert!(session.relabel(item, label, &silent()).is_err());
+                    continue;
+                }
+                labels = next;
+                let changed = session.relabel(item, label, &silent()).unwrap();
+                prop_assert_eq!(session.labels(), &labels);
+                let differ = |&i: &u32| session.pseudo_label()[i as usize] != before[i as usize];
+                let expected: Vec<u32> = (0..n as u32).filter(differ).collect();
+                prop_assert_eq!(changed, expected);
+                let scratch = fine().propagate(&graph, &labels, &silent()).unwrap();
+                let far = farthest(session.scores(), scratch.scores.view());
+                prop_assert!(far < 1e-5, "{far}");
+                let beliefs = session.beliefs();
+                prop_assert_eq!(&beliefs.labeled, &scratch.labeled);
+                prop_assert_eq!(beliefs.convergence.unreached, scratch.convergence.unreached);
+                for i in (0..n).filter(|&i| clear(&scratch, &labels, i)) {
+                    prop_assert_eq!(beliefs.pseudo_label[i], scratch.pseudo_label[i]);
+                    let far = session.confidence()[i] - scratch.confidence[i];
+                    prop_assert!(far.abs() < 1e-3, "{i}: {far}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_item_that_is_unlabeled_and_labeled_again_changes_nothing() {
+        let graph = reference::random_graph(200, 600, 7);
+        let labels = reference::random_labels(200, 3, 7);
+        let mut session = fine().session(&graph, &labels, &silent()).unwrap();
+        let before = session.beliefs().clone();
+        let item = (0..200).find(|&i| labels[i].class().is_some()).unwrap();
+        let label = labels[item];
+        session.relabel(item, Label::Unknown, &silent()).unwrap();
+        assert!(farthest(session.scores(), before.scores.view()) > 1e-4);
+        session.relabel(item, label, &silent()).unwrap();
+        assert!(farthest(session.scores(), before.scores.view()) < 1e-12);
+        // The same label again, and one that is of no class beside one that is not known.
+        assert!(session.relabel(item, label, &silent()).unwrap().is_empty());
+        let open =
+            (0..200).find(|&i| labels[i] == Label::Unknown && session.pseudo_label()[i].is_some());
+        let open = open.unwrap();
+        let changed = session.relabel(open, Label::Outside, &silent()).unwrap();
+        assert_eq!(changed, [open as u32]);
+        assert_eq!(session.pseudo_label()[open], None);
+    }
+
+    #[test]
+    fn sizes_are_held_after_each_change() {
+        let graph = reference::random_graph(300, 1500, 1);
+        let labels = reference::random_labels(300, 3, 1);
+        let method = fine().sizes(Sizes::Known(vec![3.0, 2.0, 1.0]));
+        let mut session = method.session(&graph, &labels, &silent()).unwrap();
+        let open: Vec<usize> = (0..300).filter(|&i| labels[i] == Label::Unknown).collect();
+        for (item, class) in [(open[3], 2), (open[50], 0), (open[3], 1)] {
+            session
+                .relabel(item, Label::Known(class), &silent())
+                .unwrap();
+            let scratch = method
+                .propagate(&graph, session.labels(), &silent())
+                .unwrap();
+            let same = session.pseudo_label().iter().zip(&scratch.pseudo_label);
+            let same = same.filter(|(own, other)| own == other).count();
+            assert!(same >= 297, "{same}");
+            for (class, wanted) in [(0, 150_usize), (1, 100), (2, 50)] {
+                let own = session.pseudo_label().iter();
+                let found = own.filter(|found| **found == Some(class)).count();
+                assert!(found.abs_diff(wanted) <= 8, "{found} for {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_input_and_cancelling_leave_everything_as_it_was() {
+        let graph = path();
+        let method = Poisson::new().sizes(Sizes::Known(vec![2.0, 2.0, 0.0]));
+        let classes = ["a", "b", "c"].map(String::from).to_vec();
+        let labels = Labels::new(classes, path_labels().items().to_vec()).unwrap();
+        let mut session = method.session(&graph, &labels, &silent()).unwrap();
+        let before = session.clone();
+        let mut message = |item, label| {
+            let error = session.relabel(item, label, &silent()).unwrap_err();
+            error.to_string()
+        };
+        assert!(message(4, Label::Known(0)).starts_with("item = 4"));
+        assert!(message(1, Label::Known(3)).contains("class 3"));
+        assert!(message(1, Label::Known(2)).contains("given as 0"));
+        let stopped = silent();
+        stopped.cancel();
+        let error = session.relabel(1, Label::Known(1), &stopped).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(session.beliefs(), before.beliefs());
+        assert_eq!(session.labels(), before.labels());
+        session.relabel(0, Label::Unknown, &silent()).unwrap();
+        let error = session.relabel(3, Label::Unknown, &silent()).unwrap_err();
+        assert!(error.to_string().contains("label another item first"));
+        let estimated = Poisson::new().sizes(Sizes::Estimated);
+        let said = estimated.session(&graph, &labels, &silent()).unwrap_err();
+        assert!(said.to_string().contains("poisson-mbo"));
+        let none = Poisson::new().session(&graph, &Labels::unknown(4), &silent());
+        assert!(none.is_err());
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bytes() {
+        let graph = reference::random_graph(1500, 9000, 2);
+        let labels = reference::random_labels(1500, 7, 2);
+        let (one, two) = in_one_and_two_threads(|| {
+            let method = Poisson::new().sizes(Sizes::Balanced);
+            let mut session = method.session(&graph, &labels, &silent()).unwrap();
+            session.relabel(3, Label::Known(1), &silent()).unwrap();
+            session.relabel(4, Label::Known(2), &silent()).unwrap();
+            session.relabel(3, Label::Unknown, &silent()).unwrap();
+            session.beliefs().clone()
+        });
+        assert_eq!(one, two);
+    }
+}
