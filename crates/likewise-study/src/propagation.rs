@@ -1,5 +1,6 @@
 //! Labels spread over the graph of some data, and what hidden labels say of it.
 
+mod calibration;
 mod check;
 mod choice;
 mod inputs;
@@ -14,11 +15,13 @@ use likewise::advise::balance::Balance;
 use likewise::advise::diagnosis::{Diagnose, Diagnosis};
 use likewise::advise::oracle::Oracle;
 use likewise::advise::temperature::Temperature;
+use likewise::eval::calibration::Calibration;
 use likewise::neighbor::Neighbors;
 use likewise::propagate::{Ability, Given, Method, Propagate as _, Spread};
 use likewise::{Collection, Convergence, Graph, Labels, Monitor};
 use serde::Serialize;
 
+pub use self::calibration::Calibrating;
 pub use self::choice::Choice;
 pub use self::parameters::Parameters;
 pub use self::sizes::ClassSizes;
@@ -94,6 +97,8 @@ pub struct Classes {
     pub diagnosis: Option<Diagnosis>,
     /// What the confidences were divided by.
     pub temperature: Option<Temperature>,
+    /// What that is worth, where it was asked for.
+    pub calibration: Option<Calibrating>,
     /// From the first item read to the last belief written.
     pub seconds: f64,
 }
@@ -173,12 +178,13 @@ impl Job<'_> {
             negatives,
         } = self.method.spread(given, monitor)?;
         let temperature = diagnosis.as_ref().and_then(|d| d.temperature);
+        let before = (self.calibrate)
+            .then(|| Calibration::measure(&beliefs, truth))
+            .transpose()?;
         if self.calibrate {
             match &temperature {
                 Some(temperature) => beliefs.confidence = temperature.calibrated(&beliefs),
-                None => monitor.warn(
-                    "too few labels to calibrate the confidences; they are as the method gives them",
-                ),
+                None => monitor.warn(calibration::too_few(diagnosis.as_ref())),
             }
         }
         if let Some(out) = self.out {
@@ -191,6 +197,8 @@ impl Job<'_> {
         let any_hidden = (0..truth.len()).any(|i| hidden(i) && truth[i].class().is_some());
         let oracle = || Oracle::measure(&beliefs, truth, negatives.as_ref(), given.graph);
         let oracle = any_hidden.then(oracle).transpose()?;
+        let calibration =
+            before.map(|before| Calibrating::of(diagnosis.as_ref(), &before, oracle.as_ref()));
         let balance = Balance::measure(&beliefs, visible)?;
         if let Some(warning) = &balance.warning {
             monitor.warn(warning);
@@ -206,6 +214,7 @@ impl Job<'_> {
             oracle,
             diagnosis,
             temperature,
+            calibration,
             seconds: 0.0,
         })
     }

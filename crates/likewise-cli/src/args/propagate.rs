@@ -102,7 +102,8 @@ pub(crate) struct Propagate {
     /// Ask the labels whether the propagation helps: cross-validation on the labeled items.
     #[arg(long)]
     pub(crate) diagnose: bool,
-    /// Calibrate the confidences on labels that are hidden in turn (as --diagnose does).
+    /// Calibrate the confidences on labels that are hidden in turn (as --diagnose does), and say the error of calibration
+    /// before and after.
     #[arg(long)]
     pub(crate) calibrate: bool,
     /// Where the beliefs go: .npz, .csv or .parquet.

@@ -5,7 +5,7 @@ mod choice;
 use std::time::Instant;
 
 use likewise_study::graph::{DataShape, parts_in_words};
-use likewise_study::propagation::{Answer, ByTag, Classes, Job};
+use likewise_study::propagation::{Answer, ByTag, Calibrating, Classes, Job};
 use likewise_study::{source, table};
 use likewise_terminal::{Context, Failure, output};
 
@@ -90,6 +90,9 @@ fn print(answer: &Classes) -> Result<(), Failure> {
     ))?;
     for remark in answer.diagnosis.iter().flat_map(|d| &d.verdict) {
         output::line(remark)?;
+    }
+    for line in answer.calibration.iter().flat_map(Calibrating::lines) {
+        output::line(line)?;
     }
     Ok(())
 }

@@ -164,6 +164,10 @@ fn graphs_and_every_propagation() {
     let answer = json(&succeeds(at, &given));
     assert_eq!(answer["diagnosis"]["tested"], 50);
     assert!(answer["temperature"]["value"].is_number());
+    assert_eq!(answer["calibration"]["hidden"]["labels"], 1950);
+    let found = &answer["calibration"]["cross_fit"];
+    assert_eq!(found, &answer["diagnosis"]["calibrated"]);
+    assert!(found["before"].is_number() && found["after"].is_number());
 
     let approximate = [
         "graph", &data, "--view", "fac", "-k", "20", "--approx", "--recall", "0.9",
@@ -175,6 +179,51 @@ fn graphs_and_every_propagation() {
         "{answer}"
     );
     assert_eq!(answer["report"]["nodes"], 2000);
+}
+
+#[test]
+fn what_calibration_is_worth_is_said_on_labels_that_it_was_not_fitted_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let spread = |labels: &str, more: &[&str]| {
+        let start = ["propagate", &data, "--view", "fou", "-k", "20"];
+        let method = ["--method", "poisson-mbo", "--class-sizes", "balanced"];
+        let rest = ["--labels-per-class", labels, "-o", "b.npz"];
+        likewise(at, &[&start[..], &method, &rest, more].concat())
+    };
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+
+    let found = spread("5", &["--calibrate", "--json"]);
+    assert!(found.status.success(), "{}", words(&found.stderr));
+    let answer = json(&words(&found.stdout));
+    let [own, hidden] = ["cross_fit", "hidden"].map(|on| &answer["calibration"][on]);
+    assert_eq!(own["labels"], 50);
+    assert_eq!(hidden["labels"], 1950);
+    for found in [own, hidden] {
+        let [before, after] = ["before", "after"].map(|key| found[key].as_f64().unwrap());
+        assert!(before > 0.3 && after < before, "{answer}");
+    }
+    assert!(hidden["after"].as_f64() < Some(0.15), "{answer}");
+    assert_eq!(
+        hidden["after"],
+        answer["oracle"]["calibration"]["expected_error"]
+    );
+
+    // In words; and where classes have one label each, none of which can be kept back.
+    for (labels, lines) in [("5", 2), ("1", 0)] {
+        let found = spread(labels, &["--calibrate"]);
+        let (out, err) = (words(&found.stdout), words(&found.stderr));
+        assert!(found.status.success(), "{err}");
+        let said = |what: &str| out.lines().filter(|line| line.contains(what)).count();
+        assert_eq!(said("calibration error"), lines, "{out}");
+        assert_eq!(
+            said("each half of them by the temperature of the other"),
+            lines / 2
+        );
+        let few = err.contains("too few labels to calibrate the confidences: 0 could");
+        assert_eq!(few, labels == "1", "{err}");
+    }
 }
 
 #[test]

@@ -77,6 +77,10 @@ fn the_temperature_of_hidden_labels_calibrates_the_other_items() {
     let mut case = case("fou");
     let temperature = case.diagnosis.temperature.unwrap();
     assert!(temperature.value > 10.0 && temperature.after < temperature.before);
+    // Known from the fifty labels alone, though not to the digit.
+    let halves = case.diagnosis.calibrated.unwrap();
+    assert_eq!(halves.labels, case.diagnosis.calibration.measured);
+    assert!(halves.before > 0.5 && halves.after < 0.4, "{halves:?}");
     case.beliefs.confidence = temperature.calibrated(&case.beliefs);
     let after = Calibration::measure(&case.beliefs, &case.truth).unwrap();
     let before = case.oracle.calibration.expected_error.unwrap();

@@ -8,7 +8,7 @@
 //!    cosine of features where they are given, else on the graph
 //!    ([`Graph::nearest`]). What propagation gains on that, it gains by the unlabeled items.
 //! 4. The hidden labels also show how well the confidences are calibrated, and give a
-//!    [`Temperature`]. One more run with all labels shows the balance of the classes.
+//!    [`Temperature`] and what it is worth, each half judged by that of the other half ([`Calibrated`]). One more run with all labels shows the balance of the classes.
 //!
 //! The gain is the difference of the two shares of right answers with the interval of
 //! [`paired`]. Propagation *helps* or *hurts* where the interval is above or below 0; else
@@ -34,7 +34,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::balance::Balance;
-use super::temperature::Temperature;
+use super::temperature::{Calibrated, Temperature};
 use crate::eval::bootstrap::Estimate;
 use crate::eval::calibration::Calibration;
 use crate::eval::proportion::{paired, wilson};
@@ -85,6 +85,10 @@ pub struct Diagnosis {
     pub calibration: Calibration,
     /// Fitted on the hidden items, if there were enough.
     pub temperature: Option<Temperature>,
+    /// The error of calibration before and after a temperature, by halves of the hidden items, if there were
+    /// enough.
+    #[serde(default)]
+    pub calibrated: Option<Calibrated>,
     /// Classes of the pseudo-labels, from all labels.
     pub balance: Balance,
     /// How the propagation of all labels went.
@@ -304,6 +308,7 @@ impl<'a> Diagnose<'a> {
             outcome,
             calibration: Calibration::measure(&hidden.beliefs, labels)?,
             temperature: Temperature::fit(&hidden.confidences)?,
+            calibrated: Calibrated::cross_fit(&hidden.confidences, self.seed)?,
             balance: Balance::measure(whole, labels)?,
             convergence: whole.convergence.clone(),
             verdict: Vec::new(),
@@ -507,8 +512,17 @@ mod tests {
         );
         assert_eq!(*warnings.lock().unwrap(), d.verdict[..1]);
         assert_eq!(d.calibration.measured, 20);
+        // Sure of what is wrong: 0.9 off before, and less by the temperature of the other half.
+        let calibrated = d.calibrated.unwrap();
+        assert_eq!(calibrated.labels, 20);
+        assert!((calibrated.before - 0.9).abs() < 1e-6 && calibrated.after < 0.5);
         let json = serde_json::to_string(&d).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&json).unwrap(), d);
+        // What was written before there were halves.
+        let mut older: serde_json::Value = serde_json::from_str(&json).unwrap();
+        older.as_object_mut().unwrap().remove("calibrated");
+        let older: Diagnosis = serde_json::from_value(older).unwrap();
+        assert_eq!(older.calibrated, None);
     }
 
     #[test]
@@ -577,6 +591,7 @@ mod tests {
         );
         assert!(d.verdict[0].contains("no class has two labels"));
         assert_eq!((d.propagation, d.gain, d.temperature), (None, None, None));
+        assert_eq!(d.calibrated, None);
     }
 
     #[test]

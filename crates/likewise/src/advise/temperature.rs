@@ -22,14 +22,21 @@
 //! it is judged by, nor on labels that the propagation was given. Folds see a few labels less
 //! than the final run, so `T` is slightly too pessimistic or optimistic for it.
 //!
+//! How good the probabilities are is asked of labels that the temperature was not fitted on ([`Calibrated`]): one half of
+//! the held-out labels is judged by the temperature of the other half, and the other way round. The error is that of
+//! [`Calibration`], before and after. Of few labels it is too large, before and after alike: also of perfect
+//! probabilities a bin of ten labels is off by a tenth by luck.
+//!
 //! Cost: O(held-out items).
 //!
 //! Source: temperature scaling is Guo et al. 2017; they divide logits, we take a power of
 //! the confidence, for the reason above.
 
+use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::{Beliefs, Error, Result};
+use crate::eval::calibration::Calibration;
+use crate::{Beliefs, Error, Result, seed};
 
 /// Fewest held-out labels that a temperature is fitted on.
 pub const LEAST: usize = 10;
@@ -114,6 +121,59 @@ impl Temperature {
     }
 }
 
+/// Expected error of calibration before and after a temperature, on labels that it was not fitted on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// Labels that it was measured on.
+    pub labels: usize,
+    /// Of the confidences as the method gives them, 0 to 1.
+    pub before: f64,
+    /// Of the probabilities.
+    pub after: f64,
+}
+
+impl Calibrated {
+    /// By held-out labels alone, as [`Temperature::fit`] takes them: cut into two halves at random, each of which is
+    /// judged by the temperature of the other. `None` for fewer than twice [`LEAST`].
+    ///
+    /// Fails on a confidence that does not lie within 0 to 1.
+    ///
+    /// ```
+    /// use likewise::advise::temperature::Calibrated;
+    /// let held_out: Vec<_> = (0..100).map(|i| (0.01, i % 5 > 0)).collect();
+    /// let found = Calibrated::cross_fit(&held_out, 1)?.expect("enough labels");
+    /// assert!((found.before - 0.79).abs() < 1e-6 && found.after < 0.3);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn cross_fit(held_out: &[(f32, bool)], seed: u64) -> Result<Option<Self>> {
+        let mut order: Vec<usize> = (0..held_out.len()).collect();
+        order.shuffle(&mut seed::stream(seed, "halves of held-out labels"));
+        let (one, other) = order.split_at(order.len() / 2);
+        let pick = |half: &[usize]| -> Vec<(f32, bool)> {
+            half.iter().map(|&place| held_out[place]).collect()
+        };
+        let (one, other) = (pick(one), pick(other));
+        let mut after = Vec::with_capacity(held_out.len());
+        for (fitted_on, judged) in [(&one, &other), (&other, &one)] {
+            let Some(temperature) = Temperature::fit(fitted_on)? else {
+                return Ok(None);
+            };
+            after.extend((judged.iter()).map(|&(c, right)| (temperature.apply(c), right)));
+        }
+        let [before, after] = [Calibration::of(held_out)?, Calibration::of(&after)?];
+        Ok(Self::between(&before, &after))
+    }
+
+    /// Of the same items before and after; `None` where nothing was measured.
+    pub fn between(before: &Calibration, after: &Calibration) -> Option<Self> {
+        Some(Self {
+            labels: after.measured,
+            before: before.expected_error?,
+            after: after.expected_error?,
+        })
+    }
+}
+
 /// Mean negative log-likelihood of items `(ln confidence, right)` at `s = 1 / T`.
 fn loss(items: &[(f64, bool)], s: f64) -> f64 {
     let sum: f64 = (items.iter())
@@ -136,9 +196,11 @@ fn slope(items: &[(f64, bool)], s: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rand::RngExt;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
@@ -175,6 +237,38 @@ mod tests {
         assert!(modest.value > 1.0 && (modest.apply(1e-7) - 0.8).abs() < 0.01);
         assert!(modest.after < modest.before && sure.after < sure.before);
         assert_eq!((modest.apply(0.0), modest.apply(1.0)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn each_half_is_judged_by_the_temperature_of_the_other() {
+        // All alike: any two halves have nearly the same share of right ones, and what is fitted on the one suits the
+        // other up to that.
+        let items =
+            |count: usize| -> Vec<(f32, bool)> { (0..count).map(|i| (1e-6, i % 4 > 0)).collect() };
+        let found = Calibrated::cross_fit(&items(400), 3).unwrap().unwrap();
+        assert_eq!(found.labels, 400);
+        assert!((found.before - 0.75).abs() < 1e-5, "{}", found.before);
+        assert!(found.after < 0.2, "{}", found.after);
+        // Confidences that mean nothing get no better by a temperature that luck has fitted.
+        let mut rng = seed::stream(5, "test confidences");
+        let blind: Vec<(f32, bool)> = (0..40).map(|_| (rng.random(), rng.random())).collect();
+        let blind = Calibrated::cross_fit(&blind, 1).unwrap().unwrap();
+        assert!(blind.after > 0.05 && blind.labels == 40, "{blind:?}");
+        assert_eq!(
+            found,
+            Calibrated::cross_fit(&items(400), 3).unwrap().unwrap()
+        );
+    }
+
+    #[test]
+    fn halves_of_too_few_labels_tell_nothing() {
+        let items = |count| vec![(0.5_f32, true); count];
+        assert_eq!(Calibrated::cross_fit(&items(19), 0).unwrap(), None);
+        assert_eq!(Calibrated::cross_fit(&[], 0).unwrap(), None);
+        let found = Calibrated::cross_fit(&items(20), 0).unwrap().unwrap();
+        assert_eq!((found.labels, found.before), (20, 0.5));
+        assert!(found.after < 0.5);
+        assert!(Calibrated::cross_fit(&[(f32::NAN, true); 20], 0).is_err());
     }
 
     #[test]

@@ -80,8 +80,8 @@ impl Calibration {
                 lengths[0]
             )));
         }
-        let mut bins = [Bin::default(); BINS];
         let (mut unreached, mut skipped) = (0, 0);
+        let mut judged = Vec::new();
         for item in 0..n {
             let confidence = f64::from(beliefs.confidence[item]);
             if !(0.0..=1.0).contains(&confidence) {
@@ -97,10 +97,38 @@ impl Calibration {
                 unreached += 1;
                 continue;
             };
+            judged.push((beliefs.confidence[item], truth[item] == Label::Known(guess)));
+        }
+        Ok(Self {
+            unreached,
+            skipped,
+            ..Self::of(&judged)?
+        })
+    }
+
+    /// Of confidences, each with whether its pseudo-label is right. O(n).
+    ///
+    /// Fails if a confidence lies outside 0 to 1.
+    ///
+    /// ```
+    /// use likewise::eval::calibration::Calibration;
+    /// let found = Calibration::of(&[(0.75, true), (0.75, false)])?;
+    /// assert_eq!((found.measured, found.expected_error), (2, Some(0.25)));
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn of(judged: &[(f32, bool)]) -> Result<Self> {
+        let mut bins = [Bin::default(); BINS];
+        for &(confidence, right) in judged {
+            let confidence = f64::from(confidence);
+            if !(0.0..=1.0).contains(&confidence) {
+                return Err(Error::data(format!(
+                    "calibration: a confidence is {confidence}, not from 0 to 1"
+                )));
+            }
             let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
             bin.count += 1;
             bin.confidence += confidence;
-            bin.accuracy += f64::from(u8::from(truth[item] == Label::Known(guess)));
+            bin.accuracy += f64::from(u8::from(right));
         }
         let measured: usize = bins.iter().map(|b| b.count).sum();
         let gaps: f64 = bins.iter().map(|b| (b.confidence - b.accuracy).abs()).sum();
@@ -115,8 +143,8 @@ impl Calibration {
             expected_error: share(gaps),
             accuracy: share(right),
             measured,
-            unreached,
-            skipped,
+            unreached: 0,
+            skipped: 0,
         })
     }
 }
@@ -168,5 +196,8 @@ mod tests {
         let b = beliefs(&[(Some(0), f32::NAN, false)]);
         assert!(Calibration::measure(&b, &Labels::parse(["a"])).is_err());
         assert!(Calibration::measure(&b, &Labels::unknown(2)).is_err());
+        assert_eq!(Calibration::of(&[]).unwrap(), c);
+        assert!(Calibration::of(&[(1.5, true)]).is_err());
+        assert!(Calibration::of(&[(f32::NAN, true)]).is_err());
     }
 }
