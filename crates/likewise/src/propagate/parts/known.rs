@@ -268,7 +268,7 @@ impl<'a> Known<'a> {
         convergence: Convergence,
     ) -> Beliefs {
         let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
-        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &may_be) {
+        if let Some(scale) = mass.scale(&self.labels_of_classes(), scores.view(), &may_be) {
             multiply(scores.view_mut(), &scale);
         }
         self.believe(scores, None, &self.factors(mass), convergence)
@@ -431,7 +431,7 @@ impl<'a> Known<'a> {
     fn factors_of(&self, scores: &Array2<f64>, mass: Mass) -> Array2<f64> {
         let mut factors = self.factors(mass);
         let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
-        if let Some(scale) = mass.scale(&self.prior(), scores.view(), &may_be) {
+        if let Some(scale) = mass.scale(&self.labels_of_classes(), scores.view(), &may_be) {
             for mut row in factors.rows_mut() {
                 row.assign(&ArrayView1::from(&scale));
             }

@@ -27,25 +27,31 @@ pub enum Mass {
     /// As [`Labeled`](Self::Labeled) first; then classes are as large as the scores say:
     /// positive scores, each row brought to sum 1, summed up. For sizes that are not known:
     /// with the same number of labels a class it moves from equal sizes towards those that
-    /// the graph shows. One step only: more steps let large classes take all.
+    /// the graph shows. One step only: more steps let large classes take all. As
+    /// [`Uniform`](Self::Uniform) where no class has a second label: a single one says more of where
+    /// it lies than of how large its class is.
     Estimated,
 }
 
 impl Mass {
     /// What the columns of `scores` (`n x C`) are multiplied by, over the `reached` rows, where
-    /// `labeled` is the share of each class among the labels; `None` without normalisation.
+    /// each class has so many `labels`; `None` without normalisation.
     pub(crate) fn scale(
         self,
-        labeled: &[f64],
+        labels: &[f64],
         scores: ArrayView2<f64>,
         reached: &[bool],
     ) -> Option<Vec<f64>> {
+        let all: f64 = labels.iter().sum();
+        let labeled = || -> Vec<f64> { labels.iter().map(|labels| labels / all).collect() };
+        let uniform = || vec![1.0 / labels.len() as f64; labels.len()];
         let prior = match self {
             Mass::None => return None,
-            Mass::Uniform => vec![1.0 / labeled.len() as f64; labeled.len()],
-            Mass::Labeled => labeled.to_vec(),
+            Mass::Uniform => uniform(),
+            Mass::Labeled => labeled(),
+            Mass::Estimated if labels.iter().all(|&labels| labels < 2.0) => uniform(),
             Mass::Estimated => {
-                let first = factors(scores, labeled, reached);
+                let first = factors(scores, &labeled(), reached);
                 shares(scores, &first, reached)
             }
         };
@@ -134,14 +140,23 @@ mod tests {
 
     #[test]
     fn the_estimate_is_the_labels_share_moved_once_to_that_of_the_scores() {
-        // Labels one to one. Columns brought to 3/2 each: rows (3/4, 3/14), (3/4, 3/14),
+        // Labels two to two. Columns brought to 3/2 each: rows (3/4, 3/14), (3/4, 3/14),
         // (0, 15/14). Rows brought to sum 1: class 0 has 7/9 + 7/9 of 3.
-        let labeled = [0.5, 0.5];
+        let labels = [2.0, 2.0];
         let mut scores = array![[1.0, 0.1], [1.0, 0.1], [0.0, 0.5]];
-        let scale = Mass::Estimated.scale(&labeled, scores.view(), &[true; 3]);
+        let scale = Mass::Estimated.scale(&labels, scores.view(), &[true; 3]);
         multiply(scores.view_mut(), &scale.unwrap());
         let sums = scores.sum_axis(ndarray::Axis(0));
         assert!((sums[0] - 14.0 / 9.0).abs() < 1e-12 && (sums[1] - 13.0 / 9.0).abs() < 1e-12);
-        assert_eq!(Mass::None.scale(&labeled, scores.view(), &[true; 3]), None);
+        assert_eq!(Mass::None.scale(&labels, scores.view(), &[true; 3]), None);
+    }
+
+    #[test]
+    fn one_label_a_class_estimates_nothing() {
+        let scores = array![[1.0, 0.1], [1.0, 0.1], [0.0, 0.5]];
+        let scale = |mass: Mass, labels: [f64; 2]| mass.scale(&labels, scores.view(), &[true; 3]);
+        let equal = scale(Mass::Uniform, [1.0, 1.0]);
+        assert_eq!(scale(Mass::Estimated, [1.0, 1.0]), equal);
+        assert_ne!(scale(Mass::Estimated, [2.0, 1.0]), equal);
     }
 }
