@@ -296,6 +296,7 @@ impl Views<'_> {
                     view.name
                 )));
             }
+            matrix::check_finite(view.rows, &format!("view {}", view.name))?;
         }
         Ok(())
     }
