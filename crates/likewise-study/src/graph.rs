@@ -320,3 +320,128 @@ impl DataShape {
         .of_lists(n, k)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use likewise::View;
+    use ndarray::Array2;
+
+    use super::*;
+
+    const N: usize = 40;
+
+    fn settings(fuse: Option<Fusion>) -> Settings {
+        Settings {
+            graph: KnnGraph::new().k(4),
+            fuse,
+            center: false,
+            approximate: None,
+            precision: Precision::Auto,
+            seed: 0,
+        }
+    }
+
+    /// Two views; every eighth item has zeros in the second.
+    fn views() -> Collection {
+        let noise = |i: usize, j: usize| ((i * 31 + j * 17) * 29 % 101) as f32 / 101.0 + 0.1;
+        let view = |name: &str, columns: usize, lacks: bool| View {
+            name: name.into(),
+            matrix: Array2::from_shape_fn((N, columns), |(i, j)| {
+                let missing = lacks && i.is_multiple_of(8);
+                if missing { 0.0 } else { noise(i, j + columns) }
+            }),
+            present: None,
+        };
+        let ids = (0..N).map(|i| i.to_string()).collect();
+        let mut items =
+            Collection::new(ids, vec![view("a", 3, false), view("b", 4, true)]).unwrap();
+        items.labels = Some(Labels::from_integers((0..N).map(|i| (i % 3) as i64)));
+        items
+    }
+
+    #[test]
+    fn views_are_fused_and_one_alone_is_built_as_ever() {
+        let (items, monitor) = (views(), Monitor::silent());
+        let labels = items.labels.clone().unwrap();
+        let joined = items.clone().joined(&["a", "b"]).unwrap();
+        let x = joined.view(None).unwrap().matrix.view();
+        let built = |settings: Settings| {
+            settings
+                .build_of(&joined, "a+b", &labels, &monitor)
+                .unwrap()
+        };
+        let centered = matrix::centered(x);
+        for center in [false, true] {
+            let rows = if center { centered.view() } else { x };
+            // Zeros are missing whether or not a mean is taken off them.
+            let apart = joined.columns().iter().map(|of| OfView {
+                name: &of.name,
+                rows: rows.slice(s![.., of.range.clone()]),
+                present: (of.name == "b").then(|| (0..N).map(|i| i % 8 > 0).collect()),
+            });
+            let of = Views {
+                side_by_side: rows,
+                apart: apart.collect(),
+            };
+            for fuse in [
+                Fusion::Ranks,
+                Fusion::Mean,
+                Fusion::Weighted,
+                Fusion::Agreement,
+            ] {
+                let settings = Settings {
+                    center,
+                    ..settings(Some(fuse))
+                };
+                let expected = fuse
+                    .build(&settings.graph, &of, Some(&labels), &monitor)
+                    .unwrap();
+                let found = built(settings);
+                assert_eq!(found.graph, expected.graph, "{fuse:?}");
+                assert_eq!(found.neighbors, expected.neighbors, "{fuse:?}");
+            }
+        }
+        let side_by_side = settings(None).build(x, &monitor).unwrap().graph;
+        assert_eq!(built(settings(Some(Fusion::Rows))).graph, side_by_side);
+        let usual = built(settings(None)).graph;
+        assert_eq!(usual, built(settings(Some(Fusion::Ranks))).graph);
+        assert_ne!(usual, side_by_side);
+
+        let one = settings(None)
+            .build_of(&items, "a", &labels, &monitor)
+            .unwrap();
+        let x = items.view(Some("a")).unwrap().matrix.view();
+        assert_eq!(one.graph, settings(None).build(x, &monitor).unwrap().graph);
+        let said = settings(Some(Fusion::Mean)).build_of(&items, "a", &labels, &monitor);
+        let said = said.unwrap_err().to_string();
+        assert!(
+            said.starts_with("`fuse` has no effect with one view"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_lists_of_every_view_are_counted() {
+        let shape = |views: usize| DataShape {
+            items: 1000.0,
+            columns: 30.0,
+            all_columns: 30.0,
+            views,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let cost = |views, fuse| shape(views).graph(Estimate::new(), &settings(fuse)).flops();
+        let one = Estimate::new().graph(1000.0, 30.0, 4.0).flops();
+        for (views, fuse, times) in [
+            (1, None, 1.0),
+            (3, None, 2.0),
+            (3, Some(Fusion::Rows), 1.0),
+            (3, Some(Fusion::Mean), 1.0),
+        ] {
+            assert!(
+                (cost(views, fuse) - times * one).abs() < 1.0,
+                "{views} {fuse:?}"
+            );
+        }
+    }
+}

@@ -612,6 +612,40 @@ mod tests {
     }
 
     #[test]
+    fn items_that_have_one_of_several_views_are_kept_where_these_are_fused() {
+        // Item 1 lacks one of the views, item 3 both.
+        let view = |name: &str, present: [bool; 5]| View {
+            name: name.into(),
+            matrix: ndarray::Array2::from_shape_fn((5, 2), |(i, _)| {
+                f32::from(u8::from(present[i]))
+            }),
+            present: Some(present.to_vec()),
+        };
+        let a = view("a", [true, true, true, false, true]);
+        let b = view("b", [true, false, true, false, true]);
+        let ids = (0..5).map(|i| i.to_string()).collect();
+        let joined = Collection::new(ids, vec![a, b])
+            .unwrap()
+            .joined(&["a", "b"]);
+        let joined = joined.unwrap();
+        for (fusion, kept) in [
+            (Fusion::Ranks, &["0", "1", "2", "4"][..]),
+            (Fusion::Rows, &["0", "2", "4"]),
+        ] {
+            let found = with_views(joined.clone(), None, fusion, &Monitor::silent());
+            let (items, name) = found.unwrap();
+            assert_eq!(
+                (items.ids(), name.as_str()),
+                (
+                    &kept.iter().map(ToString::to_string).collect::<Vec<_>>()[..],
+                    "a+b"
+                )
+            );
+            assert_eq!(items.columns().len(), 2);
+        }
+    }
+
+    #[test]
     fn settings_of_images_are_refused_for_tables() {
         let read = ReadAs {
             squeeze: true,
