@@ -28,10 +28,10 @@
 //! an item of few views is no nearer to others for that.
 //!
 //! **Use it** where views tell of different things, or where some are much better than others and nobody knows
-//! which: the cosine of the rows side by side goes to the views that vary most. With one label a class `ranks` was,
-//! on five sets of several views, never far below the better of the best single view and of the rows side by
-//! side, and far above both on some. **Not** where views hold the same, such as a matrix and a copy of it: they are
-//! counted twice. **Not** `weighted` with one or two labels a class, which say nothing of a view.
+//! which: the cosine of the rows side by side goes to the views that vary most. With one label a class `ranks` was
+//! above both the best single view and the rows side by side on two sets of five, near the better of them on two, and
+//! below the best view, though not below the rows, on one (faces). **Not** where views hold the same, such as a matrix and a
+//! copy of it: they are counted twice. **Not** `weighted` with one or two labels a class, which say little of a view.
 //!
 //! Cost: a neighbour search in each view, and for `ranks` one more in all columns; then O(n k V log(k V)) for V views.
 //! Memory: the lists (8 bytes an entry: `3k` for each item and view with `ranks`), or the graphs of the views. No n x n matrix.
@@ -410,8 +410,8 @@ fn graphs(
 /// What each view weighs by the labels; the sum is 1.
 fn weights(of: &Views, labels: Option<&Labels>, monitor: &Monitor) -> Result<Vec<f64>> {
     let Some(labels) = labels.filter(|labels| labels.n_known() > 0) else {
-        let message = "fuse = weighted: views weigh by the labels, and no item has one; give some, or take \
-                       ranks, which needs none";
+        let message =
+            "fuse = weighted: views weigh by the labels, and no item has one; ranks needs none";
         return Err(Error::data(message).hint(Hint::GiveLabels));
     };
     labels.check_single("fuse = weighted")?;

@@ -362,7 +362,6 @@ fn how_views_are_fused_is_a_word_and_absent_where_nobody_says_it() {
             "pseudo_labels.fuse = 'weighted'",
             "pseudo_labels.fuse = weighted: goes by the labels",
         ),
-        ("pseudo_labels.fuse = 'sum'", "pseudo_labels.fuse: "),
         (
             "pseudo_labels = { on = 'embedding', fuse = 'mean' }",
             "pseudo_labels.fuse: has no effect: the graph on the embedding",
@@ -375,6 +374,8 @@ fn how_views_are_fused_is_a_word_and_absent_where_nobody_says_it() {
         let said = Recipe::from_toml(text).unwrap_err().to_string();
         assert!(said.starts_with(says), "{said}");
     }
+    let unknown = Recipe::from_toml("pseudo_labels.fuse = 'sum'").unwrap_err();
+    assert!(unknown.to_string().contains("`ranks`"), "{unknown}");
     let anew = Recipe::from_toml("pseudo_labels.on = 'embedding'").unwrap();
     assert_eq!(fusion(&anew, 2), Fusion::Rows);
 }
