@@ -41,6 +41,7 @@ impl Asked {
                 .k(self.n_neighbors)
                 .gamma(self.gamma)
                 .symmetrize(symmetrize),
+            fuse: None,
             center: self.center,
             approximate: self.recall,
             precision: Precision::Auto,

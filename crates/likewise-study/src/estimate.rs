@@ -72,24 +72,32 @@ impl Estimate {
 
     /// An exact k-nearest-neighbour graph of `n` rows of `d`.
     pub fn graph(self, n: f64, d: f64, k: f64) -> Self {
+        self.lists(n, d, k).of_lists(n, k)
+    }
+
+    /// The search for its lists.
+    pub(crate) fn lists(self, n: f64, d: f64, k: f64) -> Self {
         // The rows, packed twice, and room for more candidates than neighbours.
         let search = 12.0 * n * d + 8.0 * n * (2.0 * k + 40.0);
         self.stage(search + 8.0 * n * k, 2.0 * n * n * d)
-            .of_lists(n, k)
     }
 
     /// An approximate one.
     pub fn approximate_graph(self, n: f64, d: f64, k: f64) -> Self {
+        self.approximate_lists(n, d, k).of_lists(n, k)
+    }
+
+    /// The approximate search for its lists.
+    pub(crate) fn approximate_lists(self, n: f64, d: f64, k: f64) -> Self {
         // The rows in eight bits, twice for a moment; their nearest cells; the lists twice.
         let cells = 2.0 * n.sqrt();
         let search = 2.0 * n * d + 64.0 * n + 16.0 * n * k;
         let looked_into = cells + 16.0 * n / cells.max(1.0);
         self.stage(search, 2.0 * n * looked_into * d / 2.0)
-            .of_lists(n, k)
     }
 
     /// The graph made of neighbour lists: the lists, their arcs, and the result.
-    fn of_lists(self, n: f64, k: f64) -> Self {
+    pub(crate) fn of_lists(self, n: f64, k: f64) -> Self {
         let arcs = n * k;
         self.stage((8.0 + 24.0) * arcs, 0.0).resident(16.0 * arcs)
     }

@@ -2,24 +2,27 @@
 
 mod request;
 
-use likewise::graph::KnnGraph;
+use likewise::graph::fused::present;
+use likewise::graph::{Fusion, KnnGraph, OfView, Views};
 use likewise::matrix;
 use likewise::neighbor::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors, Precision};
-use likewise::{Graph, Monitor};
-use ndarray::ArrayView2;
+use likewise::{Collection, Graph, Labels, Monitor};
+use ndarray::{ArrayView2, s};
 use serde::Serialize;
 
 pub use self::request::{Request, Summary};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::source::{Labeled, Source};
-use crate::{Error, Result};
+use crate::{Error, Result, usage};
 
 /// How a graph is built.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Neighbours, bandwidth, and what an edge weighs.
     pub graph: KnnGraph,
+    /// How several views that stand side by side become one graph; `None`: as is usual.
+    pub fuse: Option<Fusion>,
     /// Whether the mean of the features is taken off before.
     pub center: bool,
     /// The recall to reach by an approximate search; `None`: an exact one.
@@ -54,6 +57,16 @@ pub enum Searched {
     Approximate(ApproximateSearch),
 }
 
+impl Searched {
+    /// Share of the true neighbours that was found.
+    fn recall(&self) -> f64 {
+        match self {
+            Self::Exact(searched) => searched.recall,
+            Self::Approximate(searched) => searched.recall,
+        }
+    }
+}
+
 /// A graph, and where it came from.
 #[derive(Debug)]
 pub struct Built {
@@ -65,16 +78,23 @@ pub struct Built {
     pub search: Searched,
 }
 
+/// A graph of one view or of several.
+#[derive(Debug)]
+pub struct Fused {
+    /// The graph.
+    pub graph: Graph,
+    /// The lists that it was made of, where one list of each item was.
+    pub neighbors: Option<Neighbors>,
+    /// How these were found; of several searches, the one that found the smallest share.
+    pub search: Searched,
+}
+
 impl Settings {
     /// The graph of the rows of `x` (`n x d`).
     ///
     /// Fails without columns, on NaN, on settings out of their range, and when cancelled.
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Built> {
-        if x.ncols() == 0 {
-            return Err(Error::data(
-                "the features have no columns; there is nothing to compare items by",
-            ));
-        }
+        check_columns(x)?;
         let k = self.graph.n_neighbors();
         let centered;
         let x = if self.center {
@@ -83,27 +103,126 @@ impl Settings {
         } else {
             x
         };
-        let (neighbors, search) = if let Some(recall) = self.approximate {
-            let search = Ivf::new().recall(recall).seed(self.seed);
-            let (neighbors, probed) = search.search(x, k, monitor)?;
-            (neighbors, Searched::Approximate(probed))
-        } else {
-            let search = Exact::new().precision(self.precision);
-            let (neighbors, searched) = search.search(x, k, monitor)?;
-            (neighbors, Searched::Exact(searched))
-        };
+        let (neighbors, search) = self.search(x, k, monitor)?;
         let graph = self.graph.from_neighbors(&neighbors)?;
-        if graph.edges().next().is_none() {
-            monitor.warn(
-                "the graph has no edge: no item has a neighbour that points the same way, so labels \
-                 reach nothing; doctor tells more of the features",
-            );
-        }
+        warn_without_edges(&graph, monitor);
         Ok(Built {
             graph,
             neighbors,
             search,
         })
+    }
+
+    fn search(
+        &self,
+        x: ArrayView2<f32>,
+        k: usize,
+        monitor: &Monitor,
+    ) -> Result<(Neighbors, Searched)> {
+        if let Some(recall) = self.approximate {
+            let search = Ivf::new().recall(recall).seed(self.seed);
+            let (neighbors, probed) = search.search(x, k, monitor)?;
+            Ok((neighbors, Searched::Approximate(probed)))
+        } else {
+            let search = Exact::new().precision(self.precision);
+            let (neighbors, searched) = search.search(x, k, monitor)?;
+            Ok((neighbors, Searched::Exact(searched)))
+        }
+    }
+
+    /// How so many views become one graph.
+    pub fn fusion(&self, views: usize) -> Fusion {
+        if views < 2 {
+            Fusion::Rows
+        } else {
+            self.fuse.unwrap_or_default()
+        }
+    }
+
+    /// Fails where nothing is fused of so many views, though it is said how.
+    pub fn check_views(&self, views: usize) -> Result<()> {
+        if self.fuse.is_some() && views < 2 {
+            return Err(usage(
+                "`fuse` has no effect with one view: it says how several become one graph; name two or more \
+                 by `view`, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The graph of a view of a collection: where it is several side by side, as these are fused. An item is
+    /// without those of its views whose row is all zeros. `labels` are those that may be seen.
+    ///
+    /// Fails as [`build`](Self::build) does, and without labels where the views weigh by them.
+    pub fn build_of(
+        &self,
+        collection: &Collection,
+        view: &str,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Fused> {
+        let x = collection.view(Some(view))?.matrix.view();
+        let columns = collection.columns();
+        self.check_views(columns.len())?;
+        let fusion = self.fusion(columns.len());
+        if fusion == Fusion::Rows {
+            let built = self.build(x, monitor)?;
+            return Ok(Fused {
+                graph: built.graph,
+                neighbors: Some(built.neighbors),
+                search: built.search,
+            });
+        }
+        check_columns(x)?;
+        let centered = self.center.then(|| matrix::centered(x));
+        let rows = centered.as_ref().map_or(x, |centered| centered.view());
+        let each = columns.iter().map(|of| OfView {
+            name: &of.name,
+            rows: rows.slice(s![.., of.range.clone()]),
+            // Before the mean is taken off, after which nothing is zero.
+            present: present(x.slice(s![.., of.range.clone()])),
+        });
+        let views = Views {
+            side_by_side: rows,
+            apart: each.collect(),
+        };
+        let mut worst: Option<Searched> = None;
+        let search = |rows: ArrayView2<f32>, k: usize| -> Result<Neighbors> {
+            let (neighbors, found) = self.search(rows, k, monitor)?;
+            if (worst.as_ref()).is_none_or(|worst| found.recall() < worst.recall()) {
+                worst = Some(found);
+            }
+            Ok(neighbors)
+        };
+        let fused = fusion.build_by(&self.graph, &views, Some(labels), monitor, search)?;
+        warn_without_edges(&fused.graph, monitor);
+        Ok(Fused {
+            graph: fused.graph,
+            neighbors: fused.neighbors,
+            search: worst.ok_or_else(|| {
+                Error::data(
+                    "no two items have a view in common; there is nothing to compare them by",
+                )
+            })?,
+        })
+    }
+}
+
+fn check_columns(x: ArrayView2<f32>) -> Result<()> {
+    if x.ncols() == 0 {
+        return Err(Error::data(
+            "the features have no columns; there is nothing to compare items by",
+        ));
+    }
+    Ok(())
+}
+
+fn warn_without_edges(graph: &Graph, monitor: &Monitor) {
+    if graph.edges().next().is_none() {
+        monitor.warn(
+            "the graph has no edge: no item has a neighbour that points the same way, so labels \
+             reach nothing; doctor tells more of the features",
+        );
     }
 }
 
@@ -116,6 +235,8 @@ pub struct DataShape {
     pub columns: f64,
     /// Columns of all views together.
     pub all_columns: f64,
+    /// Views that are used: more than one where several stand side by side.
+    pub views: usize,
     /// Bytes that are held for a while as features are made of images, by decoding and by the
     /// network; 0 for other data.
     pub making: f64,
@@ -126,12 +247,13 @@ pub struct DataShape {
 impl DataShape {
     /// Looks at the data without reading the features.
     pub fn of(source: &Source, at: &Environment) -> Result<Self> {
-        let (shape, making) = source.shape_and_making(at)?;
+        let (shape, making, views) = source.shape_and_making(at)?;
         let columns = shape.views.iter().map(|&(_, d)| d);
         Ok(Self {
             items: shape.items as f64,
             columns: columns.clone().max().unwrap_or(0) as f64,
             all_columns: columns.sum::<usize>() as f64,
+            views,
             making: making.decoding + making.network,
             decoding: making.decoding,
         })
@@ -155,15 +277,171 @@ impl DataShape {
 
     /// Adds the graph to an estimate.
     pub fn graph(&self, estimate: Estimate, settings: &Settings) -> Estimate {
-        let (n, d, k) = (
-            self.items,
+        let fusion = settings.fusion(self.views);
+        let exact = settings.approximate.is_none();
+        self.fused(
+            estimate,
+            fusion,
             self.columns,
-            settings.graph.n_neighbors() as f64,
+            settings.graph.n_neighbors(),
+            exact,
+        )
+    }
+
+    /// Adds the graph of all views in `d` columns to an estimate, with `k` neighbours an item and as they are
+    /// fused.
+    pub(crate) fn fused(
+        &self,
+        estimate: Estimate,
+        fusion: Fusion,
+        d: f64,
+        k: usize,
+        exact: bool,
+    ) -> Estimate {
+        let (n, views) = (self.items, self.views as f64);
+        let deep = fusion.depth(k, n as usize) as f64;
+        let k = k as f64;
+        let lists = |estimate: Estimate| {
+            if exact {
+                estimate.lists(n, d, deep)
+            } else {
+                estimate.approximate_lists(n, d, deep)
+            }
+        };
+        match fusion {
+            Fusion::Rows => lists(estimate),
+            // In each view, which together have all columns, and in all of them; the lists are kept.
+            Fusion::Ranks => lists(lists(estimate)).resident(8.0 * n * deep * (views + 1.0)),
+            // The graphs are kept.
+            Fusion::Mean | Fusion::Weighted | Fusion::Agreement => {
+                lists(estimate).resident(16.0 * n * k * views)
+            }
+        }
+        .of_lists(n, k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use likewise::View;
+    use ndarray::Array2;
+
+    use super::*;
+
+    const N: usize = 40;
+
+    fn settings(fuse: Option<Fusion>) -> Settings {
+        Settings {
+            graph: KnnGraph::new().k(4),
+            fuse,
+            center: false,
+            approximate: None,
+            precision: Precision::Auto,
+            seed: 0,
+        }
+    }
+
+    /// Two views; every eighth item has zeros in the second.
+    fn views() -> Collection {
+        let noise = |i: usize, j: usize| ((i * 31 + j * 17) * 29 % 101) as f32 / 101.0 + 0.1;
+        let view = |name: &str, columns: usize, lacks: bool| View {
+            name: name.into(),
+            matrix: Array2::from_shape_fn((N, columns), |(i, j)| {
+                let missing = lacks && i.is_multiple_of(8);
+                if missing { 0.0 } else { noise(i, j + columns) }
+            }),
+            present: None,
+        };
+        let ids = (0..N).map(|i| i.to_string()).collect();
+        let mut items =
+            Collection::new(ids, vec![view("a", 3, false), view("b", 4, true)]).unwrap();
+        items.labels = Some(Labels::from_integers((0..N).map(|i| (i % 3) as i64)));
+        items
+    }
+
+    #[test]
+    fn views_are_fused_and_one_alone_is_built_as_ever() {
+        let (items, monitor) = (views(), Monitor::silent());
+        let labels = items.labels.clone().unwrap();
+        let joined = items.clone().joined(&["a", "b"]).unwrap();
+        let x = joined.view(None).unwrap().matrix.view();
+        let built = |settings: Settings| {
+            settings
+                .build_of(&joined, "a+b", &labels, &monitor)
+                .unwrap()
+        };
+        let centered = matrix::centered(x);
+        for center in [false, true] {
+            let rows = if center { centered.view() } else { x };
+            // Zeros are missing whether or not a mean is taken off them.
+            let apart = joined.columns().iter().map(|of| OfView {
+                name: &of.name,
+                rows: rows.slice(s![.., of.range.clone()]),
+                present: (of.name == "b").then(|| (0..N).map(|i| i % 8 > 0).collect()),
+            });
+            let of = Views {
+                side_by_side: rows,
+                apart: apart.collect(),
+            };
+            for fuse in [
+                Fusion::Ranks,
+                Fusion::Mean,
+                Fusion::Weighted,
+                Fusion::Agreement,
+            ] {
+                let settings = Settings {
+                    center,
+                    ..settings(Some(fuse))
+                };
+                let expected = fuse
+                    .build(&settings.graph, &of, Some(&labels), &monitor)
+                    .unwrap();
+                let found = built(settings);
+                assert_eq!(found.graph, expected.graph, "{fuse:?}");
+                assert_eq!(found.neighbors, expected.neighbors, "{fuse:?}");
+            }
+        }
+        let side_by_side = settings(None).build(x, &monitor).unwrap().graph;
+        assert_eq!(built(settings(Some(Fusion::Rows))).graph, side_by_side);
+        let usual = built(settings(None)).graph;
+        assert_eq!(usual, built(settings(Some(Fusion::Ranks))).graph);
+        assert_ne!(usual, side_by_side);
+
+        let one = settings(None)
+            .build_of(&items, "a", &labels, &monitor)
+            .unwrap();
+        let x = items.view(Some("a")).unwrap().matrix.view();
+        assert_eq!(one.graph, settings(None).build(x, &monitor).unwrap().graph);
+        let said = settings(Some(Fusion::Mean)).build_of(&items, "a", &labels, &monitor);
+        let said = said.unwrap_err().to_string();
+        assert!(
+            said.starts_with("`fuse` has no effect with one view"),
+            "{said}"
         );
-        if settings.approximate.is_some() {
-            estimate.approximate_graph(n, d, k)
-        } else {
-            estimate.graph(n, d, k)
+    }
+
+    #[test]
+    fn the_lists_of_every_view_are_counted() {
+        let shape = |views: usize| DataShape {
+            items: 1000.0,
+            columns: 30.0,
+            all_columns: 30.0,
+            views,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let cost = |views, fuse| shape(views).graph(Estimate::new(), &settings(fuse)).flops();
+        let one = Estimate::new().graph(1000.0, 30.0, 4.0).flops();
+        for (views, fuse, times) in [
+            (1, None, 1.0),
+            (3, None, 2.0),
+            (3, Some(Fusion::Rows), 1.0),
+            (3, Some(Fusion::Mean), 1.0),
+        ] {
+            assert!(
+                (cost(views, fuse) - times * one).abs() < 1.0,
+                "{views} {fuse:?}"
+            );
         }
     }
 }

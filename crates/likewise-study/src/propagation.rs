@@ -237,14 +237,15 @@ impl Job<'_> {
     /// The graph that was given, or that of the view.
     fn nodes(&self, collection: Collection, monitor: &Monitor) -> Result<Nodes> {
         let Some(path) = self.graph else {
-            let (collection, name) = source::with_view(collection, self.view, monitor)?;
-            let x = collection.view(Some(&name))?.matrix.view();
-            let built = self.settings.build(x, monitor)?;
+            let fusion = self.settings.fusion(collection.columns().len());
+            let (collection, name) = source::with_views(collection, self.view, fusion, monitor)?;
+            let visible = source::visible(&collection, self.labels_per_class, self.seed);
+            let built = (self.settings).build_of(&collection, &name, &visible, monitor)?;
             let kept = self.method.has(Ability::NeedsNeighbors);
             return Ok(Nodes {
                 collection,
                 graph: built.graph,
-                neighbors: kept.then_some(built.neighbors),
+                neighbors: built.neighbors.filter(|_| kept),
                 search: Some(built.search),
             });
         };

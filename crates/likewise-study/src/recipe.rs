@@ -250,6 +250,8 @@ impl Recipe {
         let mut idle: Vec<(String, &str)> =
             (idle.into_iter().map(|(path, why)| (path.to_owned(), why))).collect();
         if let Some(propagation) = self.pseudo_labels.propagation() {
+            let why = propagation.no_fusion();
+            idle.extend(why.map(|why| ("pseudo_labels.fuse".to_owned(), why)));
             // A recipe searches for negative edges; none are given.
             let (parameters, why) = propagation.spread.idle(false);
             let of_spread = |name: &&str| (format!("pseudo_labels.spread.{name}"), why);

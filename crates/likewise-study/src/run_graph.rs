@@ -60,6 +60,7 @@ pub(crate) fn of_rows(
     let n = rows.nrows();
     let settings = Settings {
         graph: KnnGraph::new().k(NEIGHBORS.min(n.saturating_sub(1)).max(1)),
+        fuse: None,
         // Cosines of rows that compare by their distance say more around their mean.
         center: metric != Metric::Cosine,
         approximate: (n > EXACT).then_some(RECALL),

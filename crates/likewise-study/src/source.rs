@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use likewise::error::Hint;
+use likewise::graph::Fusion;
 use likewise::{Collection, ErrorKind, Labels, Monitor, Part, View};
 use likewise_image::{ImageFolder, Vocabulary};
 use likewise_io::{Layout, ReadOptions, Shape, TableOptions};
@@ -241,11 +242,13 @@ impl Source {
 
     /// Sizes of what [`load`](Self::load) will give, from headers where the format allows.
     pub fn shape(&self, at: &Environment) -> Result<Shape> {
-        Ok(self.shape_and_making(at)?.0)
+        let (shape, ..) = self.shape_and_making(at)?;
+        Ok(shape)
     }
 
-    /// The same, and what making the features holds for a while.
-    pub(crate) fn shape_and_making(&self, at: &Environment) -> Result<(Shape, Making)> {
+    /// The same, what making the features holds for a while, and how many views stand side by side in
+    /// one; 1 where none does.
+    pub(crate) fn shape_and_making(&self, at: &Environment) -> Result<(Shape, Making, usize)> {
         let (mut shape, making) = if self.images {
             self.shape_of_images(at)?
         } else {
@@ -254,9 +257,11 @@ impl Source {
         };
         if let Some(name) = self.several(|name| shape.views.iter().any(|view| view.0 == name)) {
             let columns = shape.views.iter().map(|view| view.1).sum();
+            let views = name.split('+').count();
             shape.views = vec![(name.to_owned(), columns)];
+            return Ok((shape, making, views));
         }
-        Ok((shape, making))
+        Ok((shape, making, 1))
     }
 
     /// The items, with the features of images where these are the data. Warns of what could
@@ -486,7 +491,39 @@ pub fn with_view(
     Ok((part.unwrap_or(collection), name))
 }
 
-/// The same, without a copy where all items have the view.
+/// As [`with_view`], of several views that stand side by side and are fused: only items that have none of them
+/// are left out.
+pub fn with_views(
+    collection: Collection,
+    name: Option<&str>,
+    fusion: Fusion,
+    monitor: &Monitor,
+) -> Result<(Collection, String)> {
+    if fusion == Fusion::Rows {
+        return with_view(collection, name, monitor);
+    }
+    let view = collection.view(name)?;
+    let name = view.name.clone();
+    let present = view.present.as_deref().unwrap_or_default();
+    let has_any = |&i: &usize| present[i] || view.matrix.row(i).iter().any(|&x| x != 0.0);
+    let rows: Vec<usize> = (0..present.len()).filter(has_any).collect();
+    let none = present.len() - rows.len();
+    let some = rows.iter().filter(|&&i| !present[i]).count();
+    if some > 0 {
+        monitor.note(format!(
+            "{some} items have some of the views {name} alone: these say who is near them"
+        ));
+    }
+    if none == 0 {
+        return Ok((collection, name));
+    }
+    monitor.warn(format!(
+        "{none} items have none of the views {name} and are left out"
+    ));
+    Ok((collection.select(&rows), name))
+}
+
+/// As [`with_view`], without a copy where all items have it.
 pub fn part_with_view<'a>(
     collection: &'a Collection,
     name: Option<&str>,
@@ -572,6 +609,40 @@ mod tests {
         ]);
         assert_eq!(known(&data, None), [0, 1]);
         assert_eq!(known(&data, Some(1)), [0]);
+    }
+
+    #[test]
+    fn items_that_have_one_of_several_views_are_kept_where_these_are_fused() {
+        // Item 1 lacks one of the views, item 3 both.
+        let view = |name: &str, present: [bool; 5]| View {
+            name: name.into(),
+            matrix: ndarray::Array2::from_shape_fn((5, 2), |(i, _)| {
+                f32::from(u8::from(present[i]))
+            }),
+            present: Some(present.to_vec()),
+        };
+        let a = view("a", [true, true, true, false, true]);
+        let b = view("b", [true, false, true, false, true]);
+        let ids = (0..5).map(|i| i.to_string()).collect();
+        let joined = Collection::new(ids, vec![a, b])
+            .unwrap()
+            .joined(&["a", "b"]);
+        let joined = joined.unwrap();
+        for (fusion, kept) in [
+            (Fusion::Ranks, &["0", "1", "2", "4"][..]),
+            (Fusion::Rows, &["0", "2", "4"]),
+        ] {
+            let found = with_views(joined.clone(), None, fusion, &Monitor::silent());
+            let (items, name) = found.unwrap();
+            assert_eq!(
+                (items.ids(), name.as_str()),
+                (
+                    &kept.iter().map(ToString::to_string).collect::<Vec<_>>()[..],
+                    "a+b"
+                )
+            );
+            assert_eq!(items.columns().len(), 2);
+        }
     }
 
     #[test]

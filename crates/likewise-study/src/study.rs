@@ -12,6 +12,7 @@ mod draw_log;
 mod embed;
 mod few_labels;
 mod finding;
+mod fused;
 mod ground;
 mod kept;
 mod learned;

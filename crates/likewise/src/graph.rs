@@ -2,6 +2,7 @@
 
 mod assemble;
 mod component;
+pub mod fused;
 pub mod knn;
 mod nearest;
 mod path;
@@ -13,6 +14,7 @@ use rayon::prelude::*;
 use crate::{Error, Result, parallel};
 
 pub(crate) use component::Forest;
+pub use fused::{Fused, Fusion, OfView, Views};
 pub use knn::{KnnGraph, Neighborhood, Search, Symmetrize};
 pub use report::Report;
 

@@ -30,6 +30,7 @@ macro_rules! topics {
 
 topics! {
     "knn-graph", "the affinity graph", "graph/knn.rs";
+    "fused-graph", "the graph of several views", "graph/fused.rs";
     "graph-report", "components, degrees and hubs of a graph", "graph/report.rs";
     "exact", "exact nearest neighbours", "neighbor/exact.rs";
     "ivf", "approximate nearest neighbours", "neighbor/ivf.rs";

@@ -23,8 +23,8 @@ pub(crate) struct Data {
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The feature matrix to use, if the data hold several; given again, these side by side, but for
-    /// fit with a recipe across views (gsph, cca ...), which searches from one to another.
+    /// The feature matrix to use, if the data hold several; given again, these side by side, and their
+    /// graphs fused, but for fit with a recipe across views (gsph, cca ...), which searches from one to another.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,
     #[command(flatten)]

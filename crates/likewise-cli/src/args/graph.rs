@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::graph::{Fusion, KnnGraph, Symmetrize};
 use likewise::neighbor::Precision;
 use likewise_study::graph::Settings;
 
@@ -44,6 +44,9 @@ pub(crate) struct GraphFlags {
     /// Default: one-sided=0.1; mutual for --method dssml. Papers print sum.
     #[arg(long, value_name = "RULE", value_parser = symmetrize)]
     pub(crate) symmetrize: Option<Symmetrize>,
+    /// How several views (`--view a --view b`) become one graph. Default: ranks.
+    #[arg(long, value_name = "FORM", value_parser = named(&FUSIONS))]
+    pub(crate) fuse: Option<Fusion>,
 }
 
 impl GraphFlags {
@@ -66,6 +69,7 @@ impl GraphFlags {
                 .k(k)
                 .gamma(self.gamma)
                 .symmetrize(self.symmetrize.unwrap_or_default()),
+            fuse: self.fuse,
             center: self.center,
             approximate: (self.approx).then_some(self.recall.unwrap_or(RECALL)),
             precision: self.precision,
@@ -73,6 +77,26 @@ impl GraphFlags {
         }
     }
 }
+
+const FUSIONS: [Named<Fusion>; 5] = [
+    (
+        "ranks",
+        "By ranks in the neighbour lists of every view and of the rows side by side",
+        Fusion::Ranks,
+    ),
+    ("rows", "The graph of the rows side by side", Fusion::Rows),
+    ("mean", "The mean of the graphs of the views", Fusion::Mean),
+    (
+        "weighted",
+        "The same, each view weighed by what the labels say of it",
+        Fusion::Weighted,
+    ),
+    (
+        "agreement",
+        "The mean, times the share of the views that have the edge",
+        Fusion::Agreement,
+    ),
+];
 
 const PRECISIONS: [Named<Precision>; 4] = [
     (

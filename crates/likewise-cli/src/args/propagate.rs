@@ -57,7 +57,7 @@ pub(crate) struct Propagate {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["k", "gamma", "approx", "recall", "center", "precision", "symmetrize"]
+        conflicts_with_all = ["k", "gamma", "approx", "recall", "center", "precision", "symmetrize", "fuse"]
     )]
     pub(crate) graph: Option<PathBuf>,
     /// Keep this many labels a class and hide the others (they only measure accuracy).

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     let data = args.data.source(at.common.seed)?;
     let data = data.with_several_labels(several);
     let shape = DataShape::of(&data, &at.env)?;
+    job.settings.check_views(shape.views)?;
     job.method.check_nodes(shape.items as usize)?;
     // A graph that was written has its own.
     if args.graph.is_none() {

@@ -53,6 +53,88 @@ fn views_are_fitted_embedded_and_searched_side_by_side() {
 }
 
 #[test]
+fn the_graph_of_several_views_says_more_than_that_of_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    // With one label a class.
+    let accuracy = |flags: &[&str]| -> f64 {
+        let args = [
+            "propagate",
+            &data,
+            "--labels-per-class",
+            "1",
+            "-q",
+            "--json",
+        ];
+        let said = succeeds(at, &[&args, flags, &["-o", "b.npz"]].concat());
+        let answer: Value = serde_json::from_str(&said).unwrap();
+        answer["accuracy_hidden"].as_f64().unwrap()
+    };
+    let (fou, zer) = (accuracy(&["--view", "fou"]), accuracy(&["--view", "zer"]));
+    let both = ["--view", "fou", "--view", "zer"];
+    let fused = accuracy(&both);
+    assert!(fused > fou.max(zer) + 0.05, "{fou} {zer} {fused}");
+    let by = |form| accuracy(&[&both[..], &["--fuse", form]].concat()).to_bits();
+    assert_eq!(by("ranks"), fused.to_bits());
+    assert_ne!(by("rows"), fused.to_bits());
+    // One label a class tells no view from another.
+    let mean = by("mean");
+    assert_eq!(by("weighted"), mean);
+    assert_ne!(by("agreement"), mean);
+    // Lists are at hand where lists are fused.
+    accuracy(&[&both[..], &["--method", "manifold"]].concat());
+
+    let needed = |flags: &[&str]| -> u64 {
+        let said = succeeds(
+            at,
+            &[&["graph", &data, "--dry-run", "--json"], flags].concat(),
+        );
+        let answer: Value = serde_json::from_str(&said).unwrap();
+        answer["memory_bytes"].as_u64().unwrap()
+    };
+    let rows = needed(&[&both[..], &["--fuse", "rows"]].concat());
+    assert!(needed(&both) > rows);
+}
+
+#[test]
+fn forms_of_fusing_that_go_with_nothing_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    succeeds(at, &["graph", &data, "--view", "zer", "-q", "-o", "g.npz"]);
+    let both = ["--view", "fou", "--view", "zer"];
+    for (verb, flags, said) in [
+        (
+            "graph",
+            &["--view", "zer", "--fuse", "mean"][..],
+            "--fuse has no effect with one view",
+        ),
+        (
+            "propagate",
+            &["--view", "zer", "--fuse", "ranks"],
+            "--fuse has no effect with one view",
+        ),
+        (
+            "propagate",
+            &["--graph", "g.npz", "--fuse", "ranks"],
+            "--fuse",
+        ),
+        ("graph", &[&both[..], &["--fuse", "sum"]].concat(), "ranks"),
+        (
+            "propagate",
+            &[&both[..], &["--fuse", "mean", "--method", "manifold"]].concat(),
+            "needs the neighbours themselves, and graphs that are added up have none; take --fuse ranks",
+        ),
+    ] {
+        let args = [&[verb, &data], flags, &["-q", "-o", "out.npz"]].concat();
+        let message = fails(at, &args);
+        assert!(message.contains(said), "{message}");
+        assert!(!at.join("out.npz").exists());
+    }
+}
+
+#[test]
 fn classifiers_of_each_view_vote_and_the_run_tells_what_they_said() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -38,16 +38,23 @@ pub fn estimate(
         // Five rounds that keep labels back, and one fit of all with the recipe alone.
         _ => 5.5,
     };
-    let k = recipe.spreading(shape.items as usize).graph.n_neighbors() as f64;
+    let spreading = recipe.spreading(shape.items as usize);
+    let k = spreading.graph.n_neighbors();
+    // Of each view, as many directions as of all.
+    let directions = d.min(rank * shape.views as f64);
+    let graph = |estimate| {
+        let fusion = spreading.fusion(shape.views);
+        shape.fused(estimate, fusion, directions, k, true)
+    };
+    let k = k as f64;
     let labeled = labeled.unwrap_or(USUAL);
     let classes = labeled.classes as f64;
     let per_class = (asked.labels_per_class).map_or(f64::INFINITY, |m| m.get() as f64);
     let known = (labeled.known as f64).min(per_class * classes).min(n);
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
-    training(shape, recipe)
-        .resident(CODE + 8.0 * n * d + 8.0 * n * rank)
-        .graph(n, rank, k)
+    let rows = 8.0 * n * d + 4.0 * n * (rank + directions);
+    graph(training(shape, recipe).resident(CODE + rows))
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, k, classes)
         .stage(0.0, trainings * learning(recipe, n, d, rank, classes))

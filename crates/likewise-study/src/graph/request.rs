@@ -7,13 +7,13 @@ use likewise::graph::Report;
 use likewise_io::Mapped;
 use serde::Serialize;
 
-use super::{DataShape, Searched, Settings};
+use super::{DataShape, Fused, Searched, Settings};
 use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::neighbors::{NEIGHBORS, neighbors};
 use crate::run_folder::check_ending;
-use crate::source::{Source, with_view};
+use crate::source::{Source, visible, with_views};
 use crate::{ErrorKind, Result};
 
 /// A graph that is asked for.
@@ -82,15 +82,22 @@ impl Request {
         let built = if let Some(mapped) = &opened.mapped {
             let built = settings.build(mapped.view(), at.monitor);
             // A setting out of its range is no fault of the data.
-            built.map_err(|e| match e.kind() {
+            let built = built.map_err(|e| match e.kind() {
                 ErrorKind::Parameter => e,
                 _ => e.within(self.data.path.display()),
-            })?
+            })?;
+            Fused {
+                graph: built.graph,
+                neighbors: Some(built.neighbors),
+                search: built.search,
+            }
         } else {
             let view = self.data.read.view.as_deref();
-            let (collection, name) = with_view(opened.source.load(at)?, view, at.monitor)?;
-            let x = collection.view(Some(&name))?.matrix.view();
-            settings.build(x, at.monitor)?
+            let collection = opened.source.load(at)?;
+            let fusion = settings.fusion(collection.columns().len());
+            let (collection, name) = with_views(collection, view, fusion, at.monitor)?;
+            let labels = visible(&collection, None, settings.seed);
+            settings.build_of(&collection, &name, &labels, at.monitor)?
         };
         let graph = &built.graph;
         if let Some(out) = &self.out {
@@ -104,7 +111,10 @@ impl Request {
             components: graph.n_components(),
             isolated: graph.isolated().len(),
             approximate: settings.approximate.is_some(),
-            report: Report::of_lists(graph, &built.neighbors)?,
+            report: match &built.neighbors {
+                Some(neighbors) => Report::of_lists(graph, neighbors)?,
+                None => Report::of(graph),
+            },
             search: built.search,
             seconds: start.elapsed().as_secs_f64(),
         })
@@ -119,6 +129,7 @@ impl Request {
         let source = self.data.open()?;
         let mapped = source.mapped()?;
         let shape = DataShape::of(&source, at)?;
+        self.settings.check_views(shape.views)?;
         let k = neighbors(self.k, shape.items, &self.data.path, at.monitor)?;
         let settings = Settings {
             graph: self.settings.graph.clone().k(k),

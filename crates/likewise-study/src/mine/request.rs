@@ -143,6 +143,7 @@ impl Request {
             Some("labels") => From::Labels { per_item },
             Some("affinity") => From::Affinity(Settings {
                 graph: KnnGraph::new(),
+                fuse: None,
                 center: false,
                 approximate: None,
                 precision: Precision::Auto,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use likewise::graph::Fusion;
 use likewise::propagate::{Ability, Method};
 use likewise_io::atomic;
 
@@ -66,6 +67,14 @@ impl Job<'_> {
                 "`not` goes with `method` {}, not with {name}",
                 Method::any_with(Ability::TakesExclusions)
             ))),
+            _ if has(Ability::NeedsNeighbors)
+                && self.settings.fuse.is_some_and(|fuse| !fuse.has_lists()) =>
+            {
+                Err(usage(format!(
+                    "`method {name}` needs the neighbours themselves, and graphs that are added up have none; \
+                     take `fuse ranks` or `fuse rows`"
+                )))
+            }
             _ if self.graph.is_some() && has(Ability::NeedsNeighbors) => Err(usage(format!(
                 "`method {name}` needs the neighbours themselves; leave `graph` out"
             ))),
@@ -80,6 +89,10 @@ impl Job<'_> {
             ("negatives", self.negatives.is_some()),
             ("diagnose", self.diagnose),
             ("calibrate", self.calibrate),
+            (
+                "fuse weighted",
+                self.settings.fuse == Some(Fusion::Weighted),
+            ),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -108,6 +121,7 @@ mod tests {
             graph: None,
             settings: Settings {
                 graph: KnnGraph::new(),
+                fuse: None,
                 center: false,
                 approximate: None,
                 precision: Precision::Auto,
@@ -158,7 +172,11 @@ mod tests {
             ),
             (
                 with("manifold", &|job| job.graph = file),
-                "`method manifold` needs the neighbours themselves",
+                "`method manifold` needs the neighbours themselves; leave `graph` out",
+            ),
+            (
+                with("manifold", &|job| job.settings.fuse = Some(Fusion::Mean)),
+                "`method manifold` needs the neighbours themselves, and graphs that are added up",
             ),
             (
                 with("mixed", &|job| job.negatives = job.out),
@@ -177,6 +195,8 @@ mod tests {
             with("mixed", &|job| job.known_negatives = file),
             with("negative-labels", &|job| job.excluded = file),
             with("lgc", &|job| job.graph = file),
+            with("lgc", &|job| job.settings.fuse = Some(Fusion::Mean)),
+            with("manifold", &|job| job.settings.fuse = Some(Fusion::Ranks)),
         ] {
             job.check(&[Some(Path::new("x.npy")), None], false).unwrap();
         }
@@ -211,7 +231,10 @@ mod tests {
         sized.sizes = Some(ClassSizes::Said(Sizes::Balanced));
         let mut diagnosed = job("lgc");
         diagnosed.diagnose = true;
+        let mut weighted = job("lgc");
+        weighted.settings.fuse = Some(Fusion::Weighted);
         for (job, says) in [
+            (weighted, "`fuse weighted` goes by one"),
             (sized, "`class_sizes` goes by one"),
             (diagnosed, "`diagnose` goes by one"),
         ] {

@@ -1,8 +1,8 @@
 //! Where the classes of unlabeled items come from.
 
 use likewise::ensemble::{FromVotes, Votes};
-use likewise::graph::KnnGraph;
-use likewise::propagate::{self, Method};
+use likewise::graph::{Fusion, KnnGraph};
+use likewise::propagate::{self, Ability, Method};
 use likewise_nn::lpf::Lpf;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,10 @@ pub struct Propagation {
     pub on: On,
     /// The k-nearest-neighbour graph.
     pub graph: KnnGraph,
+    /// How several views become the graph on the start; absent: by ranks. Where one view is used it changes nothing,
+    /// and neither does it on the embedding, which is of all views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuse: Option<Fusion>,
     /// How labels spread over it.
     pub spread: Method,
     /// What a confidence weighs.
@@ -96,6 +100,7 @@ impl Default for Propagation {
         Self {
             on: On::Start,
             graph: KnnGraph::new().k(20),
+            fuse: None,
             spread: Method::default(),
             confidence: Confidence::Relative,
             confidence_power: 2.0,
@@ -115,6 +120,26 @@ impl Propagation {
             usual.graph = usual.graph.k(most);
         }
         usual
+    }
+
+    /// How so many views become the graph on the start.
+    pub(crate) fn fusion(&self, views: usize) -> Fusion {
+        if views < 2 || self.no_fusion().is_some() {
+            Fusion::Rows
+        } else {
+            self.fuse.unwrap_or_default()
+        }
+    }
+
+    /// Why the graph is that of the rows side by side whatever is said, if it is.
+    pub(super) fn no_fusion(&self) -> Option<&'static str> {
+        if self.on != On::Start {
+            Some("the graph on the embedding is of all views in one")
+        } else if self.spread.has(Ability::NeedsNeighbors) {
+            Some("the method goes by the neighbour lists of the rows side by side")
+        } else {
+            None
+        }
     }
 
     /// Mixed propagation with what won on real data.
@@ -501,6 +526,11 @@ impl PseudoLabels {
             Self::Propagation(propagation) => {
                 let of_graph = propagation.graph.validate();
                 of_graph.map_err(|e| e.under("pseudo_labels.graph."))?;
+                if propagation.fuse == Some(Fusion::Weighted) {
+                    let rule = "goes by the labels, and the graph of a fit is one for all draws of them; \
+                                take ranks, mean, agreement or rows";
+                    return Err(Error::parameter("pseudo_labels.fuse", "weighted", rule));
+                }
                 if let Some(outside) = &propagation.outside {
                     let checked = outside.validate();
                     checked.map_err(|e| e.under("pseudo_labels."))?;

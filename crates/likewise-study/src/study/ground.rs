@@ -8,7 +8,7 @@ use likewise::eval::bootstrap::Bootstrap;
 use likewise::eval::ranking::{self, Protocol as Ask};
 use likewise::eval::summary::Run;
 use likewise::eval::{leak, nmi, split};
-use likewise::graph::KnnGraph;
+use likewise::graph::{Fusion, KnnGraph};
 use likewise::images::{Images, PixelRows};
 use likewise::linear::Affine;
 use likewise::linear::whitening::Spectrum;
@@ -65,9 +65,9 @@ pub(super) struct Ground<'a> {
     pub(super) gallery: Vec<usize>,
     /// By how features are read: of these as they are, and with standardized columns.
     pub(super) spectra: Vec<(Reading, [Spectrum; 2])>,
-    /// Graphs on the start, its rank and their settings: draws and recipes that agree on
-    /// these share the graph.
-    pub(super) graphs: Vec<((Whiten, usize, KnnGraph), Graph)>,
+    /// Graphs on the start, its rank, their settings and how views are fused: draws and recipes that agree
+    /// on these share the graph.
+    pub(super) graphs: Vec<((Whiten, usize, KnnGraph, Fusion), Graph)>,
     /// What the recipe has learned already, where labels teach it nothing.
     pub(super) last_fit: LastFit,
     /// Directions of scaled columns, where the recipe's learner asked for them.

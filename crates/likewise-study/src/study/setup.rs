@@ -1,5 +1,6 @@
 //! What the trainings of a draw start from: features, their whitening and the graph on it.
 
+use likewise::graph::Fusion;
 use likewise::learn::Start;
 use likewise::linear::whitening::Spectrum;
 use likewise::linear::{Affine, is_uneven};
@@ -227,7 +228,16 @@ impl Ground<'_> {
         if self.recipe.start.as_given {
             return self.as_given();
         }
-        let (spectrum, rank) = (self.spectrum(whiten)?, self.rank());
+        self.start_in(self.spectrum(whiten)?, whiten, self.rank())
+    }
+
+    /// The start in the first directions of this spectrum.
+    pub(super) fn start_in(
+        &self,
+        spectrum: &Spectrum,
+        whiten: Whiten,
+        rank: usize,
+    ) -> Result<Start> {
         let map = |eps: f64| -> Result<Affine> {
             let mut map = spectrum.truncated(eps, rank)?;
             map.mean *= whiten.center;
@@ -272,16 +282,20 @@ impl Ground<'_> {
         if self.graph(whiten).is_none() {
             let rows = self.start_rows(&self.basis(whiten)?, &self.train)?;
             let settings = &self.spreading.graph;
-            let graph = settings.build(rows.view(), monitor)?;
-            self.graphs
-                .push(((whiten, self.rank(), settings.clone()), graph));
+            let graph = match self.fusion() {
+                Fusion::Rows => settings.build(rows.view(), monitor)?,
+                fusion => self.fused(fusion, whiten, &rows, monitor)?,
+            };
+            let key = (whiten, self.rank(), settings.clone(), self.fusion());
+            self.graphs.push((key, graph));
         }
         Ok(())
     }
 
     /// The graph on a start, if it was built.
     fn graph(&self, whiten: Whiten) -> Option<&Graph> {
-        let wanted = (whiten, self.rank(), self.spreading.graph.clone());
+        let settings = self.spreading.graph.clone();
+        let wanted = (whiten, self.rank(), settings, self.fusion());
         let built = self.graphs.iter().find(|(built, _)| *built == wanted);
         built.map(|(_, graph)| graph)
     }

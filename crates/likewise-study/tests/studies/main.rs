@@ -14,3 +14,4 @@ mod matrix;
 mod rca;
 mod request;
 mod unlabeled;
+mod views;

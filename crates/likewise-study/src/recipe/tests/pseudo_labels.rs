@@ -1,5 +1,6 @@
 //! Sources of pseudo-labels: their words and settings, and the learners and epochs that they go with.
 
+use likewise::graph::Fusion;
 use likewise::learn::Need;
 use likewise_nn::lpf::{CenterRule, Check};
 
@@ -334,4 +335,47 @@ fn neighbours_are_those_of_the_graph_or_of_the_affinities() {
     );
     // What a run believes is told all the same, over a graph that suits so few items.
     assert_eq!(recipe.spreading(60).graph.n_neighbors(), 6);
+}
+
+#[test]
+fn how_views_are_fused_is_a_word_and_absent_where_nobody_says_it() {
+    let usual = Recipe::default();
+    assert!(!toml::to_string(&usual).unwrap().contains("fuse"));
+    let fusion = |recipe: &Recipe, views| recipe.spreading(90).fusion(views);
+    assert_eq!(fusion(&usual, 3), Fusion::Ranks);
+    assert_eq!(fusion(&usual, 1), Fusion::Rows);
+    // A recipe without any graph of its own, whose beliefs have one.
+    assert_eq!(fusion(&Recipe::label_rca(), 2), Fusion::Ranks);
+    for (word, form) in [
+        ("rows", Fusion::Rows),
+        ("ranks", Fusion::Ranks),
+        ("mean", Fusion::Mean),
+        ("agreement", Fusion::Agreement),
+    ] {
+        let recipe = Recipe::from_toml(&format!("pseudo_labels.fuse = '{word}'")).unwrap();
+        assert_eq!(fusion(&recipe, 2), form);
+        let whole = toml::to_string(&recipe).unwrap();
+        assert_eq!(Recipe::from_toml(&whole).unwrap(), recipe);
+    }
+    for (text, says) in [
+        (
+            "pseudo_labels.fuse = 'weighted'",
+            "pseudo_labels.fuse = weighted: goes by the labels",
+        ),
+        (
+            "pseudo_labels = { on = 'embedding', fuse = 'mean' }",
+            "pseudo_labels.fuse: has no effect: the graph on the embedding",
+        ),
+        (
+            "pseudo_labels = { spread = { method = 'manifold' }, fuse = 'ranks' }",
+            "pseudo_labels.fuse: has no effect: the method goes by",
+        ),
+    ] {
+        let said = Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said.starts_with(says), "{said}");
+    }
+    let unknown = Recipe::from_toml("pseudo_labels.fuse = 'sum'").unwrap_err();
+    assert!(unknown.to_string().contains("`ranks`"), "{unknown}");
+    let anew = Recipe::from_toml("pseudo_labels.on = 'embedding'").unwrap();
+    assert_eq!(fusion(&anew, 2), Fusion::Rows);
 }

@@ -46,6 +46,7 @@ fn a_graph_has_the_neighbors_that_were_asked_for() {
         k: Some(k),
         settings: Settings {
             graph: KnnGraph::new(),
+            fuse: None,
             center: false,
             approximate: None,
             precision: Precision::Auto,
