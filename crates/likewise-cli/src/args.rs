@@ -110,11 +110,11 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  likewise compare run1/ run2/ -o compare.html")]
     Compare(Compare),
     /// Builds the nearest-neighbour graph.
-    #[command(after_help = "Example:\n  likewise graph items.npy -k 50 -o graph.npz")]
+    #[command(after_help = "Example:\n  likewise graph items.npy -k 20 -o graph.npz")]
     Graph(Graph),
     /// Spreads labels over the graph: beliefs about every item.
     #[command(
-        after_help = "Example:\n  likewise propagate items.npz --method mixed -k 50 --labels-per-class 5 -o beliefs.npz"
+        after_help = "Example:\n  likewise propagate items.npz --method mixed -k 20 --labels-per-class 5 -o beliefs.npz"
     )]
     Propagate(Propagate),
     /// Writes down pairs or triplets: of labels, of beliefs, or of affinities.

@@ -43,6 +43,8 @@ impl Asked {
                 .symmetrize(symmetrize),
             fuse: None,
             center: self.center,
+            // New rows are read as they come, so those of the graph are too.
+            standardize: Some(false),
             approximate: self.recall,
             precision: Precision::Auto,
             seed: self.seed,

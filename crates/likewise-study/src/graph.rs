@@ -2,12 +2,15 @@
 
 mod request;
 
+use std::ops::Range;
+
 use likewise::graph::fused::present;
 use likewise::graph::{Fusion, KnnGraph, OfView, Views};
+use likewise::linear::even_or;
 use likewise::matrix;
 use likewise::neighbor::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors, Precision};
 use likewise::{Collection, Graph, Labels, Monitor};
-use ndarray::{ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayView2, s};
 use serde::Serialize;
 
 pub use self::request::{Request, Summary};
@@ -25,6 +28,9 @@ pub struct Settings {
     pub fuse: Option<Fusion>,
     /// Whether the mean of the features is taken off before.
     pub center: bool,
+    /// Whether the columns of each view are brought to one scale before; `None`: where they are of
+    /// [different units](likewise::linear::is_uneven).
+    pub standardize: Option<bool>,
     /// The recall to reach by an approximate search; `None`: an exact one.
     pub approximate: Option<f64>,
     /// First pass of the exact search.
@@ -95,15 +101,10 @@ impl Settings {
     /// Fails without columns, on NaN, on settings out of their range, and when cancelled.
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Built> {
         check_columns(x)?;
-        let k = self.graph.n_neighbors();
-        let centered;
-        let x = if self.center {
-            centered = matrix::centered(x);
-            centered.view()
-        } else {
-            x
-        };
-        let (neighbors, search) = self.search(x, k, monitor)?;
+        let columns = 0..x.ncols();
+        let prepared = self.prepared(x, std::slice::from_ref(&columns), monitor);
+        let x = prepared.as_ref().map_or(x, |prepared| prepared.view());
+        let (neighbors, search) = self.search(x, self.graph.n_neighbors(), monitor)?;
         let graph = self.graph.from_neighbors(&neighbors)?;
         warn_without_edges(&graph, monitor);
         Ok(Built {
@@ -111,6 +112,47 @@ impl Settings {
             neighbors,
             search,
         })
+    }
+
+    /// The features as neighbours are searched in them, where they are not `x` itself; each view is `x` in
+    /// one of the ranges.
+    fn prepared(
+        &self,
+        x: ArrayView2<f32>,
+        views: &[Range<usize>],
+        monitor: &Monitor,
+    ) -> Option<Array2<f32>> {
+        let mut prepared = self.center.then(|| matrix::centered(x));
+        for range in views {
+            let own = x.slice(s![.., range.clone()]);
+            let (mean, scale) = even_or(own, self.standardize);
+            if scale
+                .iter()
+                .all(|&scale| (scale - 1.0).abs() <= f64::EPSILON)
+            {
+                continue;
+            }
+            if self.standardize.is_none() {
+                monitor.note(format!(
+                    "one of {} columns outweighs the others, as where units differ: all are brought to one \
+                     scale for the graph",
+                    own.ncols()
+                ));
+            }
+            // A view weighs beside the others what it weighed before.
+            let weight =
+                |rows: ArrayView2<f32>| -> f64 { rows.iter().map(|&x| f64::from(x).powi(2)).sum() };
+            let before = weight(own);
+            let prepared = prepared.get_or_insert_with(|| x.to_owned());
+            let mut own = prepared.slice_mut(s![.., range.clone()]);
+            own.assign(&scaled(x.slice(s![.., range.clone()]), &mean, &scale));
+            let after = weight(own.view());
+            if views.len() > 1 && after > 0.0 {
+                let factor = (before / after).sqrt() as f32;
+                own.mapv_inplace(|x| x * factor);
+            }
+        }
+        prepared
     }
 
     fn search(
@@ -174,8 +216,9 @@ impl Settings {
             });
         }
         check_columns(x)?;
-        let centered = self.center.then(|| matrix::centered(x));
-        let rows = centered.as_ref().map_or(x, |centered| centered.view());
+        let ranges: Vec<Range<usize>> = columns.iter().map(|of| of.range.clone()).collect();
+        let prepared = self.prepared(x, &ranges, monitor);
+        let rows = prepared.as_ref().map_or(x, |prepared| prepared.view());
         let each = columns.iter().map(|of| OfView {
             name: &of.name,
             rows: rows.slice(s![.., of.range.clone()]),
@@ -206,6 +249,13 @@ impl Settings {
             })?,
         })
     }
+}
+
+/// The columns without their means and times their scales.
+fn scaled(x: ArrayView2<f32>, mean: &Array1<f64>, scale: &Array1<f64>) -> Array2<f32> {
+    Array2::from_shape_fn(x.dim(), |(i, j)| {
+        ((f64::from(x[[i, j]]) - mean[j]) * scale[j]) as f32
+    })
 }
 
 fn check_columns(x: ArrayView2<f32>) -> Result<()> {
@@ -324,7 +374,6 @@ impl DataShape {
 #[cfg(test)]
 mod tests {
     use likewise::View;
-    use ndarray::Array2;
 
     use super::*;
 
@@ -335,6 +384,7 @@ mod tests {
             graph: KnnGraph::new().k(4),
             fuse,
             center: false,
+            standardize: None,
             approximate: None,
             precision: Precision::Auto,
             seed: 0,
@@ -357,6 +407,47 @@ mod tests {
             Collection::new(ids, vec![view("a", 3, false), view("b", 4, true)]).unwrap();
         items.labels = Some(Labels::from_integers((0..N).map(|i| (i % 3) as i64)));
         items
+    }
+
+    #[test]
+    fn columns_of_different_units_come_to_one_scale_unless_it_is_said() {
+        let monitor = Monitor::silent();
+        // The first column is in thousands.
+        let x = Array2::from_shape_fn((N, 4), |(i, j)| {
+            let value = (((i + 3) * (j + 7) * 13) % 29) as f32;
+            if j == 0 { 1000.0 * value } else { value }
+        });
+        let graph = |x: ArrayView2<f32>, standardize| {
+            let settings = Settings {
+                standardize,
+                ..settings(None)
+            };
+            settings.build(x, &monitor).unwrap().graph
+        };
+        let (mean, scale) = even_or(x.view(), Some(true));
+        let one_scale = scaled(x.view(), &mean, &scale);
+        assert_eq!(graph(x.view(), None), graph(one_scale.view(), Some(false)));
+        assert_eq!(graph(x.view(), Some(true)), graph(x.view(), None));
+        assert_ne!(graph(x.view(), Some(false)), graph(x.view(), None));
+        // Those of one unit stay as they are, unless it is said.
+        let alike = x.slice(s![.., 1..]);
+        assert_eq!(graph(alike, None), graph(alike, Some(false)));
+        assert_ne!(graph(alike, None), graph(alike, Some(true)));
+    }
+
+    #[test]
+    fn a_view_that_comes_to_one_scale_weighs_what_it_weighed() {
+        let x = Array2::from_shape_fn((N, 7), |(i, j)| {
+            let value = (((i + 3) * (j + 7) * 13) % 29) as f32;
+            if j == 0 { 1000.0 * value } else { value }
+        });
+        let settings = settings(None);
+        let prepared = settings.prepared(x.view(), &[0..4, 4..7], &Monitor::silent());
+        let prepared = prepared.unwrap();
+        let weight = |rows: ArrayView2<f32>| rows.iter().map(|&x| x * x).sum::<f32>();
+        let own = |x: &Array2<f32>| weight(x.slice(s![.., ..4]));
+        assert!((own(&prepared) / own(&x) - 1.0).abs() < 1e-4);
+        assert_eq!(prepared.slice(s![.., 4..]), x.slice(s![.., 4..]));
     }
 
     #[test]

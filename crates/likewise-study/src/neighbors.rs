@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use likewise::Monitor;
+use likewise::graph::KnnGraph;
 
 use crate::fit::fewer_neighbors;
 use crate::{Error, Result};
 
-/// Neighbours of an item where nobody says how many.
-pub const NEIGHBORS: usize = 50;
+/// Neighbours of an item where nobody says how many: those of the default graph, as in a fit.
+pub const NEIGHBORS: usize = KnnGraph::NEIGHBORS;
 
 /// Neighbours of each of so many items of `data`, before anything is made of them: what was asked for, which
 /// must be there, else the usual number, or fewer of few items, as in a fit.

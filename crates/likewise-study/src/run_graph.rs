@@ -63,6 +63,8 @@ pub(crate) fn of_rows(
         fuse: None,
         // Cosines of rows that compare by their distance say more around their mean.
         center: metric != Metric::Cosine,
+        // A space that was learned has its scales.
+        standardize: Some(false),
         approximate: (n > EXACT).then_some(RECALL),
         precision: Precision::Auto,
         seed,

@@ -17,7 +17,7 @@ const RECALL: f64 = 0.95;
 /// How the graph is built.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct GraphFlags {
-    /// Neighbours an item. Default: 50, or a tenth of the items where there are no 50 others.
+    /// Neighbours an item. Default: 20, or a tenth of the items where there are no 20 others. Papers print 50.
     #[arg(short, long, value_name = "K")]
     pub(crate) k: Option<usize>,
     /// Exponent of the cosine in an edge's weight.
@@ -34,6 +34,10 @@ pub(crate) struct GraphFlags {
     /// (see doctor), their cosines tell little apart.
     #[arg(long)]
     pub(crate) center: bool,
+    /// Bring the columns to one scale first, yes or no. Default: where one of them outweighs all others, as
+    /// where they have different units, and as fit does.
+    #[arg(long, value_name = "YES|NO", value_parser = named(&STANDARDIZE))]
+    pub(crate) standardize: Option<bool>,
     /// First pass of the exact search.
     #[arg(long, value_parser = named(&PRECISIONS), default_value = "auto", conflicts_with = "approx")]
     pub(crate) precision: Precision,
@@ -71,6 +75,7 @@ impl GraphFlags {
                 .symmetrize(self.symmetrize.unwrap_or_default()),
             fuse: self.fuse,
             center: self.center,
+            standardize: self.standardize,
             approximate: (self.approx).then_some(self.recall.unwrap_or(RECALL)),
             precision: self.precision,
             seed,
@@ -96,6 +101,15 @@ const FUSIONS: [Named<Fusion>; 5] = [
         "The mean, times the share of the views that have the edge",
         Fusion::Agreement,
     ),
+];
+
+const STANDARDIZE: [Named<bool>; 2] = [
+    (
+        "yes",
+        "All columns get mean 0 and standard deviation 1",
+        true,
+    ),
+    ("no", "They stay as they are", false),
 ];
 
 const PRECISIONS: [Named<Precision>; 4] = [

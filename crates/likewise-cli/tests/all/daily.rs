@@ -589,7 +589,7 @@ fn sizes_of_classes_are_read_and_held() {
         };
         (0..9).map(of).collect()
     };
-    for method in ["poisson", "poisson-mbo"] {
+    for method in ["lgc", "mixed", "poisson", "poisson-mbo"] {
         scene.good(&with("sizes.csv", method));
         assert!(
             counts(&scene).iter().all(|n| n.abs_diff(33) <= 3),
@@ -614,7 +614,7 @@ fn sizes_of_classes_are_read_and_held() {
     }
     assert!(
         scene
-            .bad(&with("sizes.csv", "lgc"), 2)
+            .bad(&with("sizes.csv", "harmonic"), 2)
             .contains("--class-sizes")
     );
     assert!(

@@ -98,6 +98,41 @@ fn the_graph_of_several_views_says_more_than_that_of_each() {
 }
 
 #[test]
+fn columns_of_different_units_come_to_one_scale_before_labels_spread() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let accuracy = |flags: &[&str]| -> f64 {
+        let args = [
+            "propagate",
+            &data,
+            "--view",
+            "mor",
+            "--labels-per-class",
+            "5",
+        ];
+        let all = [&args, flags, &["-q", "--json", "-o", "b.npz"]].concat();
+        let answer: Value = serde_json::from_str(&succeeds(at, &all)).unwrap();
+        answer["accuracy_hidden"].as_f64().unwrap()
+    };
+    let usual = accuracy(&[]);
+    assert_eq!(accuracy(&["--standardize", "yes"]), usual);
+    assert!(usual > accuracy(&["--standardize", "no"]) + 0.05);
+    succeeds(at, &["graph", &data, "--view", "mor", "-q", "-o", "g.npz"]);
+    let with_graph = [
+        "propagate",
+        &data,
+        "--graph",
+        "g.npz",
+        "--standardize",
+        "no",
+        "-o",
+        "c.npz",
+    ];
+    assert!(fails(at, &with_graph).contains("--standardize"));
+}
+
+#[test]
 fn forms_of_fusing_that_go_with_nothing_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -63,7 +63,7 @@ class KNeighborsGraph(Estimator):
 
     Parameters
     ----------
-    n_neighbors : int, default=50
+    n_neighbors : int, default=20
         Neighbours of an item.
     gamma : float, default=3.0
         Exponent of the cosine: the larger, the less a far neighbour weighs.
@@ -74,7 +74,8 @@ class KNeighborsGraph(Estimator):
     recall : float, default=0.95
         Share of the true neighbours that an approximate search must find.
     center : bool, default=False
-        Take the mean off before.
+        Take the mean off before. Columns of different units are not brought to one scale, as the command
+        does: put a ``StandardScaler`` before.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the approximate search.
     n_jobs : int or None, default=None
@@ -103,7 +104,7 @@ class KNeighborsGraph(Estimator):
 
     def __init__(
         self,
-        n_neighbors: int = 50,
+        n_neighbors: int = 20,
         *,
         gamma: float = 3.0,
         symmetrize: Symmetrize = 0.1,

@@ -79,7 +79,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         *,
         parameters: Optional[dict] = None,
         affinity: str = "knn",
-        n_neighbors: int = 50,
+        n_neighbors: int = 20,
         gamma: float = 3.0,
         symmetrize: Optional[Symmetrize] = None,
         approx: bool = False,

@@ -145,6 +145,7 @@ impl Request {
                 graph: KnnGraph::new(),
                 fuse: None,
                 center: false,
+                standardize: None,
                 approximate: None,
                 precision: Precision::Auto,
                 seed: self.seed,

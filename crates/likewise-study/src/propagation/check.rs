@@ -123,6 +123,7 @@ mod tests {
                 graph: KnnGraph::new(),
                 fuse: None,
                 center: false,
+                standardize: None,
                 approximate: None,
                 precision: Precision::Auto,
                 seed: 0,

@@ -48,6 +48,11 @@ impl Choice {
                     Method::any_with(Ability::TakesSizes)
                 )));
             }
+            if changes.holds("mass") {
+                return Err(usage(
+                    "mass has no effect with class_sizes, which are held in its place; leave one of them out",
+                ));
+            }
             if changes.holds("sizes") {
                 return Err(usage("class_sizes: sizes is given twice; give it once"));
             }
@@ -182,9 +187,14 @@ mod tests {
                 "scale is given twice",
             ),
             (
-                sized("lgc", "{}"),
+                sized("harmonic", "{}"),
                 false,
-                "class_sizes has no effect with `method lgc`; take poisson or poisson-mbo, or leave",
+                "class_sizes has no effect with `method harmonic`; take lgc, mixed, manifold, poisson or poisson-mbo, or leave",
+            ),
+            (
+                sized("lgc", r#"{"mass": "uniform"}"#),
+                false,
+                "mass has no effect with class_sizes",
             ),
             (
                 sized("poisson", r#"{"sizes": "free"}"#),
@@ -205,6 +215,7 @@ mod tests {
             (choice("mixed", r#"{"beta": 0}"#), false),
             (choice("lpdr", r#"{"search": {"lambda": 2}}"#), false),
             (sized("poisson-mbo", "{}"), false),
+            (sized("lgc", "{}"), false),
             (choice("poisson-mbo", r#"{"beta": 1, "lambda": 1}"#), false),
         ] {
             choice.method(given).unwrap();

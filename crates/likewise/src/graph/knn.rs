@@ -132,7 +132,7 @@ impl Default for Symmetrize {
 impl Default for KnnGraph {
     fn default() -> Self {
         Self {
-            k: 50,
+            k: Self::NEIGHBORS,
             gamma: 3.0,
             symmetrize: Symmetrize::default(),
             search: Neighborhood::Auto,
@@ -141,14 +141,20 @@ impl Default for KnnGraph {
 }
 
 impl KnnGraph {
-    /// 50 neighbours and gamma 3, as printed; one-sided pairs weigh a tenth, which is ours.
+    /// Neighbours of an item unless people say otherwise. 50 are printed. On eight sets for choosing, of 850
+    /// to 2,500 items, one and five labels a class, as they are and cut to classes of 10 to 1, labels
+    /// spread over the graph of 20 were right on 1 to 2 of 100 items more in the mean (at most 8 more, at most 2
+    /// fewer), and its cost is two fifths.
+    pub const NEIGHBORS: usize = 20;
+
+    /// 20 neighbours, gamma 3 as printed, one-sided pairs weigh a tenth; the first and the last are ours.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The printed values to the letter: 50 neighbours, gamma 3, [`Symmetrize::Sum`].
     pub fn printed() -> Self {
-        Self::default().symmetrize(Symmetrize::Sum)
+        Self::default().k(50).symmetrize(Symmetrize::Sum)
     }
 
     /// Neighbours of an item; at least 1 and below the number of items.

@@ -10,6 +10,10 @@
 //! on 1.3 of 100 items more with five labels a class, on no set on fewer beyond chance; where classes are
 //! 10 to 1 it gained nothing and lost nothing (`experiments/zhuang2023-table3.toml`).
 //!
+//! **Sizes that are known** ([`sizes`](Lgc::sizes)) are held in place of the masses: scores of
+//! uniform mass, each row brought to sum 1, decided by prices of the classes
+//! ([`Poisson`](super::Poisson) decides alike). With five labels a class nothing simple is better.
+//!
 //! Solved as `((1 + mu) D - W) H = mu D^1/2 Y`, `F = D^1/2 H`, which is the same system
 //! and needs the graph's own weights only. A labeled isolated node gets
 //! `mu / (1 + mu)` at its class, as the formula says.
@@ -21,9 +25,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::parts::counted::Counted;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::{positive, setters};
-use super::{Given, Mass, Propagate, Spread};
+use super::{Given, Mass, Propagate, Sizes, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Monitor, Result};
 
@@ -48,6 +53,8 @@ use crate::{Monitor, Result};
 pub struct Lgc {
     mu: f64,
     mass: Mass,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<Sizes>,
     tolerance: f64,
     max_iterations: usize,
 }
@@ -58,6 +65,7 @@ impl Default for Lgc {
         Self {
             mu: 1.0 / 99.0,
             mass: Mass::None,
+            sizes: None,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
         }
@@ -77,6 +85,17 @@ impl Lgc {
         self
     }
 
+    /// What is known of the sizes of the classes, which are held in place of the masses.
+    #[must_use]
+    pub fn sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = Some(sizes);
+        self
+    }
+
+    pub(super) fn has_sizes(&self) -> bool {
+        self.sizes.is_some()
+    }
+
     setters!(mass solver);
 }
 
@@ -86,10 +105,11 @@ impl Propagate for Lgc {
         positive("mu", self.mu)?;
         let solver = self.solver();
         let known = Known::new(given.graph, given.labels, monitor)?;
+        let counted = Counted::new(&known, self.mass, self.sizes.as_ref())?;
         let mut solution = solve(&known, self.mu, &solver, monitor)?;
         let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(known.beliefs(scores, self.mass, convergence).into())
+        Ok(counted.beliefs(&known, scores, convergence).into())
     }
 }
 

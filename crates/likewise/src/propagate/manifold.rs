@@ -21,7 +21,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::mixed::Held;
-use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Scale, Spread};
+use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Scale, Sizes, Spread};
 use crate::neighbor::Neighbors;
 use crate::{Error, ErrorKind, Graph, Monitor, Result};
 
@@ -65,6 +65,13 @@ impl Manifold {
         Self::default()
     }
 
+    /// What is known of the sizes of the classes, as [`Mixed::sizes`].
+    #[must_use]
+    pub fn sizes(mut self, sizes: Sizes) -> Self {
+        self.mixed = self.mixed.sizes(sizes);
+        self
+    }
+
     /// Parameters of the mixed propagation.
     #[must_use]
     pub fn mixed(mut self, mixed: Mixed) -> Self {
@@ -85,6 +92,7 @@ struct Printed {
     #[serde(rename = "fit")]
     held: Held,
     mass: Mass,
+    sizes: Option<Sizes>,
     tolerance: f64,
     max_iterations: usize,
 }

@@ -94,15 +94,17 @@ macro_rules! methods {
 }
 
 methods! {
-    "lgc" Lgc(Lgc) "lgc.rs" [],
+    "lgc" Lgc(Lgc) "lgc.rs" [Ability::TakesSizes],
         "Local and global consistency (Zhou 2003).";
     "harmonic" Harmonic(Harmonic) "harmonic.rs" [],
         "Fitted on labeled items only (U-modified).";
-    "mixed" Mixed(Mixed) "mixed.rs" [Ability::TakesNegatives, Ability::FindsNegatives],
+    "mixed" Mixed(Mixed) "mixed.rs"
+        [Ability::TakesNegatives, Ability::FindsNegatives, Ability::TakesSizes],
         "With negative edges found by edge removal.";
     "control" Control(Control) "control.rs" [Ability::FindsNegatives],
         "With negative edges found without it.";
-    "manifold" Manifold(Manifold) "manifold.rs" [Ability::NeedsNeighbors, Ability::FindsNegatives],
+    "manifold" Manifold(Manifold) "manifold.rs"
+        [Ability::NeedsNeighbors, Ability::FindsNegatives, Ability::TakesSizes],
         "With one-sided neighbours as negative edges (`MoM`).";
     "lpdr" Lpdr(Lpdr) "lpdr.rs" [Ability::TakesNegatives],
         "Dissimilarity regularisation (Zheng and Ip 2013).";
@@ -168,6 +170,9 @@ impl Method {
                 &["lambda", "scale"],
                 "the one-sided neighbours are its negative edges, so none are searched for",
             ),
+            Self::Lgc(lgc) if lgc.has_sizes() => {
+                (&["mass"], "the sizes of the classes are held in its place")
+            }
             Self::Mixed(mixed) if mixed.beta == 0.0 => (
                 &["lambda", "scale", "pair_factor"],
                 "negative edges weigh nothing with a beta of 0",
@@ -180,6 +185,9 @@ impl Method {
                 &["lambda", "scale"],
                 "the negative edges are given, so none are searched for",
             ),
+            Self::Mixed(mixed) if mixed.sizes.is_some() => {
+                (&["mass"], "the sizes of the classes are held in its place")
+            }
             Self::Lpdr(_) if given_negatives => (
                 &["search"],
                 "the negative edges are given, so none are searched for",
@@ -201,6 +209,9 @@ impl Method {
     /// nothing changes.
     pub fn set_sizes(&mut self, sizes: Sizes) {
         match self {
+            Self::Lgc(lgc) => *lgc = std::mem::take(lgc).sizes(sizes),
+            Self::Mixed(mixed) => *mixed = std::mem::take(mixed).sizes(sizes),
+            Self::Manifold(manifold) => *manifold = std::mem::take(manifold).sizes(sizes),
             Self::Poisson(poisson) => *poisson = std::mem::take(poisson).sizes(sizes),
             Self::PoissonMbo(mbo) => *mbo = std::mem::take(mbo).sizes(sizes),
             _ => {}
@@ -327,7 +338,10 @@ mod tests {
         let finding = Method::names_with(Ability::FindsNegatives);
         assert_eq!(finding, ["mixed", "control", "manifold"]);
         let sized = Method::names_with(Ability::TakesSizes);
-        assert_eq!(sized, ["poisson", "poisson-mbo"]);
+        assert_eq!(
+            sized,
+            ["lgc", "mixed", "manifold", "poisson", "poisson-mbo"]
+        );
         assert_eq!(Method::names_with(Ability::Mutual), ["dssml"]);
         let finding = Method::any_with(Ability::FindsNegatives);
         assert_eq!(finding, "mixed, control or manifold");
@@ -373,7 +387,9 @@ mod tests {
     fn what_changes_nothing_is_a_parameter() {
         let weightless = Method::Mixed(Mixed::new().beta(0.0));
         let weighed = Method::PoissonMbo(PoissonMbo::new().beta(1.0));
-        for method in all().chain([weightless, weighed]) {
+        let sized = Method::Mixed(Mixed::new().sizes(Sizes::Balanced));
+        let held = Method::Lgc(Lgc::new().sizes(Sizes::Balanced));
+        for method in all().chain([weightless, weighed, sized.clone(), held.clone()]) {
             let json = serde_json::to_value(&method).unwrap();
             for given in [false, true] {
                 let (idle, why) = method.idle(given);
@@ -395,5 +411,7 @@ mod tests {
         };
         assert_eq!(idle(0.0), ["lambda"]);
         assert!(idle(0.5).is_empty());
+        assert_eq!(sized.idle(false).0, ["mass"]);
+        assert_eq!(held.idle(false).0, ["mass"]);
     }
 }

@@ -39,11 +39,12 @@ use serde::{Deserialize, Serialize};
 
 use super::harmonic::deviation;
 use super::lgc;
+use super::parts::counted::Counted;
 use super::parts::known::{Known, for_each_row};
 use super::parts::negative::{Estimate, NegativeEdges};
 use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::scaling::{Scaling, standard};
-use super::{Given, Mass, Propagate, Spread};
+use super::{Given, Mass, Propagate, Sizes, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
@@ -125,6 +126,8 @@ pub struct Mixed {
     #[serde(rename = "fit")]
     pub(super) held: Held,
     pub(super) mass: Mass,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sizes: Option<Sizes>,
     pub(super) tolerance: f64,
     pub(super) max_iterations: usize,
 }
@@ -140,6 +143,7 @@ impl Default for Mixed {
             scale: Scale::Standardized,
             held: Held::All,
             mass: Mass::Estimated,
+            sizes: None,
             tolerance: solver.tolerance,
             max_iterations: solver.max_iterations,
         }
@@ -231,6 +235,14 @@ impl Mixed {
         self
     }
 
+    /// What is known of the sizes of the classes, which are held in place of the masses as
+    /// [`Lgc::sizes`](super::Lgc::sizes) holds them.
+    #[must_use]
+    pub fn sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = Some(sizes);
+        self
+    }
+
     setters!(mu pair_factor mass solver);
 
     /// Beliefs, and the negative edges that were found for them.
@@ -241,11 +253,12 @@ impl Mixed {
         monitor: &Monitor,
     ) -> Result<(Beliefs, NegativeEdges)> {
         let known = Known::new(graph, labels, monitor)?;
+        let counted = Counted::new(&known, self.mass, self.sizes.as_ref())?;
         let (plain, start, negatives) = self.search(&known, monitor)?;
         let mixed = self.solve(&known, &negatives, start, monitor)?;
         let convergence = known.convergence(&[&plain, &mixed], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
-        let beliefs = known.beliefs(mixed.x, self.mass, convergence);
+        let beliefs = counted.beliefs(&known, mixed.x, convergence);
         Ok((beliefs, negatives))
     }
 
@@ -261,12 +274,13 @@ impl Mixed {
         self.check()?;
         negatives.check(graph)?;
         let known = Known::new(graph, labels, monitor)?;
+        let counted = Counted::new(&known, self.mass, self.sizes.as_ref())?;
         let start = Array2::zeros((graph.n(), known.n_classes()));
         let start = known.with_proportions(start);
         let mixed = self.solve(&known, negatives, start, monitor)?;
         let convergence = known.convergence(&[&mixed], monitor);
         let convergence = negatives.report(&known, convergence, monitor);
-        Ok(known.beliefs(mixed.x, self.mass, convergence))
+        Ok(counted.beliefs(&known, mixed.x, convergence))
     }
 
     /// Steps 1 and 2: how the first solve went, `F`, and the negative edges.

@@ -2,6 +2,7 @@
 //! negative edges, confidence.
 
 pub mod confidence;
+pub(crate) mod counted;
 pub(crate) mod decide;
 pub mod diffusion;
 pub(crate) mod heat;

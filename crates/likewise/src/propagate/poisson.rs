@@ -20,13 +20,14 @@
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::parts::decide::{self, Bounds};
+use super::parts::counted::decided;
+use super::parts::decide::Bounds;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::setters;
 use super::parts::sizes::Sizes;
 use super::{Given, Propagate, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Beliefs, Convergence, Error, Graph, Monitor, Result};
+use crate::{Error, Graph, Monitor, Result};
 
 /// Parameters of Poisson learning.
 ///
@@ -99,25 +100,8 @@ impl Propagate for Poisson {
         let mut solution = solve(&known, &self.solver(), monitor)?;
         let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        Ok(decided(&known, scores, bounds, convergence).into())
+        Ok(decided(&known, scores, bounds.as_ref(), convergence).into())
     }
-}
-
-/// Beliefs from scores, within these bounds.
-pub(super) fn decided(
-    known: &Known,
-    mut scores: Array2<f64>,
-    bounds: Option<Bounds>,
-    convergence: Convergence,
-) -> Beliefs {
-    if let Some(bounds) = bounds {
-        let mut worth = scores.clone();
-        known.only_reached(&mut worth);
-        let none = vec![0.0; known.n_classes()];
-        let prices = decide::prices(worth.view(), &known.open(), &bounds, none);
-        scores += &ndarray::ArrayView1::from(&prices);
-    }
-    known.beliefs_of(scores, None, convergence)
 }
 
 /// The solution, whose `x` is `u` (`n x C`); zeros where no label reaches.

@@ -24,8 +24,9 @@
 
 use ndarray::{Array2, ArrayView2};
 
+use super::parts::counted::decided;
 use super::parts::known::{Known, for_each_row};
-use super::poisson::{center, decided};
+use super::poisson::center;
 use super::session::changed;
 use super::{Given, Poisson};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
@@ -81,7 +82,7 @@ impl Poisson {
         monitor.end();
         let flows = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        let beliefs = decided(&known, scores(&known, &flows), bounds, convergence);
+        let beliefs = decided(&known, scores(&known, &flows), bounds.as_ref(), convergence);
         Ok(PoissonSession {
             method: self.clone(),
             graph,
@@ -114,7 +115,7 @@ impl PoissonSession<'_> {
                 ..self.beliefs.convergence.clone()
             };
             let scores = scores(&known, &self.flows);
-            decided(&known, scores, bounds, convergence)
+            decided(&known, scores, bounds.as_ref(), convergence)
         };
         self.labels = labels;
         let old = std::mem::replace(&mut self.beliefs, beliefs);

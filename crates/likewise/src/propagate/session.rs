@@ -35,7 +35,7 @@ use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::positive;
 use super::{Harmonic, Held, Mass, Mixed, Scale};
 use crate::solve::{ConjugateGradient, Sparse};
-use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result};
+use crate::{Beliefs, Convergence, Error, ErrorKind, Graph, Label, Labels, Monitor, Result};
 
 /// Relative residual of the solve of a change, at most that of the method. A change is
 /// small against the scores, so it needs fewer digits than they do.
@@ -134,6 +134,10 @@ impl Mixed {
         if self.scale == Scale::Probability {
             let rule = "a session follows harmonic propagation, which this scale does not use";
             return Err(Error::parameter("scale", "probability", rule));
+        }
+        if self.sizes.is_some() {
+            let message = "sizes: a session decides by masses; leave the sizes out";
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
         let solver = self.solver();
         let mut session = Session::begin(graph, labels, self.mu, self.mass, solver, monitor)?;

@@ -36,7 +36,7 @@ class Arcs(NamedTuple):
 
 def graph(
     X: Any,
-    n_neighbors: int = 50,
+    n_neighbors: int = 20,
     *,
     gamma: float = 3.0,
     symmetrize: Symmetrize = 0.1,
@@ -56,7 +56,7 @@ def graph(
     ----------
     X : array-like of shape (n_samples, n_features), or paths
         As of `neighbors`.
-    n_neighbors : int, default=50
+    n_neighbors : int, default=20
         Neighbours of an item.
     gamma : float, default=3.0
         Exponent of the cosine.

@@ -144,7 +144,7 @@ mod tests {
                 "from 0 to 1",
             ),
             (
-                "name = \"a\"\nmethod = \"lgc\"\ntrue_sizes = true",
+                "name = \"a\"\nmethod = \"harmonic\"\ntrue_sizes = true",
                 "poisson-mbo only",
             ),
         ] {

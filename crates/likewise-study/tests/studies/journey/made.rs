@@ -48,6 +48,7 @@ fn a_graph_has_the_neighbors_that_were_asked_for() {
             graph: KnnGraph::new(),
             fuse: None,
             center: false,
+            standardize: None,
             approximate: None,
             precision: Precision::Auto,
             seed: 0,

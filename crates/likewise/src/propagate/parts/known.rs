@@ -274,6 +274,16 @@ impl<'a> Known<'a> {
         self.believe(scores, None, &self.factors(mass), convergence)
     }
 
+    /// The scores of the labeled classes, each class of the same mass.
+    pub(crate) fn of_uniform_mass(&self, mut scores: Array2<f64>) -> Array2<f64> {
+        let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
+        let labels = self.labels_of_classes();
+        if let Some(scale) = Mass::Uniform.scale(&labels, scores.view(), &may_be) {
+            multiply(scores.view_mut(), &scale);
+        }
+        scores
+    }
+
     /// Beliefs from scores, and from what is compared between classes in their place.
     pub(crate) fn beliefs_of(
         &self,
