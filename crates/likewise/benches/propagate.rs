@@ -4,8 +4,8 @@
 //!
 //! - `graph=knn` (default) builds the nearest-neighbour graph of Gaussian-like clouds;
 //!   `graph=ring` a synthetic one that takes no search: classes are rings, each node is tied
-//!   to the next ones and to random ones of its class, one edge in twenty goes anywhere, the
-//!   nodes are numbered at random. About 1.5 k entries a node.
+//!   to the next ones and to random ones of its class, one edge in twenty goes anywhere
+//!   (`astray=1`), the nodes are numbered at random. About 1.5 k entries a node.
 //! - `save=FOLDER` writes graph, labels and results for the peers, of which
 //!   `OPENBLAS_CORETYPE=SKYLAKEX OMP_NUM_THREADS=1 python3 benches/peers/propagate.py FOLDER` makes a
 //!   table. A graph that is already there is used again. Where the folder has rows of features and
@@ -319,14 +319,15 @@ fn ring(n: usize, classes: usize, k: usize) -> (Graph, Vec<i32>) {
     for (i, &class) in truth.iter().enumerate() {
         members[class as usize].push(i as u32);
     }
+    let astray = number("astray", 1.0) as i32;
     let mut rng = likewise::seed::stream(SEED, "bench edges");
     let mut rows: Vec<Vec<(u32, f32)>> = vec![Vec::with_capacity(2 * k); n];
     for members in &members {
         for (at, &i) in members.iter().enumerate() {
             for step in 1..=(3 * k).div_ceil(4) {
                 let j = match rng.random_range(0..20) {
-                    0 => rng.random_range(0..n as u32),
-                    1..10 => members[rng.random_range(0..members.len())],
+                    turn if turn < astray => rng.random_range(0..n as u32),
+                    turn if turn < astray + 9 => members[rng.random_range(0..members.len())],
                     _ => members[(at + step) % members.len()],
                 };
                 if i != j {
@@ -388,24 +389,18 @@ fn read_graph(folder: &Path) -> Option<Graph> {
     Graph::new(indptr.collect(), indices.collect(), weights.collect()).ok()
 }
 
-/// User and system time of this process, all threads; wall time would count what other
-/// programs on the machine take. Linux only, NaN elsewhere.
+/// Time that the threads of this process ran; wall time would count what other programs on the
+/// machine take. Linux only, NaN elsewhere.
 fn cpu_seconds() -> f64 {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or("")
-        .split_whitespace()
-        .collect();
-    match (fields.get(11), fields.get(12)) {
-        (Some(user), Some(system)) => {
-            let ticks = |s: &str| s.parse::<f64>().unwrap_or(f64::NAN);
-            (ticks(user) + ticks(system)) / TICKS_PER_SECOND
-        }
-        _ => f64::NAN,
-    }
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return f64::NAN;
+    };
+    let nanoseconds = |thread: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        stat.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let of_each = threads.flatten().map(nanoseconds);
+    1e-9 * of_each.sum::<Option<f64>>().unwrap_or(f64::NAN)
 }
 
 /// Peak memory of this process since the last reset. Linux only, NaN elsewhere.
