@@ -26,8 +26,7 @@ pub fn neighbors(
             check_neighbors(k, items, data)?;
             Ok(k)
         }
-        None if NEIGHBORS as f64 >= items => Ok(fewer_neighbors(NEIGHBORS, items, monitor)),
-        None => Ok(NEIGHBORS),
+        None => Ok(fewer_neighbors(NEIGHBORS, items, monitor)),
     }
 }
 

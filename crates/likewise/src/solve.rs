@@ -1,6 +1,6 @@
 //! Solvers: large sparse symmetric systems with several right-hand sides, and smooth minima.
 
-mod columns;
+pub(crate) mod columns;
 pub mod conjugate_gradient;
 mod exponential;
 pub(crate) mod lbfgs;

@@ -17,7 +17,7 @@ const RECALL: f64 = 0.95;
 /// How the graph is built.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct GraphFlags {
-    /// Neighbours an item. Default: 20, or a tenth of the items where there are no 20 others. Papers print 50.
+    /// Neighbours an item. Default: 20, or a tenth of fewer than 200 items. Papers print 50.
     #[arg(short, long, value_name = "K")]
     pub(crate) k: Option<usize>,
     /// Exponent of the cosine in an edge's weight.

@@ -41,7 +41,7 @@ pub(crate) struct Mine {
     /// Keep this many labels a class and use no others (from labels, affinity and votes).
     #[arg(long, value_name = "M")]
     pub(crate) labels_per_class: Option<NonZeroUsize>,
-    /// Neighbours an item (from affinity). Default: 20, or a tenth of the items where there are no 20 others.
+    /// Neighbours an item (from affinity). Default: 20, or a tenth of fewer than 200 items.
     #[arg(short, long, value_name = "K")]
     pub(crate) k: Option<usize>,
     /// Where they go: .csv or .parquet.

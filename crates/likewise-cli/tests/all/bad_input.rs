@@ -395,7 +395,7 @@ fn the_usual_neighbours_are_fewer_of_few_items() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{verb:?}: {said}");
         let told =
-            "50 neighbours are many for 30 items, of which they would be no near ones; using 3";
+            "20 neighbours are many for 30 items, of which they would be no near ones; using 3";
         assert!(said.contains(told), "{verb:?}: {said}");
     }
 }

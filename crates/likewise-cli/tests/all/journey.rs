@@ -188,7 +188,14 @@ fn what_calibration_is_worth_is_said_on_labels_that_it_was_not_fitted_on() {
     let data = digits();
     let spread = |labels: &str, more: &[&str]| {
         let start = ["propagate", &data, "--view", "fou", "-k", "20"];
-        let method = ["--method", "poisson-mbo", "--class-sizes", "balanced"];
+        let method = [
+            "--method",
+            "poisson-mbo",
+            "--class-sizes",
+            "balanced",
+            "--set",
+            "steps=40",
+        ];
         let rest = ["--labels-per-class", labels, "-o", "b.npz"];
         likewise(at, &[&start[..], &method, &rest, more].concat())
     };

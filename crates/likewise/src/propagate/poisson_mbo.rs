@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! classes of Poisson learning, decided by the sizes
-//! again and again, until nothing changes or `rounds` times:
+//! again and again, until at most one of 1000 items changes or `rounds` times:
 //!     u = one-hot of the classes, then `steps` times u <- u - dt (L u - mu b)
 //!     classes = argmax over assignments of these sizes of sum_i u_i,c(i)
 //! ```
@@ -55,7 +55,8 @@
 //! 1: [`PoissonMbo::paper`]); that 6 steps are better, which keep a decision near the one before, and the choice of sizes is ours, with stability as of Delvenne, Yaliraki and Barahona 2010.
 //! Negative edges are those of Zhuang and Moulin, CVPR 2023, eq. (18)-(23); to take them into these steps is ours.
 //! Differences: sizes are held by prices ([`Poisson`](super::Poisson)); labeled items keep their
-//! class; it ends where no decision changes.
+//! class; it ends where at most one of 1000 items changes: sizes are met up to that, so that the prices of
+//! many items never settle further.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,8 @@ use crate::{Beliefs, Error, Monitor, Result};
 
 /// Labels of a class, in the mean, from which on nothing is decided again where sizes are estimated.
 const ENOUGH_LABELS: f64 = 3.0;
+/// Share of the items below which a decision is as good as the last one.
+const SETTLED: f64 = 1e-3;
 /// Steps a round of the answer that the graph judges equal sizes by, at least: with fewer it keeps to
 /// the scores that it began with, and says less of the sizes.
 const STEPS_JUDGED: usize = 40;
@@ -193,9 +196,10 @@ impl PoissonMbo {
             negatives = self.negatives(known, &scores, &quiet)?;
             let next = deciding.classes(&mut scores);
             monitor.step(round as u64 + 1)?;
-            let same = next == class;
+            let pairs = next.iter().zip(&class);
+            let changed = pairs.filter(|(next, before)| next != before).count();
             class = next;
-            if same {
+            if changed as f64 <= SETTLED * class.len() as f64 {
                 break;
             }
         }

@@ -38,7 +38,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use serde::{Deserialize, Serialize};
 
-use self::group::{Group, WIDTH, Workspace};
+use self::group::{Group, Workspace};
+use super::columns::{WIDTH, width};
 use super::operator::Operator;
 use crate::{Error, Monitor, Result, parallel};
 
@@ -150,14 +151,14 @@ impl ConjugateGradient {
         let groups = b.axis_chunks_iter(Axis(1), WIDTH);
         let groups = groups.zip(x.axis_chunks_iter_mut(Axis(1), WIDTH));
         let space = || Workspace::new(operator, columns);
-        let one = |space: &mut Workspace, (b, x): (ArrayView2<f64>, ArrayViewMut2<f64>)| {
-            match group::width(b.ncols()) {
-                1 => job.run::<1>(space, b, x),
-                4 => job.run::<4>(space, b, x),
-                8 => job.run::<8>(space, b, x),
-                16 => job.run::<16>(space, b, x),
-                _ => job.run::<WIDTH>(space, b, x),
-            }
+        let one = |space: &mut Workspace, (b, x): (ArrayView2<f64>, ArrayViewMut2<f64>)| match width(
+            b.ncols(),
+        ) {
+            1 => job.run::<1>(space, b, x),
+            4 => job.run::<4>(space, b, x),
+            8 => job.run::<8>(space, b, x),
+            16 => job.run::<16>(space, b, x),
+            _ => job.run::<WIDTH>(space, b, x),
         };
         let solved: Vec<Solved> = if n <= SIDE_BY_SIDE && columns > WIDTH {
             let solved = parallel::map(groups, |group| one(&mut space(), group));

@@ -95,6 +95,24 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
         }
     }
 
+    /// `d_i + sum_j |w_ij| d_j / d_i` of each row, 0 where the diagonal `d` is: by Gershgorin, of the rows and
+    /// columns scaled by `d`, no eigenvalue is above the largest.
+    pub(crate) fn reach(&self) -> Vec<f64> {
+        parallel::map_rows(self.diagonal.len(), |i| {
+            let own = self.diagonal[i];
+            if own <= 0.0 {
+                return 0.0;
+            }
+            let (columns, _) = self.graph.row(i);
+            let row = self.graph.indptr()[i]..self.graph.indptr()[i + 1];
+            let pairs = columns.iter().zip(&self.weights[row]);
+            let around: f64 = pairs
+                .map(|(&j, &w)| w.into().abs() * self.diagonal[j as usize])
+                .sum();
+            own + around / own
+        })
+    }
+
     /// The excess `e = M 1`, of each row.
     pub(crate) fn excess(&self) -> &[f64] {
         &self.excess

@@ -7,7 +7,8 @@
 //! an assignment problem, solved in its dual: a class has a price, an item takes the class of
 //! the largest `u_ic + price_c`, and the price of a class that is too small or too large is set,
 //! class by class, to where just as many items take it as may. Where items are as good as
-//! equal the sizes are met up to one of 1000 items; a class that an item may not take (it has no
+//! equal the sizes are met up to one of 1000 items, and of more than ten classes up to one of 100 of what a
+//! class has in the mean; a class that an item may not take (it has no
 //! label in its component) is never its class, so that sizes which the components rule out are
 //! missed.
 //!
@@ -25,8 +26,10 @@ use crate::parallel;
 const ROWS: usize = 1024;
 /// Most rounds over all classes.
 const ROUNDS: usize = 60;
-/// Items a thousand that sizes may be missed by.
+/// Items a thousand that sizes may be missed by, of all.
 const MISSED: f64 = 1.0;
+/// Items a hundred that sizes may be missed by, of what a class has in the mean.
+const MISSED_OF_CLASS: f64 = 1.0;
 
 /// What every class may have of the items that are decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +86,7 @@ pub(crate) fn prices(
         Best::of(worth.map(|((u, price), class)| (u + price, class)))
     };
     let mut best: Vec<Best> = parallel::map_rows(open.len(), |at| best_of(open[at], &prices));
-    let tolerance = (open.len() as f64 * MISSED / 1000.0).max(0.5);
+    let tolerance = tolerance(open.len(), classes);
     for _ in 0..ROUNDS {
         let missed = missed(&sizes(&best, classes), bounds);
         if missed.iter().all(|m| m.abs() <= tolerance) {
@@ -126,6 +129,14 @@ pub(crate) fn prices(
         }
     }
     prices
+}
+
+/// Items that the size of a class may be missed by.
+fn tolerance(items: usize, classes: usize) -> f64 {
+    let items = items as f64;
+    let of_class = items / classes.max(1) as f64;
+    let missed = (items * MISSED / 1000.0).min(of_class * MISSED_OF_CLASS / 100.0);
+    missed.max(0.5)
 }
 
 /// The price at which `wanted` of the asks are met: between the last that is and the first that is
@@ -264,6 +275,26 @@ mod tests {
         assert!((bounded[0] - 1500.0).abs() <= 3.0 && bounded.iter().all(|&s| s >= 597.0));
         let (_, equal) = run(1000.0, 1000.0);
         assert!(equal.iter().all(|s| (s - 1000.0).abs() <= 3.0), "{equal:?}");
+    }
+
+    #[test]
+    fn many_classes_are_met_each_not_only_all_together() {
+        let mut rng = seed::stream(5, "worth");
+        // The first classes are worth more to all.
+        let worth = Array2::from_shape_fn((8000, 40), |(_, c)| {
+            rng.random::<f64>() + 0.5 / (1.0 + c as f64)
+        });
+        let open: Vec<usize> = (0..8000).collect();
+        let prices = prices(worth.view(), &open, &exactly(&[200.0; 40]), vec![0.0; 40]);
+        let mut sizes = vec![0; 40];
+        for c in decided(&worth, &prices) {
+            sizes[c] += 1;
+        }
+        // One of 1000 of all would be 8.
+        assert!(
+            sizes.iter().all(|&s: &i32| (s - 200).abs() <= 2),
+            "{sizes:?}"
+        );
     }
 
     #[test]

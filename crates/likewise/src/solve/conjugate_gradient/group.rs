@@ -4,31 +4,14 @@ use std::cmp::Ordering::Greater;
 
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 
-use super::super::columns::{ROWS, Row, chunk_rows, dot, in_order, squares};
-use super::super::operator::{Operator, Real};
+use super::super::columns::{ROWS, Row, block, chunk_rows, dot, in_order, room, squares, width};
+use super::super::operator::Operator;
 use super::super::vectorised;
 use crate::parallel;
 
 /// The residual is computed anew once a column's has shrunk to this share of its largest
 /// since the last time: rounding in `f32` reaches about 1e-6 of that.
 const DROP: f64 = 1e-3;
-/// Bytes that blocks are aligned to.
-const LINE: usize = 64;
-
-/// Columns solved together: 128 bytes of `f32`, two cache lines. Half of it was slower by a
-/// tenth.
-pub(super) const WIDTH: usize = 32;
-
-/// Columns of the block that holds `columns` of them.
-pub(super) fn width(columns: usize) -> usize {
-    match columns {
-        0 | 1 => 1,
-        2..=4 => 4,
-        5..=8 => 8,
-        9..=16 => 16,
-        _ => WIDTH,
-    }
-}
 
 /// Memory of one group of columns, used by one after the other.
 pub(super) struct Workspace {
@@ -43,7 +26,7 @@ pub(super) struct Workspace {
 impl Workspace {
     pub(super) fn new(operator: &impl Operator, columns: usize) -> Self {
         let inverse = operator.diagonal().iter().map(|d| (1.0 / d) as f32);
-        let size = operator.n() * width(columns) + LINE;
+        let size = room(operator.n(), width(columns));
         Self {
             inverse: inverse.collect(),
             x: vec![0.0; size],
@@ -53,14 +36,6 @@ impl Workspace {
             exact: vec![0.0; size],
         }
     }
-}
-
-/// `n` rows of `W` columns that begin at a cache line, of zeros.
-fn block<T: Real, const W: usize>(space: &mut [T], n: usize) -> &mut [[T; W]] {
-    let skip = space.as_ptr().align_offset(LINE).min(LINE);
-    let rows = &mut space[skip..].as_chunks_mut::<W>().0[..n];
-    parallel::each(rows.chunks_mut(ROWS), |rows| rows.fill([T::default(); W]));
-    rows
 }
 
 /// `W` columns on their way, each scaled by a power of two so that the largest number of its
