@@ -222,7 +222,7 @@ mod tests {
             let none = NegativeEdges::from_pairs(&graph, []).unwrap();
             let method = TongJinExact::new();
             let plain = run(&method, &graph, &labels, &none);
-            let harmonic = Harmonic::new().mu(100.0);
+            let harmonic = Harmonic::new().mu(100.0).tolerance(1e-13);
             let harmonic = harmonic.propagate(&graph, &labels, &Monitor::silent()).unwrap();
             for (a, b) in plain.scores.iter().zip(&harmonic.scores) {
                 prop_assert!((a - b).abs() < 1e-7);
