@@ -13,7 +13,8 @@
 //!   is that of them, and `items` and `classes` are theirs.
 //! - `methods=harmonic,mixed`; also `lgc`, `poisson` and `poisson-mbo`, as they are and with what they
 //!   say of the sizes of classes: `lgc-uniform`, `poisson-balanced`, `poisson-known` (the true sizes),
-//!   `poisson-mbo-balanced`, `poisson-mbo-known`. `NAME@1e-3` is solved to that tolerance.
+//!   `poisson-mbo-balanced`, `poisson-mbo-known`, and `poisson-mbo-paper-known` of 40 steps a round, as its
+//!   authors have it. `NAME@1e-3` is solved to that tolerance.
 //!   `harmonic-session` and `mixed-session` add one label after the other.
 //! - `tolerance=1e-6`, `labels=5` a class, `draws=1` of them, `rounds=2`, of which the fastest counts.
 
@@ -186,6 +187,7 @@ fn run(name: &str, tolerance: f64, data: &Data, labels: &Labels) -> Spread {
         "lgc-uniform" => &lgc.mass(Mass::Uniform),
         "poisson" => &Poisson::new().tolerance(tolerance).sizes(sizes),
         "poisson-mbo" => &PoissonMbo::new().tolerance(tolerance).sizes(sizes),
+        "poisson-mbo-paper" => &PoissonMbo::paper().tolerance(tolerance).sizes(sizes),
         _ => panic!("no method {name}"),
     };
     let given = Given::new(&data.graph, labels);

@@ -291,7 +291,7 @@ def by_graphlearning(data, table, tolerance, only):
         (
             "poisson_mbo, true sizes",
             run(lambda at, y: ssl.poisson_mbo(graph, data.sizes), decide=False),
-            "poisson-mbo-known",
+            "poisson-mbo-paper-known",
             None,
         ),
         ("laplace", run(lambda at, y: ssl.laplace(graph)), "harmonic", None),
