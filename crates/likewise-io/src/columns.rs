@@ -14,7 +14,7 @@ const LEAST: usize = 20;
 const SHARE: f64 = 0.9;
 
 /// Warns of columns that hold the numbers of the rows, that tell the label alone, or that
-/// carry more than nine tenths of the variance.
+/// carry more than nine tenths of the variance, unless columns are `scaled_from` their number on.
 ///
 /// Nothing is left out: a column may look like an index and be none. Says nothing for fewer
 /// than 20 items, or 20 labels. Costs O(n d) and O(n) memory.
@@ -22,6 +22,7 @@ pub(crate) fn check(
     names: &[String],
     x: ArrayView2<f32>,
     labels: Option<&Labels>,
+    scaled_from: Option<usize>,
     monitor: &Monitor,
 ) {
     if x.nrows() < LEAST {
@@ -51,7 +52,8 @@ pub(crate) fn check(
             ));
         }
     }
-    if let Some((column, share)) = outweighs(x)
+    if scaled_from.is_none_or(|least| x.ncols() < least)
+        && let Some((column, share)) = outweighs(x)
         && !counting.contains(&column)
     {
         monitor.warn(format!(
@@ -134,12 +136,21 @@ mod tests {
 
     /// What is said of 40 items of two columns: the given one, and one of no meaning.
     fn said(first: impl Fn(usize) -> f32, labels: Option<&Labels>) -> Vec<String> {
+        said_where_scaled(None, first, labels)
+    }
+
+    fn said_where_scaled(
+        scaled_from: Option<usize>,
+        first: impl Fn(usize) -> f32,
+        labels: Option<&Labels>,
+    ) -> Vec<String> {
         let x = Array2::from_shape_fn((N, 2), |(i, j)| match j {
             0 => first(i),
             _ => ((i * 17 + 5) % 23) as f32 * 0.2 - 2.0,
         });
         let (monitor, heard) = crate::read::listening();
-        check(&["a".into(), "b".into()], x.view(), labels, &monitor);
+        let names = ["a".into(), "b".into()];
+        check(&names, x.view(), labels, scaled_from, &monitor);
         let heard = heard.lock().unwrap();
         heard.clone()
     }
@@ -183,5 +194,10 @@ mod tests {
         assert!(loud[0].starts_with("column \"a\" carries 99."), "{loud:?}");
         assert!(loud[0].contains("of all 2 columns"));
         assert!(said_of(0.3).is_empty());
+        // It does not where the columns come to one scale.
+        for (from, warned) in [(Some(0), 0), (Some(2), 0), (Some(3), 1)] {
+            let loud = |i: usize| ((i * 13) % 29) as f32 * 6.0 + 0.5;
+            assert_eq!(said_where_scaled(from, loud, None).len(), warned);
+        }
     }
 }

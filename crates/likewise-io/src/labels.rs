@@ -136,10 +136,7 @@ fn labels(
         ));
         named = whole;
     }
-    let place = |row: usize| match lines.get(row) {
-        Some(line) => format!("line {line}"),
-        None => format!("row {row}"),
-    };
+    let place = |row: usize| place_of(&lines, row);
     if asked.label_separator.is_none() {
         return Ok(parse_labels(&matched(&named, words, ids, place)?, monitor));
     }
@@ -207,6 +204,59 @@ fn label_table(
         _ => Err(Error::parameter(
             "columns of texts are read from .csv, .tsv, .xlsx, .jsonl and .parquet files",
         )),
+    }
+}
+
+/// A row of a table that says something of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Where it stands: `line 3`.
+    pub place: String,
+    /// The name, without spaces around it.
+    pub name: String,
+    /// What is said of it, likewise; nothing where the cell is empty.
+    pub value: String,
+}
+
+/// The rows of a table as they stand: the words of the columns `name` and `value`.
+///
+/// Fails on a file that is no table, and without such columns.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("sizes.csv");
+/// std::fs::write(&path, "class,size\ncat,-1\n")?;
+/// let said = likewise_io::read_said(&path, "class", "size")?;
+/// assert_eq!((&*said[0].place, &*said[0].name, &*said[0].value), ("line 2", "cat", "-1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_said(path: impl AsRef<Path>, name: &str, value: &str) -> Result<Vec<Said>> {
+    let path = path.as_ref();
+    let asked = TableOptions {
+        id_column: Some(name.to_owned()),
+        label_column: Some(value.to_owned()),
+        ..TableOptions::default()
+    };
+    let read = || {
+        let input = Input::open(path)?;
+        let table = label_table(Form::parse(path)?, input, &asked, None, &Monitor::silent())?;
+        let (names, lines) = (table.ids.unwrap_or_default(), table.lines);
+        let rows = names.iter().zip(&table.labels).enumerate();
+        let said = rows.map(|(row, (name, value))| Said {
+            place: place_of(&lines, row),
+            name: name.trim().to_owned(),
+            value: value.trim().to_owned(),
+        });
+        Ok(said.collect())
+    };
+    read().map_err(|e: Error| e.within(path.display()))
+}
+
+/// Where a row of a table stands, whose `lines` are known or not.
+fn place_of(lines: &[u64], row: usize) -> String {
+    match lines.get(row) {
+        Some(line) => format!("line {line}"),
+        None => format!("row {row}"),
     }
 }
 

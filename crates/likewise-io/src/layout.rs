@@ -179,6 +179,13 @@ impl Layout {
             && (unnamed || both.all(|(column, name)| column.name == *name))
     }
 
+    /// Whether numbers were brought to one scale as they were read.
+    pub fn is_scaled(&self) -> bool {
+        let plain = Taken::plain();
+        let number = |taken: &Taken| matches!(taken, Taken::Number { .. });
+        (self.columns.iter()).any(|column| number(&column.taken) && column.taken != plain)
+    }
+
     /// Number of features.
     pub fn dimensions(&self) -> usize {
         let widths = self.columns.iter().map(|column| column.taken.width());
@@ -251,8 +258,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
         assert_eq!(layout.features(), ["a", "b", "c = x", "c = y"]);
         assert_eq!(layout.dimensions(), 4);
-        assert!(!layout.is_of_numbers(["a"], true));
+        assert!(!layout.is_of_numbers(["a"], true) && layout.is_scaled());
         let plain = Layout::of_numbers(["a", "b"]);
+        assert!(!plain.is_scaled());
         assert!(plain.is_of_numbers(["a", "b"], true) && plain.is_of_numbers(["0", "1"], false));
         assert!(!plain.is_of_numbers(["b", "a"], true) && !plain.is_of_numbers(["a"], false));
     }

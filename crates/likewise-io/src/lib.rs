@@ -59,7 +59,9 @@ pub use digest::{digest, digest_parts};
 pub use error::{Error, ErrorKind, Result};
 pub use form::Form;
 pub use input::{open, read_file, read_text};
-pub use labels::{read_labels, read_labels_as, read_labels_bytes, read_labels_with, read_texts};
+pub use labels::{
+    Said, read_labels, read_labels_as, read_labels_bytes, read_labels_with, read_said, read_texts,
+};
 pub use layout::{Column, DateOrder, Decimal, Layout, Missing, Taken};
 pub use lines::write_lines;
 pub use mapped::Mapped;

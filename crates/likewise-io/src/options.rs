@@ -22,6 +22,9 @@ pub struct ReadOptions {
     /// How another table was read: this one is read in the same way. Of no effect where the data
     /// are no table.
     pub layout: Option<Arc<Layout>>,
+    /// The number of columns from which on whoever reads a table brings them to one scale where one outweighs the
+    /// others, so that this is not warned of. `None`: nobody does.
+    pub scaled_from: Option<usize>,
 }
 
 impl ReadOptions {

@@ -165,7 +165,8 @@ pub fn read_with_layout(
         && view.matrix.ncols() == columns.len()
     {
         let labels = collection.labels.as_ref();
-        columns::check(&columns, view.matrix.view(), labels, monitor);
+        let (x, from) = (view.matrix.view(), options.scaled_from);
+        columns::check(&columns, x, labels, from, monitor);
     }
     monitor.end();
     Ok((collection, layout))

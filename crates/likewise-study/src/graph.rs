@@ -1,19 +1,21 @@
 //! The graph of some data, exact or approximate, and what it will cost.
 
 mod request;
+mod scaled;
 
-use std::ops::Range;
-
+use likewise::collection::Columns;
 use likewise::graph::fused::present;
 use likewise::graph::{Fusion, KnnGraph, OfView, Views};
 use likewise::linear::even_or;
 use likewise::matrix;
 use likewise::neighbor::{ApproximateSearch, Exact, ExactSearch, Ivf, Neighbors, Precision};
 use likewise::{Collection, Graph, Labels, Monitor};
-use ndarray::{Array1, Array2, ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Zip, s};
 use serde::Serialize;
 
 pub use self::request::{Request, Summary};
+pub use self::scaled::Scaled;
+pub(crate) use self::scaled::names_of;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::source::{Labeled, Source};
@@ -82,6 +84,8 @@ pub struct Built {
     pub neighbors: Neighbors,
     /// How these were found.
     pub search: Searched,
+    /// What was brought to one scale, if it was.
+    pub scaled: Vec<Scaled>,
 }
 
 /// A graph of one view or of several.
@@ -93,6 +97,29 @@ pub struct Fused {
     pub neighbors: Option<Neighbors>,
     /// How these were found; of several searches, the one that found the smallest share.
     pub search: Searched,
+    /// How several views became one graph; `None` of one view.
+    pub fuse: Option<Fusion>,
+    /// The views whose columns were brought to one scale.
+    pub scaled: Vec<Scaled>,
+}
+
+impl From<Built> for Fused {
+    fn from(built: Built) -> Self {
+        Self {
+            graph: built.graph,
+            neighbors: Some(built.neighbors),
+            search: built.search,
+            fuse: None,
+            scaled: built.scaled,
+        }
+    }
+}
+
+/// The rows as neighbours are searched in them.
+struct Prepared {
+    /// `None`: as they were given.
+    rows: Option<Array2<f32>>,
+    scaled: Vec<Scaled>,
 }
 
 impl Settings {
@@ -100,10 +127,23 @@ impl Settings {
     ///
     /// Fails without columns, on NaN, on settings out of their range, and when cancelled.
     pub fn build(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Built> {
+        self.build_view(x, FEATURES, monitor)
+    }
+
+    /// As [`build`](Self::build), of the rows of a view of this name.
+    pub(crate) fn build_view(
+        &self,
+        x: ArrayView2<f32>,
+        name: &str,
+        monitor: &Monitor,
+    ) -> Result<Built> {
         check_columns(x)?;
-        let columns = 0..x.ncols();
-        let prepared = self.prepared(x, std::slice::from_ref(&columns), monitor);
-        let x = prepared.as_ref().map_or(x, |prepared| prepared.view());
+        let whole = Columns {
+            name: name.to_owned(),
+            range: 0..x.ncols(),
+        };
+        let prepared = self.prepared(x, &[whole]);
+        let x = prepared.rows.as_ref().map_or(x, |rows| rows.view());
         let (neighbors, search) = self.search(x, self.graph.n_neighbors(), monitor)?;
         let graph = self.graph.from_neighbors(&neighbors)?;
         warn_without_edges(&graph, monitor);
@@ -111,20 +151,16 @@ impl Settings {
             graph,
             neighbors,
             search,
+            scaled: prepared.scaled,
         })
     }
 
-    /// The features as neighbours are searched in them, where they are not `x` itself; each view is `x` in
-    /// one of the ranges.
-    fn prepared(
-        &self,
-        x: ArrayView2<f32>,
-        views: &[Range<usize>],
-        monitor: &Monitor,
-    ) -> Option<Array2<f32>> {
-        let mut prepared = self.center.then(|| matrix::centered(x));
-        for range in views {
-            let own = x.slice(s![.., range.clone()]);
+    /// The rows as neighbours are searched in them; each view is `x` in some of its columns.
+    fn prepared(&self, x: ArrayView2<f32>, views: &[Columns]) -> Prepared {
+        let mut rows = self.center.then(|| matrix::centered(x));
+        let mut all = Vec::new();
+        for view in views {
+            let own = x.slice(s![.., view.range.clone()]);
             let (mean, scale) = even_or(own, self.standardize);
             if scale
                 .iter()
@@ -132,27 +168,57 @@ impl Settings {
             {
                 continue;
             }
-            if self.standardize.is_none() {
-                monitor.note(format!(
-                    "one of {} columns outweighs the others, as where units differ: all are brought to one \
-                     scale for the graph",
-                    own.ncols()
-                ));
-            }
-            // A view weighs beside the others what it weighed before.
+            all.push(Scaled::of(view, own, &scale));
+            let rows = rows.get_or_insert_with(|| x.to_owned());
+            let mut rows = rows.slice_mut(s![.., view.range.clone()]);
+            // A view weighs beside the others what it weighed before, less its mean where these are.
             let weight =
                 |rows: ArrayView2<f32>| -> f64 { rows.iter().map(|&x| f64::from(x).powi(2)).sum() };
-            let before = weight(own);
-            let prepared = prepared.get_or_insert_with(|| x.to_owned());
-            let mut own = prepared.slice_mut(s![.., range.clone()]);
-            own.assign(&scaled(x.slice(s![.., range.clone()]), &mean, &scale));
-            let after = weight(own.view());
+            let before = weight(rows.view());
+            put_scaled(rows.view_mut(), own, &mean, &scale);
+            let after = weight(rows.view());
             if views.len() > 1 && after > 0.0 {
                 let factor = (before / after).sqrt() as f32;
-                own.mapv_inplace(|x| x * factor);
+                rows.mapv_inplace(|x| x * factor);
             }
         }
-        prepared
+        Prepared { rows, scaled: all }
+    }
+
+    /// The items of a source, and the names of the columns of their only view, where it has some.
+    ///
+    /// Fails as [`Source::load`] does, and where columns are to stay as they are and the reading has brought them to
+    /// one scale.
+    pub fn load(&self, source: &Source, at: &Environment) -> Result<(Collection, Vec<String>)> {
+        let (collection, layout) = source.load_with_layout(at)?;
+        let Some(layout) = layout else {
+            return Ok((collection, Vec::new()));
+        };
+        if self.standardize == Some(false) && layout.is_scaled() {
+            return Err(usage(format!(
+                "`standardize no` has no effect on {}: numbers of a table that lacks some, or that holds other columns \
+                 beside them, are brought to one scale as it is read; leave it out, or fill what is missing and keep \
+                 the columns of numbers alone",
+                source.path().display()
+            )));
+        }
+        let mut names = layout.features();
+        if !matches!(collection.views(), [view] if view.matrix.ncols() == names.len()) {
+            names.clear();
+        }
+        Ok((collection, names))
+    }
+
+    /// Says what was brought to one scale though nobody asked for it, by the names of the columns of all views
+    /// side by side, where they have some.
+    pub(crate) fn tell(&self, built: &Fused, names: &[String], monitor: &Monitor) {
+        if self.standardize.is_some() {
+            return;
+        }
+        for scaled in &built.scaled {
+            let said = scaled.in_words(built.fuse.is_some(), names);
+            monitor.remark(format!("{said}; `standardize no` keeps them"));
+        }
     }
 
     fn search(
@@ -207,18 +273,20 @@ impl Settings {
         let columns = collection.columns();
         self.check_views(columns.len())?;
         let fusion = self.fusion(columns.len());
+        let fuse = (columns.len() > 1).then_some(fusion);
         if fusion == Fusion::Rows {
-            let built = self.build(x, monitor)?;
+            let built = self.build_view(x, view, monitor)?;
             return Ok(Fused {
-                graph: built.graph,
-                neighbors: Some(built.neighbors),
-                search: built.search,
+                fuse,
+                ..built.into()
             });
         }
         check_columns(x)?;
-        let ranges: Vec<Range<usize>> = columns.iter().map(|of| of.range.clone()).collect();
-        let prepared = self.prepared(x, &ranges, monitor);
-        let rows = prepared.as_ref().map_or(x, |prepared| prepared.view());
+        if fusion == Fusion::Weighted {
+            remark_on_few(labels, monitor);
+        }
+        let prepared = self.prepared(x, columns);
+        let rows = prepared.rows.as_ref().map_or(x, |rows| rows.view());
         let each = columns.iter().map(|of| OfView {
             name: &of.name,
             rows: rows.slice(s![.., of.range.clone()]),
@@ -247,15 +315,48 @@ impl Settings {
                     "no two items have a view in common; there is nothing to compare them by",
                 )
             })?,
+            fuse,
+            scaled: prepared.scaled,
         })
     }
 }
 
-/// The columns without their means and times their scales.
-fn scaled(x: ArrayView2<f32>, mean: &Array1<f64>, scale: &Array1<f64>) -> Array2<f32> {
-    Array2::from_shape_fn(x.dim(), |(i, j)| {
-        ((f64::from(x[[i, j]]) - mean[j]) * scale[j]) as f32
-    })
+/// What the features are called where they are one view without a name.
+const FEATURES: &str = "features";
+
+/// How several views became one graph, after a comma; nothing of one view.
+pub fn fuse_in_words(fuse: Option<Fusion>) -> String {
+    let said = match fuse {
+        None => return String::new(),
+        Some(Fusion::Rows) => "rows side by side",
+        Some(Fusion::Ranks) => "fused by ranks",
+        Some(Fusion::Mean) => "fused by mean",
+        Some(Fusion::Weighted) => "fused by weighted mean",
+        Some(Fusion::Agreement) => "fused by agreement",
+    };
+    format!(", views {said}")
+}
+
+/// Puts in the place of `rows` the columns without their means and times their scales.
+fn put_scaled(
+    rows: ArrayViewMut2<f32>,
+    x: ArrayView2<f32>,
+    mean: &Array1<f64>,
+    scale: &Array1<f64>,
+) {
+    Zip::indexed(rows).and(x).for_each(|(_, j), scaled, &x| {
+        *scaled = ((f64::from(x) - mean[j]) * scale[j]) as f32;
+    });
+}
+
+/// Says where no label can tell a view from another.
+fn remark_on_few(labels: &Labels, monitor: &Monitor) {
+    if labels.n_known() > 0 && labels.by_class().iter().all(|items| items.len() < 2) {
+        monitor.remark(
+            "no class has two labels, so these tell no view from another: all views weigh the same, as with \
+             `fuse mean`",
+        );
+    }
 }
 
 fn check_columns(x: ArrayView2<f32>) -> Result<()> {
@@ -329,13 +430,29 @@ impl DataShape {
     pub fn graph(&self, estimate: Estimate, settings: &Settings) -> Estimate {
         let fusion = settings.fusion(self.views);
         let exact = settings.approximate.is_none();
+        // Whether one column outweighs the others is not known yet.
+        let copied = settings.center || settings.standardize != Some(false);
+        let copy = if copied {
+            4.0 * self.items * self.columns
+        } else {
+            0.0
+        };
         self.fused(
-            estimate,
+            estimate.resident(copy),
             fusion,
             self.columns,
             settings.graph.n_neighbors(),
             exact,
         )
+    }
+
+    /// Arcs of an item at most, with `k` neighbours in each view and as these are fused.
+    pub(crate) fn arcs(&self, fusion: Fusion, k: usize) -> f64 {
+        match fusion {
+            Fusion::Rows | Fusion::Ranks => k as f64,
+            // Views may have no neighbour in common.
+            Fusion::Mean | Fusion::Weighted | Fusion::Agreement => k as f64 * self.views as f64,
+        }
     }
 
     /// Adds the graph of all views in `d` columns to an estimate, with `k` neighbours an item and as they are
@@ -350,7 +467,7 @@ impl DataShape {
     ) -> Estimate {
         let (n, views) = (self.items, self.views as f64);
         let deep = fusion.depth(k, n as usize) as f64;
-        let k = k as f64;
+        let (k, arcs) = (k as f64, self.arcs(fusion, k));
         let lists = |estimate: Estimate| {
             if exact {
                 estimate.lists(n, d, deep)
@@ -367,7 +484,7 @@ impl DataShape {
                 lists(estimate).resident(16.0 * n * k * views)
             }
         }
-        .of_lists(n, k)
+        .of_lists(n, arcs)
     }
 }
 
@@ -425,7 +542,8 @@ mod tests {
             settings.build(x, &monitor).unwrap().graph
         };
         let (mean, scale) = even_or(x.view(), Some(true));
-        let one_scale = scaled(x.view(), &mean, &scale);
+        let mut one_scale = x.clone();
+        put_scaled(one_scale.view_mut(), x.view(), &mean, &scale);
         assert_eq!(graph(x.view(), None), graph(one_scale.view(), Some(false)));
         assert_eq!(graph(x.view(), Some(true)), graph(x.view(), None));
         assert_ne!(graph(x.view(), Some(false)), graph(x.view(), None));
@@ -435,19 +553,66 @@ mod tests {
         assert_ne!(graph(alike, None), graph(alike, Some(true)));
     }
 
-    #[test]
-    fn a_view_that_comes_to_one_scale_weighs_what_it_weighed() {
+    /// Seven columns of two views, the first of which is in thousands.
+    fn uneven() -> (Array2<f32>, [Columns; 2]) {
         let x = Array2::from_shape_fn((N, 7), |(i, j)| {
             let value = (((i + 3) * (j + 7) * 13) % 29) as f32;
             if j == 0 { 1000.0 * value } else { value }
         });
-        let settings = settings(None);
-        let prepared = settings.prepared(x.view(), &[0..4, 4..7], &Monitor::silent());
-        let prepared = prepared.unwrap();
-        let weight = |rows: ArrayView2<f32>| rows.iter().map(|&x| x * x).sum::<f32>();
-        let own = |x: &Array2<f32>| weight(x.slice(s![.., ..4]));
-        assert!((own(&prepared) / own(&x) - 1.0).abs() < 1e-4);
-        assert_eq!(prepared.slice(s![.., 4..]), x.slice(s![.., 4..]));
+        let view = |name: &str, range| Columns {
+            name: name.into(),
+            range,
+        };
+        (x, [view("a", 0..4), view("b", 4..7)])
+    }
+
+    #[test]
+    fn a_view_that_comes_to_one_scale_weighs_what_it_weighed() {
+        let (x, views) = uneven();
+        for center in [false, true] {
+            let settings = Settings {
+                center,
+                ..settings(None)
+            };
+            let prepared = settings.prepared(x.view(), &views).rows.unwrap();
+            let before = if center {
+                matrix::centered(x.view())
+            } else {
+                x.clone()
+            };
+            let own = |x: &Array2<f32>| -> f64 {
+                let rows = x.slice(s![.., ..4]);
+                rows.iter().map(|&x| f64::from(x).powi(2)).sum()
+            };
+            assert!((own(&prepared) / own(&before) - 1.0).abs() < 1e-4);
+            assert_eq!(prepared.slice(s![.., 4..]), before.slice(s![.., 4..]));
+        }
+    }
+
+    #[test]
+    fn what_comes_to_one_scale_is_named() {
+        let (x, [a, b]) = uneven();
+        let whole = settings(None).prepared(x.view(), &[a, b]).scaled;
+        let views: Vec<&str> = whole.iter().map(|scaled| scaled.view.as_str()).collect();
+        assert_eq!(views, ["a"]);
+        let names: Vec<String> = (0..7).map(|j| format!("c{j}")).collect();
+        let said = whole[0].in_words(true, &names);
+        assert!(
+            said.starts_with("view a: column \"c0\" holds 100.0 % of"),
+            "{said}"
+        );
+        let said = whole[0].in_words(false, &[]);
+        assert!(
+            said.starts_with("column 0 (the first is 0) holds"),
+            "{said}"
+        );
+        let forced = Settings {
+            standardize: Some(true),
+            ..settings(None)
+        };
+        let built = forced.build(x.view(), &Monitor::silent()).unwrap();
+        assert_eq!(built.scaled.len(), 1);
+        assert_eq!(built.scaled[0].view, "features");
     }
 
     #[test]
@@ -533,6 +698,34 @@ mod tests {
                 (cost(views, fuse) - times * one).abs() < 1.0,
                 "{views} {fuse:?}"
             );
+        }
+    }
+
+    #[test]
+    fn edges_of_views_that_have_none_in_common_and_a_copy_are_counted() {
+        let shape = DataShape {
+            items: 1000.0,
+            columns: 30.0,
+            all_columns: 30.0,
+            views: 3,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let arcs = |fuse| shape.arcs(fuse, 4) as usize;
+        assert_eq!((arcs(Fusion::Ranks), arcs(Fusion::Rows)), (4, 4));
+        assert_eq!((arcs(Fusion::Mean), arcs(Fusion::Agreement)), (12, 12));
+        let needed = |standardize, center| {
+            let settings = Settings {
+                center,
+                standardize,
+                ..settings(None)
+            };
+            let needed = shape.graph(Estimate::new(), &settings).on_this_machine();
+            needed.memory_bytes
+        };
+        let without = needed(Some(false), false);
+        for (standardize, center) in [(None, false), (Some(true), false), (Some(false), true)] {
+            assert_eq!(needed(standardize, center), without + 4 * 1000 * 30);
         }
     }
 }

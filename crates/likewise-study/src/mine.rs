@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use likewise::collection::View;
 use likewise::ensemble::{FromVotes, Votes, Wanted};
+use likewise::neighbor::Neighbors;
 use likewise::tuple::{Affinity, FromBeliefs, FromLabels, Mine as _, Tuples};
 use likewise::{Beliefs, Collection, Monitor, Pairs, Triplets};
 use ndarray::{Array2, ArrayView2, s};
@@ -160,8 +161,15 @@ impl Job {
         let view = collection.view(view)?;
         let labels = source::visible(collection, self.labels_per_class, self.seed);
         let x = view.matrix.view();
+        let build = |x: ArrayView2<f32>| -> Result<Neighbors> {
+            let built = settings.build_view(x, &view.name, monitor)?;
+            for scaled in &built.scaled {
+                monitor.remark(scaled.in_words(false, &[]));
+            }
+            Ok(built.neighbors)
+        };
         let Some(present) = &view.present else {
-            let neighbors = settings.build(x, monitor)?.neighbors;
+            let neighbors = build(x)?;
             let triplets = Affinity::new().mine(&neighbors, &labels, monitor)?;
             return Ok(self.of_kind(Tuples::Triplets(triplets)));
         };
@@ -172,7 +180,7 @@ impl Job {
             view.name
         ));
         let rows = likewise::matrix::select_rows(x, &items);
-        let neighbors = settings.build(rows.view(), monitor)?.neighbors;
+        let neighbors = build(rows.view())?;
         let mut triplets = Affinity::new().mine(&neighbors, &labels.select(&items), monitor)?;
         renumber(&mut triplets, &items);
         Ok(self.of_kind(Tuples::Triplets(triplets)))

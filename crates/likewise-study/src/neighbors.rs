@@ -21,13 +21,16 @@ pub fn neighbors(
     data: &Path,
     monitor: &Monitor,
 ) -> Result<usize> {
-    match asked {
-        Some(k) => {
-            check_neighbors(k, items, data)?;
-            Ok(k)
-        }
-        None => Ok(fewer_neighbors(NEIGHBORS, items, monitor)),
+    if let Some(k) = asked {
+        check_neighbors(k, items, data)?;
+        return Ok(k);
     }
+    let k = fewer_neighbors(NEIGHBORS, items, &monitor.quiet());
+    if k < NEIGHBORS {
+        // As the help says: nothing to be warned of.
+        monitor.note(format!("{k} neighbours an item, a tenth of {items} items"));
+    }
+    Ok(k)
 }
 
 /// Fails where there are no `k` other items.

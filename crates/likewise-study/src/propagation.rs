@@ -16,6 +16,7 @@ use likewise::advise::diagnosis::{Diagnose, Diagnosis};
 use likewise::advise::oracle::Oracle;
 use likewise::advise::temperature::Temperature;
 use likewise::eval::calibration::Calibration;
+use likewise::graph::Fusion;
 use likewise::neighbor::Neighbors;
 use likewise::propagate::{Ability, Given, Method, Propagate as _, Spread};
 use likewise::{Collection, Convergence, Graph, Labels, Monitor};
@@ -28,7 +29,7 @@ pub use self::sizes::ClassSizes;
 pub use self::tags::{ByTag, Hidden, Tag};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::graph::{DataShape, Searched, Settings};
+use crate::graph::{DataShape, Searched, Settings, names_of};
 use crate::{Result, failed, source};
 
 /// A propagation to run, and where its results go.
@@ -42,6 +43,8 @@ pub struct Job<'a> {
     pub graph: Option<&'a Path>,
     /// How it is built.
     pub settings: Settings,
+    /// Names of the columns of the view, where they have some.
+    pub columns: Vec<String>,
     /// Labels kept for each class; the others only measure.
     pub labels_per_class: Option<usize>,
     /// What is known of the sizes of the classes.
@@ -89,6 +92,11 @@ pub struct Classes {
     pub labels: usize,
     /// How the neighbours were found, if the graph was built here.
     pub search: Option<Searched>,
+    /// How several views became one graph; absent of one view, and of a graph that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuse: Option<Fusion>,
+    /// The views whose columns were brought to one scale for the graph.
+    pub standardized: Vec<String>,
     /// Sizes of the classes beside what the labels say of them.
     pub balance: Balance,
     /// What the hidden labels say of confidences and negative edges.
@@ -106,8 +114,12 @@ pub struct Classes {
 impl Job<'_> {
     /// What it takes, with so many classes.
     pub fn estimate(&self, shape: &DataShape, classes: usize) -> Estimate {
-        let k = self.settings.graph.n_neighbors() as f64;
-        let mut spread = (shape.read()).propagation(shape.items, k, classes as f64);
+        let k = self.settings.graph.n_neighbors();
+        let arcs = match self.graph {
+            Some(_) => k as f64,
+            None => shape.arcs(self.settings.fusion(shape.views), k),
+        };
+        let mut spread = (shape.read()).propagation(shape.items, arcs, classes as f64);
         let dense = |ability: &Ability| matches!(ability, Ability::Dense { .. });
         if self.method.abilities().iter().any(dense) {
             spread = spread.all_pairs(shape.items);
@@ -153,11 +165,15 @@ impl Job<'_> {
             let mut answer =
                 tags::spread(&self.method, &given, items, self.out, self.seed, at.monitor)?;
             answer.search = nodes.search;
+            answer.fuse = nodes.fuse;
+            answer.standardized = nodes.standardized;
             answer.seconds = start.elapsed().as_secs_f64();
             return Ok(Answer::Tags(answer));
         }
         let mut answer = self.classes(&given, (items, truth), at.monitor)?;
         answer.search = nodes.search;
+        answer.fuse = nodes.fuse;
+        answer.standardized = nodes.standardized;
         answer.seconds = start.elapsed().as_secs_f64();
         Ok(Answer::Classes(Box::new(answer)))
     }
@@ -199,7 +215,11 @@ impl Job<'_> {
         let oracle = any_hidden.then(oracle).transpose()?;
         let calibration =
             before.map(|before| Calibrating::of(diagnosis.as_ref(), &before, oracle.as_ref()));
-        let balance = Balance::measure(&beliefs, visible)?;
+        let mut balance = Balance::measure(&beliefs, visible)?;
+        if self.sizes.as_ref().is_some_and(ClassSizes::are_held) {
+            // A class is as large as was asked for.
+            balance.warning = None;
+        }
         if let Some(warning) = &balance.warning {
             monitor.warn(warning);
         }
@@ -210,6 +230,8 @@ impl Job<'_> {
             accuracy_hidden: beliefs.accuracy(visible, truth, hidden),
             labels: visible.n_known(),
             search: None,
+            fuse: None,
+            standardized: Vec::new(),
             balance,
             oracle,
             diagnosis,
@@ -241,12 +263,15 @@ impl Job<'_> {
             let (collection, name) = source::with_views(collection, self.view, fusion, monitor)?;
             let visible = source::visible(&collection, self.labels_per_class, self.seed);
             let built = (self.settings).build_of(&collection, &name, &visible, monitor)?;
+            self.settings.tell(&built, &self.columns, monitor);
             let kept = self.method.has(Ability::NeedsNeighbors);
             return Ok(Nodes {
                 collection,
                 graph: built.graph,
                 neighbors: built.neighbors.filter(|_| kept),
                 search: Some(built.search),
+                fuse: built.fuse,
+                standardized: names_of(&built.scaled),
             });
         };
         let graph = likewise_io::graph::read(path)?;
@@ -263,6 +288,8 @@ impl Job<'_> {
             graph,
             neighbors: None,
             search: None,
+            fuse: None,
+            standardized: Vec::new(),
         })
     }
 }
@@ -275,4 +302,8 @@ struct Nodes {
     neighbors: Option<Neighbors>,
     /// How they were found, if the graph was built here.
     search: Option<Searched>,
+    /// How several views became the graph.
+    fuse: Option<Fusion>,
+    /// The views whose columns were brought to one scale.
+    standardized: Vec<String>,
 }

@@ -74,6 +74,10 @@ pub struct ReadAs {
     /// How another table was read: this one is read in the same way.
     #[serde(skip)]
     pub layout: Option<Arc<Layout>>,
+    /// The number of columns from which on these are brought to one scale after the reading where one of them
+    /// outweighs the others: nothing is to be said of it then.
+    #[serde(skip)]
+    pub scaled_from: Option<usize>,
 }
 
 /// A path and what is there.
@@ -189,6 +193,19 @@ impl Source {
     #[must_use]
     pub fn with_several_labels(mut self, between: Option<char>) -> Self {
         self.read.table.label_separator = between;
+        self
+    }
+
+    /// The same data, for work that brings their columns to one scale: always, never, or where one outweighs the
+    /// others.
+    #[must_use]
+    pub fn scaled_by(mut self, standardize: Option<bool>) -> Self {
+        self.read.scaled_from = match standardize {
+            Some(true) => Some(0),
+            Some(false) => None,
+            // Of two columns neither does.
+            None => Some(3),
+        };
         self
     }
 
@@ -432,6 +449,7 @@ impl Source {
             max_memory: at.max_memory,
             table: self.read.table.clone(),
             layout: self.read.layout.clone(),
+            scaled_from: self.read.scaled_from,
         }
     }
 

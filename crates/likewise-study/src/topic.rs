@@ -137,7 +137,8 @@ fn spelled(name: &str) -> String {
         "class-disjoint" => "zero-shot",
         "effective-rank" => "eff-rank",
         "scaled-columns" => "scaled",
-        "standardized" => "standardised",
+        "fuse" => "fused-graph",
+        "standardized" | "standardize" => "standardised",
         own => own,
     }
     .to_owned()
@@ -504,6 +505,9 @@ mod tests {
             ("gain", "gain"),
             ("rounds", "rounds"),
             ("standardised", "standardised"),
+            ("standardize", "standardised"),
+            ("class_sizes", "class-sizes"),
+            ("fuse", "fused-graph"),
             ("eff. rank", "eff-rank"),
         ] {
             assert_eq!(explain(asked).unwrap().name, name);

@@ -23,8 +23,8 @@ pub(crate) struct Data {
     /// null mean unlabeled.
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The feature matrix to use, if the data hold several; given again, these side by side, and their
-    /// graphs fused, but for fit with a recipe across views (gsph, cca ...), which searches from one to another.
+    /// The feature matrix to use, if the data hold several; given again, these side by side. fit, graph and propagate
+    /// fuse their graphs, and fit with a recipe across views (gsph, cca ...) searches from one to another.
     #[arg(long, value_name = "NAME")]
     pub(crate) view: Vec<String>,
     #[command(flatten)]
@@ -107,6 +107,7 @@ pub(crate) fn read_as(
         skip_bad: images.skip_bad,
         table: table.options(),
         layout: None,
+        scaled_from: None,
     })
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct GraphFlags {
     #[arg(long)]
     pub(crate) center: bool,
     /// Bring the columns to one scale first, yes or no. Default: where one of them outweighs all others, as
-    /// where they have different units, and as fit does.
+    /// where they have different units, and as fit does. Numbers of a table that lacks some, or that holds
+    /// more than numbers, are at one scale as they are read.
     #[arg(long, value_name = "YES|NO", value_parser = named(&STANDARDIZE))]
     pub(crate) standardize: Option<bool>,
     /// First pass of the exact search.
@@ -93,7 +94,7 @@ const FUSIONS: [Named<Fusion>; 5] = [
     ("mean", "The mean of the graphs of the views", Fusion::Mean),
     (
         "weighted",
-        "The same, each view weighed by what the labels say of it",
+        "The same, each view weighed by what the labels say of it (propagate alone, without --diagnose and --calibrate)",
         Fusion::Weighted,
     ),
     (

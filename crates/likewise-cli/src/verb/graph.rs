@@ -1,7 +1,7 @@
 //! `likewise graph`
 
 use likewise::neighbor::Precision;
-use likewise_study::graph::{Request, Searched, Summary, parts_in_words};
+use likewise_study::graph::{Request, Searched, Summary, fuse_in_words, parts_in_words};
 use likewise_terminal::{Context, Failure, output};
 
 use crate::args::{Graph, NEIGHBORS};
@@ -23,9 +23,10 @@ pub(crate) fn run(args: &Graph, at: &Context) -> Result<(), Failure> {
 
 fn print(built: &Summary) -> Result<(), Failure> {
     output::line(format!(
-        "{} items, {} edges{}, {}, {:.1} s",
+        "{} items, {} edges{}{}, {}, {:.1} s",
         built.items,
         built.edges,
+        fuse_in_words(built.fuse),
         parts_in_words(built.components, built.isolated, 0),
         in_words(&built.search),
         built.seconds

@@ -4,7 +4,7 @@ mod choice;
 
 use std::time::Instant;
 
-use likewise_study::graph::{DataShape, parts_in_words};
+use likewise_study::graph::{DataShape, fuse_in_words, parts_in_words};
 use likewise_study::propagation::{Answer, ByTag, Calibrating, Classes, Job};
 use likewise_study::{source, table};
 use likewise_terminal::{Context, Failure, output};
@@ -21,7 +21,10 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     output::beside(args.out.as_deref());
     output::beside(args.negatives.as_deref());
     let data = args.data.source(at.common.seed)?;
-    let data = data.with_several_labels(several);
+    let mut data = data.with_several_labels(several);
+    if args.graph.is_none() {
+        data = data.scaled_by(args.flags.standardize);
+    }
     let shape = DataShape::of(&data, &at.env)?;
     job.settings.check_views(shape.views)?;
     job.method.check_nodes(shape.items as usize)?;
@@ -36,7 +39,8 @@ pub(crate) fn run(args: &Propagate, at: &Context) -> Result<(), Failure> {
     }
     shape.read().check(at.env.max_memory)?;
     let start = Instant::now();
-    let collection = data.load(&at.env)?;
+    let (collection, columns) = job.settings.load(&data, &at.env)?;
+    job.columns = columns;
     let classes = source::labels(&collection)?.n_classes();
     job.estimate(&shape, classes).check(at.env.max_memory)?;
     let answer = job.run(collection, start, &at.env)?;
@@ -60,6 +64,7 @@ fn job<'a>(args: &'a Propagate, view: Option<&'a str>, at: &Context) -> Result<J
         view,
         graph: args.graph.as_deref(),
         settings: flags.settings(NEIGHBORS, at.common.seed),
+        columns: Vec::new(),
         labels_per_class: args.labels_per_class.map(std::num::NonZeroUsize::get),
         sizes: choice.sizes,
         known_negatives: args.known_negatives.as_deref(),
@@ -81,9 +86,10 @@ fn print(answer: &Classes) -> Result<(), Failure> {
     };
     let went = &answer.convergence;
     output::line(format!(
-        "{}: {} labels, {} iterations, residual {:.1e}{}, {accuracy}, {:.1} s",
+        "{}: {} labels{}, {} iterations, residual {:.1e}{}, {accuracy}, {:.1} s",
         answer.method,
         answer.labels,
+        fuse_in_words(answer.fuse),
         went.iterations,
         went.residual,
         parts_in_words(went.components, went.isolated, went.unreached),
@@ -128,7 +134,11 @@ fn print_tags(answer: &ByTag) -> Result<(), Failure> {
         None => "no hidden labels to measure on".to_owned(),
     };
     output::line(format!(
-        "{}: {} items labeled, {} that no label reaches, {hidden}, {:.1} s",
-        answer.method, answer.labeled, answer.unreached, answer.seconds
+        "{}: {} items labeled{}, {} that no label reaches, {hidden}, {:.1} s",
+        answer.method,
+        answer.labeled,
+        fuse_in_words(answer.fuse),
+        answer.unreached,
+        answer.seconds
     ))
 }

@@ -612,6 +612,23 @@ fn sizes_of_classes_are_read_and_held() {
         let said = scene.bad(&with(name, "poisson-mbo"), 1);
         assert!(said.contains(name) && said.contains(says), "{said}");
     }
+    // What is not there is told before anything is read.
+    for more in ["--dry-run", "-o b.npz"] {
+        let said = scene.bad(
+            &format!("propagate x.csv --class-sizes nosuch.csv {more}"),
+            1,
+        );
+        assert!(said.contains("nosuch.csv"), "{said}");
+    }
+    let said = scene.bad(&with("within", "poisson"), 2);
+    assert!(said.contains("there are balanced, labeled"), "{said}");
+    // A class that takes most is as large as was asked for.
+    let most = whole.replace("0,30\n1,30", "0,2000\n1,30");
+    scene.text("most.csv", &most);
+    let answer = scene.json(&with("most.csv", "lgc"));
+    let counts = answer["balance"]["counts"].as_array().unwrap();
+    assert!(counts[0].as_u64().unwrap() > 150, "{counts:?}");
+    assert!(answer["balance"]["warning"].is_null(), "{answer}");
     assert!(
         scene
             .bad(&with("sizes.csv", "harmonic"), 2)
@@ -624,4 +641,70 @@ fn sizes_of_classes_are_read_and_held() {
     );
     let said = scene.bad("propagate x.csv --symmetrize one-sided=3 -o b.npz", 2);
     assert!(said.contains("from 0 to 1"), "{said}");
+}
+
+/// A table of three numbers an item, the first in thousands; the eighth item lacks its `width` where it is said so.
+fn of_units(scene: &Scene, name: &str, lacks: bool) {
+    let line = |i: usize| {
+        let label = if i < 10 { ["a", "b"][i % 2] } else { "" };
+        let part = |times: usize| (i % 2) as f64 + (i * times % 11) as f64 / 11.0;
+        let width = match i {
+            7 if lacks => String::new(),
+            _ => format!("{:.2}", part(7)),
+        };
+        let weight = 1000 * (i * 13 % 29);
+        format!("i{i},{label},{weight},{width},{:.2}\n", part(3))
+    };
+    let lines: String = (0..40).map(line).collect();
+    scene.text(name, &format!("id,label,weight,width,height\n{lines}"));
+}
+
+#[test]
+fn columns_of_different_units_are_told_of_by_name_and_not_warned_of_where_they_are_scaled() {
+    let scene = Scene::new();
+    of_units(&scene, "x.csv", false);
+    let said = |command: &str| {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let output = program::likewise(scene.at(), &arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{command}: {said}");
+        said
+    };
+    for command in ["graph x.csv -k 5 -o g.npz", "propagate x.csv -k 5 -o b.npz"] {
+        let usual = said(command);
+        assert!(
+            usual.contains("column \"weight\" holds 100.0 % of the variance of 3 columns"),
+            "{usual}"
+        );
+        assert!(usual.contains("--standardize no keeps them"), "{usual}");
+        assert!(!usual.contains("carries"), "{usual}");
+        let forced = said(&format!("{command} --standardize yes"));
+        assert!(
+            !forced.contains("one scale") && !forced.contains("carries"),
+            "{forced}"
+        );
+        let kept = said(&format!("{command} --standardize no"));
+        assert!(kept.contains("column \"weight\" carries"), "{kept}");
+        assert!(!kept.contains("one scale"), "{kept}");
+    }
+    let mined = said("mine x.csv --from affinity --kind pairs -k 5 -o p.csv");
+    assert!(
+        !mined.contains("carries") && !mined.contains("--standardize"),
+        "{mined}"
+    );
+    assert!(mined.contains("one scale for the graph"), "{mined}");
+}
+
+#[test]
+fn columns_that_were_scaled_as_they_were_read_cannot_be_kept() {
+    let scene = Scene::new();
+    of_units(&scene, "x.csv", true);
+    for command in ["graph x.csv -k 5 -o g.npz", "propagate x.csv -k 5 -o b.npz"] {
+        let said = scene.bad(&format!("{command} -q --standardize no"), 2);
+        assert!(
+            said.contains("--standardize no has no effect on x.csv"),
+            "{said}"
+        );
+        scene.good(&format!("{command} -q"));
+    }
 }

@@ -116,7 +116,8 @@ fn columns_of_different_units_come_to_one_scale_before_labels_spread() {
         answer["accuracy_hidden"].as_f64().unwrap()
     };
     let usual = accuracy(&[]);
-    assert_eq!(accuracy(&["--standardize", "yes"]), usual);
+    let scaled = accuracy(&["--standardize", "yes"]);
+    assert_eq!(scaled.to_bits(), usual.to_bits());
     assert!(usual > accuracy(&["--standardize", "no"]) + 0.05);
     succeeds(at, &["graph", &data, "--view", "mor", "-q", "-o", "g.npz"]);
     let with_graph = [
@@ -157,6 +158,16 @@ fn forms_of_fusing_that_go_with_nothing_are_refused() {
         ),
         ("graph", &[&both[..], &["--fuse", "sum"]].concat(), "ranks"),
         (
+            "graph",
+            &[&both[..], &["--fuse", "weighted"]].concat(),
+            "--fuse weighted weighs views by the labels that may be seen",
+        ),
+        (
+            "propagate",
+            &[&both[..], &["--fuse", "weighted", "--diagnose"]].concat(),
+            "--diagnose hides labels in turn that have said by --fuse weighted",
+        ),
+        (
             "propagate",
             &[&both[..], &["--fuse", "mean", "--method", "manifold"]].concat(),
             "needs the neighbours themselves, and graphs that are added up have none; take --fuse ranks",
@@ -167,6 +178,43 @@ fn forms_of_fusing_that_go_with_nothing_are_refused() {
         assert!(message.contains(said), "{message}");
         assert!(!at.join("out.npz").exists());
     }
+}
+
+#[test]
+fn how_views_became_one_graph_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let run = |verb: &str, flags: &[&str]| {
+        let args = [verb, &data, "-k", "5", "-o", "out.npz"];
+        let output = likewise(at, &[&args, flags].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let json = |verb: &str, flags: &[&str]| -> Value {
+        let (printed, _) = run(verb, &[flags, &["-q", "--json"]].concat());
+        serde_json::from_str(&printed).unwrap()
+    };
+    let both = ["--view", "fou", "--view", "zer"];
+    for verb in ["graph", "propagate"] {
+        assert_eq!(json(verb, &both)["fuse"], "ranks");
+        let mean = json(verb, &[&both[..], &["--fuse", "mean"]].concat());
+        assert_eq!(mean["fuse"], "mean");
+        assert!(run(verb, &both).0.contains(", views fused by ranks"));
+        let one = json(verb, &["--view", "mor"]);
+        assert!(one.get("fuse").is_none());
+        assert_eq!(one["standardized"], serde_json::json!(["mor"]));
+        let kept = json(verb, &["--view", "mor", "--standardize", "no"]);
+        assert_eq!(kept["standardized"], serde_json::json!([]));
+        let (_, said) = run(verb, &["--view", "mor"]);
+        assert!(said.contains("--standardize no keeps them"), "{said}");
+    }
+    let weighted = ["--fuse", "weighted", "--labels-per-class", "1"];
+    let (printed, said) = run("propagate", &[&both[..], &weighted].concat());
+    assert!(printed.contains("weighted mean"), "{printed}");
+    assert!(said.contains("fou 0.50, zer 0.50"), "{said}");
+    assert!(said.contains("no class has two labels"), "{said}");
 }
 
 #[test]

@@ -58,6 +58,8 @@ def as_csr(graph: Graph) -> Any:
 class KNeighborsGraph(Estimator):
     """Symmetric affinity graph of the nearest neighbours by cosine.
 
+    Columns stay as they come, unlike in ``likewise graph``: scale those of different units before.
+
     The weight of a pair is ``cos ** gamma``, twice that where each lists the other, and a tenth where only
     one does (`symmetrize`).
 

@@ -42,11 +42,9 @@ pub fn estimate(
     let k = spreading.graph.n_neighbors();
     // Of each view, as many directions as of all.
     let directions = d.min(rank * shape.views as f64);
-    let graph = |estimate| {
-        let fusion = spreading.fusion(shape.views);
-        shape.fused(estimate, fusion, directions, k, true)
-    };
-    let k = k as f64;
+    let fusion = spreading.fusion(shape.views);
+    let graph = |estimate| shape.fused(estimate, fusion, directions, k, true);
+    let arcs = shape.arcs(fusion, k);
     let labeled = labeled.unwrap_or(USUAL);
     let classes = labeled.classes as f64;
     let per_class = (asked.labels_per_class).map_or(f64::INFINITY, |m| m.get() as f64);
@@ -56,7 +54,7 @@ pub fn estimate(
     let rows = 8.0 * n * d + 4.0 * n * (rank + directions);
     graph(training(shape, recipe).resident(CODE + rows))
         .stage(8.0 * n * d, 4.0 * n * d * d)
-        .propagation(n, k, classes)
+        .propagation(n, arcs, classes)
         .stage(0.0, trainings * learning(recipe, n, d, rank, classes))
         .stage(0.0, draws * choosing_a_start(recipe, known, d))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
@@ -156,4 +154,29 @@ fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
     let network = step.max(config.memory_to_embed()) as f64;
     read.resident(kept.min(Trained::ROOM as f64))
         .stage(shape.decoding + network, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_spread_over_the_edges_of_all_views() {
+        let shape = DataShape {
+            items: 1000.0,
+            columns: 30.0,
+            all_columns: 30.0,
+            views: 3,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let fused =
+            |fuse: &str| Recipe::from_toml(&format!("pseudo_labels.fuse = '{fuse}'")).unwrap();
+        let cost = |fuse: &str| estimate(&shape, &fused(fuse), &Asked::default(), None).flops();
+        // So many neighbours an item in each of three views; of other rows, as many in all.
+        let k = fused("mean").spreading(1000).graph.n_neighbors() as f64;
+        let classes = USUAL.classes as f64;
+        let more = 60.0 * 10.0 * 4.0 * 1000.0 * 2.0 * k * classes;
+        assert!((cost("mean") - cost("rows") - more).abs() < 1e-3 * more);
+    }
 }

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use likewise::graph::Report;
+use likewise::graph::{Fusion, Report};
 use likewise_io::Mapped;
 use serde::Serialize;
 
-use super::{DataShape, Fused, Searched, Settings};
+use super::{DataShape, Fused, Searched, Settings, names_of};
 use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::neighbors::{NEIGHBORS, neighbors};
 use crate::run_folder::check_ending;
 use crate::source::{Source, visible, with_views};
-use crate::{ErrorKind, Result};
+use crate::{ErrorKind, Result, usage};
 
 /// A graph that is asked for.
 #[derive(Debug, Clone)]
@@ -46,6 +46,11 @@ pub struct Summary {
     pub isolated: usize,
     /// Whether the search was approximate.
     pub approximate: bool,
+    /// How several views became one graph; absent of one view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuse: Option<Fusion>,
+    /// The views whose columns were brought to one scale.
+    pub standardized: Vec<String>,
     /// How the neighbours were found.
     pub search: Searched,
     /// What is to be said of it.
@@ -86,18 +91,18 @@ impl Request {
                 ErrorKind::Parameter => e,
                 _ => e.within(self.data.path.display()),
             })?;
-            Fused {
-                graph: built.graph,
-                neighbors: Some(built.neighbors),
-                search: built.search,
-            }
+            let built = Fused::from(built);
+            settings.tell(&built, &[], at.monitor);
+            built
         } else {
             let view = self.data.read.view.as_deref();
-            let collection = opened.source.load(at)?;
+            let (collection, names) = settings.load(&opened.source, at)?;
             let fusion = settings.fusion(collection.columns().len());
             let (collection, name) = with_views(collection, view, fusion, at.monitor)?;
             let labels = visible(&collection, None, settings.seed);
-            settings.build_of(&collection, &name, &labels, at.monitor)?
+            let built = settings.build_of(&collection, &name, &labels, at.monitor)?;
+            settings.tell(&built, &names, at.monitor);
+            built
         };
         let graph = &built.graph;
         if let Some(out) = &self.out {
@@ -115,6 +120,8 @@ impl Request {
                 Some(neighbors) => Report::of_lists(graph, neighbors)?,
                 None => Report::of(graph),
             },
+            fuse: built.fuse,
+            standardized: names_of(&built.scaled),
             search: built.search,
             seconds: start.elapsed().as_secs_f64(),
         })
@@ -126,7 +133,14 @@ impl Request {
         check_ending(out, "graphs are written", "npz")?;
         let asked = self.k.unwrap_or(NEIGHBORS);
         self.settings.graph.clone().k(asked).validate()?;
-        let source = self.data.open()?;
+        if self.settings.fuse == Some(Fusion::Weighted) {
+            return Err(usage(
+                "`fuse weighted` weighs views by the labels that may be seen when labels spread; a graph in a file \
+                 would carry all of them to where some are hidden: give the data and the views to the propagation \
+                 itself, or take another form",
+            ));
+        }
+        let source = self.data.open()?.scaled_by(self.settings.standardize);
         let mapped = source.mapped()?;
         let shape = DataShape::of(&source, at)?;
         self.settings.check_views(shape.views)?;

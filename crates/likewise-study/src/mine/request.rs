@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use likewise::ensemble::FromVotes;
-use likewise::graph::KnnGraph;
+use likewise::graph::{Fusion, KnnGraph};
 use likewise::neighbor::Precision;
 use likewise::tuple::Tuples;
 use likewise_io::tuples::{form_to_write, write_pairs, write_triplets};
@@ -121,7 +121,10 @@ impl Request {
         if let Some(out) = &self.out {
             form_to_write(out)?;
         }
-        let source = self.data.open()?;
+        let mut source = self.data.open()?;
+        if let From::Affinity(settings) = &from {
+            source = source.scaled_by(settings.standardize);
+        }
         let shape = DataShape::of(&source, at)?;
         if let From::Affinity(settings) = &mut from {
             let k = neighbors(self.k, shape.items, &self.data.path, at.monitor)?;
@@ -143,7 +146,8 @@ impl Request {
             Some("labels") => From::Labels { per_item },
             Some("affinity") => From::Affinity(Settings {
                 graph: KnnGraph::new(),
-                fuse: None,
+                // Affinities spread in the rows of the view, however many stand side by side in it.
+                fuse: Some(Fusion::Rows),
                 center: false,
                 standardize: None,
                 approximate: None,
@@ -182,5 +186,28 @@ impl Request {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn affinities_are_those_of_the_rows_side_by_side() {
+        let request = Request {
+            data: Data::default(),
+            from: "affinity".into(),
+            kind: TupleKind::Pairs,
+            per_item: None,
+            labels_per_class: None,
+            k: None,
+            out: None,
+            seed: 0,
+        };
+        let From::Affinity(settings) = request.made_of() else {
+            panic!("affinity");
+        };
+        assert_eq!(settings.fusion(3), Fusion::Rows);
     }
 }

@@ -6,7 +6,7 @@ use likewise::graph::Fusion;
 use likewise::propagate::{Ability, Method};
 use likewise_io::atomic;
 
-use super::Job;
+use super::{ClassSizes, Job};
 use crate::run_folder::{check_ending, check_output};
 use crate::{Result, usage};
 
@@ -20,7 +20,22 @@ impl Job<'_> {
         if several {
             self.check_several()?;
         }
-        Ok(())
+        self.check_weights()?;
+        self.sizes.as_ref().map_or(Ok(()), ClassSizes::check)
+    }
+
+    /// Fails where labels that are hidden in turn would have said beforehand what each view weighs.
+    fn check_weights(&self) -> Result<()> {
+        let hides = [("diagnose", self.diagnose), ("calibrate", self.calibrate)];
+        match hides.iter().find(|(_, hides)| *hides) {
+            Some((setting, _)) if self.settings.fuse == Some(Fusion::Weighted) => {
+                Err(usage(format!(
+                    "`{setting}` hides labels in turn that have said by `fuse weighted` what each view weighs, and so \
+                     measures too much; take another form, or leave it out"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_outputs(&self, data: &[Option<&Path>]) -> Result<()> {
@@ -111,8 +126,7 @@ mod tests {
     use likewise::propagate::Sizes;
 
     use super::*;
-    use crate::graph::Settings;
-    use crate::propagation::ClassSizes;
+    use crate::graph::{DataShape, Settings};
 
     fn job(method: &str) -> Job<'static> {
         Job {
@@ -128,6 +142,7 @@ mod tests {
                 precision: Precision::Auto,
                 seed: 0,
             },
+            columns: Vec::new(),
             labels_per_class: None,
             sizes: None,
             known_negatives: None,
@@ -180,6 +195,24 @@ mod tests {
                 "`method manifold` needs the neighbours themselves, and graphs that are added up",
             ),
             (
+                with("lgc", &|job| {
+                    (job.settings.fuse, job.diagnose) = (Some(Fusion::Weighted), true);
+                }),
+                "`diagnose` hides labels in turn that have said by `fuse weighted`",
+            ),
+            (
+                with("lgc", &|job| {
+                    (job.settings.fuse, job.calibrate) = (Some(Fusion::Weighted), true);
+                }),
+                "`calibrate` hides labels in turn that have said by `fuse weighted`",
+            ),
+            (
+                with("poisson", &|job| {
+                    job.sizes = Some(ClassSizes::Table("nosuch.csv".into()));
+                }),
+                "nosuch.csv: ",
+            ),
+            (
                 with("mixed", &|job| job.negatives = job.out),
                 "`out` and `negatives` name one file",
             ),
@@ -197,6 +230,10 @@ mod tests {
             with("negative-labels", &|job| job.excluded = file),
             with("lgc", &|job| job.graph = file),
             with("lgc", &|job| job.settings.fuse = Some(Fusion::Mean)),
+            with("lgc", &|job| job.settings.fuse = Some(Fusion::Weighted)),
+            with("lgc", &|job| {
+                (job.settings.fuse, job.diagnose) = (Some(Fusion::Mean), true);
+            }),
             with("manifold", &|job| job.settings.fuse = Some(Fusion::Ranks)),
         ] {
             job.check(&[Some(Path::new("x.npy")), None], false).unwrap();
@@ -244,5 +281,25 @@ mod tests {
             assert!(refused.starts_with(says), "{refused}");
         }
         job("lgc").check(&[], true).unwrap();
+    }
+
+    #[test]
+    fn labels_spread_over_the_edges_of_all_views() {
+        let shape = DataShape {
+            items: 1000.0,
+            columns: 30.0,
+            all_columns: 30.0,
+            views: 3,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let cost = |fuse| {
+            let mut job = job("lgc");
+            job.settings.fuse = Some(fuse);
+            job.estimate(&shape, 10).flops()
+        };
+        // Twenty neighbours an item in each of three views; of other rows, twenty in all.
+        let more = 60.0 * 10.0 * 4.0 * 1000.0 * 40.0 * 10.0;
+        assert!((cost(Fusion::Mean) - cost(Fusion::Rows) - more).abs() < 1.0);
     }
 }

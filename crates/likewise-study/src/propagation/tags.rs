@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use likewise::graph::Fusion;
 use likewise::propagate::by_tag::{self, by_tag};
 use likewise::propagate::{Given, Method};
 use likewise::{Error, Labels, Monitor, Tags};
@@ -21,6 +22,11 @@ pub struct ByTag {
     pub unreached: usize,
     /// How the neighbours were found, if the graph was built here.
     pub search: Option<Searched>,
+    /// How several views became one graph; absent of one view, and of a graph that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuse: Option<Fusion>,
+    /// The views whose columns were brought to one scale for the graph.
+    pub standardized: Vec<String>,
     /// F1 over all labels of the items whose labels were hidden; absent if none were.
     pub f1_hidden: Option<f64>,
     /// Label by label.
@@ -116,6 +122,8 @@ pub(super) fn spread(
         labeled: known.n_known(),
         unreached: found.tags.len() - found.tags.n_known(),
         search: None,
+        fuse: None,
+        standardized: Vec::new(),
         f1_hidden: all.f1().filter(|_| any_hidden),
         tags: (0..known.n_tags()).map(row).collect(),
         seconds: 0.0,

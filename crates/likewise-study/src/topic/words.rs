@@ -1,7 +1,7 @@
 //! The words of tables and help, explained.
 
 /// Words, what each is in short, and what is to be said of it.
-pub(super) const WORDS: [(&str, &str, &str); 28] = [
+pub(super) const WORDS: [(&str, &str, &str); 29] = [
     (
         "auto",
         "word: how fit chooses a recipe",
@@ -155,7 +155,19 @@ pub(super) const WORDS: [(&str, &str, &str); 28] = [
         "standardised",
         "word: columns of one size",
         "Of a table, each column of numbers less its mean and divided by its standard deviation, so that a column in \
-         grams does not outweigh one in metres. A table of numbers alone of which none is missing stays as it is.",
+         grams does not outweigh one in metres. A table of numbers alone of which none is missing stays as it is, until a graph of it is built: there the \
+         setting standardize brings all columns to one scale, or none; where it is not given, it does so if one of at least three \
+         columns holds more than a quarter of the variance and more than twice its even share. Which column that is, is \
+         said. Of several views each is looked at by itself, and weighs beside the others what it did before.",
+    ),
+    (
+        "class-sizes",
+        "word: how large the classes are, where that is known",
+        "Labels are few, and the sizes of the classes are often known from elsewhere: lgc, mixed and poisson hold \
+         them when they decide, poisson-mbo again and again. They are balanced, labeled (their share of the labels), estimated, free, \
+         within a ratio of the equal size, or a table with the columns class and size; only the proportions count. Sizes that are \
+         wrong cost more than none: balanced where they are 10 to 1 up to a third of the items, and up to half where one \
+         class has nearly all.",
     ),
     (
         "isolated",

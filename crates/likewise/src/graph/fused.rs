@@ -381,7 +381,7 @@ fn weights(of: &Views, labels: Option<&Labels>, monitor: &Monitor) -> Result<Vec
     let named: Vec<String> = named
         .map(|(view, weight)| format!("{} {weight:.2}", view.name))
         .collect();
-    monitor.note(format!("views weigh by the labels: {}", named.join(", ")));
+    monitor.remark(format!("views weigh by the labels: {}", named.join(", ")));
     Ok(weights)
 }
 

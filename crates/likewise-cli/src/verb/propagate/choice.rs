@@ -1,5 +1,7 @@
 //! The method that the flags ask for.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use likewise::propagate::{Scale, Sizes};
 use likewise_study::propagation::{Choice, ClassSizes, Parameters};
@@ -59,7 +61,17 @@ fn sizes(written: &str) -> Result<ClassSizes, Failure> {
                 ))
             })?)
         }
-        (file, None) => return Ok(ClassSizes::Table(file.into())),
+        (file, None) => {
+            let path = Path::new(file);
+            // A word that is misspelled is no file that is missing.
+            if path.extension().is_none() && !path.exists() {
+                return Err(Failure::usage(format!(
+                    "--class-sizes {file}: there are balanced, labeled, estimated, free, within=RATIO, or a table \
+                     with the columns class and size, and no file has this name"
+                )));
+            }
+            return Ok(ClassSizes::Table(path.into()));
+        }
     };
     Ok(ClassSizes::Said(sizes))
 }
@@ -165,6 +177,10 @@ mod tests {
         }
         let table = ClassSizes::Table("balanced.csv".into());
         assert_eq!(super::sizes("balanced.csv").unwrap(), table);
+        for misspelled in ["within", "Balanced"] {
+            let said = format!("{:?}", super::sizes(misspelled).unwrap_err());
+            assert!(said.contains("there are balanced, labeled"), "{said}");
+        }
     }
 
     /// Help is written by hand.
