@@ -253,9 +253,8 @@ impl Recipe {
             let why = propagation.no_fusion();
             idle.extend(why.map(|why| ("pseudo_labels.fuse".to_owned(), why)));
             // A recipe searches for negative edges; none are given.
-            let (parameters, why) = propagation.spread.idle(false);
-            let of_spread = |name: &&str| (format!("pseudo_labels.spread.{name}"), why);
-            idle.extend(parameters.iter().map(of_spread));
+            let of_spread = |(name, why)| (format!("pseudo_labels.spread.{name}"), why);
+            idle.extend(propagation.spread.idle(false).into_iter().map(of_spread));
         }
         idle
     }

@@ -82,7 +82,7 @@ pub(crate) struct Propagate {
     /// without, and better with uniform where classes are about equally large.
     #[arg(long, value_enum)]
     pub(crate) mass: Option<MassName>,
-    /// Sizes of the classes (lgc, mixed, manifold, poisson, poisson-mbo): balanced, labeled (their share of the labels),
+    /// Sizes of the classes (lgc, mixed, poisson, poisson-mbo): balanced, labeled (their share of the labels),
     /// estimated, free, within=RATIO, or a csv with class and size.
     #[arg(long, value_name = "FILE|balanced")]
     pub(crate) class_sizes: Option<String>,

@@ -29,7 +29,7 @@ impl Choice {
     /// The method with its parameters, where negative edges are given or not.
     ///
     /// Fails on a name that no method has, on parameters that this one does not have, that it does not take or
-    /// that change nothing, and on sizes of classes where it does not go by them.
+    /// that change nothing, and on sizes of classes where it does not go by them, or does not estimate them.
     pub fn method(&self, given_negatives: bool) -> Result<Method> {
         let name = match &self.name {
             Some(name) => name,
@@ -62,18 +62,24 @@ impl Choice {
             (base, _) => base,
         };
         let method = changes.of(&base)?;
-        let (idle, why) = method.idle(given_negatives);
-        match idle.iter().find(|path| changes.holds(path)) {
-            None => Ok(method),
-            Some(idle) => Err(usage(format!(
+        let idle = method.idle(given_negatives);
+        if let Some((idle, why)) = idle.iter().find(|(path, _)| changes.holds(path)) {
+            return Err(usage(format!(
                 "{idle} has no effect with `method {name}`: {why}; leave it out"
-            ))),
+            )));
         }
+        let mut sized = method.clone();
+        if let Some(ClassSizes::Said(sizes)) = &self.sizes {
+            sized.set_sizes(sizes.clone());
+        }
+        sized.check_sizes()?;
+        Ok(method)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use likewise::propagate::Sizes;
     use serde_json::Value;
 
     use super::*;
@@ -189,7 +195,7 @@ mod tests {
             (
                 sized("harmonic", "{}"),
                 false,
-                "class_sizes has no effect with `method harmonic`; take lgc, mixed, manifold, poisson or poisson-mbo, or leave",
+                "class_sizes has no effect with `method harmonic`; take lgc, mixed, poisson or poisson-mbo, or leave",
             ),
             (
                 sized("lgc", r#"{"mass": "uniform"}"#),
@@ -219,6 +225,61 @@ mod tests {
             (choice("poisson-mbo", r#"{"beta": 1, "lambda": 1}"#), false),
         ] {
             choice.method(given).unwrap();
+        }
+    }
+
+    #[test]
+    fn sizes_that_a_run_would_refuse_or_pass_over_are_refused() {
+        let said = |name, sizes| Choice {
+            sizes: Some(ClassSizes::Said(sizes)),
+            ..choice(name, "{}")
+        };
+        for (choice, given, says) in [
+            (
+                said("manifold", Sizes::Balanced),
+                false,
+                "class_sizes has no effect with `method manifold`",
+            ),
+            (
+                choice(
+                    "mixed",
+                    r#"{"beta": 0, "sizes": "balanced", "mass": "none"}"#,
+                ),
+                false,
+                "mass has no effect with `method mixed`: the sizes",
+            ),
+            (
+                choice("mixed", r#"{"sizes": "balanced", "mass": "none"}"#),
+                true,
+                "mass has no effect with `method mixed`: the sizes",
+            ),
+            (
+                said("lgc", Sizes::Estimated),
+                false,
+                "sizes = estimated: this method estimates by `mass`",
+            ),
+            (
+                said("mixed", Sizes::Estimated),
+                false,
+                "sizes = estimated: this method estimates by `mass`",
+            ),
+            (
+                said("poisson", Sizes::Estimated),
+                false,
+                "sizes = estimated: poisson estimates no sizes; take poisson-mbo",
+            ),
+            (
+                choice("lgc", r#"{"sizes": "estimated"}"#),
+                false,
+                "sizes = estimated: this method estimates by `mass`",
+            ),
+        ] {
+            let refused = choice.method(given).unwrap_err().to_string();
+            assert!(refused.starts_with(says), "{refused}");
+        }
+        said("poisson-mbo", Sizes::Estimated).method(false).unwrap();
+        for name in Method::names_with(Ability::TakesSizes) {
+            said(name, Sizes::Free).method(false).unwrap();
         }
     }
 }

@@ -443,6 +443,7 @@ impl Hidden {
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // Some results are exact.
 mod tests {
+    use super::super::temperature::halves;
     use super::*;
     use crate::graph::KnnGraph;
     use crate::propagate::{Harmonic, Lgc, Method, Spread};
@@ -462,8 +463,8 @@ mod tests {
         (x, labels)
     }
 
-    /// Says the class after the right one of every unlabeled item.
-    struct Wrong(Labels);
+    /// Says the class after the right one of every unlabeled item, with the confidences of the items.
+    struct Wrong(Labels, Vec<f32>);
 
     impl Propagate for Wrong {
         fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
@@ -471,7 +472,7 @@ mod tests {
             for i in (0..given.graph.n()).filter(|&i| given.labels[i].class().is_none()) {
                 let class = self.0[i].class().unwrap_or(0);
                 beliefs.pseudo_label[i] = Some((class + 1) % self.0.n_classes() as u32);
-                beliefs.confidence[i] = 0.9;
+                beliefs.confidence[i] = self.1[i];
             }
             Ok(beliefs.into())
         }
@@ -492,7 +493,14 @@ mod tests {
                 sink.lock().unwrap().push(words.clone());
             }
         });
-        let wrong = Wrong(truth);
+        // The halves of the hidden items differ: .9 and .2.
+        let hidden = Diagnose::new().cut(&labels).concat();
+        let mut confidences = vec![0.9; 300];
+        let [one, other] = halves(hidden.len(), 0);
+        for &at in &other {
+            confidences[hidden[at]] = 0.2;
+        }
+        let wrong = Wrong(truth, confidences);
         let d = Diagnose::new()
             .features(x.view())
             .run(&wrong, &Given::new(&graph, &labels), &monitor)
@@ -512,10 +520,15 @@ mod tests {
         );
         assert_eq!(*warnings.lock().unwrap(), d.verdict[..1]);
         assert_eq!(d.calibration.measured, 20);
-        // Sure of what is wrong: 0.9 off before, and less by the temperature of the other half.
+        // Sure of what is wrong: by .9 and .2 before, and then by the temperature of the other half.
         let calibrated = d.calibrated.unwrap();
-        assert_eq!(calibrated.labels, 20);
-        assert!((calibrated.before - 0.9).abs() < 1e-6 && calibrated.after < 0.5);
+        assert_eq!((calibrated.labels, one.len(), other.len()), (20, 10, 10));
+        assert!((calibrated.before - 0.55).abs() < 1e-6);
+        let fit = |c: f32| Temperature::fit(&[(c, false); 10]).unwrap().unwrap();
+        let after = f64::from(fit(0.2).apply(0.9) + fit(0.9).apply(0.2)) / 2.0;
+        assert!((calibrated.after - after).abs() < 1e-6, "{calibrated:?}");
+        // By their own they would be off by 1/12.
+        assert!(after > 0.4 && (fit(0.9).apply(0.9) - 1.0 / 12.0).abs() < 1e-4);
         let json = serde_json::to_string(&d).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&json).unwrap(), d);
         // What was written before there were halves.

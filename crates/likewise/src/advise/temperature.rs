@@ -146,13 +146,8 @@ impl Calibrated {
     /// # Ok::<(), likewise::Error>(())
     /// ```
     pub fn cross_fit(held_out: &[(f32, bool)], seed: u64) -> Result<Option<Self>> {
-        let mut order: Vec<usize> = (0..held_out.len()).collect();
-        order.shuffle(&mut seed::stream(seed, "halves of held-out labels"));
-        let (one, other) = order.split_at(order.len() / 2);
-        let pick = |half: &[usize]| -> Vec<(f32, bool)> {
-            half.iter().map(|&place| held_out[place]).collect()
-        };
-        let (one, other) = (pick(one), pick(other));
+        let [one, other] = halves(held_out.len(), seed)
+            .map(|half| -> Vec<_> { half.into_iter().map(|place| held_out[place]).collect() });
         let mut after = Vec::with_capacity(held_out.len());
         for (fitted_on, judged) in [(&one, &other), (&other, &one)] {
             let Some(temperature) = Temperature::fit(fitted_on)? else {
@@ -172,6 +167,14 @@ impl Calibrated {
             after: after.expected_error?,
         })
     }
+}
+
+/// The places of so many held-out labels, cut into two halves at random.
+pub(super) fn halves(labels: usize, seed: u64) -> [Vec<usize>; 2] {
+    let mut order: Vec<usize> = (0..labels).collect();
+    order.shuffle(&mut seed::stream(seed, "halves of held-out labels"));
+    let other = order.split_off(labels / 2);
+    [order, other]
 }
 
 /// Mean negative log-likelihood of items `(ln confidence, right)` at `s = 1 / T`.
@@ -241,23 +244,38 @@ mod tests {
 
     #[test]
     fn each_half_is_judged_by_the_temperature_of_the_other() {
-        // All alike: any two halves have nearly the same share of right ones, and what is fitted on the one suits the
-        // other up to that.
-        let items =
-            |count: usize| -> Vec<(f32, bool)> { (0..count).map(|i| (1e-6, i % 4 > 0)).collect() };
-        let found = Calibrated::cross_fit(&items(400), 3).unwrap().unwrap();
-        assert_eq!(found.labels, 400);
-        assert!((found.before - 0.75).abs() < 1e-5, "{}", found.before);
-        assert!(found.after < 0.2, "{}", found.after);
-        // Confidences that mean nothing get no better by a temperature that luck has fitted.
+        // All are wrong, one half of .9 and the other of .2: with the one right item that is added the temperature of
+        // each half makes 1/22 of its own confidence, 1.92 the power of the other and 29.3 that of the first.
+        let [one, other] = halves(40, 3);
+        let mut items = vec![(0.9_f32, false); 40];
+        for &place in &other {
+            items[place].0 = 0.2;
+        }
+        let fit = |half: &[usize]| {
+            let half: Vec<(f32, bool)> = half.iter().map(|&place| items[place]).collect();
+            Temperature::fit(&half).unwrap().unwrap()
+        };
+        let (first, second) = (fit(&one), fit(&other));
+        assert!((first.apply(0.9) - 1.0 / 22.0).abs() < 1e-4);
+        assert!((second.apply(0.2) - 1.0 / 22.0).abs() < 1e-4);
+        let found = Calibrated::cross_fit(&items, 3).unwrap().unwrap();
+        let expected = f64::from(second.apply(0.9) + first.apply(0.2)) / 2.0;
+        assert!((found.after - expected).abs() < 1e-6, "{found:?}");
+        assert!((expected - 0.408).abs() < 1e-3, "{expected}");
+        assert_eq!(found.labels, 40);
+        assert!((found.before - 0.55).abs() < 1e-6, "{}", found.before);
+        // Other halves, other temperatures.
+        let mixed = Calibrated::cross_fit(&items, 4).unwrap().unwrap();
+        assert!(mixed.after < expected - 0.1, "{mixed:?}");
+    }
+
+    #[test]
+    fn confidences_that_mean_nothing_get_no_better() {
+        // By a temperature that luck has fitted.
         let mut rng = seed::stream(5, "test confidences");
         let blind: Vec<(f32, bool)> = (0..40).map(|_| (rng.random(), rng.random())).collect();
         let blind = Calibrated::cross_fit(&blind, 1).unwrap().unwrap();
         assert!(blind.after > 0.05 && blind.labels == 40, "{blind:?}");
-        assert_eq!(
-            found,
-            Calibrated::cross_fit(&items(400), 3).unwrap().unwrap()
-        );
     }
 
     #[test]

@@ -12,7 +12,9 @@
 //!
 //! **Sizes that are known** ([`sizes`](Lgc::sizes)) are held in place of the masses: scores of
 //! uniform mass, each row brought to sum 1, decided by prices of the classes
-//! ([`Poisson`](super::Poisson) decides alike). With five labels a class nothing simple is better.
+//! ([`Poisson`](super::Poisson) decides alike, and its confidence is made alike). Sizes that are
+//! [free](Sizes::Free) leave the scores as they are, without any mass. `experiments/beliefs-5.toml` compares
+//! it, with sizes that are known and five labels a class, with [`PoissonMbo`](super::PoissonMbo).
 //!
 //! Solved as `((1 + mu) D - W) H = mu D^1/2 Y`, `F = D^1/2 H`, which is the same system
 //! and needs the graph's own weights only. A labeled isolated node gets
@@ -92,8 +94,8 @@ impl Lgc {
         self
     }
 
-    pub(super) fn has_sizes(&self) -> bool {
-        self.sizes.is_some()
+    pub(super) fn own_sizes(&self) -> Option<&Sizes> {
+        self.sizes.as_ref()
     }
 
     setters!(mass solver);

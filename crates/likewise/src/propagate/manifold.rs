@@ -9,6 +9,9 @@
 //! overrule the positive edge, which weighs at most 1. The printed accuracy is about a half
 //! of that of plain propagation, often less.
 //!
+//! Sizes of classes are not held: with edges that overrule all others scores are tied where prices
+//! would have to part them.
+//!
 //! A graph alone does not tell which of its edges are one-sided, so the lists of neighbours
 //! that it was made from are needed. The mining of triplets of the original paper is
 //! [`tuple::Manifold`](crate::tuple::Manifold).
@@ -28,7 +31,7 @@ use crate::{Error, ErrorKind, Graph, Monitor, Result};
 /// Mixed propagation with the one-sided neighbours as negative edges; it must be
 /// [given the neighbours](Given::neighbors).
 ///
-/// Its parameters are those of [`Mixed`], of which `lambda` and `scale` have no part in it.
+/// Its parameters are those of [`Mixed`], of which `lambda`, `scale` and `sizes` have no part in it.
 ///
 /// ```
 /// use likewise::graph::KnnGraph;
@@ -65,17 +68,13 @@ impl Manifold {
         Self::default()
     }
 
-    /// What is known of the sizes of the classes, as [`Mixed::sizes`].
-    #[must_use]
-    pub fn sizes(mut self, sizes: Sizes) -> Self {
-        self.mixed = self.mixed.sizes(sizes);
-        self
-    }
-
-    /// Parameters of the mixed propagation.
+    /// Parameters of the mixed propagation; sizes of classes are not held here.
     #[must_use]
     pub fn mixed(mut self, mixed: Mixed) -> Self {
-        self.mixed = mixed;
+        self.mixed = Mixed {
+            sizes: None,
+            ..mixed
+        };
         self
     }
 }
@@ -92,6 +91,7 @@ struct Printed {
     #[serde(rename = "fit")]
     held: Held,
     mass: Mass,
+    #[serde(skip)]
     sizes: Option<Sizes>,
     tolerance: f64,
     max_iterations: usize,
@@ -213,6 +213,18 @@ mod tests {
             plain > 0.6 && mined < 0.75 * plain,
             "plain {plain}, mined {mined}"
         );
+    }
+
+    #[test]
+    fn sizes_of_classes_are_no_parameter() {
+        let written = r#"{"beta":0.5,"sizes":"balanced"}"#;
+        let error = serde_json::from_str::<Manifold>(written).unwrap_err();
+        assert!(
+            error.to_string().contains("unknown field `sizes`"),
+            "{error}"
+        );
+        let sized = Mixed::paper().sizes(Sizes::Balanced);
+        assert_eq!(Manifold::new().mixed(sized), Manifold::new());
     }
 
     #[test]

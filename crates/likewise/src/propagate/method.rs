@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::given::{Listed, check_nodes};
+use super::parts::counted;
 use super::{
     Ability, Control, Dssml, Given, GoldbergExact, GongExact, Harmonic, Iscen, Lgc, Lpdr, Manifold,
     Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
@@ -104,7 +105,7 @@ methods! {
     "control" Control(Control) "control.rs" [Ability::FindsNegatives],
         "With negative edges found without it.";
     "manifold" Manifold(Manifold) "manifold.rs"
-        [Ability::NeedsNeighbors, Ability::FindsNegatives, Ability::TakesSizes],
+        [Ability::NeedsNeighbors, Ability::FindsNegatives],
         "With one-sided neighbours as negative edges (`MoM`).";
     "lpdr" Lpdr(Lpdr) "lpdr.rs" [Ability::TakesNegatives],
         "Dissimilarity regularisation (Zheng and Ip 2013).";
@@ -161,47 +162,57 @@ impl Method {
         }
     }
 
-    /// Its parameters that change nothing beside the others, and why; of some only where the negative
-    /// edges are [given](Given::negatives), or only where they are not. A parameter of a parameter has
-    /// a dot: `search.beta`.
-    pub fn idle(&self, given_negatives: bool) -> (&'static [&'static str], &'static str) {
+    /// Its parameters that change nothing beside the others, each with the reason; of some only where the
+    /// negative edges are [given](Given::negatives), or only where they are not. A parameter of a parameter
+    /// has a dot: `search.beta`.
+    pub fn idle(&self, given_negatives: bool) -> Vec<(&'static str, &'static str)> {
+        const WEIGHTLESS: &str = "negative edges weigh nothing with a beta of 0";
+        const GIVEN: &str = "the negative edges are given, so none are searched for";
+        const HELD: &str = "the sizes of the classes are held in its place";
         match self {
-            Self::Manifold(_) => (
-                &["lambda", "scale"],
-                "the one-sided neighbours are its negative edges, so none are searched for",
-            ),
-            Self::Lgc(lgc) if lgc.has_sizes() => {
-                (&["mass"], "the sizes of the classes are held in its place")
+            Self::Manifold(_) => {
+                let why =
+                    "the one-sided neighbours are its negative edges, so none are searched for";
+                vec![("lambda", why), ("scale", why)]
             }
-            Self::Mixed(mixed) if mixed.beta == 0.0 => (
-                &["lambda", "scale", "pair_factor"],
-                "negative edges weigh nothing with a beta of 0",
-            ),
-            Self::PoissonMbo(mbo) if mbo.beta == 0.0 => (
-                &["lambda"],
-                "negative edges weigh nothing with a beta of 0, and are not searched for",
-            ),
-            Self::Mixed(_) if given_negatives => (
-                &["lambda", "scale"],
-                "the negative edges are given, so none are searched for",
-            ),
-            Self::Mixed(mixed) if mixed.sizes.is_some() => {
-                (&["mass"], "the sizes of the classes are held in its place")
+            Self::Lgc(lgc) if lgc.own_sizes().is_some() => vec![("mass", HELD)],
+            Self::Mixed(mixed) => {
+                let mut idle = Vec::new();
+                if mixed.beta == 0.0 {
+                    idle.extend(["lambda", "scale", "pair_factor"].map(|name| (name, WEIGHTLESS)));
+                } else if given_negatives {
+                    idle.extend(["lambda", "scale"].map(|name| (name, GIVEN)));
+                }
+                idle.extend(mixed.sizes.is_some().then_some(("mass", HELD)));
+                idle
             }
-            Self::Lpdr(_) if given_negatives => (
-                &["search"],
-                "the negative edges are given, so none are searched for",
-            ),
-            Self::Lpdr(_) => (
-                &[
+            Self::PoissonMbo(mbo) if mbo.beta == 0.0 => {
+                let why = "negative edges weigh nothing with a beta of 0, and are not searched for";
+                vec![("lambda", why)]
+            }
+            Self::Lpdr(_) if given_negatives => vec![("search", GIVEN)],
+            Self::Lpdr(_) => {
+                let why = "lpdr takes the search for negative edges alone, and solves by its own settings";
+                let names = [
                     "search.beta",
                     "search.fit",
                     "search.mass",
                     "search.pair_factor",
-                ],
-                "lpdr takes the search for negative edges alone, and solves by its own settings",
-            ),
-            _ => (&[], ""),
+                ];
+                names.map(|name| (name, why)).to_vec()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Fails on sizes of classes that it does not take whatever the graph and the labels are, as its run
+    /// would: before these are read.
+    pub fn check_sizes(&self) -> Result<()> {
+        match self {
+            Self::Lgc(lgc) => lgc.own_sizes().map_or(Ok(()), counted::check),
+            Self::Mixed(mixed) => mixed.sizes.as_ref().map_or(Ok(()), counted::check),
+            Self::Poisson(poisson) => poisson.check(),
+            _ => Ok(()),
         }
     }
 
@@ -211,7 +222,6 @@ impl Method {
         match self {
             Self::Lgc(lgc) => *lgc = std::mem::take(lgc).sizes(sizes),
             Self::Mixed(mixed) => *mixed = std::mem::take(mixed).sizes(sizes),
-            Self::Manifold(manifold) => *manifold = std::mem::take(manifold).sizes(sizes),
             Self::Poisson(poisson) => *poisson = std::mem::take(poisson).sizes(sizes),
             Self::PoissonMbo(mbo) => *mbo = std::mem::take(mbo).sizes(sizes),
             _ => {}
@@ -338,10 +348,7 @@ mod tests {
         let finding = Method::names_with(Ability::FindsNegatives);
         assert_eq!(finding, ["mixed", "control", "manifold"]);
         let sized = Method::names_with(Ability::TakesSizes);
-        assert_eq!(
-            sized,
-            ["lgc", "mixed", "manifold", "poisson", "poisson-mbo"]
-        );
+        assert_eq!(sized, ["lgc", "mixed", "poisson", "poisson-mbo"]);
         assert_eq!(Method::names_with(Ability::Mutual), ["dssml"]);
         let finding = Method::any_with(Ability::FindsNegatives);
         assert_eq!(finding, "mixed, control or manifold");
@@ -392,26 +399,62 @@ mod tests {
         for method in all().chain([weightless, weighed, sized.clone(), held.clone()]) {
             let json = serde_json::to_value(&method).unwrap();
             for given in [false, true] {
-                let (idle, why) = method.idle(given);
-                assert_eq!(idle.is_empty(), why.is_empty());
-                for name in idle {
+                for (name, why) in method.idle(given) {
                     let found = name.split('.').try_fold(&json, |json, key| json.get(key));
-                    assert!(found.is_some(), "{name} of {json}");
+                    assert!(found.is_some() && !why.is_empty(), "{name} of {json}");
                 }
             }
         }
-        let idle = |beta: f64, given| Method::Mixed(Mixed::new().beta(beta)).idle(given).0;
-        assert!(idle(0.3, false).is_empty());
-        assert_eq!(idle(0.3, true), ["lambda", "scale"]);
-        assert_eq!(idle(0.0, true), ["lambda", "scale", "pair_factor"]);
-        let idle = |beta: f64| {
-            Method::PoissonMbo(PoissonMbo::new().beta(beta))
-                .idle(false)
-                .0
+        let idle = |method: &Method, given| -> Vec<&str> {
+            method
+                .idle(given)
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect()
         };
-        assert_eq!(idle(0.0), ["lambda"]);
-        assert!(idle(0.5).is_empty());
-        assert_eq!(sized.idle(false).0, ["mass"]);
-        assert_eq!(held.idle(false).0, ["mass"]);
+        let mixed = |beta: f64| Method::Mixed(Mixed::new().beta(beta));
+        assert!(idle(&mixed(0.3), false).is_empty());
+        assert_eq!(idle(&mixed(0.3), true), ["lambda", "scale"]);
+        assert_eq!(idle(&mixed(0.0), true), ["lambda", "scale", "pair_factor"]);
+        let mbo = |beta: f64| Method::PoissonMbo(PoissonMbo::new().beta(beta));
+        assert_eq!(idle(&mbo(0.0), false), ["lambda"]);
+        assert!(idle(&mbo(0.5), false).is_empty());
+        assert_eq!(idle(&sized, false), ["mass"]);
+        assert_eq!(idle(&held, false), ["mass"]);
+        // Several reasons at once.
+        assert_eq!(idle(&sized, true), ["lambda", "scale", "mass"]);
+        let both = Method::Mixed(Mixed::new().beta(0.0).sizes(Sizes::Balanced));
+        let all = both.idle(false);
+        assert_eq!(
+            idle(&both, false),
+            ["lambda", "scale", "pair_factor", "mass"]
+        );
+        assert!(all[0].1.contains("beta of 0") && all[3].1.contains("sizes"));
+    }
+
+    #[test]
+    fn sizes_that_a_run_would_refuse_are_refused_before_it() {
+        for method in all().filter(|method| method.has(Ability::TakesSizes)) {
+            let with = |sizes: Sizes| {
+                let mut method = method.clone();
+                method.set_sizes(sizes);
+                method
+            };
+            let (graph, labels) = (crate::reference::path(), crate::reference::path_labels());
+            for sizes in [
+                Sizes::Estimated,
+                Sizes::Balanced,
+                Sizes::Free,
+                Sizes::Within(2.0),
+            ] {
+                let method = with(sizes);
+                let run = method.propagate(&graph, &labels, &Monitor::silent());
+                let run = run.map(|_| ()).map_err(|error| error.to_string());
+                let before = method.check_sizes().map_err(|error| error.to_string());
+                assert_eq!(before, run);
+            }
+            let refused = with(Sizes::Estimated).check_sizes().is_err();
+            assert_eq!(refused, method.name() != "poisson-mbo");
+        }
     }
 }

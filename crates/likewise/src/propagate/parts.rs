@@ -12,3 +12,4 @@ pub mod negative;
 pub(crate) mod parameter;
 pub(crate) mod scaling;
 pub mod sizes;
+pub(crate) mod stability;

@@ -9,12 +9,16 @@
 //! class mass there on half of the sets. Nor to compare scores between components, each of which has
 //! its own zero.
 //!
+//! Confidence: how peaked the scores are, those below 0 as 0. Where sizes are held, times the score of the
+//! class over the largest: an item that is in its class for the sizes alone is less sure. The scores
+//! are those without the prices of the classes, which are free up to a constant.
+//!
 //! Cost: O(iterations x entries x C), and where sizes are known some O(n C) more; memory O(n C). A
 //! [`PoissonSession`](super::PoissonSession) follows single changes of labels.
 //!
 //! Source: Calder, Cook, Thorpe and Slepcev, ICML 2020. Differences: solved to 1e-10 by conjugate
 //! gradients; a graph that falls apart is solved part by part; sizes are held by prices that are
-//! added to the scores, which is the assignment problem itself, where the authors' program multiplies
+//! added to the scores for the decision, which is the assignment problem itself, where the authors' program multiplies
 //! them by factors.
 
 use ndarray::{Array2, Axis};
@@ -76,13 +80,13 @@ impl Poisson {
 
     setters!(solver);
 
-    /// Fails on sizes that are to be estimated.
+    /// Fails on sizes that are to be estimated, and on numbers that are no sizes.
     pub(super) fn check(&self) -> Result<()> {
         if self.sizes == Sizes::Estimated {
             let rule = "poisson estimates no sizes; take poisson-mbo, or say them";
             return Err(Error::parameter("sizes", "estimated", rule));
         }
-        Ok(())
+        self.sizes.check()
     }
 
     /// What each class may have; fails where sizes do not suit the labels.

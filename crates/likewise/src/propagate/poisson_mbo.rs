@@ -7,27 +7,28 @@
 //!     classes = argmax over assignments of these sizes of sum_i u_i,c(i)
 //! ```
 //!
-//! **Use it** with one or two labels a class, above all where the sizes of the classes are known: on
-//! digits with one label a class it was right on .96 of the items where
-//! [`Lgc`] with class mass was on .89, on `zer` .75 against .66. **Not** with
+//! **Use it** with one or two labels a class, above all where the sizes of the classes are known:
+//! `experiments/beliefs-1.toml` compares it with [`Lgc`]. **Not** with
 //! [`Sizes::Balanced`] unless classes are of equal size: where they are 10 to 1 it costs up to a third of
-//! the items. With five labels a class a single decision is as good, and better on some sets.
+//! the items. With five labels a class `experiments/beliefs-5.toml` compares it with a single decision by
+//! sizes.
 //!
 //! **Sizes that nobody knows** ([`Sizes::Estimated`], the default). Two answers are compared: that of equal
 //! sizes, and that of [`Lgc`] with uniform class mass, whose classes are as large as the
 //! scores make them. The graph judges: of an answer `z` its stability
 //!
 //! ```text
-//! (r - q) / (1 - q),    r = (1/n) sum_i (P^8 Z)_i,z(i),    q = sum_c (vol_c / vol)^2,    P = D^-1 W
+//! (r - q) / (1 - q),    r = (1/n) sum_i (P^2 Z)_i,z(i),    q = sum_c (vol_c / vol)^2,    P = D^-1 W
 //! ```
 //!
-//! is how much likelier eight steps of a random walk end in the class where they began than chance
-//! has it, of what is possible; of equal sizes it is that of 40 steps a round. Equal sizes that are wrong cut through classes, which lowers it: in four
-//! draws from each of eight sets, one label a class, it preferred equal sizes in 17 of 32 where classes
-//! were equally large (and lost by it in one), in 4 where they were 3 to 1, and in 2 where they were 10
-//! to 1.
+//! is how much likelier two steps of a random walk end in the class where they began than chance
+//! has it, of what is possible. Equal sizes that are wrong cut through classes, which lowers it; where classes
+//! touch it may still be the higher one. On eight development sets (two labelings of each of two draws, one label
+//! a class; each set as it is, cut to 3 to 1 and to 10 to 1) this was right on .695, .655 and .602 of the items, where `Lgc` alone is on .691, .651 and .601; equal sizes were preferred in 34, 6 and
+//! 3 of 100 cases. A walk of eight steps, with the answer of 40 steps a round for equal sizes, was right on
+//! .691, .648 and .594.
 //! Where classes have three labels and more in the mean, `Lgc` is the answer: nothing is gained by
-//! deciding again.
+//! deciding again, and `steps`, `rounds`, `mu` and `beta` change nothing.
 //!
 //! **Negative edges** (`beta` above 0). Before each round the edges whose ends seem to be of different classes are
 //! searched for in the present scores, as [`Mixed`] does it in its own ([negative edges](super::parts::negative):
@@ -43,7 +44,9 @@
 //! and classes have three labels and more, nothing is decided again, and it changes nothing. Negative edges that are
 //! known from elsewhere are not taken here; [`Mixed`] takes them.
 //!
-//! Confidence: how peaked the last `u` is, whose rows are shares of the classes around an item.
+//! Confidence: how peaked the last `u` is, whose rows are shares of the classes around an item, times the share of
+//! its class over the largest: an item that is in its class for the sizes alone is less sure. The scores are
+//! the last `u`, without the prices of the classes.
 //!
 //! No [`Session`](super::Session) follows single labels here, as of [`Poisson`](super::Poisson): decisions are not
 //! linear in the labels, and one of them may turn the next round anywhere.
@@ -52,7 +55,8 @@
 //! also O(edges x C) exponentials a round, and memory O(entries).
 //!
 //! Source: Calder, Cook, Thorpe and Slepcev, ICML 2020 (their program has 20 rounds of 40 steps, `mu`
-//! 1: [`PoissonMbo::paper`]); that 6 steps are better, which keep a decision near the one before, and the choice of sizes is ours, with stability as of Delvenne, Yaliraki and Barahona 2010.
+//! 1: [`PoissonMbo::paper`]); that 6 steps are better, which keep a decision near the one before, and the choice of
+//! sizes is ours, with stability as of Delvenne, Yaliraki and Barahona 2010.
 //! Negative edges are those of Zhuang and Moulin, CVPR 2023, eq. (18)-(23); to take them into these steps is ours.
 //! Differences: sizes are held by prices ([`Poisson`](super::Poisson)); labeled items keep their
 //! class; it ends where at most one of 1000 items changes: sizes are met up to that, so that the prices of
@@ -67,6 +71,7 @@ use super::parts::heat::Heat;
 use super::parts::known::Known;
 use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::sizes::Sizes;
+use super::parts::stability::stability;
 use super::poisson;
 use super::{Given, Mass, Mixed, NegativeEdges, Propagate, Spread};
 use crate::solve::ConjugateGradient;
@@ -76,11 +81,6 @@ use crate::{Beliefs, Error, Monitor, Result};
 const ENOUGH_LABELS: f64 = 3.0;
 /// Share of the items below which a decision is as good as the last one.
 const SETTLED: f64 = 1e-3;
-/// Steps a round of the answer that the graph judges equal sizes by, at least: with fewer it keeps to
-/// the scores that it began with, and says less of the sizes.
-const STEPS_JUDGED: usize = 40;
-/// Steps of the random walk that judges sizes.
-const WALK: usize = 8;
 
 /// Parameters of `PoissonMBO`.
 ///
@@ -183,9 +183,8 @@ impl PoissonMbo {
         };
         let quiet = monitor.quiet();
         let mut scores = std::mem::take(&mut solution.x);
-        // Before there are prices: these say nothing of an item.
         let mut negatives = self.negatives(known, &scores, &quiet)?;
-        let mut class = deciding.classes(&mut scores);
+        let mut class = deciding.classes(&scores);
         // Prices of another kind of scores are no good beginning.
         deciding.prices.fill(0.0);
         let (labeled, sources) = (known.labeled(), poisson::sources(known) * self.mu);
@@ -194,7 +193,7 @@ impl PoissonMbo {
             let of = (labeled.as_slice(), sources.view());
             scores = self.heat(known, negatives.as_ref(), &class, of, &quiet)?;
             negatives = self.negatives(known, &scores, &quiet)?;
-            let next = deciding.classes(&mut scores);
+            let next = deciding.classes(&scores);
             monitor.step(round as u64 + 1)?;
             let pairs = next.iter().zip(&class);
             let changed = pairs.filter(|(next, before)| next != before).count();
@@ -208,7 +207,16 @@ impl PoissonMbo {
         if let Some(negatives) = negatives {
             convergence = negatives.report(known, convergence, monitor);
         }
-        Ok(known.beliefs_of(scores, None, convergence))
+        Ok(known.beliefs_at(scores, &deciding.prices, convergence))
+    }
+
+    /// The answer whose classes are as large as the scores show.
+    fn shown(&self, given: &Given, monitor: &Monitor) -> Result<Beliefs> {
+        let spread = Lgc::new()
+            .mass(Mass::Uniform)
+            .tolerance(self.tolerance)
+            .max_iterations(self.max_iterations);
+        spread.propagate(given.graph, given.labels, monitor)
     }
 
     /// Mixed propagation with these settings: its search, and its operator.
@@ -216,7 +224,7 @@ impl PoissonMbo {
         Mixed::new().beta(self.beta).lambda(self.lambda)
     }
 
-    /// The negative edges of these scores, which have no prices; `None` where they weigh nothing.
+    /// The negative edges of these scores; `None` where they weigh nothing.
     fn negatives(
         &self,
         known: &Known,
@@ -259,36 +267,24 @@ impl Propagate for PoissonMbo {
         if self.sizes != Sizes::Estimated {
             return Ok(self.decide(&known, bounds.as_ref(), monitor)?.into());
         }
-        let spread = Lgc::new().mass(Mass::Uniform);
-        let spread = spread
-            .tolerance(self.tolerance)
-            .max_iterations(self.max_iterations);
-        let shown = spread.propagate(given.graph, given.labels, monitor)?;
+        let shown = self.shown(given, monitor)?;
         let labels = known.labels_of_classes();
         if labels.iter().sum::<f64>() >= ENOUGH_LABELS * labels.len() as f64 {
+            monitor.note(
+                "the classes have three labels and more in the mean: nothing is decided again, the classes are as \
+                 large as the scores of lgc show; steps, rounds, mu and beta change nothing",
+            );
             return Ok(shown.into());
         }
-        let smooth = Self {
-            steps: self.steps.max(STEPS_JUDGED),
-            ..self.clone()
-        };
-        let equal = smooth.decide(&known, bounds.as_ref(), &monitor.quiet())?;
-        let judged = |beliefs: &Beliefs| stability(&known, &beliefs.pseudo_label);
+        let equal = self.decide(&known, bounds.as_ref(), &monitor.quiet())?;
+        let judged = |beliefs: &Beliefs| stability(given.graph, &beliefs.pseudo_label);
         let prefers_equal = judged(&equal) >= judged(&shown);
         monitor.note(if prefers_equal {
             "the graph agrees with classes of equal size"
         } else {
             "the graph does not agree with classes of equal size: as large as the scores show"
         });
-        if !prefers_equal {
-            return Ok(shown.into());
-        }
-        Ok(if smooth.steps == self.steps {
-            equal
-        } else {
-            self.decide(&known, bounds.as_ref(), monitor)?
-        }
-        .into())
+        Ok(if prefers_equal { equal } else { shown }.into())
     }
 }
 
@@ -303,107 +299,17 @@ struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    /// The class of each node among the labeled classes, `None` where no label reaches; adds the
-    /// prices to the scores.
-    fn classes(&mut self, scores: &mut Array2<f64>) -> Vec<Option<usize>> {
-        if let Some(bounds) = self.bounds {
-            let mut worth = scores.clone();
-            self.known.only_reached(&mut worth);
-            let before = std::mem::take(&mut self.prices);
-            self.prices = decide::prices(worth.view(), &self.open, bounds, before);
-            *scores += &ArrayView1::from(&self.prices);
-        }
-        self.known.best_classes(scores)
-    }
-}
-
-/// How much likelier a walk of [`WALK`] steps ends in the class where it began than chance has it, of
-/// what is possible; 0 where all is one class.
-fn stability(known: &Known, classes: &[Option<u32>]) -> f64 {
-    let graph = known.graph;
-    let degrees = graph.degrees();
-    let all = classes
-        .iter()
-        .flatten()
-        .max()
-        .map_or(0, |&c| c as usize + 1);
-    let mut volume = vec![0.0; all];
-    for (class, degree) in classes.iter().zip(&degrees) {
-        if let Some(class) = class {
-            volume[*class as usize] += degree;
-        }
-    }
-    let whole: f64 = volume.iter().sum();
-    let chance: f64 = volume
-        .iter()
-        .map(|v| (v / whole.max(f64::MIN_POSITIVE)).powi(2))
-        .sum();
-    let returned = walk::returns(graph, &degrees, classes, all, WALK);
-    if chance < 1.0 {
-        (returned - chance) / (1.0 - chance)
-    } else {
-        0.0
-    }
-}
-
-mod walk {
-    //! Random walks that return to a class.
-
-    use rayon::prelude::*;
-
-    use crate::Graph;
-
-    /// Classes that are walked together.
-    const WIDTH: usize = 8;
-
-    /// Mean over the nodes that have a class of the chance to be in it after so many steps. A node
-    /// without edges stays where it is.
-    pub(super) fn returns(
-        graph: &Graph,
-        degrees: &[f64],
-        classes: &[Option<u32>],
-        all: usize,
-        steps: usize,
-    ) -> f64 {
-        let n = graph.n();
-        let mut sum = 0.0;
-        for first in (0..all).step_by(WIDTH) {
-            let place = |class: Option<u32>| {
-                let place = (class? as usize).checked_sub(first)?;
-                (place < WIDTH).then_some(place)
-            };
-            let own = |i: usize| -> [f32; WIDTH] {
-                let mut row = [0.0; WIDTH];
-                if let Some(place) = place(classes[i]) {
-                    row[place] = 1.0;
-                }
-                row
-            };
-            let mut u: Vec<[f32; WIDTH]> = (0..n).map(own).collect();
-            for _ in 0..steps {
-                let step = |i: usize| {
-                    let (columns, weights) = graph.row(i);
-                    if degrees[i] <= 0.0 {
-                        return u[i];
-                    }
-                    let mut row = [0.0_f32; WIDTH];
-                    for (&j, &w) in columns.iter().zip(weights) {
-                        for (sum, v) in row.iter_mut().zip(&u[j as usize]) {
-                            *sum += w * v;
-                        }
-                    }
-                    row.map(|sum| sum / degrees[i] as f32)
-                };
-                u = (0..n).into_par_iter().with_min_len(512).map(step).collect();
-            }
-            for (i, row) in u.iter().enumerate() {
-                if let Some(place) = place(classes[i]) {
-                    sum += f64::from(row[place]);
-                }
-            }
-        }
-        let reached = classes.iter().flatten().count();
-        sum / reached.max(1) as f64
+    /// The class of each node among the labeled classes, `None` where no label reaches.
+    fn classes(&mut self, scores: &Array2<f64>) -> Vec<Option<usize>> {
+        let Some(bounds) = self.bounds else {
+            return self.known.best_classes(scores);
+        };
+        let mut worth = scores.clone();
+        self.known.only_reached(&mut worth);
+        let before = std::mem::take(&mut self.prices);
+        self.prices = decide::prices(worth.view(), &self.open, bounds, before);
+        worth += &ArrayView1::from(&self.prices);
+        self.known.best_classes(&worth)
     }
 }
 
@@ -412,10 +318,11 @@ mod tests {
     use super::*;
     use crate::graph::{KnnGraph, Symmetrize};
     use crate::reference::{self, in_one_and_two_threads};
-    use crate::{Graph, Labels, seed};
+    use crate::{Event, Graph, Labels, seed};
     use ndarray::Axis;
     use proptest::prelude::*;
     use rand::RngExt;
+    use std::sync::{Arc, Mutex};
 
     /// Clouds around corners, `sizes[c]` items each, one label a cloud.
     fn clouds(sizes: &[usize], spread: f32) -> (Graph, Labels, Vec<u32>) {
@@ -475,48 +382,54 @@ mod tests {
 
     #[test]
     fn equal_sizes_are_taken_where_classes_are_alike_and_left_where_they_are_not() {
-        let told = |sizes: &[usize]| {
-            let (graph, labels, _) = clouds(sizes, 0.9);
-            let run = |of| {
-                let method = PoissonMbo::new().sizes(of);
-                method
-                    .propagate(&graph, &labels, &Monitor::silent())
-                    .unwrap()
+        let assert_told = |sizes: &[usize], spread: f32, alike: bool| {
+            let (graph, labels, _) = clouds(sizes, spread);
+            let run = |method: &dyn Propagate| {
+                let found = method.propagate(&graph, &labels, &Monitor::silent());
+                found.unwrap()
             };
-            run(Sizes::Estimated) == run(Sizes::Balanced)
+            let equal = run(&PoissonMbo::new().sizes(Sizes::Balanced));
+            let shown = run(&Lgc::new().mass(Mass::Uniform));
+            let judged = [&equal, &shown].map(|found| stability(&graph, &found.pseudo_label));
+            let estimated = run(&PoissonMbo::new());
+            let expected = if alike { &equal } else { &shown };
+            assert!(estimated == *expected, "{sizes:?}: {judged:?}");
         };
-        assert!(told(&[80, 80, 80]) && told(&[100, 100, 100]));
-        assert!(!told(&[240, 50, 24]) && !told(&[200, 60, 20]));
+        assert_told(&[80, 80, 80], 0.9, true);
+        assert_told(&[100, 100, 100], 0.9, true);
+        // Wider clouds touch: what the scores show is then wrong on some as well, and which answer the graph
+        // takes is a matter of the draw, with walks of two steps and of eight.
+        assert_told(&[240, 50, 24], 0.8, false);
+        assert_told(&[200, 60, 20], 0.8, false);
     }
 
     #[test]
-    fn the_walk_is_that_of_the_definition() {
-        let graph = reference::random_graph(40, 90, 3);
-        let classes: Vec<Option<u32>> = (0..40).map(|i| (i % 5 > 0).then_some(i % 11)).collect();
-        let w = reference::dense(&graph);
-        let degrees = graph.degrees();
-        let mut p = Array2::<f64>::eye(40);
-        for _ in 0..3 {
-            p = Array2::from_shape_fn((40, 40), |(i, j)| {
-                if degrees[i] > 0.0 {
-                    (0..40).map(|l| w[[i, l]] / degrees[i] * p[[l, j]]).sum()
-                } else {
-                    f64::from(u8::from(i == j))
+    fn with_three_labels_a_class_it_is_told_that_nothing_is_decided_again() {
+        let graph = reference::random_graph(300, 1500, 1);
+        let labels = reference::random_labels(300, 4, 1);
+        let few = labels.draw(1, 1);
+        let run = |labels: &Labels, method: PoissonMbo| {
+            let notes = Arc::new(Mutex::new(Vec::new()));
+            let sink = notes.clone();
+            let monitor = Monitor::new(move |event: &Event| {
+                if let Event::Note(words) = event {
+                    sink.lock().unwrap().push(words.clone());
                 }
             });
-        }
-        let expected: f64 = (0..40)
-            .filter(|&i| classes[i].is_some())
-            .map(|i| {
-                (0..40)
-                    .filter(|&j| classes[j] == classes[i])
-                    .map(|j| p[[i, j]])
-                    .sum::<f64>()
-            })
-            .sum::<f64>()
-            / 32.0;
-        let found = walk::returns(&graph, &degrees, &classes, 11, 3);
-        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            let found = method.propagate(&graph, labels, &monitor).unwrap();
+            let notes = notes.lock().unwrap().clone();
+            (found, notes)
+        };
+        let (found, notes) = run(&labels, PoissonMbo::new());
+        assert!(notes.len() == 1 && notes[0].contains("nothing is decided again"));
+        assert!(notes[0].contains("steps, rounds, mu and beta change nothing"));
+        let other = PoissonMbo {
+            rounds: 1,
+            ..PoissonMbo::paper().mu(2.0).beta(1.0)
+        };
+        assert_eq!(run(&labels, other), (found, notes));
+        let (_, notes) = run(&few, PoissonMbo::new());
+        assert!(notes.len() == 1 && notes[0].contains("classes of equal size"));
     }
 
     #[test]
@@ -723,8 +636,8 @@ mod tests {
                 .propagate(&graph, &labels, &Monitor::silent())
                 .unwrap();
             // No step makes a column longer than it was, but for its sources: a column of zeros and ones is at most
-            // 15 long, and 40 steps of a dt below 1/2 add at most 20 times the sources, which are 7 long at most.
-            assert!(found.scores.iter().all(|s| s.abs() < 160.0), "{beta}");
+            // 15 long, and the 6 steps of a dt below 1/2 add at most 3 times the sources, which are 7 long at most.
+            assert!(found.scores.iter().all(|s| s.abs() < 37.0), "{beta}");
             assert!(found.convergence.negative_share > Some(0.0), "{beta}");
         }
     }

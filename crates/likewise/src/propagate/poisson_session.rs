@@ -2,7 +2,7 @@
 //! changes.
 //!
 //! **Use it** for labeling by hand, where one label after the other is added, changed or taken back. **Not** for many
-//! new labels at once: from about as many changes as there are classes, propagating anew is as fast.
+//! new labels at once: a change solves one column, and propagating anew one of each class.
 //!
 //! A label of Poisson learning is a source of one less the mean `m` of all labels of its component, so that one new
 //! label changes all sources. With `g_j` the flow from a source of 1 at item `j` to sinks of `d_i / sum d` at all
@@ -109,10 +109,16 @@ impl PoissonSession<'_> {
             let known = Known::new(self.graph, &labels, &silent)?;
             let bounds = self.method.bounds(&known)?;
             let class = |label: Label| label.class().map(|class| class as usize);
-            self.carry(item, class(self.labels[item]), class(label), monitor)?;
+            let change = self.carry(item, class(self.labels[item]), class(label), monitor)?;
+            let solves: Vec<&Solution> = change.iter().collect();
+            let own = known.convergence(&solves, &silent);
+            let before = &self.beliefs.convergence;
             let convergence = Convergence {
-                unreached: known.convergence(&[], &silent).unreached,
-                ..self.beliefs.convergence.clone()
+                unreached: own.unreached,
+                // What a solve misses stays for good.
+                converged: before.converged && own.converged,
+                residual: before.residual.max(own.residual),
+                ..before.clone()
             };
             let scores = scores(&known, &self.flows);
             decided(&known, scores, bounds.as_ref(), convergence)
@@ -126,16 +132,17 @@ impl PoissonSession<'_> {
             .collect())
     }
 
-    /// Takes the flow of an item from one class to another.
+    /// Takes the flow of an item from one class to another; gives how its solve went, `None` where none is
+    /// needed.
     fn carry(
         &mut self,
         item: usize,
         from: Option<usize>,
         to: Option<usize>,
         monitor: &Monitor,
-    ) -> Result<()> {
+    ) -> Result<Option<Solution>> {
         if from == to {
-            return Ok(());
+            return Ok(None);
         }
         let mut source = Array2::zeros((self.graph.n(), 1));
         source[[item, 0]] = 1.0;
@@ -149,7 +156,7 @@ impl PoissonSession<'_> {
                 own.scaled_add(sign, &solution.x.column(0));
             }
         }
-        Ok(())
+        Ok(Some(solution))
     }
 
     /// The labels as they are now.
@@ -162,7 +169,7 @@ impl PoissonSession<'_> {
         &self.beliefs.pseudo_label
     }
 
-    /// Score per item and class (`n x C`), with the prices of sizes that are held.
+    /// Score per item and class (`n x C`), without the prices of sizes that are held.
     pub fn scores(&self) -> ArrayView2<'_, f64> {
         self.beliefs.scores.view()
     }
@@ -172,8 +179,9 @@ impl PoissonSession<'_> {
         &self.beliefs.confidence
     }
 
-    /// Everything about every item, as the method itself gives it. Iterations and residual are those of the first
-    /// solve of all columns.
+    /// Everything about every item, as the method itself gives it. Iterations are those of the first solve of all
+    /// columns. The residual is the largest of all solves so far, and it has converged where all of them have: what one
+    /// of them misses stays, whatever changes later.
     pub fn beliefs(&self) -> &Beliefs {
         &self.beliefs
     }
@@ -376,9 +384,32 @@ mod tests {
             for (class, wanted) in [(0, 150_usize), (1, 100), (2, 50)] {
                 let own = session.pseudo_label().iter();
                 let found = own.filter(|found| **found == Some(class)).count();
-                assert!(found.abs_diff(wanted) <= 8, "{found} for {wanted}");
+                // Up to half an item, of so few.
+                assert!(found.abs_diff(wanted) <= 1, "{found} for {wanted}");
             }
         }
+    }
+
+    #[test]
+    fn a_change_that_stops_too_early_is_told_from_then_on() {
+        let graph = reference::random_graph(200, 600, 7);
+        let labels = reference::random_labels(200, 3, 7);
+        let mut session = fine().session(&graph, &labels, &silent()).unwrap();
+        let first = session.beliefs().convergence.clone();
+        assert!(first.converged && first.residual < 1e-12);
+        let reached = reference::reached(&graph, &labels);
+        let mut open = (0..200).filter(|&i| labels[i] == Label::Unknown && reached[i]);
+        let (one, other) = (open.next().unwrap(), open.next().unwrap());
+        session.method = fine().max_iterations(1);
+        session.relabel(one, Label::Known(0), &silent()).unwrap();
+        let stopped = session.beliefs().convergence.clone();
+        assert!(!stopped.converged && stopped.residual > 1e-6, "{stopped:?}");
+        assert_eq!(stopped.iterations, first.iterations);
+        // One that is as fine as the first makes up for nothing, nor does the same label again.
+        session.method = fine();
+        session.relabel(other, Label::Known(1), &silent()).unwrap();
+        session.relabel(other, Label::Known(1), &silent()).unwrap();
+        assert_eq!(session.beliefs().convergence, stopped);
     }
 
     #[test]

@@ -113,6 +113,14 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
         })
     }
 
+    /// `sum_j |w_ij|` of each row.
+    pub(crate) fn beside(&self) -> Vec<f64> {
+        parallel::map_rows(self.diagonal.len(), |i| {
+            let row = self.graph.indptr()[i]..self.graph.indptr()[i + 1];
+            self.weights[row].iter().map(|&w| w.into().abs()).sum()
+        })
+    }
+
     /// The excess `e = M 1`, of each row.
     pub(crate) fn excess(&self) -> &[f64] {
         &self.excess

@@ -1,6 +1,6 @@
 //! How many items each class gets: by the mass of its scores, or by sizes that are known.
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::Array2;
 
 use super::decide::{self, Bounds};
 use super::known::{Known, for_each_row};
@@ -13,28 +13,26 @@ use crate::{Beliefs, Convergence, Error, Result};
 pub(crate) enum Counted {
     /// After class-mass normalisation.
     Mass(Mass),
-    /// Within the sizes of the classes; nothing is held without any.
-    Sizes(Option<Bounds>),
+    /// Within the sizes of the classes.
+    Sizes(Bounds),
 }
 
 impl Counted {
-    /// By the sizes, if these are said, else by the mass.
+    /// By the sizes, if these are said, else by the mass; as they are where the sizes are
+    /// [free](Sizes::Free).
     ///
     /// Fails on sizes that do not suit the labels, and on sizes that are to be estimated: masses are.
     pub(crate) fn new(known: &Known, mass: Mass, sizes: Option<&Sizes>) -> Result<Self> {
-        match sizes {
-            None => Ok(Self::Mass(mass)),
-            Some(Sizes::Estimated) => {
-                let rule =
-                    "this method estimates by `mass`; leave the sizes out, or take poisson-mbo";
-                Err(Error::parameter("sizes", "estimated", rule))
-            }
-            Some(sizes) => Ok(Self::Sizes(sizes.bounds(known, known.open().len())?)),
-        }
+        let Some(sizes) = sizes else {
+            return Ok(Self::Mass(mass));
+        };
+        check(sizes)?;
+        let bounds = sizes.bounds(known, known.open().len())?;
+        Ok(bounds.map_or(Self::Mass(Mass::None), Self::Sizes))
     }
 
-    /// The beliefs of these scores. With sizes, the scores of a belief are shares of uniform mass plus
-    /// the prices of the classes, so that the largest is that of its class.
+    /// The beliefs of these scores. With sizes, the scores of a belief are shares of uniform mass,
+    /// and its class is that of the largest share with the price of the class.
     pub(crate) fn beliefs(
         &self,
         known: &Known,
@@ -53,25 +51,34 @@ impl Counted {
                 row /= sum;
             }
         });
-        decided(known, shares, bounds.as_ref(), convergence)
+        decided(known, shares, Some(bounds), convergence)
     }
 }
 
-/// Beliefs of scores that are compared as they are, within these bounds.
+/// Fails on sizes that no method of masses takes, whatever the labels.
+pub(crate) fn check(sizes: &Sizes) -> Result<()> {
+    if *sizes == Sizes::Estimated {
+        let rule = "this method estimates by `mass`; leave the sizes out, or take poisson-mbo";
+        return Err(Error::parameter("sizes", "estimated", rule));
+    }
+    sizes.check()
+}
+
+/// Beliefs of scores that are compared as they are, within these bounds. Prices decide and are no part
+/// of the scores: they are free up to a constant.
 pub(crate) fn decided(
     known: &Known,
-    mut scores: Array2<f64>,
+    scores: Array2<f64>,
     bounds: Option<&Bounds>,
     convergence: Convergence,
 ) -> Beliefs {
+    let mut prices = vec![0.0; known.n_classes()];
     if let Some(bounds) = bounds {
         let mut worth = scores.clone();
         known.only_reached(&mut worth);
-        let none = vec![0.0; known.n_classes()];
-        let prices = decide::prices(worth.view(), &known.open(), bounds, none);
-        scores += &ArrayView1::from(&prices);
+        prices = decide::prices(worth.view(), &known.open(), bounds, prices);
     }
-    known.beliefs_of(scores, None, convergence)
+    known.beliefs_at(scores, &prices, convergence)
 }
 
 #[cfg(test)]
@@ -79,8 +86,9 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::propagate::{Lgc, Mixed, Propagate as _};
-    use crate::reference::{path, path_labels};
+    use crate::propagate::parts::confidence::confidence;
+    use crate::propagate::{Lgc, Mixed, Poisson, PoissonMbo, Propagate};
+    use crate::reference::{path, path_labels, random_graph, random_labels};
     use crate::{Graph, Labels, Monitor};
 
     #[test]
@@ -101,10 +109,81 @@ mod tests {
             assert_eq!(found([3.0, 1.0]), [0, 0, 0, 1].map(Some));
             assert_eq!(found([10.0, 30.0]), [0, 1, 1, 1].map(Some));
         }
-        let free = lgc(Sizes::Free).unwrap();
-        let uniform = Lgc::new().mass(Mass::Uniform);
-        let uniform = uniform.propagate(&graph, &labels, &silent).unwrap();
-        assert_eq!(free.pseudo_label, uniform.pseudo_label);
+    }
+
+    #[test]
+    fn free_sizes_leave_the_scores_as_they_are() {
+        let graph = random_graph(300, 1500, 1);
+        let labels = random_labels(300, 3, 1);
+        let silent = Monitor::silent();
+        let lgc = |lgc: Lgc| lgc.propagate(&graph, &labels, &silent).unwrap();
+        let mixed = |mixed: Mixed| mixed.propagate(&graph, &labels, &silent).unwrap();
+        let uniform = lgc(Lgc::new().mass(Mass::Uniform));
+        let plain = lgc(Lgc::new().mass(Mass::None));
+        assert_ne!(plain, uniform);
+        // Whatever the mass is, the sizes are held in its place.
+        let masses = [Mass::Uniform, Mass::None];
+        for mass in masses {
+            assert_eq!(lgc(Lgc::new().mass(mass).sizes(Sizes::Free)), plain);
+        }
+        let plain = mixed(Mixed::new().mass(Mass::None));
+        for mass in masses {
+            assert_eq!(mixed(Mixed::new().mass(mass).sizes(Sizes::Free)), plain);
+        }
+    }
+
+    #[test]
+    fn an_item_that_a_price_moves_is_less_sure_wherever_the_prices_begin() {
+        let (graph, labels) = (path(), path_labels());
+        let silent = Monitor::silent();
+        let known = Known::new(&graph, &labels, &silent).unwrap();
+        let scores = array![[1.0, 0.0], [0.8, 0.2], [0.7, 0.3], [0.0, 1.0]];
+        let run = |prices: [f64; 2]| {
+            known.beliefs_at(scores.clone(), &prices, known.convergence(&[], &silent))
+        };
+        let moved = run([0.0, 0.5]);
+        assert_eq!(moved.pseudo_label, [0, 0, 1, 1].map(Some));
+        assert_eq!(moved.scores, scores);
+        let free = run([0.0, 0.0]);
+        assert_eq!(free.pseudo_label, [0, 0, 0, 1].map(Some));
+        assert_eq!(free.confidence, confidence(scores.view()));
+        assert_eq!(moved.confidence[1].to_bits(), free.confidence[1].to_bits());
+        // .3 of .7.
+        assert!((moved.confidence[2] - free.confidence[2] * 3.0 / 7.0).abs() < 1e-6);
+        // Prices are free up to a constant.
+        assert_eq!(run([-3.0, -2.5]), moved);
+        // A class that says less than nothing for an item is none to be sure of.
+        let below = array![[1.0, 0.0], [0.8, -0.2], [0.7, -0.3], [0.0, 1.0]];
+        let below = known.beliefs_at(below, &[0.0, 2.0], known.convergence(&[], &silent));
+        assert_eq!(below.pseudo_label, [0, 1, 1, 1].map(Some));
+        assert!(below.confidence[1].abs() <= 0.0 && below.confidence[2].abs() <= 0.0);
+    }
+
+    #[test]
+    fn confidence_with_sizes_is_that_of_the_scores_without_prices() {
+        let graph = random_graph(300, 1500, 1);
+        let labels = random_labels(300, 3, 1);
+        let silent = Monitor::silent();
+        let sizes = || Sizes::Known(vec![5.0, 2.0, 1.0]);
+        let run = |method: &dyn Propagate| method.propagate(&graph, &labels, &silent).unwrap();
+        let poisson = run(&Poisson::new().sizes(sizes()));
+        assert_eq!(poisson.scores, run(&Poisson::new()).scores);
+        let mbo = run(&PoissonMbo::new().sizes(sizes()));
+        for (number, held) in [poisson, mbo].into_iter().enumerate() {
+            let plain = confidence(held.scores.view());
+            let mut moved = 0;
+            for i in (0..300).filter(|&i| !held.labeled[i]) {
+                let Some(class) = held.pseudo_label[i] else {
+                    continue;
+                };
+                let row = held.scores.row(i);
+                let most = row.iter().copied().fold(f64::MIN, f64::max);
+                let share = (row[class as usize] / most).clamp(0.0, 1.0);
+                moved += usize::from(share < 1.0);
+                assert!((f64::from(held.confidence[i]) - share * f64::from(plain[i])).abs() < 1e-6);
+            }
+            assert!(moved > 0, "{number}: {moved}");
+        }
     }
 
     #[test]
@@ -120,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_shares_before_they_are_decided() {
+    fn scores_are_shares_where_sizes_are_held() {
         // Two pairs, and an item that no label reaches.
         let graph = Graph::new(vec![0, 1, 2, 3, 4, 4], vec![1, 0, 3, 2], vec![1.0; 4]).unwrap();
         let labels = Labels::parse(["a", "", "b", "", ""]);
         let silent = Monitor::silent();
         let known = Known::new(&graph, &labels, &silent).unwrap();
         let scores = array![[4.0, 0.0], [1.0, -3.0], [0.0, 0.5], [0.1, 0.3], [0.0, 0.0]];
-        let counted = Counted::new(&known, Mass::None, Some(&Sizes::Free)).unwrap();
+        let counted = Counted::new(&known, Mass::None, Some(&Sizes::Balanced)).unwrap();
         let beliefs = counted.beliefs(&known, scores, known.convergence(&[], &silent));
         let classes = [Some(0), Some(0), Some(1), Some(1), None];
         assert_eq!(beliefs.pseudo_label, classes);

@@ -5,15 +5,24 @@
 //! ```
 //!
 //! an assignment problem, solved in its dual: a class has a price, an item takes the class of
-//! the largest `u_ic + price_c`, and the price of a class that is too small or too large is set,
-//! class by class, to where just as many items take it as may. Where items are as good as
-//! equal the sizes are met up to one of 1000 items, and of more than ten classes up to one of 100 of what a
-//! class has in the mean; a class that an item may not take (it has no
-//! label in its component) is never its class, so that sizes which the components rule out are
-//! missed.
+//! the largest `u_ic + price_c`, and prices are set class by class. A price differs from 0 only
+//! where a bound holds: with `price_c(m)` that at which `m` items take the class, given the others,
 //!
-//! Cost: O(n C) to begin, then O(n) for each price that is set, some tens to hundreds of them;
-//! memory O(n C) for the scores that are given, and O(n) more.
+//! ```text
+//! price_c = clamp(0, price_c(lower_c), price_c(upper_c))
+//! ```
+//!
+//! of which `price_c(m)` is left where both bounds are one. All that matters is how prices differ, so that
+//! each round first sets what counts as 0, the level: where the lower bounds of the classes above it
+//! and the upper bounds of those below add up to all items. Without this, prices that have gone
+//! astray together would come back in small steps.
+//!
+//! Where items are as good as equal the sizes are met up to one of 1000 items, and of more than ten classes up to
+//! one of 100 of what a class has in the mean; a class that an item may not take (it has no label in its
+//! component) is never its class, so that sizes which the components rule out are missed.
+//!
+//! Cost: O(n C) to begin, then O(n) for each price that is set: some tens to hundreds of them, and some hundreds
+//! where bounds are apart; memory O(n C) for the scores that are given, and O(n) more.
 //!
 //! Source: the auction of Bertsekas 1979 with one price set exactly at a time; Jacobs, Merkurjev and
 //! Esedoglu 2018 use auctions for the same step.
@@ -24,8 +33,10 @@ use crate::parallel;
 
 /// Rows that one task looks at.
 const ROWS: usize = 1024;
-/// Most rounds over all classes.
+/// Most rounds over all classes, where each has one size.
 const ROUNDS: usize = 60;
+/// The same where bounds are apart: classes at a bound then push each other for longer.
+const ROUNDS_APART: usize = 200;
 /// Items a thousand that sizes may be missed by, of all.
 const MISSED: f64 = 1.0;
 /// Items a hundred that sizes may be missed by, of what a class has in the mean.
@@ -36,6 +47,66 @@ const MISSED_OF_CLASS: f64 = 1.0;
 pub(crate) struct Bounds {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
+}
+
+impl Bounds {
+    /// Whether a class may have more than one size.
+    fn apart(&self) -> bool {
+        self.lower.iter().zip(&self.upper).any(|(l, u)| l < u)
+    }
+
+    /// The price that counts as none, where so many items are decided: classes above it are at their
+    /// lower bound and those below at their upper one.
+    fn level(&self, prices: &[f64], items: usize) -> f64 {
+        let mut order: Vec<usize> = (0..prices.len()).collect();
+        order.sort_by(|&a, &b| prices[a].total_cmp(&prices[b]));
+        let items = items as f64;
+        let mut held: f64 = self.lower.iter().sum();
+        for (at, &class) in order.iter().enumerate() {
+            held += self.upper[class] - self.lower[class];
+            let above = order.get(at + 1).map_or(class, |&above| above);
+            if held > items {
+                return prices[class];
+            }
+            if held >= items {
+                return f64::midpoint(prices[class], prices[above]);
+            }
+        }
+        order.last().map_or(0.0, |&class| prices[class])
+    }
+
+    /// How many items a class of this size and price should have.
+    fn wanted(&self, class: usize, size: f64, price: f64) -> f64 {
+        let (lower, upper) = (self.lower[class], self.upper[class]);
+        if price > 0.0 {
+            lower
+        } else if price < 0.0 {
+            upper
+        } else {
+            size.clamp(lower, upper.max(lower))
+        }
+    }
+
+    /// The price of a class, from what the items ask; `None` where none may take it.
+    fn price(&self, class: usize, asks: &mut [f64], level: f64) -> Option<f64> {
+        let (lower, upper) = (self.lower[class], self.upper[class]);
+        let least = price_for(asks, lower)?;
+        if lower >= upper {
+            return Some(least);
+        }
+        // No price is too low for no items, nor too high for all.
+        let least = if lower < 0.5 {
+            f64::NEG_INFINITY
+        } else {
+            least
+        };
+        let most = if upper.round() >= asks.len() as f64 {
+            f64::INFINITY
+        } else {
+            price_for(asks, upper)?
+        };
+        Some(level.max(least).min(most))
+    }
 }
 
 /// The two best classes of an item, with what they are worth to it.
@@ -87,8 +158,13 @@ pub(crate) fn prices(
     };
     let mut best: Vec<Best> = parallel::map_rows(open.len(), |at| best_of(open[at], &prices));
     let tolerance = tolerance(open.len(), classes);
-    for _ in 0..ROUNDS {
-        let missed = missed(&sizes(&best, classes), bounds);
+    let apart = bounds.apart();
+    let mut level = 0.0;
+    for _ in 0..if apart { ROUNDS_APART } else { ROUNDS } {
+        level = bounds.level(&prices, open.len());
+        let missed: Vec<f64> = (sizes(&best, classes).into_iter().enumerate())
+            .map(|(class, size)| bounds.wanted(class, size, prices[class] - level) - size)
+            .collect();
         if missed.iter().all(|m| m.abs() <= tolerance) {
             break;
         }
@@ -96,7 +172,7 @@ pub(crate) fn prices(
         order.sort_by(|&a, &b| missed[b].abs().total_cmp(&missed[a].abs()).then(a.cmp(&b)));
         for class in order {
             let size = sizes(&best, classes)[class];
-            let wanted = size.clamp(bounds.lower[class], bounds.upper[class]);
+            let wanted = bounds.wanted(class, size, prices[class] - level);
             if (wanted - size).abs() <= 0.5 {
                 continue;
             }
@@ -112,7 +188,7 @@ pub(crate) fn prices(
                 other.0 - worth[[open[at], class]]
             });
             asks.retain(|ask| ask.is_finite());
-            let Some(price) = price_for(&mut asks, wanted) else {
+            let Some(price) = bounds.price(class, &mut asks, level) else {
                 continue;
             };
             prices[class] = price;
@@ -126,6 +202,11 @@ pub(crate) fn prices(
                     }
                 }
             });
+        }
+    }
+    if apart {
+        for price in &mut prices {
+            *price -= level;
         }
     }
     prices
@@ -147,17 +228,20 @@ fn price_for(asks: &mut [f64], wanted: f64) -> Option<f64> {
         return None;
     }
     let met = (wanted.round().max(0.0) as usize).min(n);
-    // Beyond all asks: a little more than the highest, or less than the lowest.
     let least = |asks: &[f64]| asks.iter().copied().fold(f64::INFINITY, f64::min);
-    if met == 0 {
-        return Some(least(asks) - 1e-9);
+    if met == 0 || met == n {
+        let most = asks.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = least(asks);
+        // Far beyond all: of two classes that are to be empty each would go a little below the other.
+        let far = |end: f64| (most - least + end.abs()).max(1e-9);
+        return Some(if met == 0 {
+            least - far(least)
+        } else {
+            most + far(most)
+        });
     }
     let (_, &mut last, above) = asks.select_nth_unstable_by(met - 1, f64::total_cmp);
-    Some(if above.is_empty() {
-        last + 1e-9
-    } else {
-        f64::midpoint(last, least(above))
-    })
+    Some(f64::midpoint(last, least(above)))
 }
 
 fn sizes(best: &[Best], classes: usize) -> Vec<f64> {
@@ -168,13 +252,6 @@ fn sizes(best: &[Best], classes: usize) -> Vec<f64> {
         }
     }
     sizes
-}
-
-/// How many items each class has too few (above 0) or too many (below).
-fn missed(sizes: &[f64], bounds: &Bounds) -> Vec<f64> {
-    (sizes.iter().zip(bounds.lower.iter().zip(&bounds.upper)))
-        .map(|(&size, (&lower, &upper))| size.clamp(lower, upper.max(lower)) - size)
-        .collect()
 }
 
 #[cfg(test)]
@@ -205,6 +282,35 @@ mod tests {
             Best::of(all).first.1 as usize
         };
         (0..worth.nrows()).map(best).collect()
+    }
+
+    /// The highest sum over all ways to give every class a size within its bounds.
+    fn highest_within(worth: &Array2<f64>, lower: &[usize], upper: &[usize]) -> f64 {
+        fn all(
+            sizes: &mut Vec<usize>,
+            rows: usize,
+            upper: &[usize],
+            then: &mut dyn FnMut(&[usize]),
+        ) {
+            let Some(&most) = upper.get(sizes.len()) else {
+                if rows == 0 {
+                    then(sizes);
+                }
+                return;
+            };
+            for size in 0..=most.min(rows) {
+                sizes.push(size);
+                all(sizes, rows - size, upper, then);
+                sizes.pop();
+            }
+        }
+        let mut best = f64::NEG_INFINITY;
+        all(&mut Vec::new(), worth.nrows(), upper, &mut |sizes| {
+            if sizes.iter().zip(lower).all(|(size, lower)| size >= lower) {
+                best = best.max(highest(worth, 0, &mut sizes.to_vec()));
+            }
+        });
+        best
     }
 
     /// The highest sum over all ways to give `sizes[c]` rows to each class.
@@ -247,6 +353,65 @@ mod tests {
             let sum: f64 = found.iter().enumerate().map(|(i, &c)| worth[[i, c]]).sum();
             prop_assert!((sum - highest(&worth, 0, &mut left)).abs() < 1e-9);
         }
+
+        #[test]
+        fn no_other_assignment_within_these_bounds_is_worth_more_wherever_prices_begin(
+            n in 3_usize..8, classes in 2_usize..4, seed in 0_u64..10_000,
+        ) {
+            let mut rng = seed::stream(seed, "worth within bounds");
+            let worth = Array2::from_shape_fn((n, classes), |_| rng.random::<f64>());
+            let mut some = vec![0_usize; classes];
+            for _ in 0..n {
+                some[rng.random_range(0..classes)] += 1;
+            }
+            let lower: Vec<usize> = (some.iter())
+                .map(|&size| size.saturating_sub(rng.random_range(0..3_usize)))
+                .collect();
+            let upper: Vec<usize> = some.iter().map(|&size| size + rng.random_range(0..3_usize)).collect();
+            let bounds = Bounds {
+                lower: lower.iter().map(|&size| size as f64).collect(),
+                upper: upper.iter().map(|&size| size as f64).collect(),
+            };
+            let open: Vec<usize> = (0..n).collect();
+            let best = highest_within(&worth, &lower, &upper);
+            for scale in [0.0, 1.0, 5.0] {
+                let start = (0..classes).map(|_| scale * (rng.random::<f64>() - 0.5)).collect();
+                let prices = prices(worth.view(), &open, &bounds, start);
+                let found = decided(&worth, &prices);
+                let sum: f64 = found.iter().enumerate().map(|(i, &c)| worth[[i, c]]).sum();
+                prop_assert!((sum - best).abs() < 1e-9, "{sum} for {best}");
+                for (class, &price) in prices.iter().enumerate() {
+                    let size = found.iter().filter(|&&c| c == class).count();
+                    prop_assert!((lower[class]..=upper[class]).contains(&size));
+                    // A price only where a bound holds.
+                    prop_assert!(price <= 0.0 || size == lower[class], "{prices:?} {found:?}");
+                    prop_assert!(price >= 0.0 || size == upper[class], "{prices:?} {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_price_that_a_bound_no_longer_asks_for_is_taken_back() {
+        let worth = ndarray::array![[0.9, 0.1], [0.8, 0.3], [0.2, 0.6], [0.4, 0.5]];
+        let wide = Bounds {
+            lower: vec![1.0; 2],
+            upper: vec![3.0; 2],
+        };
+        // By these prices class 1 would have three, which is within its bounds.
+        let found = prices(worth.view(), &[0, 1, 2, 3], &wide, vec![0.0, 0.6]);
+        assert_eq!(found, [0.0; 2]);
+    }
+
+    #[test]
+    fn classes_that_are_to_be_empty_do_not_go_down_by_turns() {
+        let worth = Array2::from_shape_fn((5, 3), |(i, c)| [1.0, 0.99, 0.1][c] + 1e-3 * i as f64);
+        let bounds = Bounds {
+            lower: vec![0.0, 0.0, 2.0],
+            upper: vec![0.0, 0.0, 6.0],
+        };
+        let prices = prices(worth.view(), &[0, 1, 2, 3, 4], &bounds, vec![0.0; 3]);
+        assert_eq!(decided(&worth, &prices), [2; 5]);
     }
 
     #[test]

@@ -310,6 +310,28 @@ impl<'a> Known<'a> {
         let judged = parallel::map_rows(self.graph.n(), |i| {
             self.judge(i, compared.row(i), factors.row(self.part(i)))
         });
+        self.told(scores, judged, convergence)
+    }
+
+    /// Beliefs from scores whose classes are decided by prices. The confidence is that of the scores,
+    /// times the score of the class over the largest: an item that a price moved is less sure.
+    pub(crate) fn beliefs_at(
+        &self,
+        scores: Array2<f64>,
+        prices: &[f64],
+        convergence: Convergence,
+    ) -> Beliefs {
+        let judged =
+            parallel::map_rows(self.graph.n(), |i| self.judge_at(i, scores.row(i), prices));
+        self.told(scores, judged, convergence)
+    }
+
+    fn told(
+        &self,
+        scores: Array2<f64>,
+        judged: Vec<(Option<u32>, f32)>,
+        convergence: Convergence,
+    ) -> Beliefs {
         let (pseudo_label, confidence) = judged.into_iter().unzip();
         Beliefs {
             scores: self.over_all_classes(scores),
@@ -356,6 +378,34 @@ impl<'a> Known<'a> {
         }
         let confidence = of_row(scores.iter().zip(factors).map(|(s, f)| s * f));
         (self.best(i, scores, factors), confidence)
+    }
+
+    /// The same by prices of the classes.
+    fn judge_at(&self, i: usize, scores: ArrayView1<f64>, prices: &[f64]) -> (Option<u32>, f32) {
+        if let Some(class) = self.label[i] {
+            return (Some(self.classes[class] as u32), 1.0);
+        }
+        if !self.may_be(i) {
+            return (None, 0.0);
+        }
+        let mut best: Option<(f64, usize)> = None;
+        let mut most = 0.0_f64;
+        let counts = self.component_counts(i);
+        for (c, ((score, price), count)) in scores.iter().zip(prices).zip(counts).enumerate() {
+            if *count > 0.0 {
+                most = most.max(*score);
+                if best.is_none_or(|(worth, _)| score + price > worth) {
+                    best = Some((score + price, c));
+                }
+            }
+        }
+        let share = match best {
+            Some((_, class)) if most > 0.0 => (scores[class] / most).clamp(0.0, 1.0),
+            _ => 0.0,
+        };
+        let confidence = f64::from(of_row(scores.iter().copied())) * share;
+        let class = best.map(|(_, class)| self.classes[class] as u32);
+        (class, confidence as f32)
     }
 
     /// The class of the highest score that has a label in the component of node `i`.

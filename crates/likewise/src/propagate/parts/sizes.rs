@@ -15,7 +15,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sizes {
-    /// Nothing, and nothing is assumed: every item takes the class of its highest score.
+    /// Nothing, and nothing is assumed: every item takes the class of its highest score, as the scores are.
     Free,
     /// All classes are equally large. It costs up to a third of the items where they are 10 to 1.
     Balanced,
