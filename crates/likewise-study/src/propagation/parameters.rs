@@ -1,6 +1,6 @@
 //! The parameters of a method that are not as usual.
 
-use likewise::propagate::Method;
+use likewise::propagate::{Ability, Method};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -84,6 +84,10 @@ impl Parameters {
             let message = format!("{name} is no object in JSON");
             return Err(Error::new(ErrorKind::Internal, message));
         };
+        if base.has(Ability::TakesSizes) {
+            // Left out of JSON where nothing is said of them.
+            fields.entry("sizes").or_insert(Value::Null);
+        }
         for (parameter, change) in &self.0 {
             let Some(field) = fields.get_mut(parameter).filter(|_| parameter != TAG) else {
                 let own = fields.keys().map(String::as_str);
