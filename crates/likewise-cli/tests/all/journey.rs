@@ -209,7 +209,7 @@ fn what_calibration_is_worth_is_said_on_labels_that_it_was_not_fitted_on() {
     assert_eq!(hidden["labels"], 1950);
     for found in [own, hidden] {
         let [before, after] = ["before", "after"].map(|key| found[key].as_f64().unwrap());
-        assert!(before > 0.3 && after < before, "{answer}");
+        assert!(before > 0.2 && after < before, "{answer}");
     }
     assert!(hidden["after"].as_f64() < Some(0.15), "{answer}");
     assert_eq!(
