@@ -20,7 +20,7 @@
 //! Cost of a change: one solve of one column, O(n C), and what sizes cost that are held. Memory: `A` and the scores,
 //! twice `n x C`.
 //!
-//! Source: ours; the flow is that of [`Poisson`](super::Poisson).
+//! Source: ours; the flow is that of [`Poisson`].
 
 use ndarray::{Array2, ArrayView2};
 
