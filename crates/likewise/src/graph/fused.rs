@@ -46,11 +46,14 @@
 //! the plainest of many.
 
 mod ranked;
+mod views;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use self::ranked::ranked;
+use self::views::{Items, Lists, Searching};
+pub use self::views::{OfView, Views, present};
 use super::{Graph, KnnGraph};
 use crate::error::Hint;
 use crate::neighbor::{Metric, Neighbors, exact};
@@ -95,26 +98,6 @@ pub enum Fusion {
     Agreement,
 }
 
-/// One view among several.
-#[derive(Debug, Clone)]
-pub struct OfView<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its rows, one an item (`n x d`); they need not have unit length.
-    pub rows: ArrayView2<'a, f32>,
-    /// Which items have it; `None`: all.
-    pub present: Option<Vec<bool>>,
-}
-
-/// Several views of the same `n` items.
-#[derive(Debug, Clone)]
-pub struct Views<'a> {
-    /// The rows side by side (`n x d`), each view of a length that says how much it counts.
-    pub side_by_side: ArrayView2<'a, f32>,
-    /// Each view by itself.
-    pub apart: Vec<OfView<'a>>,
-}
-
 /// A graph of several views.
 #[derive(Debug, Clone)]
 pub struct Fused {
@@ -123,30 +106,6 @@ pub struct Fused {
     /// The lists that it was made of, `k` neighbours an item; `None` for the forms that add up graphs. With
     /// [`Fusion::Ranks`] their similarities are scores.
     pub neighbors: Option<Neighbors>,
-}
-
-impl<'a> OfView<'a> {
-    /// A view that all items have, but those whose row is all zeros: they have nothing in it.
-    pub fn new(name: &'a str, rows: ArrayView2<'a, f32>) -> Self {
-        Self {
-            name,
-            rows,
-            present: present(rows),
-        }
-    }
-
-    /// Items that have it, ascending; `None` where all do.
-    fn items(&self) -> Option<Vec<usize>> {
-        let present = self.present.as_ref()?;
-        let items: Vec<usize> = (0..present.len()).filter(|&i| present[i]).collect();
-        (items.len() < present.len()).then_some(items)
-    }
-}
-
-/// Which rows are not all zeros; `None` where none is.
-pub fn present(rows: ArrayView2<f32>) -> Option<Vec<bool>> {
-    let present = parallel::map_rows(rows.nrows(), |i| rows.row(i).iter().any(|&x| x != 0.0));
-    present.contains(&false).then_some(present)
 }
 
 impl Fusion {
@@ -193,7 +152,10 @@ impl Fusion {
         of.check(settings)?;
         let neighbors = match self {
             Self::Rows => search(of.side_by_side, settings.n_neighbors())?,
-            Self::Ranks => ranked(settings.n_neighbors(), of, &mut search, monitor)?,
+            Self::Ranks => {
+                let k = settings.n_neighbors();
+                ranked(k, self.depth(k, of.n()), of, &mut search, monitor)?
+            }
             Self::Mean | Self::Weighted | Self::Agreement => {
                 let weights = if self == Self::Weighted {
                     weights(of, labels, monitor)?
@@ -245,91 +207,6 @@ impl Fusion {
                     row.push((j, weight));
                 }
             }
-        })
-    }
-}
-
-/// A search for so many neighbours among these rows.
-type Searching<'s> = dyn FnMut(ArrayView2<f32>, usize) -> Result<Neighbors> + 's;
-
-impl Views<'_> {
-    fn n(&self) -> usize {
-        self.side_by_side.nrows()
-    }
-
-    fn check(&self, settings: &KnnGraph) -> Result<()> {
-        settings.validate()?;
-        let n = self.n();
-        let k = settings.n_neighbors();
-        if k >= n {
-            let rule = format!("must be below the number of items, n = {n}");
-            return Err(Error::parameter("k", k, &rule));
-        }
-        if self.apart.is_empty() {
-            return Err(Error::data("no views to fuse; give one at least"));
-        }
-        for view in &self.apart {
-            let rows = view.rows.nrows();
-            let present = view.present.as_ref().map_or(n, Vec::len);
-            if rows != n || present != n {
-                return Err(Error::data(format!(
-                    "view {}: {rows} rows, and {present} items of which it is said whether they have it, but \
-                     there are {n} items",
-                    view.name
-                )));
-            }
-            matrix::check_finite(view.rows, &format!("view {}", view.name))?;
-        }
-        Ok(())
-    }
-}
-
-/// Some of the items, ascending; `None`: all.
-struct Items(Option<Vec<u32>>);
-
-impl Items {
-    /// The place of item `i` among them.
-    fn place(&self, i: usize) -> Option<usize> {
-        match &self.0 {
-            None => Some(i),
-            Some(items) => items.binary_search(&(i as u32)).ok(),
-        }
-    }
-
-    /// The item at a place.
-    fn item(&self, place: u32) -> u32 {
-        (self.0.as_ref()).map_or(place, |items| items[place as usize])
-    }
-}
-
-/// The lists of the items that have a view, among these.
-struct Lists {
-    neighbors: Neighbors,
-    items: Items,
-}
-
-impl Lists {
-    fn of(view: &OfView, k: usize, search: &mut Searching) -> Result<Self> {
-        let Some(items) = view.items() else {
-            return Ok(Self {
-                neighbors: search(view.rows, k)?,
-                items: Items(None),
-            });
-        };
-        let neighbors = if items.len() < 2 {
-            Neighbors {
-                k: 0,
-                indices: Array2::zeros((items.len(), 0)),
-                similarities: Array2::zeros((items.len(), 0)),
-            }
-        } else {
-            let rows = matrix::select_rows(view.rows, &items);
-            search(rows.view(), k.min(items.len() - 1))?
-        };
-        let items = items.into_iter().map(|i| i as u32).collect();
-        Ok(Self {
-            neighbors,
-            items: Items(Some(items)),
         })
     }
 }
@@ -413,7 +290,7 @@ mod tests {
     use super::*;
     use crate::reference::{in_one_and_two_threads, random_labels};
     use crate::seed;
-    use ndarray::{Axis, array};
+    use ndarray::{Array2, Axis, array};
     use proptest::prelude::*;
     use rand::RngExt;
 

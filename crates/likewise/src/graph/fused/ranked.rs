@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Fusion, Lists, OfView, Searching, Views};
+use super::views::{Lists, OfView, Searching, Views};
 use crate::neighbor::Neighbors;
 use crate::{Monitor, Result, parallel};
 
@@ -14,15 +14,15 @@ const LEAST: f64 = 1e-3;
 /// What a view counts in the number that a sum of scores is divided by, where one item of the pair lacks it.
 const UNKNOWN: f64 = 0.5;
 
-/// The `k` items of the largest mean score of each item, and these scores.
+/// The `k` items of the largest mean score of each item, by lists of `depth` neighbours, and these scores.
 pub(super) fn ranked(
     k: usize,
+    depth: usize,
     of: &Views,
     search: &mut Searching,
     monitor: &Monitor,
 ) -> Result<Neighbors> {
     let n = of.n();
-    let depth = Fusion::Ranks.depth(k, n);
     let mut lists = Vec::with_capacity(of.apart.len() + 1);
     for view in &of.apart {
         lists.push(Lists::of(view, depth, search)?);
