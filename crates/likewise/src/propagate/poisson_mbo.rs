@@ -62,7 +62,7 @@
 //! class; it ends where at most one of 1000 items changes: sizes are met up to that, so that the prices of
 //! many items never settle further.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
 use super::lgc::Lgc;
@@ -188,10 +188,21 @@ impl PoissonMbo {
         // Prices of another kind of scores are no good beginning.
         deciding.prices.fill(0.0);
         let (labeled, sources) = (known.labeled(), poisson::sources(known) * self.mu);
+        // The same in every round without negative edges.
+        let plain = Heat::of(known.graph);
         monitor.start("deciding by sizes", Some(self.rounds as u64));
         for round in 0..self.rounds {
             let of = (labeled.as_slice(), sources.view());
-            scores = self.heat(known, negatives.as_ref(), &class, of, &quiet)?;
+            let start = |i: usize, c: usize| f32::from(u8::from(class[i] == Some(c)));
+            let shape = (known.graph.n(), known.n_classes());
+            scores = match &negatives {
+                None => plain.run(shape, start, of, self.steps, &quiet)?,
+                Some(negatives) => {
+                    let (graph, degrees) = (known.graph, known.graph.degrees());
+                    let operator = self.mixed().operator(graph, degrees, negatives);
+                    Heat::by(operator).run(shape, start, of, self.steps, &quiet)?
+                }
+            };
             negatives = self.negatives(known, &scores, &quiet)?;
             let next = deciding.classes(&scores);
             monitor.step(round as u64 + 1)?;
@@ -236,25 +247,6 @@ impl PoissonMbo {
         }
         let (negatives, _) = self.mixed().find(known, scores.clone(), monitor)?;
         Ok(Some(negatives))
-    }
-
-    /// The one-hot decisions after the heat steps of a round, with `sources` of the labeled nodes.
-    fn heat(
-        &self,
-        known: &Known,
-        negatives: Option<&NegativeEdges>,
-        class: &[Option<usize>],
-        sources: (&[usize], ArrayView2<f64>),
-        monitor: &Monitor,
-    ) -> Result<Array2<f64>> {
-        let graph = known.graph;
-        let shape = (graph.n(), known.n_classes());
-        let start = |i: usize, c: usize| f32::from(u8::from(class[i] == Some(c)));
-        let Some(negatives) = negatives else {
-            return Heat::of(graph).run(shape, start, sources, self.steps, monitor);
-        };
-        let operator = self.mixed().operator(graph, graph.degrees(), negatives);
-        Heat::by(operator).run(shape, start, sources, self.steps, monitor)
     }
 }
 
