@@ -18,7 +18,9 @@ use likewise::advise::temperature::Temperature;
 use likewise::eval::calibration::Calibration;
 use likewise::graph::Fusion;
 use likewise::neighbor::Neighbors;
-use likewise::propagate::{Ability, Given, Method, Propagate as _, Spread};
+use likewise::propagate::{
+    Ability, Given, Lgc, Mass, Method, Mixed, Poisson, PoissonMbo, Propagate as _, Spread,
+};
 use likewise::{Collection, Convergence, Graph, Labels, Monitor};
 use serde::Serialize;
 
@@ -37,6 +39,8 @@ use crate::{Result, failed, source};
 pub struct Job<'a> {
     /// How labels spread; a [`Choice`] makes it.
     pub method: Method,
+    /// Whether the method is to [suit](Method::suited) the labels: nobody asked for this one.
+    pub suited: bool,
     /// The view that a graph is built of; `None`: the only one.
     pub view: Option<&'a str>,
     /// A graph that was written before; `None`: one is built.
@@ -145,9 +149,10 @@ impl Job<'_> {
         let items = &nodes.collection;
         let truth = source::labels(items)?;
         let visible = source::visible(items, self.labels_per_class, self.seed);
-        if let Some(sizes) = &self.sizes {
-            self.method.set_sizes(sizes.of(visible.classes())?);
+        if self.suited && self.known_negatives.is_none() && self.negatives.is_none() {
+            self.method = Method::suited(&visible);
         }
+        let method = self.sized(&self.method, &visible)?;
         let known = (self.known_negatives)
             .map(|path| inputs::known_negatives(path, &nodes.graph))
             .transpose()?;
@@ -162,15 +167,14 @@ impl Job<'_> {
         };
         if truth.tags().is_some() {
             let items = (truth, items.ids());
-            let mut answer =
-                tags::spread(&self.method, &given, items, self.out, self.seed, at.monitor)?;
+            let mut answer = tags::spread(&method, &given, items, self.out, self.seed, at.monitor)?;
             answer.search = nodes.search;
             answer.fuse = nodes.fuse;
             answer.standardized = nodes.standardized;
             answer.seconds = start.elapsed().as_secs_f64();
             return Ok(Answer::Tags(answer));
         }
-        let mut answer = self.classes(&given, (items, truth), at.monitor)?;
+        let mut answer = self.classes(&method, &given, (items, truth), at.monitor)?;
         answer.search = nodes.search;
         answer.fuse = nodes.fuse;
         answer.standardized = nodes.standardized;
@@ -178,21 +182,31 @@ impl Job<'_> {
         Ok(Answer::Classes(Box::new(answer)))
     }
 
+    /// A method of the class sizes that are given, as far as it takes these.
+    fn sized(&self, method: &Method, labels: &Labels) -> Result<Method> {
+        let mut sized = method.clone();
+        if let Some(sizes) = &self.sizes {
+            sized.set_sizes(sizes.of(labels.classes())?);
+        }
+        Ok(sized)
+    }
+
     /// Spreads classes.
     fn classes(
         &self,
+        method: &Method,
         given: &Given,
         (items, truth): (&Collection, &Labels),
         monitor: &Monitor,
     ) -> Result<Classes> {
         let visible = given.labels;
         let diagnosis = (self.diagnose || self.calibrate)
-            .then(|| self.diagnosis(items, given, monitor))
+            .then(|| self.diagnosis(method, items, given, monitor))
             .transpose()?;
         let Spread {
             mut beliefs,
             negatives,
-        } = self.method.spread(given, monitor)?;
+        } = method.spread(given, monitor)?;
         let temperature = diagnosis.as_ref().and_then(|d| d.temperature);
         let before = (self.calibrate)
             .then(|| Calibration::measure(&beliefs, truth))
@@ -224,7 +238,7 @@ impl Job<'_> {
             monitor.warn(warning);
         }
         Ok(Classes {
-            method: self.method.name().into(),
+            method: method.name().into(),
             convergence: beliefs.convergence.clone(),
             accuracy: beliefs.accuracy(visible, truth, |_| any_hidden),
             accuracy_hidden: beliefs.accuracy(visible, truth, hidden),
@@ -243,6 +257,7 @@ impl Job<'_> {
 
     fn diagnosis(
         &self,
+        method: &Method,
         collection: &Collection,
         given: &Given,
         monitor: &Monitor,
@@ -253,7 +268,47 @@ impl Job<'_> {
         {
             diagnose = diagnose.features(view.matrix.view());
         }
-        diagnose.run(&self.method, given, monitor)
+        let others = match self.diagnose {
+            true => self.others(method, given)?,
+            false => Vec::new(),
+        };
+        for (name, other) in &others {
+            diagnose = diagnose.beside(name, other);
+        }
+        diagnose.run(method, given, monitor)
+    }
+
+    /// What else could have been asked for: the usual methods, of the same class sizes where they take these, and
+    /// this one without them. None where something is given that they have no use for.
+    fn others(&self, method: &Method, given: &Given) -> Result<Vec<(String, Method)>> {
+        if !given.excluded.is_empty() {
+            return Ok(Vec::new());
+        }
+        let usual = [
+            Method::Mixed(Mixed::new()),
+            Method::PoissonMbo(PoissonMbo::new()),
+            Method::Poisson(Poisson::new()),
+            Method::Lgc(Lgc::new().mass(Mass::Uniform)),
+        ];
+        let fits = |other: &Method| {
+            let takes = given.negatives.is_none() || other.has(Ability::TakesNegatives);
+            takes && other.name() != method.name()
+        };
+        let mut others = Vec::new();
+        for other in usual.into_iter().filter(fits) {
+            let sized = self.sized(&other, given.labels)?;
+            let taken = if sized.check_sizes().is_ok() {
+                sized
+            } else {
+                other
+            };
+            others.push((taken.name().to_owned(), taken));
+        }
+        if *method != self.method {
+            let name = format!("{} without class_sizes", method.name());
+            others.push((name, self.method.clone()));
+        }
+        Ok(others)
     }
 
     /// The graph that was given, or that of the view.

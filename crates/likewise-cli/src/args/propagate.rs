@@ -48,7 +48,8 @@ pub(crate) enum MassName {
 /// `likewise propagate`
 #[derive(Debug, Args)]
 pub(crate) struct Propagate {
-    /// The method. Default: mixed, as in fit. `likewise explain NAME` says what each is for.
+    /// The method. Default: poisson-mbo where all classes have one label or all have two, else mixed, as in fit.
+    /// `likewise explain NAME` says what each is for.
     #[arg(long, value_parser = methods())]
     pub(crate) method: Option<String>,
     #[command(flatten)]
@@ -99,7 +100,8 @@ pub(crate) struct Propagate {
     /// What items are not (negative-labels): a csv with id and label.
     #[arg(long = "not", value_name = "FILE")]
     pub(crate) excluded: Option<PathBuf>,
-    /// Ask the labels whether the propagation helps: cross-validation on the labeled items.
+    /// Ask the labels whether the propagation helps, and whether another method or no class sizes would be better:
+    /// cross-validation on the labeled items.
     #[arg(long)]
     pub(crate) diagnose: bool,
     /// Calibrate the confidences on labels that are hidden in turn (as --diagnose does), and say the error of calibration

@@ -61,6 +61,7 @@ fn job<'a>(args: &'a Propagate, view: Option<&'a str>, at: &Context) -> Result<J
     flags.symmetrize = flags.symmetrize.or(Some(method.symmetrize()));
     Ok(Job {
         method,
+        suited: choice.is_open(),
         view,
         graph: args.graph.as_deref(),
         settings: flags.settings(NEIGHBORS, at.common.seed),

@@ -234,6 +234,84 @@ fn what_calibration_is_worth_is_said_on_labels_that_it_was_not_fitted_on() {
 }
 
 #[test]
+fn the_usual_method_is_the_one_that_suits_the_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = digits();
+    let method = |labels: &str, more: &[&str]| {
+        let start = ["propagate", &data, "--view", "kar", "--labels-per-class"];
+        let all = [&start[..], &[labels, "-o", "b.npz", "-q", "--json"], more].concat();
+        json(&succeeds(at, &all))["method"].clone()
+    };
+    for (labels, suits) in [("1", "poisson-mbo"), ("2", "poisson-mbo"), ("3", "mixed")] {
+        assert_eq!(method(labels, &[]), suits, "{labels}");
+    }
+    assert_eq!(method("1", &["--class-sizes", "balanced"]), "poisson-mbo");
+    // What is asked for, or is a part of mixed propagation, keeps it.
+    for more in [
+        &["--method", "mixed"],
+        &["--beta", "0.5"],
+        &["--negatives", "n.npz"],
+    ] {
+        assert_eq!(method("1", more), "mixed", "{more:?}");
+    }
+}
+
+#[test]
+fn a_diagnosis_compares_methods_and_names_class_sizes_that_are_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let sizes = (0..10).map(|c| format!("{c},{}\n", if c == 0 { 1100 } else { 100 }));
+    let sizes = format!("class,size\n{}", sizes.collect::<String>());
+    std::fs::write(at.join("sizes.csv"), sizes).unwrap();
+    let data = digits();
+    let start = [
+        "propagate",
+        &data,
+        "--view",
+        "kar",
+        "--diagnose",
+        "-q",
+        "-o",
+        "b.npz",
+    ];
+    let said = |more: &[&str]| succeeds(at, &[&start[..], more].concat());
+    let wrong = ["--labels-per-class", "5", "--class-sizes", "sizes.csv"];
+    let out = said(&wrong);
+    assert!(
+        out.contains("mixed without class_sizes is better on your labels: "),
+        "{out}"
+    );
+    let names = |more: &[&str]| {
+        let answer = json(&said(&[more, &["--json"]].concat()));
+        let others = answer["diagnosis"]["others"].as_array().cloned();
+        let name = |other: &Value| other["name"].as_str().unwrap().to_owned();
+        others
+            .unwrap_or_default()
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&wrong),
+        ["poisson-mbo", "poisson", "lgc", "mixed without class_sizes"]
+    );
+    let usual = ["--labels-per-class", "5"];
+    assert_eq!(names(&usual), ["poisson-mbo", "poisson", "lgc"]);
+    let out = said(&usual);
+    let none = "no other method is clearly better on your labels: poisson-mbo ";
+    assert!(out.contains(none), "{out}");
+    // Sizes that only one of the others estimates are no reason to fail.
+    let estimated = ["--method", "poisson-mbo", "--class-sizes", "estimated"];
+    assert_eq!(
+        names(&[&usual[..], &estimated].concat()),
+        ["mixed", "poisson", "lgc"]
+    );
+    // One label a class: nothing to hide, nothing to compare.
+    assert!(names(&["--labels-per-class", "1"]).is_empty());
+}
+
+#[test]
 fn a_recipe_without_training_goes_through_the_verbs() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

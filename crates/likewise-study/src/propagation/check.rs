@@ -131,6 +131,7 @@ mod tests {
     fn job(method: &str) -> Job<'static> {
         Job {
             method: Method::named(method).unwrap(),
+            suited: false,
             view: None,
             graph: None,
             settings: Settings {

@@ -26,6 +26,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Whether neither a method nor anything of one is asked for, so that one may [suit](Method::suited) the labels.
+    pub fn is_open(&self) -> bool {
+        self.name.is_none() && self.scale.is_none() && self.parameters == Parameters::default()
+    }
+
     /// The method with its parameters, where negative edges are given or not.
     ///
     /// Fails on a name that no method has, on parameters that this one does not have, that it does not take or

@@ -10,6 +10,10 @@
 //! 4. The hidden labels also show how well the confidences are calibrated, and give a
 //!    [`Temperature`] and what it is worth, each half judged by that of the other half ([`Calibrated`]). One more run with all labels shows the balance of the classes.
 //!
+//! Other methods that are named ([`Diagnose::beside`]) are asked the same of the same hidden labels; one that is
+//! right clearly more often is told. With several, the best one looks better than it is: the interval is of one
+//! comparison.
+//!
 //! The gain is the difference of the two shares of right answers with the interval of
 //! [`paired`]. Propagation *helps* or *hurts* where the interval is above or below 0; else
 //! nothing is shown, which is common with fewer than some hundred labels.
@@ -24,7 +28,7 @@
 //! comparing many settings the best one looks better than it is. Classes with one label cannot
 //! be tested.
 //!
-//! Cost: `folds + 1` propagations; and per fold one search of the graph, O(entries x log n), or
+//! Cost: `folds + 1` propagations, and `folds` of each other method; and per fold one search of the graph, O(entries x log n), or
 //! with features O(hidden x labeled x d).
 //!
 //! Source: stratified cross-validation, Kohavi 1995; Newcombe 1998 for the interval.
@@ -61,6 +65,17 @@ pub enum Outcome {
     Untested,
 }
 
+/// What the labels say of another method, on the same folds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Other {
+    /// What it is called.
+    pub name: String,
+    /// Share of hidden items whose pseudo-label was right; none at all counts as wrong.
+    pub right: Estimate,
+    /// What it gains on the method that was asked about.
+    pub gain: Estimate,
+}
+
 /// What the labels say of a propagation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
@@ -81,6 +96,9 @@ pub struct Diagnosis {
     pub gain: Option<Estimate>,
     /// What the gain says.
     pub outcome: Outcome,
+    /// Other methods on the same hidden items, if some were named and some labels tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Other>,
     /// Confidence of the pseudo-labels of hidden items against the share that is right.
     pub calibration: Calibration,
     /// Fitted on the hidden items, if there were enough.
@@ -120,11 +138,12 @@ pub struct Diagnosis {
 /// assert_eq!(diagnosis.outcome, Outcome::Unclear); // Both are always right.
 /// # Ok::<(), likewise::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Diagnose<'a> {
     folds: usize,
     seed: u64,
     features: Option<ArrayView2<'a, f32>>,
+    others: Vec<(String, &'a dyn Propagate)>,
 }
 
 impl Default for Diagnose<'_> {
@@ -133,6 +152,7 @@ impl Default for Diagnose<'_> {
             folds: 5,
             seed: 0,
             features: None,
+            others: Vec::new(),
         }
     }
 }
@@ -164,6 +184,13 @@ impl<'a> Diagnose<'a> {
         self
     }
 
+    /// One more method that is asked the same, and what it is called.
+    #[must_use]
+    pub fn beside(mut self, name: &str, method: &'a dyn Propagate) -> Self {
+        self.others.push((name.to_owned(), method));
+        self
+    }
+
     /// Cross-validates `method` on the labels that are given; it gets all else that is, each
     /// time. The events of its runs are not passed on.
     ///
@@ -186,16 +213,25 @@ impl<'a> Diagnose<'a> {
         }
         let folds = self.cut(labels);
         let quiet = monitor.quiet();
-        monitor.start("diagnosis", folds.len() as u64 + 1);
+        let runs = folds.len() * (1 + self.others.len());
+        monitor.start("diagnosis", runs as u64 + 1);
         let whole = method.spread(given, &quiet)?.beliefs;
-        monitor.step(1)?;
-        let mut hidden = Hidden::none(graph.n());
-        for (fold, items) in folds.iter().enumerate() {
+        let mut done = 1;
+        monitor.step(done)?;
+        let mut hidden = Hidden::none(graph.n(), self.others.len());
+        for items in &folds {
             let rest = labels.masked(|item| items.binary_search(&item).is_err());
             let beliefs = method.spread(&given.labels(&rest), &quiet)?.beliefs;
             let nearest = self.nearest(graph, &rest, items)?;
             hidden.add(items, labels, &beliefs, &nearest);
-            monitor.step(fold as u64 + 2)?;
+            done += 1;
+            monitor.step(done)?;
+            for (at, (_, other)) in self.others.iter().enumerate() {
+                let beliefs = other.spread(&given.labels(&rest), &quiet)?.beliefs;
+                hidden.add_other(at, items, labels, &beliefs);
+                done += 1;
+                monitor.step(done)?;
+            }
         }
         monitor.end();
         let diagnosis = self.conclude(folds.len(), &hidden, labels, &whole)?;
@@ -297,6 +333,8 @@ impl<'a> Diagnose<'a> {
             Some(g) if g.high < 0.0 => Outcome::Hurts,
             Some(_) => Outcome::Unclear,
         };
+        let others = self.others.iter().zip(&hidden.others);
+        let others = others.filter_map(|((name, _), right)| hidden.compare(name, right));
         let mut diagnosis = Diagnosis {
             folds,
             tested,
@@ -306,6 +344,7 @@ impl<'a> Diagnose<'a> {
             nearest_by_features: by_features,
             gain,
             outcome,
+            others: others.collect(),
             calibration: Calibration::measure(&hidden.beliefs, labels)?,
             temperature: Temperature::fit(&hidden.confidences)?,
             calibrated: Calibrated::cross_fit(&hidden.confidences, self.seed)?,
@@ -334,6 +373,7 @@ pub fn diagnose(
 impl Diagnosis {
     fn judge(&self, n: usize) -> Vec<String> {
         let mut verdict = vec![self.comparison()];
+        verdict.extend(self.beside());
         if self.tested > 0 && self.tested < FEW {
             verdict.push(format!(
                 "only {} labels could be tested: differences below {:.2} cannot be seen",
@@ -373,6 +413,43 @@ impl Diagnosis {
         verdict
     }
 
+    /// What other methods gain: those that are clearly better, else that none is.
+    fn beside(&self) -> Vec<String> {
+        let Some(own) = self.propagation else {
+            return Vec::new();
+        };
+        let mut better: Vec<&Other> = self.others.iter().filter(|o| o.gain.low > 0.0).collect();
+        better.sort_by(|a, b| b.gain.value.total_cmp(&a.gain.value));
+        let words = |other: &Other| {
+            format!(
+                "{} is better on your labels: {:.2} against {:.2} (difference {:+.2}, from {:+.2} to {:+.2})",
+                other.name,
+                other.right.value,
+                own.value,
+                other.gain.value,
+                other.gain.low,
+                other.gain.high
+            )
+        };
+        if !better.is_empty() {
+            let mut lines: Vec<String> = better.into_iter().map(words).collect();
+            let compared = self.others.len();
+            if compared > 1 {
+                lines.push(format!(
+                    "the best of {compared} that are compared looks better than it is"
+                ));
+            }
+            return lines;
+        }
+        let right = |other: &Other| format!("{} {:.2}", other.name, other.right.value);
+        let all: Vec<String> = self.others.iter().map(right).collect();
+        let none = format!(
+            "no other method is clearly better on your labels: {}",
+            all.join(", ")
+        );
+        (!all.is_empty()).then_some(none).into_iter().collect()
+    }
+
     fn comparison(&self) -> String {
         let baseline = self.nearest_by_features.or(self.nearest_on_graph);
         let (Some(own), Some(nearest), Some(gain)) = (self.propagation, baseline, self.gain) else {
@@ -404,6 +481,8 @@ impl Diagnosis {
 struct Hidden {
     /// Whether propagation and the nearest labeled item were right.
     answers: Vec<(bool, bool)>,
+    /// Whether each other method was, in the same order.
+    others: Vec<Vec<bool>>,
     /// Confidence of the pseudo-label, and whether it is right, where there is one.
     confidences: Vec<(f32, bool)>,
     /// Beliefs about the hidden items; the others count as labeled.
@@ -411,9 +490,10 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn none(n: usize) -> Self {
+    fn none(n: usize, others: usize) -> Self {
         Self {
             answers: Vec::new(),
+            others: vec![Vec::new(); others],
             confidences: Vec::new(),
             beliefs: Beliefs {
                 scores: Array2::zeros((n, 0)),
@@ -437,6 +517,23 @@ impl Hidden {
             self.beliefs.confidence[item] = fold.confidence[item];
             self.beliefs.labeled[item] = false;
         }
+    }
+
+    fn add_other(&mut self, at: usize, items: &[usize], labels: &Labels, fold: &Beliefs) {
+        let right = |&item: &usize| fold.pseudo_label[item] == labels[item].class();
+        self.others[at].extend(items.iter().map(right));
+    }
+
+    /// `right` beside the answers of the method that was asked about; `None` where nothing was tested.
+    fn compare(&self, name: &str, right: &[bool]) -> Option<Other> {
+        let own = self.answers.iter().map(|answer| answer.0);
+        let pairs: Vec<(bool, bool)> = right.iter().copied().zip(own).collect();
+        let count = right.iter().filter(|right| **right).count();
+        Some(Other {
+            name: name.to_owned(),
+            right: wilson(count, right.len())?,
+            gain: paired(&pairs)?,
+        })
     }
 }
 
@@ -536,6 +633,48 @@ mod tests {
         older.as_object_mut().unwrap().remove("calibrated");
         let older: Diagnosis = serde_json::from_value(older).unwrap();
         assert_eq!(older.calibrated, None);
+    }
+
+    #[test]
+    fn another_method_that_is_better_is_told() {
+        let (x, truth) = clouds(300, 4, 0.6);
+        let graph = KnnGraph::new()
+            .k(8)
+            .build(x.view(), &Monitor::silent())
+            .unwrap();
+        let labels = truth.draw(5, 1);
+        let (given, silent) = (Given::new(&graph, &labels), Monitor::silent());
+        let (wrong, lgc) = (Wrong(truth, vec![0.5; 300]), Lgc::new());
+        let beside = Diagnose::new().beside("lgc", &lgc);
+        let d = beside.run(&wrong, &given, &silent).unwrap();
+        assert_eq!(d.others.len(), 1);
+        assert_eq!(
+            (d.others[0].right.value, d.others[0].gain.value),
+            (1.0, 1.0)
+        );
+        assert!(d.verdict[1].starts_with("lgc is better on your labels: 1.00 against 0.00"));
+        // The other way round, and by itself: each says that nothing is better, once.
+        let d = Diagnose::new()
+            .beside("wrong", &wrong)
+            .beside("the same", &lgc)
+            .run(&lgc, &given, &silent)
+            .unwrap();
+        assert_eq!(d.others[0].gain.value, -1.0);
+        assert_eq!(
+            (d.others[1].gain.value, d.others[1].right),
+            (0.0, d.propagation.unwrap())
+        );
+        let says = "no other method is clearly better on your labels: wrong 0.00, the same 1.00";
+        assert_eq!(d.verdict.iter().filter(|v| *v == says).count(), 1);
+        let json = serde_json::to_string(&d).unwrap();
+        assert_eq!(serde_json::from_str::<Diagnosis>(&json).unwrap(), d);
+        // Nothing to test, nothing to compare.
+        let single = Labels::from_integers((0..300).map(|i| if i < 4 { i } else { -1 }));
+        let d = Diagnose::new()
+            .beside("lgc", &lgc)
+            .run(&lgc, &Given::new(&graph, &single), &silent)
+            .unwrap();
+        assert!(d.others.is_empty() && d.outcome == Outcome::Untested);
     }
 
     #[test]

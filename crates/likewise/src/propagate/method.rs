@@ -11,7 +11,7 @@ use super::{
     Mixed, NegativeLabels, Poisson, PoissonMbo, Propagate, Sizes, Spread, TongJinExact,
 };
 use crate::graph::Symmetrize;
-use crate::{Error, Monitor, Result};
+use crate::{Error, Labels, Monitor, Result};
 
 /// One line a method: its name for people, its variant, its type, its source, its abilities, and
 /// what it is.
@@ -232,6 +232,39 @@ impl Method {
         match self {
             Self::Goldberg(_) => GoldbergExact::is_built(),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Method {
+    /// Labels a class up to which equally many of them leave the sizes of the classes open.
+    const FEW: usize = 2;
+
+    /// The method that suits these labels: [`PoissonMbo`] with estimated sizes where all labeled classes have
+    /// one label or all have two, else the default, [`Mixed`].
+    ///
+    /// Equally many labels of each class say nothing of the sizes of the classes, by which mixed propagation decides;
+    /// unequally many, as of items drawn at random, do. Share of right classes against local and global consistency
+    /// with uniform class mass, mean over 8 sets of development and over 11 others: one label a class PoissonMBO
+    /// +.018 and +.040, mixed +.011 and +.025; two +.015 and +.033, -.001 and +.024; five +.017 both and
+    /// +.011 and +.024. Of classes of 10 to 1 with two labels each it is even (+.005 and +.023, +.007 and +.027), of
+    /// two a class drawn at random mixed is ahead (+.007 and +.020, +.058 and +.055).
+    ///
+    /// ```
+    /// use likewise::Labels;
+    /// use likewise::propagate::Method;
+    /// let named = |labels: &[i64]| Method::suited(&Labels::from_integers(labels.iter().copied())).name();
+    /// assert_eq!(named(&[0, 1, 2, -1, -1, -1]), "poisson-mbo");
+    /// assert_eq!(named(&[0, 1, 2, 2, -1, -1]), "mixed");
+    /// ```
+    pub fn suited(labels: &Labels) -> Self {
+        let counts = labels.by_class().into_iter().map(|of| of.len());
+        let counts = counts.filter(|&n| n > 0).collect::<Vec<_>>();
+        let few = (1..=Self::FEW).contains(&counts.first().copied().unwrap_or(0));
+        if few && labels.tags().is_none() && counts.windows(2).all(|two| two[0] == two[1]) {
+            Self::PoissonMbo(PoissonMbo::new())
+        } else {
+            Self::default()
         }
     }
 }

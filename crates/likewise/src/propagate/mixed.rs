@@ -7,12 +7,14 @@
 //!    beta f / 4 sum_ij S_ij |G_i + G_j|^2`, that is
 //!    `[L + U + f beta (D_S + S)] G = U Y` with the pair factor `f`.
 //!
-//! **Use it** where few items have a label, whatever the sizes of the classes: the default. On eleven sets for reporting, with
+//! **Use it** where few items have a label, whatever the sizes of the classes: the default,
+//! but for [equally many of one or two a class](super::Method::suited). On eleven sets for reporting, with
 //! one, two and five labels a class, it was right on 2.4 or 2.5 of 100 items more in the mean than
 //! [`Lgc`](super::Lgc) with uniform class mass on the printed graph, and on 1.3 to 2.7 where classes are 10 to 1; on
 //! no set on fewer beyond the 95 % interval of ten draws. A tenth for one-sided
 //! edges gives most of that: [`Lgc`](super::Lgc) on the same graph is as good with one and two labels a class, and .6 of 100 behind with
-//! five (`experiments/beliefs-1.toml`, `-2`, `-5`). With one label a class [`PoissonMbo`](super::PoissonMbo) is better by 1.5 of 100.
+//! five (`experiments/beliefs-1.toml`, `-2`, `-5`). With one label a class [`PoissonMbo`](super::PoissonMbo) is better by 1.5 of 100,
+//! with two by .9.
 //! The gain over `Lgc` is largest where labels are drawn at random from unequal classes.
 //! **Not** for calibrated probabilities: scores may be
 //! negative and rows do not sum to 1. **Not** with [`Held::Labeled`] where classes are very unequal:
