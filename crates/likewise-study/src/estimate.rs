@@ -210,7 +210,8 @@ impl Estimate {
         self.flops
     }
 
-    fn memory(&self) -> u64 {
+    /// Bytes at the peak so far.
+    pub(crate) fn memory(&self) -> u64 {
         BASE.saturating_add(self.resident)
             .saturating_add(self.passing)
     }

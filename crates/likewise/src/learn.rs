@@ -400,11 +400,22 @@ pub enum Reads {
     Features,
 }
 
+impl Size {
+    /// Pairs that are made of classes, about.
+    pub(crate) fn pairs(&self) -> f64 {
+        (PAIRS as f64).min(self.labeled * self.labeled)
+    }
+}
+
 /// How large a fit is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
     /// Items that are fitted.
     pub items: f64,
+    /// Those that have a class, which somebody has said or that is believed.
+    pub labeled: f64,
+    /// Views, of which some learners see each apart.
+    pub views: f64,
     /// Columns of their features.
     pub columns: f64,
     /// Directions of the [`Start`].
@@ -432,6 +443,11 @@ pub trait Fit {
     fn operations(&self, of: &Size) -> f64 {
         let along = of.directions;
         2.0 * of.items * along * along + 30.0 * along.powi(3)
+    }
+
+    /// Bytes that one fit takes besides the rows, about.
+    fn memory(&self, of: &Size) -> f64 {
+        16.0 * of.directions * of.directions
     }
 
     /// Whether it sees several views apart, each by its columns and as it is. All others see them

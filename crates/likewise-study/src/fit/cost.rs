@@ -7,7 +7,7 @@ use likewise::learn::{Closed, Fit as _, Size};
 use super::asked::{Asked, DRAWS};
 use crate::estimate::Estimate;
 use crate::graph::DataShape;
-use crate::recipe::{Learner, Recipe, keeps_all};
+use crate::recipe::{Learner, PseudoLabels, Recipe, keeps_all};
 use crate::source::{Labeled, Trained};
 use crate::study::{MOST_TO_CHOOSE_BY, SplitKind};
 
@@ -35,6 +35,10 @@ pub fn estimate(
         (Some(_), split) if split != Some(SplitKind::Folds) => {
             asked.draws.map_or(DRAWS, NonZeroUsize::get) as f64
         }
+        // All that is known of the items that are fitted.
+        (None, Some(split)) if split != SplitKind::Folds => {
+            asked.draws.map_or(1.0, |draws| draws.get() as f64)
+        }
         // Five rounds that keep labels back, and one fit of all with the recipe alone.
         _ => 5.5,
     };
@@ -49,13 +53,29 @@ pub fn estimate(
     let classes = labeled.classes as f64;
     let per_class = (asked.labels_per_class).map_or(f64::INFINITY, |m| m.get() as f64);
     let known = (labeled.known as f64).min(per_class * classes).min(n);
+    let size = Size {
+        items: n,
+        // A class is believed of all, or the labels are all that there is.
+        labeled: if recipe.pseudo_labels == PseudoLabels::None {
+            known
+        } else {
+            n
+        },
+        views: shape.views as f64,
+        columns: d,
+        directions: rank,
+        classes,
+    };
     let trainings = 2.0 * draws * (recipe.rounds.folds as f64 + 1.0);
     let tested = 0.3 * n;
     let rows = 8.0 * n * d + 4.0 * n * (rank + directions);
     graph(training(shape, recipe).resident(CODE + rows))
         .stage(8.0 * n * d, 4.0 * n * d * d)
         .propagation(n, arcs, classes)
-        .stage(0.0, trainings * learning(recipe, n, d, rank, classes))
+        .stage(
+            learned_in(recipe, &size),
+            trainings * learning(recipe, &size),
+        )
         .stage(0.0, draws * choosing_a_start(recipe, known, d))
         .stage(0.0, draws * 3.0 * 4.0 * tested * tested * 2.0 * rank)
         .resident(beside(recipe, n, d))
@@ -85,8 +105,17 @@ fn choosing_a_start(recipe: &Recipe, known: f64, d: f64) -> f64 {
     tried * known * (12.0 * d * d + known * (3.0 * d + 150.0))
 }
 
-/// Operations of one learning from `n` items.
-fn learning(recipe: &Recipe, n: f64, d: f64, rank: f64, classes: f64) -> f64 {
+/// Bytes that one learning takes beside the rows.
+fn learned_in(recipe: &Recipe, of: &Size) -> f64 {
+    match &recipe.learner {
+        Learner::Closed(learner) => learner.memory(of),
+        Learner::Gradient(_) | Learner::Cross(_) => 0.0,
+    }
+}
+
+/// Operations of one learning.
+fn learning(recipe: &Recipe, of: &Size) -> f64 {
+    let (n, d, rank) = (of.items, of.columns, of.directions);
     let round = match &recipe.learner {
         Learner::Gradient(gradient) => {
             let train = &gradient.train;
@@ -97,12 +126,7 @@ fn learning(recipe: &Recipe, n: f64, d: f64, rank: f64, classes: f64) -> f64 {
             // Six products of hidden x rank a row and step, at a fifth of the speed of large ones.
             batches * 30.0 * train.batch as f64 * rank * 256.0
         }
-        Learner::Closed(learner) => learner.operations(&Size {
-            items: n,
-            columns: d,
-            directions: rank,
-            classes,
-        }),
+        Learner::Closed(learner) => learner.operations(of),
         // Similarities to the anchors, and some hundred products with 64 bits.
         Learner::Cross(_) => 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0),
     };
@@ -126,7 +150,15 @@ pub fn with_choice(
     let each = candidates.iter().map(|recipe| {
         let trainings = recipe.rounds.folds as f64 + 1.0;
         let rank = recipe.start.directions(d as usize, false) as f64;
-        let learned = trainings * learning(recipe, n, d, rank, classes);
+        let size = Size {
+            items: n,
+            labeled: n,
+            views: shape.views as f64,
+            columns: d,
+            directions: rank,
+            classes,
+        };
+        let learned = trainings * learning(recipe, &size);
         let spreads = recipe.pseudo_labels.propagation().is_some();
         let spread = if spreads { spread.flops() } else { 0.0 };
         ROUNDS * (choosing_a_start(recipe, known, d) + learned + spread)
@@ -159,6 +191,41 @@ fn training(shape: &DataShape, recipe: &Recipe) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_learner_takes_is_counted() {
+        let shape = |items: f64, columns: f64, views: usize| DataShape {
+            items,
+            columns,
+            all_columns: columns,
+            views,
+            making: 0.0,
+            decoding: 0.0,
+        };
+        let asked = Asked {
+            split: Some(SplitKind::Item),
+            ..Asked::default()
+        };
+        let cost = |shape: &DataShape, recipe: &str| {
+            let known = shape.items as usize;
+            let labeled = Labeled { classes: 26, known };
+            let recipe = Recipe::named(recipe).unwrap();
+            estimate(shape, &recipe, &asked, Some(labeled))
+        };
+        // All pairs of 20,000 labeled rows a hundred times: a minute where a covariance takes a moment.
+        let letters = shape(20_000.0, 16.0, 1);
+        assert!(cost(&letters, "nca").flops() > 20.0 * cost(&letters, "rca").flops());
+        // The squares of four kernels of two views of 2,000 rows.
+        let digits = shape(2000.0, 292.0, 2);
+        let more = |recipe| {
+            let memory = |recipe| cost(&digits, recipe).memory() as f64;
+            memory(recipe) - memory("rca")
+        };
+        let squares = 2.0 * 4.0 * 8.0 * 2000.0_f64.powi(2);
+        for recipe in ["omks", "multi-kernel"] {
+            assert!(more(recipe) > 3.0 * squares, "{recipe}: {}", more(recipe));
+        }
+    }
 
     #[test]
     fn labels_spread_over_the_edges_of_all_views() {

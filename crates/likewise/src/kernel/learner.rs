@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::compared::compared;
 use super::seen::Views;
 use super::{Explicit, Kernel, Omks, Order, Theta};
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::model::{By, Model, Scored};
 use crate::{Error, Monitor, Result, Triplets};
 
 /// Rows whose square is kept, at most.
 const MOST_ROWS: usize = 4096;
+/// Squares of rows that a kernel takes at the peak.
+const SQUARES: f64 = 6.0;
 
 /// [OMKS](super::omks) of several kernels a view; sees views apart.
 ///
@@ -94,6 +96,21 @@ impl Fit for OmksLearner {
 
     fn goes_on(&self) -> bool {
         true
+    }
+
+    /// A product of rows a triplet and kernel, after the kernels themselves.
+    fn operations(&self, of: &Size) -> f64 {
+        let rows = of.labeled.min(MOST_ROWS as f64);
+        let kernels = self.kernels.len() as f64 * of.views;
+        let width = of.columns / of.views;
+        kernels
+            * (self.triplets as f64 * self.epochs as f64 * 12.0 * rows + rows * rows * 4.0 * width)
+    }
+
+    /// The squares of each kernel: itself, what was learned and their product, some of them twice for a moment.
+    fn memory(&self, of: &Size) -> f64 {
+        let rows = of.labeled.min(MOST_ROWS as f64);
+        self.kernels.len() as f64 * of.views * 8.0 * SQUARES * rows * rows
     }
 
     fn validate(&self) -> Result<()> {
@@ -253,6 +270,19 @@ impl Fit for ExplicitOmksLearner {
 
     fn goes_on(&self) -> bool {
         true
+    }
+
+    fn operations(&self, of: &Size) -> f64 {
+        let kernels = self.kernels.len() as f64 * of.views;
+        let square = (self.coordinates * self.coordinates) as f64;
+        kernels * (self.triplets as f64 * 4.0 * square + of.items * 2.0 * square)
+    }
+
+    /// The coordinates of all rows in two kernels at a time, and of every kernel what was learned.
+    fn memory(&self, of: &Size) -> f64 {
+        let kernels = self.kernels.len() as f64 * of.views;
+        let each = self.coordinates as f64;
+        8.0 * (2.0 * of.items * each + kernels * 3.0 * each * each)
     }
 
     fn validate(&self) -> Result<()> {

@@ -107,7 +107,7 @@ learners! {
         "OMKS in coordinates: kernels of several views for any number of items.",
         ExplicitOmksLearner::published();
     "gmml" Gmml "../linear/gmml.rs",
-        "Geometric mean metric: midway between what alike and unlike pairs ask for.", Gmml::paper();
+        "Geometric mean metric: midway between what alike and unlike pairs ask for.", Gmml::new();
     "hds" Hds "../code/hds.rs",
         "HDS: binary codes of a hidden layer that learns the classes, then the features.", Hds::new();
     "isdml" Isdml "../linear/isdml.rs",
@@ -129,7 +129,7 @@ learners! {
     "mcfs" Mcfs "../select/mcfs.rs",
         "MCFS: the columns that together tell groups of items apart; no labels.", Mcfs::new();
     "mmc" Mmc "../linear/mmc.rs",
-        "MMC: unlike pairs as far apart as alike ones allow.", Mmc::paper();
+        "MMC: unlike pairs as far apart as alike ones allow.", Mmc::new();
     "nca" Nca "../linear/nca.rs",
         "Neighbourhood components: a random near neighbour is one of the own class.", Nca::paper();
     "oasis" Oasis "../linear/oasis.rs",
@@ -162,6 +162,10 @@ impl Fit for Closed {
 
     fn operations(&self, of: &Size) -> f64 {
         self.as_fit().operations(of)
+    }
+
+    fn memory(&self, of: &Size) -> f64 {
+        self.as_fit().memory(of)
     }
 
     fn sees_views(&self) -> bool {

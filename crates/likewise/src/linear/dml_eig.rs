@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::constraints::{Constraints, Link, mass, squared_distances};
 use super::spd::{self, check_shrinkage, shrink, symmetrize, usual_shrinkage};
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
 use crate::{Error, Monitor, Pairs, Result, parallel, seed};
@@ -206,6 +206,13 @@ impl Fit for DmlEig {
 
     fn gives_distance(&self) -> bool {
         true
+    }
+
+    /// Every step looks for an eigenvector by some thirty products.
+    fn operations(&self, of: &Size) -> f64 {
+        let (m, d) = (of.labeled.min(2.0 * of.pairs()), of.columns);
+        let step = 60.0 * (m * d + d * d) + 200.0 * of.pairs();
+        self.steps as f64 * step + 30.0 * d.powi(3)
     }
 
     fn validate(&self) -> Result<()> {

@@ -20,7 +20,8 @@
 //!
 //! Source: Zadeh, Hosseini and Sra, "Geometric mean metric learning", ICML 2016, eqs. (5), (6)
 //! and (13); the ridge is their regularisation with the Euclidean prior. Ours: weights, and
-//! `(1 - s) A + s tr(A)/d I` of both scatters, without which few pairs leave them singular.
+//! `(1 - s) A + s tr(A)/d I` of both scatters, without which few pairs, or a column that does not vary, leave them
+//! singular. The recipe of its name shrinks as much as that asks for: a millionth, or a tenth of few pairs.
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ use self::sweep::{Bound, sweep};
 use super::constraints::{Constraints, Link};
 use super::spd::{self, Cholesky, shrink, symmetrize, usual_shrinkage};
 use super::whitening::Spectrum;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::check_finite;
 use crate::model::Model;
 use crate::{Error, Monitor, Pairs, Result, seed};
@@ -352,6 +352,11 @@ impl Fit for Itml {
 
     fn gives_distance(&self) -> bool {
         true
+    }
+
+    /// As many sweeps as are allowed; each pair changes the whole metric.
+    fn operations(&self, of: &Size) -> f64 {
+        self.sweeps as f64 * of.pairs() * 20.0 * of.columns * of.columns
     }
 
     fn validate(&self) -> Result<()> {

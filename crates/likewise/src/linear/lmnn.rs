@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use self::margin::{Margin, Targets};
 use super::classed::Classed;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::model::Model;
 use crate::{Error, Monitor, Result};
 
@@ -201,6 +201,13 @@ impl Fit for Lmnn {
 
     fn gives_distance(&self) -> bool {
         true
+    }
+
+    /// About a step in five searches for intruders among all rows.
+    fn operations(&self, of: &Size) -> f64 {
+        let (m, d) = (of.labeled, of.columns);
+        let search = m * m * d / 25.0 * 2.0;
+        self.iterations as f64 * (search + 8.0 * m * d * d)
     }
 
     fn validate(&self) -> Result<()> {

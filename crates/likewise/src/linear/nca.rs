@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::classed::{Classed, distances, squares};
 use super::edges::{Part, gather, sum};
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::{product, product_of_many};
 use crate::model::Model;
 use crate::solve::lbfgs::{self, Until};
@@ -192,6 +192,12 @@ impl Fit for Nca {
 
     fn gives_distance(&self) -> bool {
         true
+    }
+
+    /// Each step weighs all pairs of rows.
+    fn operations(&self, of: &Size) -> f64 {
+        let a_pair = 4.0 * of.columns + 40.0;
+        self.iterations as f64 * of.labeled * of.labeled * a_pair
     }
 
     fn validate(&self) -> Result<()> {

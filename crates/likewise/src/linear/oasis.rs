@@ -37,7 +37,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use self::pass::{Mended, Passed, pass};
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::check_finite;
 use crate::model::Model;
 use crate::{Error, Monitor, Result, Triplets, seed};
@@ -233,6 +233,10 @@ impl Fit for Oasis {
 
     fn goes_on(&self) -> bool {
         true
+    }
+
+    fn operations(&self, of: &Size) -> f64 {
+        self.steps as f64 * (6.0 * of.columns * of.columns + 1e4)
     }
 
     fn validate(&self) -> Result<()> {

@@ -34,7 +34,7 @@ use super::constraints::{Constraints, Link, mass, mean_square, squared_distances
 use super::laplacian::Laplacian;
 use super::spd::{self, Eigen};
 use super::terms::PairTerms;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::{check_finite, product_of_many};
 use crate::model::Model;
 use crate::{Error, Monitor, Pairs, Result, parallel, seed};
@@ -292,6 +292,18 @@ impl Fit for Seraph {
 
     fn gives_distance(&self) -> bool {
         true
+    }
+
+    /// Each step, of which some are tried again, asks all pairs of rows how sure they are.
+    fn operations(&self, of: &Size) -> f64 {
+        let others = (of.items * of.items / 2.0).min(OTHERS as f64);
+        let a_pair = 4.0 * of.columns + 3000.0;
+        3.0 * self.steps as f64 * (others + of.pairs()) * a_pair
+    }
+
+    fn memory(&self, of: &Size) -> f64 {
+        let others = (of.items * of.items / 2.0).min(OTHERS as f64);
+        40.0 * (others + of.pairs()) + 8.0 * of.items * of.columns
     }
 
     fn validate(&self) -> Result<()> {

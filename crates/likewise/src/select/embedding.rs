@@ -25,6 +25,17 @@ const RESIDUAL: f64 = 1e-11;
 /// The nearest of a row, by their squared distances.
 type Near = Vec<(f64, u32)>;
 
+/// The `k` nearest of all, in any order, and no room for the others: a list is kept for every row.
+fn nearest(mut all: Near, k: usize) -> Near {
+    if k < all.len() {
+        let nearer = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        all.select_nth_unstable_by(k - 1, nearer);
+        all.truncate(k);
+    }
+    all.shrink_to_fit();
+    all
+}
+
 /// Neighbours and their weights, symmetric; `degrees` are the sums of the weights.
 pub(super) struct Neighborhood {
     edges: Vec<Vec<(u32, f64)>>,
@@ -48,15 +59,9 @@ impl Neighborhood {
                 let i = from + at;
                 let square = |j: usize| (squares[i] + squares[j] - 2.0 * products[j]).max(0.0);
                 let others = (0..n).filter(|&j| j != i);
-                let mut all: Vec<(f64, u32)> = others.map(|j| (square(j), j as u32)).collect();
+                let all: Near = others.map(|j| (square(j), j as u32)).collect();
                 sum += all.iter().map(|(square, _)| square.sqrt()).sum::<f64>();
-                let nearer =
-                    |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-                if k < all.len() {
-                    all.select_nth_unstable_by(k - 1, nearer);
-                    all.truncate(k);
-                }
-                near.push(all);
+                near.push(nearest(all, k));
             }
             Ok((sum, near))
         })?;
@@ -264,6 +269,16 @@ fn transposed_product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_neighbours_keeps_no_room_for_the_others() {
+        let all = || (0..1000_u32).map(|j| (f64::from(1000 - j), j)).collect();
+        let mut near = nearest(all(), 3);
+        near.sort_by_key(|&(_, j)| j);
+        assert_eq!(near, [(3.0, 997), (2.0, 998), (1.0, 999)]);
+        assert!(nearest(all(), 3).capacity() < 10);
+        assert_eq!(nearest(all(), 1000).len(), 1000);
+    }
 
     #[test]
     fn parts_that_are_not_joined_have_vectors_of_their_own() {

@@ -108,6 +108,8 @@ fn nearest(
         all.truncate(k);
     }
     all.sort_by(order);
+    // Else each list would keep room for all rows.
+    all.shrink_to_fit();
     all
 }
 

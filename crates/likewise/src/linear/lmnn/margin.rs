@@ -345,5 +345,6 @@ fn nearest(rows: &Classed, i: usize, neighbors: usize) -> Vec<usize> {
         found.truncate(neighbors);
     }
     found.sort_unstable_by(nearer);
-    found.into_iter().map(|(_, j)| j).collect()
+    // A new list: in the place of the old one each would keep room for its whole class.
+    found.iter().map(|&(_, j)| j).collect()
 }
