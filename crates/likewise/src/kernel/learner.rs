@@ -14,6 +14,8 @@ use crate::{Error, Monitor, Result, Triplets};
 
 /// Rows whose square is kept, at most.
 const MOST_ROWS: usize = 4096;
+/// Why a bound on the triplets of classes changes nothing.
+const GIVEN: &str = "the triplets are given, so none are made of classes";
 
 /// [OMKS](super::omks) of several kernels a view; sees views apart.
 ///
@@ -66,6 +68,12 @@ impl OmksLearner {
             rank: Some(50),
             ..Self::default()
         }
+    }
+
+    /// Parameters that change nothing beside the others, each with the reason, where the triplets are `given` or
+    /// are not.
+    pub fn idle(&self, given: bool) -> Vec<(&'static str, &'static str)> {
+        given.then_some(("triplets", GIVEN)).into_iter().collect()
     }
 
     fn omks(&self) -> Omks {
@@ -225,6 +233,23 @@ impl ExplicitOmksLearner {
             rank: Some(50),
             ..Self::default()
         }
+    }
+
+    /// As [`OmksLearner::idle`].
+    pub fn idle(&self, given: bool) -> Vec<(&'static str, &'static str)> {
+        let kernels = || self.kernels.iter();
+        let mut idle = Vec::new();
+        if kernels().all(|kernel| *kernel == Kernel::Cosine) {
+            let why = "the cosine, the only kernel, has coordinates of its own";
+            idle.push(("coordinates", why));
+        }
+        if !kernels().any(|kernel| matches!(kernel, Kernel::Rbf { .. })) {
+            idle.push(("fourier", "none of the kernels is an RBF"));
+        }
+        if given {
+            idle.push(("triplets", GIVEN));
+        }
+        idle
     }
 
     fn explicit(&self) -> Explicit {
