@@ -174,7 +174,7 @@ impl Apllr {
 
 impl Fit for Apllr {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Compared]
+        &[Need::Compared, Need::Alike]
     }
 
     fn gives_distance(&self) -> bool {
