@@ -28,7 +28,8 @@ pub struct OmksLearner {
     /// Directions of largest variance that are kept of each view; none: its columns as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<usize>,
-    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    /// Most triplets that are made of classes; where there are more, so many are drawn, each at most once where all
+    /// items weigh the same.
     pub triplets: usize,
     /// `C`, the longest step, above 0.
     pub aggressiveness: f64,
@@ -62,10 +63,12 @@ impl Default for OmksLearner {
 
 impl OmksLearner {
     /// As published, but for the widths of its kernels, which scale with the features: of each view
-    /// the fifty directions of largest variance.
+    /// the fifty directions of largest variance, and all triplets of the labels. Of more than 500,000, which the
+    /// paper never has, so many are drawn.
     pub fn published() -> Self {
         Self {
             rank: Some(50),
+            triplets: 500_000,
             ..Self::default()
         }
     }
@@ -193,7 +196,8 @@ pub struct ExplicitOmksLearner {
     /// Directions of largest variance that are kept of each view; none: its columns as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<usize>,
-    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    /// Most triplets that are made of classes; where there are more, so many are drawn, each at most once where all
+    /// items weigh the same.
     pub triplets: usize,
     /// Coordinates of a kernel, at least 1.
     pub coordinates: usize,
@@ -231,6 +235,7 @@ impl ExplicitOmksLearner {
     pub fn published() -> Self {
         Self {
             rank: Some(50),
+            triplets: OmksLearner::published().triplets,
             ..Self::default()
         }
     }
@@ -564,13 +569,28 @@ mod tests {
         sorted.dedup();
         assert_eq!(sorted.len(), all.len());
         assert_ne!(sorted, drawn);
-        assert_eq!(compared(&evidence, 100, 1).unwrap().len(), 100);
+        // None stands twice among those that are drawn, in whatever order.
+        let most = compared(&evidence, 5000, 1).unwrap();
+        let mut drawn: Vec<_> = most.iter().map(|t| (t.0, t.1, t.2)).collect();
+        let order = drawn.clone();
+        drawn.sort_unstable();
+        assert_ne!(drawn, order);
+        drawn.dedup();
+        assert_eq!(drawn.len(), 5000);
+        assert!(drawn.iter().all(|t| sorted.binary_search(t).is_ok()));
+        assert!(OmksLearner::published().triplets >= 283_500, "the paper's");
         // An item of weight 0 is as if it were absent.
         let mut less = Scene::new();
         less.targets.weight[4] = 0.0;
         let evidence = less.evidence();
         let without = compared(&evidence, 10_000, 1).unwrap();
         assert!(without.iter().all(|t| ![t.0, t.1, t.2].contains(&4)));
+        // By uneven weights, in proportion to them: one of next to none is hardly ever drawn.
+        less.targets.weight[7] = 1e-6;
+        let evidence = less.evidence();
+        let drawn = compared(&evidence, 1000, 1).unwrap();
+        assert_eq!(drawn.len(), 1000);
+        assert!(drawn.iter().all(|t| ![t.0, t.1, t.2].contains(&7)));
         less.targets.class.fill(1);
         let learner = OmksLearner::default();
         let refused = learner.fit(&less.evidence(), 1, &Monitor::silent());
