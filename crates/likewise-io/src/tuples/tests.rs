@@ -68,8 +68,7 @@ fn numbers_that_are_read_as_places_are_told_of() {
         } else {
             read_triplets(&path, &ids(words), &monitor).unwrap();
         }
-        let told = told.lock().unwrap().clone();
-        told
+        told.lock().unwrap().clone()
     };
     for text in ["a,b,y\n0,2,1\n", "anchor,positive,negative\n2,1,0\n"] {
         let said = told(text, &["x", "y", "z"]);
