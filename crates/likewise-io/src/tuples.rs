@@ -22,7 +22,7 @@ use crate::input::Input;
 use crate::number::push;
 use crate::parquet::{self, Column, Table};
 use crate::{Error, Result, atomic, csv};
-use items::{Items, WEIGHT, Weight, short};
+use items::{Items, Named, WEIGHT, Weight, short};
 
 const PAIRS: [&str; 3] = ["a", "b", "y"];
 const TRIPLETS: [&str; 3] = ["anchor", "positive", "negative"];
@@ -32,7 +32,8 @@ const TUPLE: u64 = 48;
 
 /// Reads pairs of the items with these ids.
 ///
-/// Where no word is an id, and all are whole numbers below the number of items, they are places.
+/// Where no word is an id, and all are whole numbers below the number of items, they are places; a warning says
+/// so, since they may be ids of other items.
 ///
 /// Fails, naming the line (or row) and the column, on a word that is neither, on an item paired
 /// with itself, on a `y` other than 1 and -1, on a weight that is not a number of at least 0, and
@@ -51,12 +52,14 @@ const TUPLE: u64 = 48;
 pub fn read_pairs(path: impl AsRef<Path>, ids: &[String], monitor: &Monitor) -> Result<Pairs> {
     let path = path.as_ref();
     let read = || pairs(Form::parse(path)?, Input::open(path)?, ids, monitor);
-    read().map_err(|e| e.within(path.display()))
+    let (pairs, named) = read().map_err(|e| e.within(path.display()))?;
+    named.tell(path, monitor);
+    Ok(pairs)
 }
 
 /// Reads pairs from bytes in memory; as [`read_pairs`], but messages do not name a file.
 pub fn read_pairs_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Pairs> {
-    pairs(form, Input::memory(bytes), ids, &Monitor::silent())
+    Ok(pairs(form, Input::memory(bytes), ids, &Monitor::silent())?.0)
 }
 
 /// Reads triplets of the items with these ids; as [`read_pairs`]. The three items of a triplet
@@ -68,15 +71,17 @@ pub fn read_triplets(
 ) -> Result<Triplets> {
     let path = path.as_ref();
     let read = || triplets(Form::parse(path)?, Input::open(path)?, ids, monitor);
-    read().map_err(|e| e.within(path.display()))
+    let (triplets, named) = read().map_err(|e| e.within(path.display()))?;
+    named.tell(path, monitor);
+    Ok(triplets)
 }
 
 /// Reads triplets from bytes in memory; as [`read_triplets`], but messages do not name a file.
 pub fn read_triplets_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Triplets> {
-    triplets(form, Input::memory(bytes), ids, &Monitor::silent())
+    Ok(triplets(form, Input::memory(bytes), ids, &Monitor::silent())?.0)
 }
 
-fn pairs(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<Pairs> {
+fn pairs(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<(Pairs, Named)> {
     let mut items = Items::new(&PAIRS[..2], form, ids);
     let (mut alike, mut weights) = (Vec::new(), Vec::new());
     each(form, input, PAIRS, monitor, |row, words, weight| {
@@ -96,7 +101,8 @@ fn pairs(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<
         items.take(row, &words[..2])
     })?;
     let mut pairs = Pairs::default();
-    for ((pair, y), w) in items.resolve()?.chunks(2).zip(alike).zip(weights) {
+    let (resolved, named) = items.resolve()?;
+    for ((pair, y), w) in resolved.chunks(2).zip(alike).zip(weights) {
         pairs.push(pair[0], pair[1], y, w);
     }
     if let Some((first, second)) = pairs.contradiction() {
@@ -108,10 +114,15 @@ fn pairs(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<
             items.row(first)
         )));
     }
-    Ok(pairs)
+    Ok((pairs, named))
 }
 
-fn triplets(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Result<Triplets> {
+fn triplets(
+    form: Form,
+    input: Input,
+    ids: &[String],
+    monitor: &Monitor,
+) -> Result<(Triplets, Named)> {
     let mut items = Items::new(&TRIPLETS, form, ids);
     let mut weights = Vec::new();
     each(form, input, TRIPLETS, monitor, |row, words, weight| {
@@ -119,10 +130,11 @@ fn triplets(form: Form, input: Input, ids: &[String], monitor: &Monitor) -> Resu
         items.take(row, words)
     })?;
     let mut triplets = Triplets::default();
-    for (three, w) in items.resolve()?.chunks(3).zip(weights) {
+    let (resolved, named) = items.resolve()?;
+    for (three, w) in resolved.chunks(3).zip(weights) {
         triplets.push(three[0], three[1], three[2], w);
     }
-    Ok(triplets)
+    Ok((triplets, named))
 }
 
 /// Hands the three columns of every tuple to `each`, with the number of its line in a text, of

@@ -268,9 +268,10 @@ impl Job<'_> {
         {
             diagnose = diagnose.features(view.matrix.view());
         }
-        let others = match self.diagnose {
-            true => self.others(method, given)?,
-            false => Vec::new(),
+        let others = if self.diagnose {
+            self.others(method, given)?
+        } else {
+            Vec::new()
         };
         for (name, other) in &others {
             diagnose = diagnose.beside(name, other);

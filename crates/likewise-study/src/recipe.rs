@@ -16,7 +16,8 @@ mod start;
 mod written;
 
 use likewise::cross;
-use likewise::learn::{Fit as _, Need, Reads};
+use likewise::learn::{Closed, Fit as _, Need, Reads};
+use likewise::linear::Behind;
 use likewise_nn::net::EncoderConfig;
 use serde::{Deserialize, Serialize};
 
@@ -249,6 +250,7 @@ impl Recipe {
         }
         let mut idle: Vec<(String, &str)> =
             (idle.into_iter().map(|(path, why)| (path.to_owned(), why))).collect();
+        idle.extend(self.idle_parameters());
         if let Some(propagation) = self.pseudo_labels.propagation() {
             let why = propagation.no_fusion();
             idle.extend(why.map(|why| ("pseudo_labels.fuse".to_owned(), why)));
@@ -259,6 +261,34 @@ impl Recipe {
         idle
     }
 
+    /// Whether a learner in closed form takes the triplets that the pseudo-labels make.
+    fn takes_made_triplets(&self) -> bool {
+        let ranks = |learner: &Closed| learner.needs().contains(&Need::Ranked);
+        matches!(&self.learner, Learner::Closed(learner) if ranks(learner))
+            && self.pseudo_labels.makes_triplets()
+    }
+
+    /// Parameters of a learner that change nothing beside its others, or beside the triplets of the pseudo-labels.
+    fn idle_parameters(&self) -> Vec<(String, &'static str)> {
+        // Of epochs on the labels alone it makes triplets of their classes.
+        let given = self.takes_made_triplets() && self.pseudo_labels.labeled_epochs() == 0;
+        let (path, idle) = match &self.learner {
+            Learner::Closed(Closed::Oasis(oasis)) => ("learner", oasis.idle(given)),
+            Learner::Closed(Closed::OmksLearner(omks)) => ("learner", omks.idle(given)),
+            Learner::Closed(Closed::ExplicitOmksLearner(omks)) => ("learner", omks.idle(given)),
+            Learner::Closed(Closed::Itml(itml)) => ("learner", itml.idle()),
+            Learner::Closed(Closed::Apit(apit)) => ("learner.prior", apit.idle_of_prior()),
+            Learner::Gradient(gradient) => match gradient.metric.map(|metric| metric.learner) {
+                Some(Behind::Apit(apit)) => ("learner.metric.prior", apit.idle_of_prior()),
+                _ => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let idle = idle.into_iter();
+        idle.map(|(name, why)| (format!("{path}.{name}"), why))
+            .collect()
+    }
+
     fn idle_of_learner(&self) -> Vec<(&'static str, &'static str)> {
         let mut idle = Vec::new();
         let Some(gradient) = self.learner.gradient() else {
@@ -266,8 +296,9 @@ impl Recipe {
                 let why = "the learner is fitted in one go";
                 idle.extend(["rounds.patience", "rounds.collapse"].map(|path| (path, why)));
             }
-            if matches!(&self.pseudo_labels, PseudoLabels::Votes(v) if v.triplets.is_some()) {
-                let why = "the learner takes the triplets of the votes, which have no confidence";
+            if self.takes_made_triplets() {
+                let why =
+                    "the learner takes the triplets of the pseudo-labels, which have no confidence";
                 idle.push(("pseudo_labels.confidence", why));
                 idle.push(("pseudo_labels.confidence_power", why));
                 idle.push(("pseudo_labels.reliable", why));

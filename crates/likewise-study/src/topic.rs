@@ -278,7 +278,8 @@ fn text(topic: Option<Topic>, recipe: Option<&Recipe>) -> Result<String> {
     Ok(parts.join("\n\n"))
 }
 
-/// The fields of a recipe that differ from those of `mixed-lp`; of that itself, all.
+/// The fields of a recipe that differ from those of `mixed-lp`; of that itself, all. Without those that change
+/// nothing: a file would be refused that has them.
 fn settings(recipe: &Recipe) -> Result<String> {
     let table =
         |recipe: &Recipe| toml::Table::try_from(recipe).map_err(|e| failed(format!("recipe: {e}")));
@@ -289,10 +290,24 @@ fn settings(recipe: &Recipe) -> Result<String> {
         head = "Its settings, where they differ from those of mixed-lp:".into();
     }
     own.remove("name");
+    for (path, _) in recipe.idle_settings() {
+        remove(&mut own, &path);
+    }
     let text = toml::to_string(&own).map_err(|e| failed(format!("recipe: {e}")))?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
     Ok(format!("{head}\n\n{}", lines.join("\n")))
+}
+
+/// Takes what stands at this path out of a table of tables, if something does.
+fn remove(table: &mut toml::Table, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else {
+        table.remove(path);
+        return;
+    };
+    if let Some(toml::Value::Table(inner)) = table.get_mut(first) {
+        remove(inner, rest);
+    }
 }
 
 /// What of `own` is not in `base`. A table of another kind stays whole.
@@ -550,9 +565,26 @@ mod tests {
         assert!(of("mixed-lp-paper").contains("labeled_epochs = 5"));
         let dssml = of("dssml");
         assert!(dssml.contains("Diffusion of class-balanced") && dssml.contains("\"mutual\""));
+        let kernels = of("multi-kernel");
+        assert!(kernels.contains("    aggressiveness = 0.1"), "{kernels}");
+        assert!(!kernels.contains("triplets = "), "{kernels}");
+        assert!(of("omks").contains("    triplets = "));
         let recipes = of("recipes");
         assert!(recipes.contains("All choices of a run") && recipes.contains("mixed-rca"));
         assert!(!recipes.contains("Dutta"));
+    }
+
+    #[test]
+    fn settings_that_are_shown_are_a_file_that_is_read() {
+        for name in Recipe::names() {
+            let recipe = Recipe::named(&name).unwrap();
+            let shown = settings(&recipe).unwrap();
+            let lines = shown.lines().filter_map(|line| line.strip_prefix("    "));
+            let file = lines.collect::<Vec<_>>().join("\n");
+            let read = Recipe::from_toml(&file).unwrap_or_else(|e| panic!("{name}: {e}: {file}"));
+            assert_eq!(read.start, recipe.start, "{name}");
+            assert_eq!(read.rounds.epochs, recipe.rounds.epochs, "{name}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod draw;
 pub mod labels;
 pub mod manifold;
 mod pairs;
+pub(crate) mod ranked;
 mod triplets;
 
 pub use affinity::Affinity;

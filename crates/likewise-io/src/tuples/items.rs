@@ -1,6 +1,9 @@
 //! Which items the words of a table of tuples name, and what they weigh.
 
 use std::collections::HashMap;
+use std::path::Path;
+
+use likewise::Monitor;
 
 use crate::form::Form;
 use crate::number::push;
@@ -35,6 +38,26 @@ pub(super) enum Weight<'a> {
     None,
     Word(&'a str),
     Number(Option<f32>),
+}
+
+/// By what the items are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    Ids,
+    Places,
+}
+
+impl Named {
+    /// Warns of places: the numbers may be ids of other items.
+    pub(super) fn tell(self, path: &Path, monitor: &Monitor) {
+        if self == Self::Places {
+            monitor.warn(format!(
+                "{}: its numbers are read as places, counted from 0, since none of them is an id of the data; if \
+                 they are ids of other data, name the items by the ids of these",
+                path.display()
+            ));
+        }
+    }
 }
 
 /// A word for a message.
@@ -112,13 +135,13 @@ impl<'a> Items<'a> {
         Ok(())
     }
 
-    /// The items of all tuples, one after the other; those of a tuple differ.
-    pub(super) fn resolve(&mut self) -> Result<Vec<u32>> {
+    /// The items of all tuples, one after the other, and by what they are named; those of a tuple differ.
+    pub(super) fn resolve(&mut self) -> Result<(Vec<u32>, Named)> {
         let by_id = std::mem::take(&mut self.by_id);
         let by_place = std::mem::take(&mut self.by_place);
-        let items = match (&self.no_id, &self.no_place) {
-            (None, _) => by_id,
-            (Some(_), None) if !self.matched => by_place,
+        let (items, named) = match (&self.no_id, &self.no_place) {
+            (None, _) => (by_id, Named::Ids),
+            (Some(_), None) if !self.matched => (by_place, Named::Places),
             (Some(unknown), no_place) => {
                 // Where all are meant as places, the one that is none is to blame.
                 let numbers = |u: &Unknown| u.word.parse::<u64>().is_ok();
@@ -147,6 +170,6 @@ impl<'a> Items<'a> {
                 )));
             }
         }
-        Ok(items)
+        Ok((items, named))
     }
 }

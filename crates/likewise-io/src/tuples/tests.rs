@@ -1,5 +1,9 @@
-use super::*;
+use std::sync::{Arc, Mutex};
+
+use likewise::Event;
 use proptest::prelude::*;
+
+use super::*;
 
 fn ids(words: &[&str]) -> Vec<String> {
     words.iter().map(|&w| w.to_owned()).collect()
@@ -44,6 +48,39 @@ fn numbers_are_ids_where_there_are_such_and_places_elsewhere() {
         said.starts_with("line 2, column \"b\": no item has the id \"3\";"),
         "{said}"
     );
+}
+
+#[test]
+fn numbers_that_are_read_as_places_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let told = |text: &str, words: &[&str]| {
+        std::fs::write(&path, text).unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = told.clone();
+        let monitor = Monitor::new(move |event| {
+            if let Event::Warning(text) = event {
+                heard.lock().unwrap().push(text.clone());
+            }
+        });
+        if text.starts_with("a,") {
+            read_pairs(&path, &ids(words), &monitor).unwrap();
+        } else {
+            read_triplets(&path, &ids(words), &monitor).unwrap();
+        }
+        told.lock().unwrap().clone()
+    };
+    for text in ["a,b,y\n0,2,1\n", "anchor,positive,negative\n2,1,0\n"] {
+        let said = told(text, &["x", "y", "z"]);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("t.csv: its numbers are read as places"));
+        // Numbers of other data are no ids of these.
+        assert_eq!(told(text, &["70", "71", "72"]).len(), 1);
+        // Where the data have no ids, places are the ids.
+        assert!(told(text, &["0", "1", "2"]).is_empty());
+    }
+    assert!(told("a,b,y\nx,z,1\n", &["x", "y", "z"]).is_empty());
+    assert!(told("a,b,y\n", &["x", "y", "z"]).is_empty());
 }
 
 #[test]

@@ -102,6 +102,27 @@ impl Recipe {
         self.check_own_triplets()
     }
 
+    /// What none of these tuples of fitted items says or is, where this recipe cannot learn from any of them.
+    fn lack_of(&self, fitted: &Tuples) -> Option<String> {
+        let weights = match fitted {
+            Tuples::Pairs(pairs) => &pairs.weights,
+            Tuples::Triplets(triplets) => &triplets.weights,
+        };
+        if weights.iter().all(|&w| w <= 0.0) {
+            return Some("is of fitted items alone and weighs above 0".into());
+        }
+        // Triplets say of every anchor what is alike to it.
+        let (Tuples::Pairs(pairs), Learner::Closed(learner)) = (fitted, &self.learner) else {
+            return None;
+        };
+        let needs_alike = learner.needs().contains(&Need::Alike);
+        let says_alike = pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0);
+        (needs_alike && !says_alike).then(|| {
+            let name = learner.name();
+            format!("says that two items are alike, which {name} does not learn without")
+        })
+    }
+
     /// Fails where nothing but given tuples would do, of which there are none.
     fn check_needs_none(&self) -> Result<()> {
         let Learner::Closed(learner) = &self.learner else {
@@ -226,19 +247,9 @@ impl Plan<'_> {
         };
         self.recipe.check_tuples(Some(kind))?;
         let fitted = tuples.placed(&ground.places(|_| true))?;
-        let usable = match &fitted {
-            Tuples::Pairs(pairs) => pairs.iter().any(|(_, _, alike, w)| alike && w > 0.0),
-            Tuples::Triplets(triplets) => triplets.weights.iter().any(|&w| w > 0.0),
-        };
-        if !usable {
-            let what = match &fitted {
-                Tuples::Pairs(pairs) if pairs.iter().any(|(_, _, _, w)| w > 0.0) => {
-                    "says that two items are alike, which is what is learned from"
-                }
-                _ => "is of fitted items alone and weighs above 0",
-            };
+        if let Some(lack) = self.recipe.lack_of(&fitted) {
             return Err(Error::data(format!(
-                "of the {} {name}, none {what}",
+                "of the {} {name}, none {lack}",
                 tuples.len()
             )));
         }

@@ -16,11 +16,11 @@ use likewise::tuple::Tuples;
 use likewise::{Collection, Monitor, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_nn::lpf::Lpf;
-use likewise_study::Recipe;
 use likewise_study::recipe::{
     Affinity, Clusters, InClusters, Learner, On, Oracle, Propagation, PseudoLabels, Voting,
 };
 use likewise_study::study::{Plan, Protocol, Study};
+use likewise_study::{Error, Recipe};
 use ndarray::Axis;
 
 use crate::device;
@@ -52,6 +52,16 @@ fn run(collection: &Collection, recipe: &Recipe) -> Study {
 
 /// As [`run`], with given pairs or triplets.
 fn run_with(tuples: Option<&Tuples>, collection: &Collection, recipe: &Recipe) -> Study {
+    let study = try_with(tuples, collection, recipe);
+    study.unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
+}
+
+/// As [`run_with`], where it may fail.
+fn try_with(
+    tuples: Option<&Tuples>,
+    collection: &Collection,
+    recipe: &Recipe,
+) -> Result<Study, Error> {
     let protocol = Protocol {
         labels_per_class: Some(4),
         draws: 1,
@@ -64,7 +74,6 @@ fn run_with(tuples: Option<&Tuples>, collection: &Collection, recipe: &Recipe) -
         ..Plan::of(collection, features, recipe, &protocol, device::chosen())
     };
     plan.run(&Monitor::silent())
-        .unwrap_or_else(|e| panic!("{}: {e}", recipe.name))
 }
 
 /// The parts of names that are asked for, `LIKEWISE_MATRIX` split at commas: none where it is set to

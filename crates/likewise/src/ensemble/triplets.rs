@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::voted::{Others, Voted};
 use crate::seed::Rng;
-use crate::{Error, Labels, Result, Triplets, seed};
+use crate::tuple::ranked::{Ranked, Triple};
+use crate::{Error, Result, Triplets, seed};
 
 /// Parameters of triplets from votes; see [`triplets`](self).
 ///
@@ -130,7 +131,9 @@ impl FromVotes {
         let mut rng = seed::stream(seed, "triplets of votes");
         let mut found = Vec::new();
         if self.lll {
-            self.of_labels(&voted.labels, &mut found, &mut rng);
+            let classes = voted.labels.by_class().into_iter();
+            let items = |own: Vec<usize>| own.into_iter().map(|item| item as u32);
+            found.extend(Ranked::new(classes.map(items)).at_most(self.most, &mut rng));
         }
         match &voted.others {
             Some(others) => {
@@ -156,40 +159,6 @@ impl FromVotes {
             triplets.push(anchor, positive, negative, 1.0);
         }
         Ok(triplets)
-    }
-
-    fn of_labels(&self, labels: &Labels, found: &mut Vec<Triple>, rng: &mut Rng) {
-        let by_class = labels.by_class();
-        let known = labels.n_known();
-        // Triplets of a class: own anchors, others of it, and all that is not.
-        let counts: Vec<usize> = (by_class.iter())
-            .map(|own| own.len() * own.len().saturating_sub(1) * (known - own.len()))
-            .collect();
-        let whole: usize = counts.iter().sum();
-        let others: Vec<Vec<usize>> = (0..by_class.len())
-            .map(|class| {
-                let rest = by_class.iter().enumerate().filter(|(c, _)| *c != class);
-                rest.flat_map(|(_, own)| own.iter().copied()).collect()
-            })
-            .collect();
-        let at = |mut number: usize| {
-            let mut class = 0;
-            while number >= counts[class] {
-                number -= counts[class];
-                class += 1;
-            }
-            let (own, rest) = (&by_class[class], &others[class]);
-            let negative = rest[number % rest.len()];
-            let pair = number / rest.len();
-            let (anchor, other) = (pair / (own.len() - 1), pair % (own.len() - 1));
-            let positive = own[other + usize::from(other >= anchor)];
-            (own[anchor] as u32, positive as u32, negative as u32)
-        };
-        if whole <= self.most {
-            found.extend((0..whole).map(at));
-        } else {
-            found.extend(sample(rng, whole, self.most).iter().map(at));
-        }
     }
 
     fn of_classes(&self, voted: &Voted, others: &Others, found: &mut Vec<Triple>, rng: &mut Rng) {
@@ -221,8 +190,6 @@ impl FromVotes {
     }
 }
 
-type Triple = (u32, u32, u32);
-
 fn of_items(voted: &Voted, others: &Others, found: &mut Vec<Triple>) {
     let item = |place: u32| voted.items[place as usize] as u32;
     for &place in &others.nearest.reliable {
@@ -242,6 +209,7 @@ mod tests {
     use super::super::pruning::Pruned;
     use super::super::voted::Election;
     use super::*;
+    use crate::Labels;
     use proptest::prelude::*;
 
     fn election(winners: &[(u32, Option<u32>)], reliable: &[usize]) -> Election {

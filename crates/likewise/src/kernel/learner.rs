@@ -16,6 +16,8 @@ use crate::{Error, Monitor, Result, Triplets};
 const MOST_ROWS: usize = 4096;
 /// Squares of rows that a kernel takes at the peak.
 const SQUARES: f64 = 6.0;
+/// Why a bound on the triplets of classes changes nothing.
+const GIVEN: &str = "the triplets are given, so none are made of classes";
 
 /// [OMKS](super::omks) of several kernels a view; sees views apart.
 ///
@@ -28,7 +30,8 @@ pub struct OmksLearner {
     /// Directions of largest variance that are kept of each view; none: its columns as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<usize>,
-    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    /// Most triplets that are made of classes; where there are more, so many are drawn, each at most once where all
+    /// items weigh the same.
     pub triplets: usize,
     /// `C`, the longest step, above 0.
     pub aggressiveness: f64,
@@ -62,12 +65,20 @@ impl Default for OmksLearner {
 
 impl OmksLearner {
     /// As published, but for the widths of its kernels, which scale with the features: of each view
-    /// the fifty directions of largest variance.
+    /// the fifty directions of largest variance, and all triplets of the labels. Of more than 500,000, which the
+    /// paper never has, so many are drawn.
     pub fn published() -> Self {
         Self {
             rank: Some(50),
+            triplets: 500_000,
             ..Self::default()
         }
+    }
+
+    /// Parameters that change nothing beside the others, each with the reason, where the triplets are `given` or
+    /// are not.
+    pub fn idle(&self, given: bool) -> Vec<(&'static str, &'static str)> {
+        given.then_some(("triplets", GIVEN)).into_iter().collect()
     }
 
     fn omks(&self) -> Omks {
@@ -202,7 +213,8 @@ pub struct ExplicitOmksLearner {
     /// Directions of largest variance that are kept of each view; none: its columns as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<usize>,
-    /// Most triplets that are made of classes; where there are more, so many are drawn.
+    /// Most triplets that are made of classes; where there are more, so many are drawn, each at most once where all
+    /// items weigh the same.
     pub triplets: usize,
     /// Coordinates of a kernel, at least 1.
     pub coordinates: usize,
@@ -240,8 +252,26 @@ impl ExplicitOmksLearner {
     pub fn published() -> Self {
         Self {
             rank: Some(50),
+            triplets: OmksLearner::published().triplets,
             ..Self::default()
         }
+    }
+
+    /// As [`OmksLearner::idle`].
+    pub fn idle(&self, given: bool) -> Vec<(&'static str, &'static str)> {
+        let kernels = || self.kernels.iter();
+        let mut idle = Vec::new();
+        if kernels().all(|kernel| *kernel == Kernel::Cosine) {
+            let why = "the cosine, the only kernel, has coordinates of its own";
+            idle.push(("coordinates", why));
+        }
+        if !kernels().any(|kernel| matches!(kernel, Kernel::Rbf { .. })) {
+            idle.push(("fourier", "none of the kernels is an RBF"));
+        }
+        if given {
+            idle.push(("triplets", GIVEN));
+        }
+        idle
     }
 
     fn explicit(&self) -> Explicit {
@@ -569,13 +599,28 @@ mod tests {
         sorted.dedup();
         assert_eq!(sorted.len(), all.len());
         assert_ne!(sorted, drawn);
-        assert_eq!(compared(&evidence, 100, 1).unwrap().len(), 100);
+        // None stands twice among those that are drawn, in whatever order.
+        let most = compared(&evidence, 5000, 1).unwrap();
+        let mut drawn: Vec<_> = most.iter().map(|t| (t.0, t.1, t.2)).collect();
+        let order = drawn.clone();
+        drawn.sort_unstable();
+        assert_ne!(drawn, order);
+        drawn.dedup();
+        assert_eq!(drawn.len(), 5000);
+        assert!(drawn.iter().all(|t| sorted.binary_search(t).is_ok()));
+        assert!(OmksLearner::published().triplets >= 283_500, "the paper's");
         // An item of weight 0 is as if it were absent.
         let mut less = Scene::new();
         less.targets.weight[4] = 0.0;
         let evidence = less.evidence();
         let without = compared(&evidence, 10_000, 1).unwrap();
         assert!(without.iter().all(|t| ![t.0, t.1, t.2].contains(&4)));
+        // By uneven weights, in proportion to them: one of next to none is hardly ever drawn.
+        less.targets.weight[7] = 1e-6;
+        let evidence = less.evidence();
+        let drawn = compared(&evidence, 1000, 1).unwrap();
+        assert_eq!(drawn.len(), 1000);
+        assert!(drawn.iter().all(|t| ![t.0, t.1, t.2].contains(&7)));
         less.targets.class.fill(1);
         let learner = OmksLearner::default();
         let refused = learner.fit(&less.evidence(), 1, &Monitor::silent());

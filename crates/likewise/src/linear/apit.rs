@@ -99,6 +99,11 @@ impl Apit {
         self
     }
 
+    /// Parameters of the prior that change nothing beside its others, each with the reason.
+    pub fn idle_of_prior(&self) -> Vec<(&'static str, &'static str)> {
+        self.prior.idle()
+    }
+
     /// The metric `M` (`d x d`) from rows (`n x d`), all of which make the graph, and pairs of them.
     ///
     /// Fails as [`Itml::fit_pairs`] does, and with fewer than two rows.

@@ -22,7 +22,9 @@
 //! affinity and a closed form. That nearness to the prior is the log-determinant divergence is our
 //! reading. The prior is that of Köstinger et al., "Large scale metric learning from equivalence
 //! constraints", CVPR 2012. Ours: the ridge (1e-3 of the mean variance, [`Apllr::paper`] 1e-8), the scale of `H`
-//! and the bound of `eta` ([below](#what-is-shared)), weights.
+//! and the bound of `eta` ([below](#what-is-shared)), weights. In directions in which
+//! no alike pair differs, as of few items in many columns, `P` is as large as the inverse of the ridge, and
+//! `eta` is lowered to about the ridge: with 1e-8 affinities have next to no part in `M`. Report both ridges there.
 //!
 //! # What is shared
 //! With `R = (I - gamma Q)^-1` of the graph of neighbours and `W0` as the pairs say, `H` is divided
@@ -81,7 +83,7 @@ impl Apllr {
         Self::default()
     }
 
-    /// Next to no ridge: near-singular priors stay what they are.
+    /// Next to no ridge: near-singular priors stay what they are, and next to one affinities have hardly any part.
     pub fn paper() -> Self {
         Self::default().ridge(1e-8)
     }
@@ -174,7 +176,7 @@ impl Apllr {
 
 impl Fit for Apllr {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Compared]
+        &[Need::Compared, Need::Alike]
     }
 
     fn gives_distance(&self) -> bool {

@@ -201,7 +201,7 @@ impl DmlEig {
 
 impl Fit for DmlEig {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Compared]
+        &[Need::Compared, Need::Alike]
     }
 
     fn gives_distance(&self) -> bool {

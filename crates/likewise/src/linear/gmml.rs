@@ -153,7 +153,7 @@ impl Gmml {
 
 impl Fit for Gmml {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Compared]
+        &[Need::Compared, Need::Alike]
     }
 
     fn gives_distance(&self) -> bool {

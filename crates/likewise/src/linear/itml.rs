@@ -181,6 +181,19 @@ impl Itml {
         self
     }
 
+    /// Parameters that change nothing beside the others, each with the reason.
+    pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
+        match self.bounds {
+            Bounds::Percentiles { .. } => Vec::new(),
+            Bounds::Squared { .. } => {
+                vec![(
+                    "seed",
+                    "squared distances are the bounds, so none are drawn",
+                )]
+            }
+        }
+    }
+
     /// The metric `M` (`d x d`) from rows (`n x d`) and pairs of them.
     ///
     /// Warns where the last sweep still changed much. Fails on NaN, on parameters out of range, on

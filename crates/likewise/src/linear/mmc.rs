@@ -233,7 +233,7 @@ impl Mmc {
 
 impl Fit for Mmc {
     fn needs(&self) -> &'static [Need] {
-        &[Need::Compared]
+        &[Need::Compared, Need::Alike]
     }
 
     fn gives_distance(&self) -> bool {

@@ -119,6 +119,16 @@ impl Oasis {
         self
     }
 
+    /// Parameters that change nothing beside the others, each with the reason; of one only where the triplets
+    /// are `given`.
+    pub fn idle(&self, given: bool) -> Vec<(&'static str, &'static str)> {
+        let symmetric = ("symmetric", "psd makes the matrix symmetric, too");
+        let steps = ("steps", "the triplets are given, so none are drawn");
+        let idle = [(self.psd, symmetric), (given, steps)].into_iter();
+        idle.filter_map(|(idle, what)| idle.then_some(what))
+            .collect()
+    }
+
     /// Checks the numbers.
     pub fn validate(&self) -> Result<()> {
         if !(self.aggressiveness.is_finite() && self.aggressiveness > 0.0) {

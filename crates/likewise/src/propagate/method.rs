@@ -245,7 +245,7 @@ impl Method {
     ///
     /// Equally many labels of each class say nothing of the sizes of the classes, by which mixed propagation decides;
     /// unequally many, as of items drawn at random, do. Share of right classes against local and global consistency
-    /// with uniform class mass, mean over 8 sets of development and over 11 others: one label a class PoissonMBO
+    /// with uniform class mass, mean over 8 sets of development and over 11 others: one label a class `PoissonMBO`
     /// +.018 and +.040, mixed +.011 and +.025; two +.015 and +.033, -.001 and +.024; five +.017 both and
     /// +.011 and +.024. Of classes of 10 to 1 with two labels each it is even (+.005 and +.023, +.007 and +.027), of
     /// two a class drawn at random mixed is ahead (+.007 and +.020, +.058 and +.055).

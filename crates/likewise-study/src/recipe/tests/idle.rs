@@ -181,6 +181,60 @@ fn a_parameter_that_its_method_does_not_use_is_refused() {
     }
 }
 
+/// The learners know them. What says every setting is taken as it is, as a recipe of a run is.
+#[test]
+fn a_parameter_that_its_learner_does_not_use_is_refused() {
+    let votes = "pseudo_labels.kind = 'votes'\npseudo_labels.triplets = {}";
+    let affinity = "pseudo_labels.kind = 'affinity'\npseudo_labels.on = 'start'";
+    let cosine = "learner.kernels = [{ kind = 'cosine' }]";
+    let linear = "learner.kernels = [{ kind = 'linear' }]";
+    let squared = "{ kind = 'squared', alike = 1.0, unlike = 4.0 }";
+    let bounds = format!("learner.bounds = {squared}");
+    let prior = format!("learner.prior.bounds = {squared}");
+    let metric = format!("learner.metric.prior.bounds = {squared}");
+    for (base, beside, parameter, value) in [
+        ("multi-kernel", "", "learner.triplets", "5"),
+        ("omks", votes, "learner.triplets", "5"),
+        ("explicit-omks", affinity, "learner.triplets", "5"),
+        ("oasis", votes, "learner.steps", "5"),
+        ("oasis", votes, "pseudo_labels.reliable", "false"),
+        ("oasis", affinity, "learner.steps", "5"),
+        ("oasis", affinity, "pseudo_labels.confidence_power", "1.0"),
+        ("oasis", "learner.psd = true", "learner.symmetric", "true"),
+        ("explicit-omks", cosine, "learner.coordinates", "9"),
+        ("explicit-omks", cosine, "learner.fourier", "true"),
+        ("explicit-omks", linear, "learner.fourier", "true"),
+        ("itml", bounds.as_str(), "learner.seed", "3"),
+        ("apit", prior.as_str(), "learner.prior.seed", "3"),
+        (
+            "deep-apit",
+            metric.as_str(),
+            "learner.metric.prior.seed",
+            "3",
+        ),
+    ] {
+        let without = format!("base = '{base}'\n{beside}\n");
+        let recipe = Recipe::from_toml(&without).unwrap();
+        let text = format!("{without}{parameter} = {value}\n");
+        let said = Recipe::from_toml(&text).unwrap_err().to_string();
+        let begins = format!("{parameter}: has no effect: ");
+        assert!(said.starts_with(&begins), "{text}: {said}");
+        let whole = toml::Table::try_from(&recipe).unwrap().to_string();
+        assert_eq!(Recipe::from_toml(&whole).unwrap(), recipe, "{whole}");
+    }
+    for text in [
+        "base = 'omks'\nlearner.triplets = 5",
+        "base = 'oasis'\nlearner = { steps = 5, symmetric = true }",
+        "base = 'oasis'\nlearner.steps = 5\npseudo_labels = 'votes'",
+        "base = 'explicit-omks'\nlearner = { coordinates = 9, fourier = true }",
+        "base = 'explicit-omks'\nlearner = { coordinates = 9, kernels = [{ kind = 'linear' }] }",
+        "base = 'itml'\nlearner.seed = 3",
+        "base = 'apit'\nlearner.prior.seed = 3",
+    ] {
+        Recipe::from_toml(text).unwrap();
+    }
+}
+
 #[test]
 fn a_map_that_could_only_turn_the_start_is_told_of() {
     let recipe = Recipe::affinity_triplet();

@@ -4,13 +4,13 @@
 use likewise::eval::summary::Summary;
 use likewise::learn::{Closed, Fit as _, Need};
 use likewise::tuple::{FromLabels, Tuples};
-use likewise::{Collection, Monitor};
+use likewise::{Collection, Monitor, Pairs};
 use likewise_study::Recipe;
 use likewise_study::recipe::{Keep, Learner, RoundsConfig};
 use likewise_study::study::{Row, TupleKind};
 
 use super::closed::quick;
-use super::{digits, is_of_given_alone, is_wanted, run_with};
+use super::{asked, digits, is_of_given_alone, is_wanted, run_with, try_with};
 
 /// Of which kind a learner takes tuples as they are, if it takes any.
 fn taken(learner: &Closed) -> Option<TupleKind> {
@@ -86,5 +86,47 @@ fn whatever_learns_from_pairs_or_triplets_goes_with_given_ones() {
         assert_eq!(of(Row::AllLabels).is_some(), of_classes, "{name}");
         let least = labels_only.unwrap_or_default() - 0.03;
         assert!(own > least, "{name}: {own} {labels_only:?}");
+    }
+}
+
+/// The unlike ones of the pairs that the labels of all items say.
+fn unlike_pairs(collection: &Collection) -> Tuples {
+    let Tuples::Pairs(all) = tuples(collection, TupleKind::Pairs) else {
+        panic!("no pairs");
+    };
+    let mut pairs = Pairs::default();
+    for (a, b, _, weight) in all.iter().filter(|pair| !pair.2) {
+        pairs.push(a, b, false, weight);
+    }
+    Tuples::Pairs(pairs)
+}
+
+#[test]
+fn unlike_pairs_alone_are_refused_by_what_needs_alike_ones_and_by_nothing_else() {
+    let collection = digits();
+    let pairs = unlike_pairs(&collection);
+    let mut learned = Vec::new();
+    for recipe in of_given() {
+        let Learner::Closed(learner) = &recipe.learner else {
+            panic!("{}: no learner in closed form", recipe.name);
+        };
+        if taken(learner) != Some(TupleKind::Pairs) {
+            continue;
+        }
+        match try_with(Some(&pairs), &collection, &recipe) {
+            Ok(study) => {
+                assert!(study.embeddings.iter().all(|v| v.is_finite()));
+                assert_eq!(study.results.per_draw[0].epoch, 1, "{}", recipe.name);
+                learned.push(learner.name());
+            }
+            Err(e) => {
+                let said = e.to_string();
+                let why = format!("two items are alike, which {}", learner.name());
+                assert!(said.contains(&why), "{}: {said}", recipe.name);
+            }
+        }
+    }
+    if asked().is_none() {
+        assert_eq!(learned, ["apit", "isdml", "itml", "lrml", "seraph"]);
     }
 }
