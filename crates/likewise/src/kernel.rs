@@ -9,7 +9,7 @@
 //!
 //! The width of an RBF kernel is a number, or follows from the rows it is
 //! [fitted](Kernel::fitted) to: from their mean squared distance (the default, which scales with
-//! the features), or from their mean distance in the two ways that Zhang et al. may be read. A
+//! the features), or from their mean distance in the two ways that Liang et al. may be read. A
 //! distance below a squared one does not scale: at widths as printed, nearly all products of
 //! features of usual size are 0, and a warning says so.
 //!
@@ -352,6 +352,13 @@ mod tests {
         assert!((at(Width::MeanSquare(1.0), 0, 1) - 0.606_530_659_713).abs() < 1e-12);
         assert!((at(Width::MeanSquare(1.0), 0, 2) - 0.135_335_283_237).abs() < 1e-12);
         assert!(at(Width::Printed(0.04), 0, 1).abs() < 1e-300);
+        // Wider ones: exp(-25 / (20 / 3 / 2)) and exp(-25 / (20 / 3 / 4)).
+        let same = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+        assert!(same(at(Width::Mean(0.5), 0, 1), 5.530_843_701_478_336e-4));
+        assert!(same(
+            at(Width::Printed(0.5), 0, 1),
+            3.059_023_205_018_258e-7
+        ));
         let k = Kernel::Cosine.own(&x.mapv(f64::from));
         assert!((k[(1, 2)] - 1.0).abs() < 1e-15);
         assert!((k[(0, 1)] - 0.5).abs() < 1e-15 && (k[(0, 0)] - 1.0).abs() < 1e-15);

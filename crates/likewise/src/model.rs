@@ -395,6 +395,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_with_a_metric_is_said() {
+        let said = |matrix: Array2<f64>, columns: usize, form: fn(Array2<f64>) -> Form| {
+            let mean = Array1::zeros(columns);
+            let refused = LearnedMetric::new(Reading::default(), mean, form(matrix));
+            refused.unwrap_err().to_string()
+        };
+        for form in [Form::Mahalanobis, Form::Transform] {
+            for wrong in [f64::NAN, f64::INFINITY] {
+                let said = said(array![[wrong, 0.0], [0.0, 1.0]], 2, form);
+                assert!(said.contains("features are too large"), "{said}");
+            }
+            let said = said(array![[1.0, 0.0], [0.0, 1.0]], 5, form);
+            assert!(
+                said.contains("2 columns does not fit a mean of 5"),
+                "{said}"
+            );
+        }
+        let said = said(Array2::zeros((5, 5)), 5, Form::Mahalanobis);
+        assert!(said.contains("all items for the same"), "{said}");
+    }
+
+    #[test]
     fn a_bilinear_form_by_hand() {
         let w = array![[0.0, 1.0], [0.0, 0.0]];
         let form = Bilinear::new(Reading::default(), array![1.0, 0.0], w.clone()).unwrap();

@@ -4,7 +4,10 @@ use ndarray::{Array2, ArrayView2};
 
 use super::metric::Metric;
 use crate::matrix::select_rows;
-use crate::{Labels, Monitor, Result};
+use crate::{Error, Labels, Monitor, Result};
+
+/// Most members of a classifier that is several.
+const MEMBERS: usize = 1_000_000;
 
 /// What a classifier learns from: the rows of one view, and the labels of some of them.
 #[derive(Clone, Copy)]
@@ -23,6 +26,15 @@ impl Lesson<'_> {
             (0..self.labels.len()).filter_map(known).unzip();
         (select_rows(self.rows, &rows), classes)
     }
+}
+
+/// Fails on more members than anybody waits for: no list has room for the largest numbers.
+pub(super) fn at_most_members(field: &str, value: usize) -> Result<()> {
+    if value > MEMBERS {
+        let rule = format!("must be at most {MEMBERS}");
+        return Err(Error::parameter(field, value, &rule));
+    }
+    Ok(())
 }
 
 /// A kind of classifier, with its parameters.

@@ -175,6 +175,10 @@ mod tests {
         let bias = [-86.3084699737, -72.8526074006, -104.368319986];
         let off = found.bias.iter().zip(bias).map(|(a, b)| (a - b).abs());
         assert!(off.fold(0.0, f64::max) < 1e-4, "{}", found.bias);
+        let first = found.matrix.dot(&x.row(0).mapv(f64::from)) + &found.bias;
+        let scores = [89.8417502593, 40.5449204656, -5.90702591029];
+        let off = first.iter().zip(scores).map(|(a, b)| (a - b).abs());
+        assert!(off.fold(0.0, f64::max) < 1e-4, "{first}");
         let classes = found.classes(x.view()).unwrap();
         let wrong: Vec<usize> = (0..150).filter(|&i| classes[i] != class[i]).collect();
         assert_eq!(wrong, [70, 83, 133]);

@@ -17,7 +17,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::ballot::most_frequent;
-use super::classify::{Classifier, Classify, Lesson};
+use super::classify::{Classifier, Classify, Lesson, at_most_members};
 use super::tree::{Growth, Rows, Tree};
 use crate::{Error, Monitor, Result, parallel, seed};
 
@@ -56,7 +56,7 @@ impl Forest {
         Self::default()
     }
 
-    /// Number of trees, at least 1.
+    /// Number of trees, at least 1 and at most a million.
     #[must_use]
     pub fn trees(mut self, trees: usize) -> Self {
         self.trees = trees;
@@ -81,7 +81,7 @@ impl Classify for Forest {
                 return Err(Error::parameter(field, 0, "must be at least 1"));
             }
         }
-        Ok(())
+        at_most_members("forest.trees", self.trees)
     }
 
     fn fit(&self, lesson: &Lesson, seed: u64, monitor: &Monitor) -> Result<Box<dyn Classifier>> {
@@ -151,5 +151,11 @@ mod tests {
         assert_ne!(other.classes(x.view()).unwrap(), classes);
         assert!(right(&many.classes(x.view()).unwrap()) >= right(&classes));
         assert!(Forest::new().trees(0).validate().is_err());
+        let said = Forest::new().trees(usize::MAX).validate().unwrap_err();
+        let said = said.to_string();
+        assert!(
+            said.starts_with("forest.trees = ") && said.contains("at most 1000000"),
+            "{said}"
+        );
     }
 }

@@ -16,7 +16,7 @@ use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
 use super::ballot::most_frequent;
-use super::classify::{Classifier, Classify, Lesson};
+use super::classify::{Classifier, Classify, Lesson, at_most_members};
 use crate::{Error, Monitor, Result, parallel, seed};
 
 /// Parameters of random subspaces; see [`subspace`](self).
@@ -54,7 +54,7 @@ impl Subspace {
         Self::default()
     }
 
-    /// Number of draws, at least 1.
+    /// Number of draws, at least 1 and at most a million.
     #[must_use]
     pub fn members(mut self, members: usize) -> Self {
         self.members = members;
@@ -79,7 +79,7 @@ impl Classify for Subspace {
                 return Err(Error::parameter(field, 0, "must be at least 1"));
             }
         }
-        Ok(())
+        at_most_members("subspace.members", self.members)
     }
 
     fn fit(&self, lesson: &Lesson, seed: u64, _: &Monitor) -> Result<Box<dyn Classifier>> {
@@ -164,5 +164,11 @@ mod tests {
         // Half of three columns are two.
         let draws = Subspace::new().fit(&lesson, 0, &Monitor::silent());
         assert!(draws.is_ok() && Subspace::new().columns(0).validate().is_err());
+        let said = Subspace::new().members(usize::MAX).validate().unwrap_err();
+        let said = said.to_string();
+        assert!(
+            said.starts_with("subspace.members = ") && said.contains("at most 1000000"),
+            "{said}"
+        );
     }
 }

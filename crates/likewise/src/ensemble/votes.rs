@@ -33,7 +33,8 @@
 //! retrieval", IEEE Transactions on Multimedia 2017, section III. It has nine classifiers a view, 50
 //! columns, and a validation part. Votes are of equal weight. Ours, where nothing is printed: `share` 1/2
 //! of max + margin; that columns are chosen on all rows, labeled or not; what is right of the farthest
-//! class (any but the own) and of items (of the same class, of another); folds.
+//! class (any but the own) and of items (of the same class, of another); folds. SERAPH scales the rows of a
+//! view, where the recipe `seraph` takes them as published: unscaled, it learns nothing of large numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -178,7 +179,8 @@ impl Votes {
     /// Votes on all rows without a label; `labels` are of the rows of every view. Rows that are
     /// known to be none of the classes are not voted on.
     ///
-    /// Warns where no class has two labels and nothing judges. Fails on a parameter out of its
+    /// Warns where no class has two labels and nothing judges, and where a view is of too few rows to
+    /// choose columns by. Fails on a parameter out of its
     /// range, on NaN, where views differ in rows, without labels of two classes, without a metric
     /// where triplets are wanted, and when cancelled.
     pub fn vote(
@@ -235,8 +237,19 @@ impl Votes {
         monitor: &Monitor,
     ) -> Result<Columns> {
         let most = self.columns;
+        let is_wide = |view: &ArrayView2<f32>| most > 0 && view.ncols() > most;
+        // All views are of the same rows.
+        let wide = views.iter().filter(|view| is_wide(view)).count();
+        let rows = views.first().map_or(0, ArrayView2::nrows);
+        if wide > 0 && rows <= groups {
+            monitor.warn(format!(
+                "votes keep all columns of {wide} of {} views: to choose {most} of them takes more rows \
+                 than classes, but there are {rows} rows and {groups} classes",
+                views.len()
+            ));
+        }
         let choose = |view: &ArrayView2<f32>| -> Result<Option<Vec<usize>>> {
-            if most == 0 || view.ncols() <= most || view.nrows() <= groups {
+            if !is_wide(view) || rows <= groups {
                 return Ok(None);
             }
             let by = Mcfs::new().features(most).groups(groups);
@@ -588,8 +601,11 @@ fn folds(labels: &Labels, folds: usize, seed: u64) -> Vec<Option<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::super::Forest;
     use super::*;
+    use crate::Event;
     use crate::linear::check_values::iris;
     use crate::reference::in_one_and_two_threads;
 
@@ -817,6 +833,31 @@ mod tests {
         assert!(said(r#"{"classifiers": ["nosuch"]}"#).contains("no classifier"));
         assert!(said(r#"{"classifiers": [{"kind": "forest", "tres": 9}]}"#).contains("tres"));
         assert!(said(r#"{"classifiers": [3]}"#).contains("the name of a classifier"));
+    }
+
+    #[test]
+    fn that_no_columns_are_chosen_of_few_rows_is_said_once() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let sent = heard.clone();
+        let monitor = Monitor::new(move |event| {
+            if let Event::Warning(message) = event {
+                sent.lock().unwrap().push(message.clone());
+            }
+        });
+        let (x, _, _) = irises(1);
+        let few = x.slice(s![..3, ..]);
+        let views = [few, x.slice(s![..3, ..2]), few];
+        let own = Votes::new().columns(2);
+        let kept = own.choose_columns(&views, 3, &monitor).unwrap();
+        assert!(kept.0.iter().all(Option::is_none));
+        let said = heard.lock().unwrap().clone();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("2 of 3 views") && said[0].contains("3 rows and 3 classes"));
+        // Neither where there are rows enough, nor where all columns are wanted.
+        let chosen = own.choose_columns(&[x.view()], 3, &monitor).unwrap();
+        assert_eq!(chosen.0[0].as_ref().map(Vec::len), Some(2));
+        own.columns(0).choose_columns(&views, 3, &monitor).unwrap();
+        assert_eq!(heard.lock().unwrap().len(), 1);
     }
 
     #[test]

@@ -129,7 +129,9 @@ impl Fit for OmksLearner {
         self.omks().validate()
     }
 
-    /// Goes on from a model [before](Evidence::before) where it holds all rows that triplets name.
+    /// Goes on from a model [before](Evidence::before) where it holds all rows that triplets name, and has
+    /// learned from whole minibatches: the steps of one that was not full would be others with more
+    /// triplets in it. Else learns from all triplets anew.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         self.validate()?;
         let views = Views::of(evidence, self.rank)?;
@@ -145,11 +147,11 @@ impl Fit for OmksLearner {
             && own.parameters() == self.omks()
             && own.sources() == sources
             && own.rows() == rows
+            && own.fills_minibatches()
             && before.views() == views.seen
         {
-            let mut own = own.clone();
             let more = among(&triplets.skip(learned), &named);
-            own.learn(&more, seed, monitor)?;
+            let own = own.clone().taught(&more, seed, monitor)?;
             let model = Scored::new(views.reading, views.seen, By::Kernels(own))?;
             return Ok(Model::Scored(model));
         }
@@ -537,6 +539,32 @@ mod tests {
             more.push(a, p, n, w);
         }
         assert_eq!(Scene::with(more).fit(&learner), first);
+    }
+
+    #[test]
+    fn minibatches_go_on_where_they_are_full_and_else_are_learned_anew() {
+        let learner = OmksLearner {
+            minibatch: 8,
+            ..OmksLearner::default()
+        };
+        let silent = Monitor::silent();
+        let whole = Scene::with(some(0..97));
+        let at_once = whole.fit(&learner);
+        let go_on = |before: &Model, learned: usize| {
+            let mut evidence = whole.evidence();
+            evidence.before = Some((before, learned));
+            learner.fit(&evidence, 5, &silent).unwrap()
+        };
+        // Seven minibatches and half of one.
+        let first = Scene::with(some(0..60)).fit(&learner);
+        assert_eq!(go_on(&first, 60), at_once);
+        // Eight. That it went on shows where the model before was another.
+        let first = Scene::with(some(0..64)).fit(&learner);
+        assert_eq!(go_on(&first, 64), at_once);
+        let mut other = some(0..64);
+        other.weights[0] = 0.5;
+        let other = Scene::with(other).fit(&learner);
+        assert_ne!(go_on(&other, 64), at_once);
     }
 
     #[test]

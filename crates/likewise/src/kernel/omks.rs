@@ -21,14 +21,15 @@
 //! learns the same in coordinates), nor where one linear map of one view does as well.
 //!
 //! # Cost
-//! O(n) a triplet and kernel, and O(n^2 d) a kernel to begin with; memory `3 n^2` numbers of `f64` a
-//! kernel: `k`, `A` and `A k`, through which a margin is one product of rows. Kernels run in
+//! O(n) a triplet and kernel, and O(n^2 d) a kernel to begin with; memory `2 n^2` numbers of `f64` a
+//! kernel, `A` and `A k`, through which a margin is one product of rows, and `n^2` more, `k`, for each
+//! kernel that is learned at the time. Learning on takes the `2 n^2` twice. Kernels run in
 //! parallel; each is exactly what it would be alone. An answer costs O(n d) a row and O(n) a pair and
 //! kernel.
 //!
-//! Source: Zhang, Chung, Liu and Chen, "Semi-supervised online multiple kernel similarity learning",
-//! equations (2) to (6), after Xia, Hoi, Jin and Zhao, "Online multiple kernel similarity learning for
-//! visual search", PAMI 2014. The update in operators is written by its coefficients, which is the
+//! Source: Liang, Hu, Wang and Han, "Semi-supervised online multi-kernel similarity learning for image
+//! retrieval", IEEE Transactions on Multimedia 2017, equations (1) to (6), after Xia, Hoi, Jin and Zhao,
+//! "Online multiple kernel similarity learning for visual search", PAMI 2014. The update in operators is written by its coefficients, which is the
 //! same and needs no memory of the triplets. Mistakes are counted, and weights of kernels found from
 //! the counts, so none is lost to underflow. Ours: weights (a triplet `w` times in a row takes
 //! `min(w C, ...)` in all; a mistake is counted once), epochs, minibatches and [`Theta::Rate`].
@@ -84,14 +85,13 @@ impl Omks {
         if fitted.is_empty() || n == 0 {
             return Err(Error::data("OMKS needs a kernel and rows"));
         }
-        let mut found = Similarity {
+        let begun = Similarity {
             omks: *self,
-            learned: vec![Learned::new(n); fitted.len()],
+            learned: fitted.iter().map(|_| Learned::new(n)).collect(),
             sources: fitted,
             rows: views.iter().map(ArrayView2::to_owned).collect(),
             seen: 0,
         };
-        found.learn(triplets, seed, monitor)?;
-        Ok(found)
+        begun.taught(triplets, seed, monitor)
     }
 }

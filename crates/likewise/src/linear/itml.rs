@@ -49,6 +49,8 @@ use crate::{Error, Monitor, Pairs, Result, seed};
 
 /// Distances that percentiles are taken of.
 const SAMPLE: usize = 10_000;
+/// Pairs whose squared distance is below this share of `u` have come together.
+const NEAR: f64 = 1e-12;
 
 /// Which squared distances are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -314,6 +316,11 @@ impl Itml {
                  are none; give some",
             ));
         }
+        // By the inverse of the covariance distances have no unit, and only the bounds have that of the rows.
+        let least = match self.prior {
+            Prior::Identity => NEAR * near,
+            Prior::Covariance => NEAR * near.min(1.0),
+        };
         let of_kind = |links: &[Link], sign: f64, bound: f64| -> Vec<Bound> {
             let bound = |link: &Link| Bound {
                 a: link.a as usize,
@@ -322,6 +329,7 @@ impl Itml {
                 gamma: self.gamma * link.weight,
                 lambda: 0.0,
                 inverse: bound.recip(),
+                least,
             };
             links.iter().map(bound).collect()
         };

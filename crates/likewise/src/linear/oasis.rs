@@ -146,7 +146,9 @@ impl Oasis {
     }
 
     /// `W` (`d x d`) after one pass over the triplets in their order, from `start` or the
-    /// identity. Two passes, the second from what the first gave, are one over both.
+    /// identity. Two passes, the second from what the first gave, are one over both, unless `W` is made
+    /// [symmetric](Self::symmetric) or [positive](Self::psd): when that is done follows from how many
+    /// triplets a pass has.
     ///
     /// Triplets of weight 0, with an anchor of zeros, or whose positive and negative are the same
     /// change nothing. Fails on NaN, on triplets that do not [fit](Triplets::check) the rows, on a
@@ -215,6 +217,14 @@ impl Oasis {
         Ok(triplets)
     }
 
+    fn mended(&self) -> Mended {
+        match (self.psd, self.symmetric) {
+            (true, _) => Mended::Psd,
+            (false, true) => Mended::Symmetric,
+            (false, false) => Mended::Never,
+        }
+    }
+
     /// One pass over rows that were checked, from `w`.
     fn pass(
         &self,
@@ -223,12 +233,8 @@ impl Oasis {
         w: Array2<f64>,
         monitor: &Monitor,
     ) -> Result<Passed> {
-        let mended = match (self.psd, self.symmetric) {
-            (true, _) => Mended::Psd,
-            (false, true) => Mended::Symmetric,
-            (false, false) => Mended::Never,
-        };
-        pass(x, triplets, w, self.aggressiveness, mended, monitor)
+        let (most, mended) = (self.aggressiveness, self.mended());
+        pass(x, triplets, w, most, mended, monitor)
     }
 }
 
@@ -254,13 +260,15 @@ impl Fit for Oasis {
     }
 
     /// From given triplets in their order, from where a model [before](Evidence::before) stands, or
-    /// from as many as `steps` that are drawn from the classes.
+    /// from as many as `steps` that are drawn from the classes. A model that is mended on the way begins
+    /// anew: with more triplets it is mended elsewhere.
     fn fit(&self, evidence: &Evidence, seed: u64, monitor: &Monitor) -> Result<Model> {
         let (rows, targets) = (evidence.coordinates()?, evidence.targets);
+        // Of other coordinates, `W` cannot be had back.
+        let goes_on = evidence.start.as_given && self.mended() == Mended::Never;
         let w = match &targets.triplets {
             Some(triplets) => match evidence.before {
-                // Of other coordinates, `W` cannot be had back.
-                Some((Model::Bilinear(before), learned)) if evidence.start.as_given => {
+                Some((Model::Bilinear(before), learned)) if goes_on => {
                     let (start, more) = (Some(before.matrix.view()), triplets.skip(learned));
                     self.fit_triplets(rows.view(), &more, start, monitor)?
                 }

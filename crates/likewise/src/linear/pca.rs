@@ -143,6 +143,19 @@ mod tests {
             assert!((along.abs() - 1.0).abs() < 1e-6, "direction {k}: {along}");
             assert!((variances[k] / value - 1.0).abs() < 1e-5, "{variances}");
         }
+        // The first iris along these directions.
+        let first = &x.row(0) - &x.mean_axis(Axis(0)).unwrap();
+        let along = [
+            -2.68412562597,
+            0.319397246585,
+            -0.0279148275894,
+            0.00226243707132,
+        ];
+        for (k, along) in along.into_iter().enumerate() {
+            let sign = l.row(k).dot(&expected.row(k)).signum();
+            let found = sign * l.row(k).dot(&first);
+            assert!((found - along).abs() < 1e-5, "{k}: {found}");
+        }
     }
 
     #[test]

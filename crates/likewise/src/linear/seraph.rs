@@ -470,11 +470,28 @@ mod tests {
             ],
         ];
         assert!(relative_error(&at_start.gradient(&point), &expected) < 1e-9);
-        for (lambda, end) in [(0.0, -25.843772), (1.0, -30.696449)] {
+        let free = array![
+            [0.0426109, -0.0528424, -0.0680967, 0.176307],
+            [-0.0528424, 0.332802, -0.692851, -0.920727],
+            [-0.0680967, -0.692851, 2.36943, 1.7601],
+            [0.176307, -0.920727, 1.7601, 2.57378],
+        ];
+        let held = array![
+            [0.000767943, -0.0127824, 0.0347582, 0.0388937],
+            [-0.0127824, 0.212762, -0.578549, -0.647383],
+            [0.0347582, -0.578549, 1.57321, 1.76039],
+            [0.0388937, -0.647383, 1.76039, 1.96983],
+        ];
+        for (lambda, end, metric) in [(0.0, -25.843772, free), (1.0, -30.696449, held)] {
             let seraph = Seraph::paper().lambda(lambda);
             let problem = problem(seraph, &x, &pairs);
             let found = seraph.ascend(&problem, &Monitor::silent()).unwrap();
             assert!(found.value > end * 1.01, "{lambda}: {}", found.value);
+            // Six digits are printed.
+            let off = relative_error(&found.matrix, &metric);
+            assert!(off < 1e-4, "{lambda}: {off}");
+            let there = problem.at(&metric).unwrap().value;
+            assert!((there / end - 1.0).abs() < 1e-6, "{lambda}: {there}");
         }
     }
 

@@ -40,8 +40,16 @@ pub enum Form {
 impl LearnedMetric {
     /// The metric of this form. O(d^3) for a matrix `M`, which is factored.
     ///
-    /// Fails on a matrix that is not square, and where the mean does not fit.
+    /// Fails on a matrix `M` that is not square, on numbers that are not finite, where no direction is
+    /// left, and where the mean does not fit.
     pub fn new(reading: Reading, mean: Array1<f64>, form: Form) -> Result<Self> {
+        let (Form::Mahalanobis(matrix) | Form::Transform(matrix)) = &form;
+        let too_large =
+            || Error::data("a metric is not finite: the features are too large; scale them");
+        if !matrix.iter().all(|v| v.is_finite()) {
+            return Err(too_large());
+        }
+        let is_positive = matrix.diag().sum() > 0.0;
         let transposed = match &form {
             Form::Mahalanobis(m) if m.is_square() => spd::factor(m)?.reversed_axes(),
             Form::Mahalanobis(m) => {
@@ -50,7 +58,15 @@ impl LearnedMetric {
             }
             Form::Transform(l) => l.t().to_owned(),
         };
-        if transposed.nrows() != mean.len() || transposed.is_empty() {
+        if transposed.nrows() == mean.len() && transposed.is_empty() {
+            // Some eigenvalue is above 0 then, and was lost: it is more than a number holds.
+            return Err(if is_positive {
+                too_large()
+            } else {
+                Error::data("a metric without a direction takes all items for the same")
+            });
+        }
+        if transposed.nrows() != mean.len() {
             let message = format!(
                 "a metric of {} columns does not fit a mean of {}",
                 transposed.nrows(),

@@ -260,7 +260,7 @@ impl Column<'_> {
             let after = share * own + (1.0 - share) * other;
             if best.is_none_or(|best| after < best.0) {
                 let told = all * before - kinds(&left) * own - kinds(&right) * other;
-                let cost = (3.0_f64.powf(all) - 2.0).log2() - told;
+                let cost = ways(all) - told;
                 best = Some((after, at, cost));
             }
         }
@@ -268,6 +268,16 @@ impl Column<'_> {
         // A description of the place needs rows to choose from.
         let places = (whole - 1.0).max(1.0).log2();
         (before - after > (places + cost) / whole).then_some(at)
+    }
+}
+
+/// `log2(3^kinds - 2)`: what it takes to tell which of so many kinds stand on which side.
+fn ways(kinds: f64) -> f64 {
+    // Beyond, the 2 is lost in rounding, and some hundred farther the power is more than a number holds.
+    if kinds < 40.0 {
+        (3.0_f64.powf(kinds) - 2.0).log2()
+    } else {
+        kinds * 3.0_f64.log2()
     }
 }
 
@@ -315,6 +325,24 @@ mod tests {
         let found = uncertainty(&[0, 0, 1, 1], &[0, 0, 0, 1], &one);
         let expected = 2.0 * (1.811_278_124_459_133 - 1.5) / 1.811_278_124_459_133;
         assert!((found - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cut_pays_also_among_very_many_classes() {
+        assert!((ways(2.0) - 7.0_f64.log2()).abs() < 1e-12 && ways(1.0).abs() < 1e-12);
+        assert!((ways(39.0) + 3.0_f64.log2() - ways(40.0)).abs() < 1e-12);
+        // 3^700 is no number any more.
+        assert!((ways(700.0) - 1_109.473_750_504_809).abs() < 1e-9);
+        // A row a class: a cut in the middle tells one bit, and costs (log2(699) + 1109.5 - 700) / 700.
+        let values: Vec<f32> = (0..700_u16).map(f32::from).collect();
+        let own: Vec<usize> = (0..700).collect();
+        let column = Column {
+            values: &values,
+            own: &own,
+            weight: &[1.0; 700],
+            classes: 700,
+        };
+        assert_eq!(column.cut(&own), Some(350));
     }
 
     #[test]

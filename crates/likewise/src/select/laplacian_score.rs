@@ -25,7 +25,7 @@ use crate::matrix::check_finite;
 use crate::model::Model;
 use crate::{Error, Monitor, Result, parallel};
 
-/// Least spread of a column.
+/// Least spread of a column, as a share of what it differs from its first row by.
 const CONSTANT: f64 = 1e-12;
 
 /// Parameters of the Laplacian score; see [`laplacian_score`](self).
@@ -89,7 +89,7 @@ impl LaplacianScore {
 
     /// Scores the columns of rows (`n x d`).
     ///
-    /// Fails on NaN, with fewer than two rows, without columns, and when cancelled.
+    /// Fails on NaN, with fewer than two rows, without a column that varies, and when cancelled.
     pub fn fit(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Selected> {
         self.validate()?;
         check_finite(x, "Laplacian score")?;
@@ -102,6 +102,13 @@ impl LaplacianScore {
     fn fit_rows(&self, x: &Array2<f64>, monitor: &Monitor) -> Result<Selected> {
         let graph = Neighborhood::of(x, self.neighbors, monitor)?;
         let scores = scores(x, &graph);
+        if !scores.iter().any(|score| score.is_finite()) {
+            return Err(Error::data(format!(
+                "Laplacian score: none of the {} columns varies, so none is better than another; give \
+                 features that differ",
+                scores.len()
+            )));
+        }
         let mut chosen: Vec<usize> = (0..scores.len()).collect();
         chosen.sort_by(|&i, &j| scores[i].total_cmp(&scores[j]));
         chosen.truncate(self.features);
@@ -133,11 +140,14 @@ impl Fit for LaplacianScore {
 fn scores(x: &Array2<f64>, graph: &Neighborhood) -> Vec<f64> {
     let whole = graph.degrees.sum();
     let one = |j: usize| {
-        let own = x.column(j);
+        // From the first row: a column of one value is 0, and large values take nothing from small changes.
+        let own = x.column(j).mapv(|v| v - x[(0, j)]);
         let mean = own.dot(&graph.degrees) / whole;
         let f: Vec<f64> = own.iter().map(|v| v - mean).collect();
-        let spread: f64 = f.iter().zip(&graph.degrees).map(|(f, d)| f * f * d).sum();
-        if spread < CONSTANT {
+        let of_squares =
+            |f: &[f64]| -> f64 { f.iter().zip(&graph.degrees).map(|(f, d)| f * f * d).sum() };
+        let (spread, size) = (of_squares(&f), of_squares(&own.to_vec()));
+        if spread <= CONSTANT * size || !spread.is_finite() {
             return f64::INFINITY;
         }
         let among: f64 = graph.times(&f).iter().zip(&f).map(|(w, f)| w * f).sum();
@@ -180,6 +190,26 @@ mod tests {
     }
 
     #[test]
+    fn units_and_offsets_of_columns_do_not_matter() {
+        let x = standardized(&wine().0);
+        let silent = Monitor::silent();
+        let of = |x: &Array2<f64>| LaplacianScore::new().fit_rows(x, &silent).unwrap();
+        let expected = of(&x);
+        // Powers of two, so that nothing is rounded.
+        for scale in [-30, 30].map(|power| 2.0_f64.powi(power)) {
+            let found = of(&(&x * scale));
+            assert_eq!(found.chosen, expected.chosen);
+            for (found, expected) in found.scores.iter().zip(&expected.scores) {
+                assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            }
+        }
+        let graph = Neighborhood::of(&x, 5, &silent).unwrap();
+        for (found, expected) in scores(&(&x + 1e7), &graph).iter().zip(&expected.scores) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+
+    #[test]
     fn a_constant_column_is_last_and_numbers_are_checked() {
         let x = Array2::from_shape_fn((12, 3), |(i, j)| if j == 0 { 4.0 } else { (i * j) as f32 });
         let silent = Monitor::silent();
@@ -187,7 +217,8 @@ mod tests {
         let found = own.fit(x.view(), &silent).unwrap();
         assert!(found.scores[0].is_infinite() && found.chosen[2] == 0);
         let same = Array2::from_elem((4, 2), 1.0_f32);
-        assert_eq!(own.fit(same.view(), &silent).unwrap().chosen, [0, 1]);
+        let said = own.fit(same.view(), &silent).unwrap_err().to_string();
+        assert!(said.contains("none of the 2 columns varies"), "{said}");
         assert!(own.fit(Array2::zeros((1, 2)).view(), &silent).is_err());
         for wrong in [own.features(0), own.neighbors(0)] {
             assert!(wrong.validate().is_err());

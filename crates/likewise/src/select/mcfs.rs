@@ -231,6 +231,31 @@ mod tests {
     use super::*;
     use crate::linear::check_values::{standardized, wine};
 
+    /// Of each vector the columns that count.
+    const COEFFICIENTS: [[(usize, f64); 5]; 3] = [
+        [
+            (3, 0.00120101404826),
+            (6, -0.0121217473101),
+            (10, -0.00378852867191),
+            (11, -0.00817901616264),
+            (12, -0.00274072527153),
+        ],
+        [
+            (0, -0.00780702612765),
+            (1, -0.00048877187988),
+            (4, -0.00283174362758),
+            (9, -0.0121091388954),
+            (12, -0.00490301599804),
+        ],
+        [
+            (2, 0.000832051613262),
+            (7, 0.00382084679274),
+            (8, -0.00492716447608),
+            (9, -0.00457946885619),
+            (12, 0.0046703630533),
+        ],
+    ];
+
     #[test]
     fn columns_of_wines() {
         let x = standardized(&wine().0);
@@ -257,6 +282,16 @@ mod tests {
         }
         let own = Mcfs::new().groups(3).features(5);
         let columns = x.t().as_standard_layout().into_owned();
+        for (y, expected) in y.columns().into_iter().zip(COEFFICIENTS) {
+            let mut whole = [0.0; 13];
+            for (j, value) in expected {
+                whole[j] = value;
+            }
+            let found = lars::coefficients(&columns, &y.to_owned(), 1e-3, 5);
+            for (found, expected) in found.iter().zip(whole) {
+                assert!((found - expected).abs() < 1e-7, "{found} {expected}");
+            }
+        }
         let scores = own.scores(&columns, &y, 5, &silent).unwrap();
         let expected = [
             0.50406935903,

@@ -33,7 +33,8 @@ impl Learned {
         }
     }
 
-    /// Learns from triplets in their order, `counted` after every few thousand.
+    /// Learns from triplets in their order, `counted` after every few thousand. The last of them may be
+    /// too few for a minibatch, and are one by themselves.
     pub(super) fn pass(
         &mut self,
         omks: &Omks,
@@ -41,9 +42,10 @@ impl Learned {
         triplets: &[Triplet],
         counted: impl Fn(usize) -> Result<()>,
     ) -> Result<()> {
-        let mut steps = Vec::with_capacity(omks.minibatch);
-        for some in triplets.chunks(STRIDE.next_multiple_of(omks.minibatch)) {
-            for batch in some.chunks(omks.minibatch) {
+        let most = omks.minibatch.min(triplets.len()).max(1);
+        let mut steps = Vec::with_capacity(most);
+        for some in triplets.chunks(STRIDE.next_multiple_of(most)) {
+            for batch in some.chunks(most) {
                 steps.clear();
                 for triplet in batch {
                     let tau = vectorised(|| self.judge(omks.aggressiveness, k, triplet));

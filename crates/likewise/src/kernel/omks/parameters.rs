@@ -7,6 +7,8 @@ use crate::{Error, Result};
 
 /// Triplets that [`Theta::Rate`] counts mistakes among.
 const RATE: f64 = 100.0;
+/// Most passes over the triplets.
+const EPOCHS: usize = 1_000_000;
 
 /// A kernel, and the view whose rows it compares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -93,7 +95,8 @@ impl Default for Omks {
 }
 
 impl Omks {
-    /// C = .1, beta = .9, one pass in a drawn order; where values are printed, these are the same.
+    /// C = .1, beta = .9, one pass in a drawn order. All are ours: the source prints ranges alone, C in
+    /// [0, 1] and beta in (0, 1), and tunes both; of the order it says nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -112,7 +115,7 @@ impl Omks {
         self
     }
 
-    /// Passes over the triplets, at least 1.
+    /// Passes over the triplets, at least 1 and at most a million.
     #[must_use]
     pub fn epochs(mut self, epochs: usize) -> Self {
         self.epochs = epochs;
@@ -157,6 +160,10 @@ impl Omks {
         }
         if self.epochs == 0 {
             return Err(Error::parameter("omks.epochs", 0, "must be at least 1"));
+        }
+        if self.epochs > EPOCHS {
+            let rule = format!("must be at most {EPOCHS}");
+            return Err(Error::parameter("omks.epochs", self.epochs, &rule));
         }
         if self.minibatch == 0 {
             return Err(Error::parameter("omks.minibatch", 0, "must be at least 1"));

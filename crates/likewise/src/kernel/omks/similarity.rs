@@ -1,5 +1,6 @@
 //! The similarity that OMKS has learned.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::{Array2, ArrayView2, Axis, Slice};
@@ -30,11 +31,23 @@ pub struct Similarity {
 
 impl Similarity {
     /// Learns on from more triplets of the same rows. In the [given](Order::Given) order this is
-    /// what one call with all of them would have learned.
+    /// what one call with all of them would have learned, if those before fill their last
+    /// [minibatch](Omks::minibatch).
     ///
     /// Fails on triplets that do not [fit](Triplets::check) the rows, and when cancelled; nothing is
-    /// learned then.
+    /// learned then. For that, what was learned before is kept beside what is learned.
     pub fn learn(&mut self, triplets: &Triplets, seed: u64, monitor: &Monitor) -> Result<()> {
+        *self = self.clone().taught(triplets, seed, monitor)?;
+        Ok(())
+    }
+
+    /// As [`learn`](Self::learn), without a second copy of what was learned.
+    pub(crate) fn taught(
+        mut self,
+        triplets: &Triplets,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<Self> {
         self.check()?;
         let n = self.rows.first().map_or(0, Array2::nrows);
         triplets.check(n)?;
@@ -45,34 +58,40 @@ impl Similarity {
         let omks = self.omks;
         let whole = (omks.epochs * all.len() * self.sources.len()) as u64;
         monitor.start("multiple kernel similarity", whole);
-        let orders: Vec<Vec<Triplet>> = match omks.order {
-            Order::Given => vec![all.clone()],
-            Order::Shuffled => (0..omks.epochs)
-                .map(|epoch| {
+        let order = |epoch: usize| -> Cow<'_, [Triplet]> {
+            match omks.order {
+                Order::Given => Cow::Borrowed(all.as_slice()),
+                Order::Shuffled => {
                     let mut rng = seed::stream(seed, &format!("order of triplets {epoch}"));
                     let mut order = all.clone();
                     order.shuffle(&mut rng);
-                    order
-                })
-                .collect(),
+                    Cow::Owned(order)
+                }
+            }
         };
         let done = AtomicU64::new(0);
         let counted = |count: usize| {
             let before = done.fetch_add(count as u64, Ordering::Relaxed);
             monitor.step(before + count as u64)
         };
-        let both = self.sources.iter().zip(&self.learned);
-        self.learned = parallel::try_map(both, |(&Source { view, kernel }, learned)| {
+        let learned = std::mem::take(&mut self.learned);
+        let both = self.sources.iter().zip(learned);
+        self.learned = parallel::try_map(both, |(&Source { view, kernel }, mut learned)| {
             let k = kernel.own(&self.rows[view].mapv(f64::from));
-            let mut learned = learned.clone();
             for epoch in 0..omks.epochs {
-                learned.pass(&omks, &k, &orders[epoch % orders.len()], counted)?;
+                learned.pass(&omks, &k, &order(epoch), counted)?;
             }
             Ok(learned)
         })?;
         self.seen += (omks.epochs * all.len()) as u64;
         monitor.end();
-        Ok(())
+        Ok(self)
+    }
+
+    /// Whether the triplets that were learned from fill their last minibatch: then those that come begin
+    /// another, as they would in one pass over all.
+    pub(crate) fn fills_minibatches(&self) -> bool {
+        self.seen.is_multiple_of(self.omks.minibatch as u64)
     }
 
     /// The rows that were learned from, of each view.

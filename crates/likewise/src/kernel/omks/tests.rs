@@ -8,7 +8,7 @@ use ndarray::{Array2, Axis};
 
 use super::learned::Triplet;
 use super::*;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Width};
 use crate::linear::check_values::iris;
 use crate::seed;
 
@@ -73,7 +73,7 @@ fn thirty_irises() {
         .zip(found.theta())
     {
         let kernel = factor.map_or(Kernel::Cosine, |factor| Kernel::Rbf {
-            width: crate::kernel::Width::Fixed(factor * mean_square),
+            width: Width::Fixed(factor * mean_square),
         });
         let all: Vec<Triplet> = triplets
             .iter()
@@ -114,8 +114,9 @@ fn random(n: usize, many: usize, number: u64) -> (Array2<f32>, Triplets) {
     (x, triplets)
 }
 
-/// The sum over all triplets, as it is written.
-fn naive(k: &Array2<f64>, triplets: &Triplets, c: f64) -> (Array2<f64>, u64) {
+/// The sum over all triplets, as it is written: so many at a time are judged by the sum before them,
+/// and take the mean of the steps of those that take any.
+fn naive(k: &Array2<f64>, triplets: &Triplets, c: f64, batch: usize) -> (Array2<f64>, u64) {
     let n = k.nrows();
     let mut past: Vec<(usize, usize, usize, f64)> = Vec::new();
     let s = |past: &[(usize, usize, usize, f64)], q: usize, x: usize| {
@@ -125,15 +126,21 @@ fn naive(k: &Array2<f64>, triplets: &Triplets, c: f64) -> (Array2<f64>, u64) {
         k[(q, x)] + sum.sum::<f64>()
     };
     let mut mistakes = 0;
-    for (a, p, q, w) in triplets.iter().filter(|t| t.3 > 0.0) {
-        let [a, p, q] = [a, p, q].map(|i| i as usize);
-        let margin = s(&past, a, p) - s(&past, a, q);
-        mistakes += u64::from(margin <= 0.0);
-        let size = k[(a, a)] * (k[(p, p)] - 2.0 * k[(p, q)] + k[(q, q)]);
-        let tau = (f64::from(w) * c).min((1.0 - margin).max(0.0) / size);
-        if size > 1e-12 && tau > 0.0 {
-            past.push((a, p, q, tau));
+    let counted: Vec<_> = triplets.iter().filter(|t| t.3 > 0.0).collect();
+    for batch in counted.chunks(batch) {
+        let mut steps = Vec::new();
+        for &(a, p, q, w) in batch {
+            let [a, p, q] = [a, p, q].map(|i| i as usize);
+            let margin = s(&past, a, p) - s(&past, a, q);
+            mistakes += u64::from(margin <= 0.0);
+            let size = k[(a, a)] * (k[(p, p)] - 2.0 * k[(p, q)] + k[(q, q)]);
+            let tau = (f64::from(w) * c).min((1.0 - margin).max(0.0) / size);
+            if size > 1e-12 && tau > 0.0 {
+                steps.push((a, p, q, tau));
+            }
         }
+        let share = steps.len() as f64;
+        past.extend(steps.iter().map(|&(a, p, q, tau)| (a, p, q, tau / share)));
     }
     (
         Array2::from_shape_fn((n, n), |(q, x)| s(&past, q, x)),
@@ -155,7 +162,7 @@ proptest! {
             let one = own.fit(&[x.view()], &[*source], &triplets, 1, &silent).unwrap();
             prop_assert_eq!(&one.learned[0], &whole.learned[i]);
             let k = one.sources()[0].kernel.own(&x.mapv(f64::from));
-            let (expected, mistakes) = naive(&k, &triplets, c);
+            let (expected, mistakes) = naive(&k, &triplets, c, 1);
             let found = one.scores(&[x.view()], &[x.view()]).unwrap();
             let error = found - &expected;
             prop_assert!(error.iter().all(|e| e.abs() < 1e-8), "{error}");
@@ -204,6 +211,50 @@ fn a_step_that_is_not_cut_reaches_the_margin() {
             .unwrap();
         let f = found.scores(&[x.view()], &[x.view()]).unwrap();
         assert!((f[(2, 5)] - f[(2, 7)] - 1.0).abs() < 1e-8);
+    }
+}
+
+#[test]
+fn minibatches_are_the_mean_step_from_the_same_state() {
+    let (x, triplets) = random(20, 150, 9);
+    let silent = Monitor::silent();
+    let views = [x.view()];
+    for source in all_four() {
+        let fit = |own: Omks| own.fit(&views, &[source], &triplets, 1, &silent).unwrap();
+        for batch in [1, 3, 8] {
+            let own = fit(given().minibatch(batch));
+            let k = own.sources()[0].kernel.own(&x.mapv(f64::from));
+            let (expected, mistakes) = naive(&k, &triplets, 0.1, batch);
+            let error = own.scores(&views, &views).unwrap() - &expected;
+            assert!(error.iter().all(|e| e.abs() < 1e-8), "{batch}: {error}");
+            assert_eq!(own.learned[0].mistakes, mistakes, "{batch}");
+        }
+        // One minibatch of all, however many it could hold.
+        let all = fit(given().minibatch(150)).learned;
+        assert_eq!(fit(given().minibatch(usize::MAX)).learned, all);
+    }
+}
+
+#[test]
+fn widths_of_thirty_irises_by_their_mean_distance() {
+    let rows: Vec<usize> = (0..10).chain(50..60).chain(100..110).collect();
+    let x = iris().0.select(Axis(0), &rows).mapv(|v| v as f32);
+    let mean = 2.74442208588;
+    for sigma in [0.01, 0.02, 0.04, 1.0] {
+        for (width, expected) in [
+            (Width::Mean(sigma), sigma * mean),
+            (Width::Printed(sigma), sigma * sigma * mean),
+            (Width::MeanSquare(sigma), sigma * 10.4613793103),
+        ] {
+            let fitted = Kernel::Rbf { width }.fitted(x.view(), &Monitor::silent());
+            let Ok(Kernel::Rbf {
+                width: Width::Fixed(found),
+            }) = fitted
+            else {
+                panic!("{fitted:?}")
+            };
+            assert!((found / expected - 1.0).abs() < 1e-6, "{width:?}: {found}");
+        }
     }
 }
 
@@ -271,6 +322,7 @@ fn what_does_not_fit_is_refused() {
         own.aggressiveness(0.0),
         own.beta(1.0),
         own.epochs(0),
+        own.epochs(usize::MAX),
         own.minibatch(0),
     ] {
         assert!(

@@ -10,9 +10,6 @@ use crate::{Monitor, Result};
 /// is read fastest.
 pub(super) const MANY: usize = 128;
 const BLOCK: usize = 48;
-/// A pair that is nearer than this, squared, has come together: there is no ratio to correct.
-const NEAR: f64 = 1e-12;
-
 /// A pair, and how far its bound has been bent.
 pub(super) struct Bound {
     pub(super) a: usize,
@@ -22,13 +19,15 @@ pub(super) struct Bound {
     pub(super) lambda: f64,
     /// `1 / xi`.
     pub(super) inverse: f64,
+    /// At a squared distance below this, the pair has come together: there is no ratio to correct.
+    pub(super) least: f64,
 }
 
 impl Bound {
     /// Bends the bound of a pair at the squared distance `p`: the change of its multiplier, and the
     /// `beta` of the metric's.
     fn bend(&mut self, p: f64) -> Option<(f64, f64)> {
-        if p < NEAR {
+        if p < self.least {
             return None;
         }
         let part = self.gamma / (self.gamma + 1.0);

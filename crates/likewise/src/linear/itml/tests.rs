@@ -31,6 +31,12 @@ fn the_check_values_of_irises() {
         [0.767507359945, -12.382670095, 8.61068961433, 16.6648051044],
         [1.82500184235, -25.0768864503, 16.6648051044, 34.3150026595],
     ];
+    let twice = array![
+        [0.468638981444, -2.6146003165, 0.95603385765, 3.22464092906],
+        [-2.6146003165, 20.4217438118, -8.62392628048, -25.9326319214],
+        [0.95603385765, -8.62392628048, 3.92387652745, 10.9656598244],
+        [3.22464092906, -25.9326319214, 10.9656598244, 33.5490618601],
+    ];
     let ten_times = array![
         [
             0.199291044963,
@@ -74,10 +80,35 @@ fn the_check_values_of_irises() {
         ],
     ];
     let pairs = iris_pairs();
-    for (sweeps, expected) in [(1, once), (10, ten_times), (1000, at_the_end)] {
+    for (sweeps, expected) in [(1, once), (2, twice), (10, ten_times), (1000, at_the_end)] {
         let found = learn(Itml::new().sweeps(sweeps), &pairs);
         assert!(relative_error(&found, &expected) < 1e-7, "{sweeps}");
     }
+}
+
+#[test]
+fn units_do_not_matter() {
+    let fit = |scale: f64| {
+        let x = iris().0 * scale;
+        let constraints = Constraints::of(x.view(), &iris_pairs(), &Monitor::silent()).unwrap();
+        let bounds = (0.2 * scale * scale, 28.193 * scale * scale);
+        let itml = Itml::new().sweeps(10);
+        itml.learn(&constraints, Array2::eye(4), bounds, &Monitor::silent())
+            .unwrap()
+    };
+    // Powers of two, so that nothing is rounded.
+    let expected = fit(1.0);
+    for scale in [-23, 30].map(|power| 2.0_f64.powi(power)) {
+        assert!(relative_error(&fit(scale), &expected) < 1e-12, "{scale}");
+    }
+    // By the covariance distances are the same whatever the unit: large bounds leave out no pair.
+    let x = (iris().0 * 2.0_f64.powi(23)).mapv(|v| v as f32);
+    let mut near = Pairs::default();
+    near.push(0, 1, false, 1.0);
+    let itml = Itml::new().prior(Prior::Covariance).sweeps(1);
+    let found = itml.fit_pairs(x.view(), &near, &Monitor::silent());
+    let start = inverse_covariance(x.view()).unwrap();
+    assert!(relative_error(&found.unwrap(), &start) > 1e-3);
 }
 
 #[test]

@@ -1,6 +1,9 @@
+use std::sync::OnceLock;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::learn::{Start, Targets};
 use crate::linear::check_values::{relative_error, standardized, wine, wine_triplets};
 use crate::linear::spd;
 
@@ -154,6 +157,62 @@ fn the_result_is_the_same_on_two_threads_and_psd_where_asked() {
         .unwrap()
         .w;
     assert!(relative_error(&w.t().to_owned(), &w) < 1e-15);
+}
+
+/// What a learner makes of the first so many triplets of some rows, from a model before if there is one.
+fn learned(
+    own: Oasis,
+    x: ArrayView2<f32>,
+    triplets: &Triplets,
+    before: Option<(&Model, usize)>,
+) -> Model {
+    let n = x.nrows();
+    let items: Vec<usize> = (0..n).collect();
+    let targets = Targets {
+        class: vec![0; n],
+        weight: vec![0.0; n],
+        labeled: vec![false; n],
+        passes: 1,
+        triplets: Some(triplets.clone()),
+        since: 0,
+    };
+    let evidence = Evidence {
+        features: x,
+        views: &[],
+        images: None,
+        items: &items,
+        start: &Start::as_given(x.ncols()),
+        rows: x,
+        rotated: &OnceLock::new(),
+        scaled: &OnceLock::new(),
+        targets: &targets,
+        groups: &[],
+        tags: None,
+        pairs: None,
+        graph: None,
+        before,
+    };
+    own.fit(&evidence, 1, &Monitor::silent()).unwrap()
+}
+
+#[test]
+fn going_on_is_one_pass_over_all_also_where_it_is_mended() {
+    let (x, all) = random(20, 6, 90, 11);
+    let x = x.mapv(|v| v as f32);
+    let mut first = Triplets::default();
+    for (a, p, n, w) in all.iter().take(40) {
+        first.push(a, p, n, w);
+    }
+    let plain = Oasis::new();
+    for own in [plain, plain.symmetric(true), plain.psd(true)] {
+        let matrix = |before| match learned(own, x.view(), &all, before) {
+            Model::Bilinear(found) => found.matrix,
+            other => panic!("{other:?}"),
+        };
+        let before = learned(own, x.view(), &first, None);
+        let (went_on, at_once) = (matrix(Some((&before, 40))), matrix(None));
+        assert!(relative_error(&went_on, &at_once) < 1e-9, "{own:?}");
+    }
 }
 
 #[test]
