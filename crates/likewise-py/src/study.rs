@@ -181,10 +181,13 @@ impl Asked {
         let suits = self.recipe == AUTO && tuples.is_some();
         Ok(Which {
             name: (!suits).then(|| self.recipe.clone()),
-            changes: fields.map(|fields| Changes {
-                place: "settings".into(),
-                fields,
-            }),
+            changes: fields
+                .map(|fields| Changes {
+                    place: "settings".into(),
+                    fields,
+                })
+                .into_iter()
+                .collect(),
             tuples: tuples.map(|tuples| match tuples {
                 Tuples::Pairs(_) => TupleKind::Pairs,
                 Tuples::Triplets(_) => TupleKind::Triplets,

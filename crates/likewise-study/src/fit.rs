@@ -37,6 +37,7 @@
 mod across;
 mod again;
 mod asked;
+mod changes;
 mod choose;
 mod cost;
 mod earlier;
@@ -46,9 +47,10 @@ mod which;
 
 pub use again::More;
 pub use asked::Asked;
+pub use changes::Changes;
 pub use choose::{choose, fewer_neighbors, limit_neighbors};
 pub use cost::{estimate, with_choice};
 pub use earlier::Again;
 pub use job::Job;
 pub use request::{Outcome, Request};
-pub use which::{AUTO, Changes, Which};
+pub use which::{AUTO, Which};

@@ -62,6 +62,10 @@ pub(crate) struct Fit {
     /// Default: auto; with --multi-label contextual, with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
+    /// Any setting of the recipe by its name in a recipe file, e.g. --set rounds.epochs=4; a name alone is a parameter of
+    /// the learner, e.g. --set gamma=2. `likewise explain NAME` shows them.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Learn from these pairs as well: a csv or parquet with a, b, y (1 alike, -1 unlike) and
     /// perhaps weight, as `likewise mine` writes them. For label-rca, itml and others that learn from pairs.
     #[arg(long, value_name = "FILE", conflicts_with = "triplets")]

@@ -65,6 +65,7 @@ fn refused(args: &Fit) -> Option<&'static str> {
         ("--labels", args.data.labels.is_some()),
         ("--view", !args.data.view.is_empty()),
         ("--recipe", args.recipe.is_some()),
+        ("--set", !args.set.is_empty()),
         ("--pairs", args.pairs.is_some()),
         ("--triplets", !args.triplets.is_empty() && !args.goes_on),
         ("--labels-per-class", args.labels_per_class.is_some()),

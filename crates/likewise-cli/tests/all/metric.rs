@@ -331,3 +331,94 @@ fn what_a_learner_cannot_use_is_said() {
     let said = scene.bad("fit iris.csv --recipe r.toml -q -o run", 2);
     assert!(said.contains("gamma = -1"), "{said}");
 }
+
+#[test]
+fn settings_one_by_one_are_those_of_a_file() {
+    let scene = Scene::new();
+    scene.text(
+        "file.toml",
+        "base = 'gmml'\nlearner = { t = 0.25 }\nstart = 'whitened'\n",
+    );
+    scene.good("fit iris.csv --recipe file.toml --pairs pairs.csv -q -o file");
+    scene.good(
+        "fit iris.csv --recipe gmml --set t=0.25 --set start=whitened --pairs pairs.csv -q -o set",
+    );
+    let of = |run: &str| scene.matrix(run, "mahalanobis");
+    assert_eq!(of("file"), of("set"));
+    // Over a table of settings.
+    scene.text(
+        "own.toml",
+        "[recipe]\nlearner = { t = 0.75 }\nstart = 'whitened'\n",
+    );
+    scene.good(
+        "fit iris.csv --recipe gmml --config own.toml --set t=0.25 --pairs pairs.csv -q -o both",
+    );
+    assert_eq!(of("file"), of("both"));
+    for (wrong, says) in [
+        ("--set t=2", "must be from 0 to 1"),
+        ("--set nosuch=2", "--set: learner: unknown field `nosuch`"),
+        ("--set t", "--set t: write NAME=VALUE"),
+        (
+            "--set t=0.1 --set learner.t=0.2",
+            "learner.t is given twice",
+        ),
+        (
+            "--set confidence=1",
+            "--set: learner: unknown field `confidence`",
+        ),
+    ] {
+        let said = scene.bad(
+            &format!("fit iris.csv --recipe gmml {wrong} --pairs pairs.csv -q -o none"),
+            2,
+        );
+        assert!(said.contains(says), "{wrong}: {said}");
+    }
+    let said = scene.bad("fit iris.csv --recipe auto --set t=1 -q -o none", 2);
+    assert!(said.contains("recipe auto"), "{said}");
+    assert!(!scene.path("none").exists());
+}
+
+/// Classes that differ in the length of their rows alone, which the cosine does not see: the distance does, before
+/// anything is learned.
+#[test]
+fn a_change_of_the_comparison_is_no_help_of_the_labels() {
+    let scene = Scene::new();
+    let row = |i: usize| {
+        let length = 1.0 + 2.0 * (i % 3) as f64;
+        let off = |by: usize| 0.01 * ((i * by) % 7) as f64;
+        format!("{},{},c{}\n", length + off(3), length + off(5), i % 3)
+    };
+    let rows: String = (0..90).map(row).collect();
+    scene.text("lengths.csv", &format!("x,y,label\n{rows}"));
+    let said = scene.good("fit lengths.csv --recipe rca --labels-per-class 4 --draws 1 -o run");
+    assert!(said.contains("raw, by distance"), "{said}");
+    assert!(!said.contains("help? Yes"), "{said}");
+    let metrics = fs::read_to_string(scene.path("run/metrics.json")).unwrap();
+    let metrics: serde_json::Value = serde_json::from_str(&metrics).unwrap();
+    let found = &metrics["baselines"]["raw_by_distance"]["recall"]["1"];
+    assert_eq!(found.as_f64(), Some(1.0), "{metrics}");
+    // Recipes that compare by the cosine have no such row.
+    scene.good("fit lengths.csv --recipe label-rca --labels-per-class 4 --draws 1 -q -o other");
+    let metrics = fs::read_to_string(scene.path("other/metrics.json")).unwrap();
+    assert!(!metrics.contains("raw_by_distance"));
+}
+
+/// Of one label a class the known labels make no triplet, but votes do: the row of the labels alone is left out, and
+/// the fit goes on.
+#[test]
+fn a_learner_that_needs_more_than_the_labels_learns_from_votes_all_the_same() {
+    let scene = Scene::new();
+    scene.text("votes.toml", "base = 'oasis'\npseudo_labels = 'votes'\n");
+    let output =
+        scene.run("fit iris.csv --recipe votes.toml --labels-per-class 1 --draws 2 -o run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("there is no row \"labels only\": "), "{said}");
+    let metrics = fs::read_to_string(scene.path("run/metrics.json")).unwrap();
+    let metrics: serde_json::Value = serde_json::from_str(&metrics).unwrap();
+    let baselines = &metrics["baselines"];
+    assert!(
+        baselines["labels_only"].is_null() && baselines["raw"].is_object(),
+        "{metrics}"
+    );
+}

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::changes::Changes;
 use crate::recipe::Recipe;
 use crate::study::TupleKind;
 use crate::{Error, Result, usage};
@@ -14,8 +15,8 @@ pub const AUTO: &str = "auto";
 pub struct Which {
     /// Its name, the path of a .toml file, or [`AUTO`]; `None`: what suits all else that is given.
     pub name: Option<String>,
-    /// Single choices in the place of its own.
-    pub changes: Option<Changes>,
+    /// Single choices in the place of its own, the later ones over the earlier.
+    pub changes: Vec<Changes>,
     /// Most epochs.
     pub epochs: Option<usize>,
     /// Neighbours of an item in the graph.
@@ -26,21 +27,12 @@ pub struct Which {
     pub several_labels: bool,
 }
 
-/// Choices in the place of a recipe's own.
-#[derive(Debug, Clone)]
-pub struct Changes {
-    /// Where they stand, for messages.
-    pub place: String,
-    /// The fields.
-    pub fields: toml::Table,
-}
-
 impl Which {
     /// Whether the labels at hand choose the recipe.
     ///
     /// Fails where that is asked for beside what it does not go with.
     pub fn chooses(&self) -> Result<bool> {
-        let own = self.changes.is_some() || self.epochs.is_some() || self.tuples.is_some();
+        let own = !self.changes.is_empty() || self.epochs.is_some() || self.tuples.is_some();
         match self.name.as_deref() {
             Some(AUTO) if self.several_labels => Err(usage(
                 "recipe auto: the recipes that it chooses from go by one label an item; with several name one, \
@@ -70,8 +62,8 @@ impl Which {
             (None, Some(TupleKind::Triplets)) => Recipe::named("triplet")?,
             (None, None) => Recipe::default(),
         };
-        if let Some(Changes { place, fields }) = &self.changes {
-            let before = recipe.clone();
+        let before = recipe.clone();
+        for Changes { place, fields } in &self.changes {
             let changed = recipe.with_settings(fields.clone());
             recipe = changed.map_err(|e| e.within(place))?;
             // What differs from a preset must not go by its name in a table.
@@ -159,10 +151,10 @@ mod tests {
     #[test]
     fn changes_are_told_from_the_preset_and_say_where_they_stand() {
         let changes = |text: &str| Which {
-            changes: Some(Changes {
+            changes: vec![Changes {
                 place: "own".into(),
                 fields: text.parse().unwrap(),
-            }),
+            }],
             ..named(Some("mixed-lp"))
         };
         let changed = changes("rounds = { epochs = 3 }").recipe(10).unwrap();

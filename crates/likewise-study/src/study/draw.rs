@@ -18,7 +18,7 @@ use super::row::Row;
 use super::setup::REFIT;
 use super::train::Training;
 use crate::recipe::PseudoLabels;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 impl DrawLog {
     pub(super) fn of(
@@ -115,14 +115,29 @@ impl Ground<'_> {
         } else if self.learns_labels_alone() {
             Some((of_recipe.clone(), recipe.epoch))
         } else {
-            let chosen = self.choose(&setup, Source::Labels, known, None, monitor)?;
-            Some((ask(&chosen)?, chosen.epoch))
+            match self.choose(&setup, Source::Labels, known, None, monitor) {
+                Ok(chosen) => Some((ask(&chosen)?, chosen.epoch)),
+                // The recipe has learned, so what its learner lacks is labels: without them there is nothing to
+                // compare with, which is no reason to stop.
+                Err(e) if e.kind() == ErrorKind::Data => {
+                    let row = Row::LabelsOnly.title();
+                    monitor.warn(format!("there is no row \"{row}\": {e}"));
+                    None
+                }
+                Err(e) => return Err(e),
+            }
         };
         let labels_only = of_labels.as_ref().map(|(_, epoch)| *epoch);
-        let of_labels = of_labels.map(|(run, _)| (Row::LabelsOnly, run));
-        for (row, run) in of_labels.into_iter().chain([(Row::Recipe, of_recipe)]) {
-            rows.entry(row).or_default().push(run);
+        match of_labels {
+            // Rows are compared draw by draw: one that lacks a draw is none.
+            Some((run, _)) if rows.get(&Row::LabelsOnly).map_or(0, Vec::len) == draw => {
+                rows.entry(Row::LabelsOnly).or_default().push(run);
+            }
+            _ => {
+                rows.remove(&Row::LabelsOnly);
+            }
         }
+        rows.entry(Row::Recipe).or_default().push(of_recipe);
         let beliefs = Some(&found.beliefs);
         let log = DrawLog::of(draw, &drawn, &recipe, beliefs, labels_only);
         let shown = self.shown(&drawn);

@@ -1,7 +1,7 @@
 //! Embeddings of a ground's items by the models of its trainings.
 
 use likewise::learn::Start;
-use likewise::{Embedding, Monitor, matrix};
+use likewise::{Embedding, Monitor, Similarity, matrix};
 use likewise_nn::Model;
 use likewise_nn::net::Deep;
 use ndarray::Array2;
@@ -15,6 +15,12 @@ pub(super) fn no_images() -> Error {
 }
 
 impl Ground<'_> {
+    /// The tested items as they are, by their distance; `None` unless the recipe learns on them so.
+    pub(super) fn by_distance(&self) -> Option<Embedding> {
+        let rows = || Embedding::new(self.tested.clone(), &Similarity::Euclidean);
+        self.recipe.start.as_given.then(rows)
+    }
+
     /// Embeddings of the queries and the gallery.
     pub(super) fn embed_tested(&self, kept: &Kept, monitor: &Monitor) -> Result<Embedding> {
         self.embed_tested_by(&kept.model, &kept.start, monitor)

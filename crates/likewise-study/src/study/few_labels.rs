@@ -178,6 +178,9 @@ impl Ground<'_> {
     fn ask_starts(&self, raw: Embedding, baseline: Whiten, answers: &mut Answers) -> Result<()> {
         answers.ask_all(Row::Raw, &raw)?;
         drop(raw);
+        if let Some(by_distance) = self.by_distance() {
+            answers.ask_all(Row::RawByDistance, &by_distance)?;
+        }
         let centered = Embedding::from(self.centered().rows(&self.tested));
         answers.ask_all(Row::Centered, &centered)?;
         drop(centered);
@@ -245,7 +248,15 @@ impl Ground<'_> {
     fn best_start(&mut self, kept: Kept, drawn: &Drawn, rows: &Rows) -> Result<(Kept, Delivered)> {
         let best = rows.best_start();
         let whitened = self.whitened_start()?;
-        let plain = || -> Result<Model> { Ok(self.basis(whitened)?.model()?.into()) };
+        let plain = || -> Result<Model> {
+            // The basis of a recipe that learns on features as they are is these, by their distance.
+            let start = if best == Some(Row::Whitened) {
+                self.start_in(self.spectrum(whitened)?, whitened, self.rank())?
+            } else {
+                self.basis(whitened)?
+            };
+            Ok(start.model()?.into())
+        };
         let (model, delivered) = match self.as_they_are() {
             // With a power they are not those that were measured.
             Some(raw)

@@ -17,6 +17,9 @@ pub enum Row {
     LabelsOnly,
     /// The features as they are.
     Raw,
+    /// The same by their Euclidean distance: only where the recipe learns on features as they are, which is by
+    /// their distance, so that no change of the comparison passes for something learned.
+    RawByDistance,
     /// The recipe.
     Recipe,
     /// The roots of the features, then as `Centered`, without any label: only where no value is negative.
@@ -31,8 +34,9 @@ pub enum Row {
 
 impl Row {
     /// The rows above the recipe in a table.
-    pub const BEFORE: [Self; 6] = [
+    pub const BEFORE: [Self; 7] = [
         Self::Raw,
+        Self::RawByDistance,
         Self::Centered,
         Self::Rooted,
         Self::Scaled,
@@ -40,8 +44,9 @@ impl Row {
         Self::LabelsOnly,
     ];
     /// The starts without labels: the best of them is what all claims are made against.
-    pub const STARTS: [Self; 5] = [
+    pub const STARTS: [Self; 6] = [
         Self::Raw,
+        Self::RawByDistance,
         Self::Centered,
         Self::Rooted,
         Self::Scaled,
@@ -55,7 +60,9 @@ impl Row {
             Self::Rooted => Some("rooted-start"),
             Self::Scaled => Some("scaled-start"),
             Self::Whitened => Some("whitened-start"),
-            Self::AllLabels | Self::LabelsOnly | Self::Raw | Self::Recipe => None,
+            Self::AllLabels | Self::LabelsOnly | Self::Raw | Self::RawByDistance | Self::Recipe => {
+                None
+            }
         }
     }
 
@@ -66,6 +73,7 @@ impl Row {
             Self::Centered => "centred, no labels",
             Self::LabelsOnly => "labels only",
             Self::Raw => "raw features",
+            Self::RawByDistance => "raw, by distance",
             Self::Recipe => "recipe",
             Self::Rooted => "roots, no labels",
             Self::Scaled => "scaled columns, no labels",

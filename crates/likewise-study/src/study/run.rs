@@ -145,6 +145,10 @@ impl<'p> Plan<'p> {
     ) -> Result<Collapse> {
         let raw = Embedding::from(matrix::l2_normalize(ground.tested.clone()));
         rows.insert(Row::Raw, vec![self.ask(ground, &raw, monitor)?]);
+        if let Some(by_distance) = ground.by_distance() {
+            let by_distance = self.ask(ground, &by_distance, monitor)?;
+            rows.insert(Row::RawByDistance, vec![by_distance]);
+        }
         let centered = ground.centered().rows(&ground.tested);
         let centered = self.ask(ground, &centered.into(), monitor)?;
         rows.insert(Row::Centered, vec![centered]);

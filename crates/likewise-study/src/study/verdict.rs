@@ -278,6 +278,7 @@ impl Verdict {
         let metric = title(&answer.metric);
         let than = match answer.against {
             Row::Raw => "the features as they are",
+            Row::RawByDistance => "the features as they are, by their distance",
             Row::Centered => "centred features",
             Row::Rooted => "the roots of the features",
             Row::Scaled => "scaled columns",

@@ -29,7 +29,7 @@ pub(super) fn of(args: &Fit, at: &Context) -> Result<Request, Failure> {
         several_labels: args.several.separator(),
         recipe: Which {
             name: args.recipe.clone(),
-            changes: changes(at)?,
+            changes: changes(args, at)?,
             epochs: args.epochs,
             k: args.k,
             ..Which::default()
@@ -56,13 +56,17 @@ pub(super) fn of(args: &Fit, at: &Context) -> Result<Request, Failure> {
     })
 }
 
-/// The `[recipe]` table of the config file.
-fn changes(at: &Context) -> Result<Option<Changes>, Failure> {
-    let Some(path) = &at.common.config else {
-        return Ok(None);
-    };
-    Ok(config::recipe(path)?.map(|fields| Changes {
-        place: format!("{}: [recipe]", path.display()),
-        fields,
-    }))
+/// The `[recipe]` table of the config file, and over it what is set one by one.
+fn changes(args: &Fit, at: &Context) -> Result<Vec<Changes>, Failure> {
+    let table = (at.common.config.as_ref())
+        .map(|path| {
+            let fields = config::recipe(path)?;
+            Ok::<_, Failure>(fields.map(|fields| Changes {
+                place: format!("{}: [recipe]", path.display()),
+                fields,
+            }))
+        })
+        .transpose()?;
+    let set = Changes::written("--set", &args.set)?;
+    Ok(table.flatten().into_iter().chain(set).collect())
 }
