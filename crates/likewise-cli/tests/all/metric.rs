@@ -356,7 +356,10 @@ fn settings_one_by_one_are_those_of_a_file() {
     assert_eq!(of("file"), of("both"));
     for (wrong, says) in [
         ("--set t=2", "must be from 0 to 1"),
-        ("--set nosuch=2", "--set: learner: unknown field `nosuch`"),
+        (
+            "--set nosuch=2",
+            "--set: learner.nosuch: unknown field `nosuch`",
+        ),
         ("--set t", "--set t: write NAME=VALUE"),
         (
             "--set t=0.1 --set learner.t=0.2",
@@ -364,7 +367,7 @@ fn settings_one_by_one_are_those_of_a_file() {
         ),
         (
             "--set confidence=1",
-            "--set: learner: unknown field `confidence`",
+            "--set: learner.confidence: unknown field `confidence`",
         ),
     ] {
         let said = scene.bad(
@@ -389,7 +392,7 @@ fn a_change_of_the_comparison_is_no_help_of_the_labels() {
         format!("{},{},c{}\n", length + off(3), length + off(5), i % 3)
     };
     let rows: String = (0..90).map(row).collect();
-    scene.text("lengths.csv", &format!("x,y,label\n{rows}"));
+    scene.text("lengths.csv", &format!("f0,f1,label\n{rows}"));
     let said = scene.good("fit lengths.csv --recipe rca --labels-per-class 4 --draws 1 -o run");
     assert!(said.contains("raw, by distance"), "{said}");
     assert!(!said.contains("help? Yes"), "{said}");
