@@ -231,7 +231,10 @@ fn verdict(results: &Results) -> Markup {
             @if let Some(first) = first { b { (first) } }
             (numbers(results))
         }
-        ul.verdicts { @for line in lines { li { (line) } } }
+        ul.verdicts {
+            @for line in lines { li { (line) } }
+            @if let Some(kept) = results.columns_in_words() { li { (kept) } }
+        }
     }
 }
 
@@ -251,7 +254,9 @@ fn numbers(results: &Results) -> Markup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Tried, Verdict, Why};
+    use crate::study::{
+        Collapses, ColumnName, Delivered, DrawLog, Epoch, Finding, Next, Tried, Verdict, Why,
+    };
     use likewise::eval::by_class::ClassResult;
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
@@ -403,6 +408,8 @@ mod tests {
                 count: 2,
                 examples: vec![("item <1>".into(), "item <2>".into())],
             }],
+            kept_columns: vec![ColumnName::Number(1), ColumnName::Name("hue <1>".into())],
+            n_columns: Some(3),
         };
         let parts = (0..n).map(|i| if i % 2 == 0 { Part::Test } else { Part::Train });
         let study = Study {
@@ -489,6 +496,7 @@ mod tests {
              nearest neighbour is of the right class for 80.0 % of the queries (raw features: \
              60.0 %).</p>",
             "<li>Did spreading them to other items add to that? Not clearly.</li>",
+            "<li>kept 2 of 3 columns: 1, hue &lt;1&gt;</li>",
             "<th scope=\"row\">mixed-lp <span class=\"star\" title=\"best row\">★</span>",
             "0.790–0.810",
             "0.800–1.000",

@@ -115,6 +115,7 @@ impl Ground<'_> {
         } else if self.learns_labels_alone() {
             Some((of_recipe.clone(), recipe.epoch))
         } else {
+            let monitor = &Row::LabelsOnly.monitor(monitor);
             let chosen = self.choose(&setup, Source::Labels, known, None, monitor)?;
             Some((ask(&chosen)?, chosen.epoch))
         };
@@ -280,6 +281,7 @@ impl Ground<'_> {
     /// Without a validation part it runs all epochs: folds over every label would cost
     /// more than the rest of the study.
     pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
+        let monitor = &Row::AllLabels.monitor(monitor);
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
         // A part of them is enough for this choice, and all would be asked among all.
