@@ -335,6 +335,18 @@ mod tests {
         }
     }
 
+    fn collapses() -> Collapses {
+        let meter = Collapse {
+            effective_rank: 2.0,
+            mean_cosine: 0.2,
+            dimensions: 3,
+        };
+        Collapses {
+            learned: meter,
+            raw: meter,
+        }
+    }
+
     /// 24 items of 3 classes, every second one tested; the embedding tells classes apart,
     /// the features do so less.
     fn case(classes: [&str; 3]) -> (Study, Collection) {
@@ -352,11 +364,6 @@ mod tests {
         let ids = (0..n).map(|i| format!("item <{i}>")).collect();
         let mut collection = Collection::new(ids, vec![view]).unwrap();
         collection.labels = Some(labels);
-        let meter = Collapse {
-            effective_rank: 2.0,
-            mean_cosine: 0.2,
-            dimensions: 3,
-        };
         let results = Results {
             summary: summary(0.8),
             baselines: BTreeMap::from([
@@ -399,10 +406,7 @@ mod tests {
             seed: 3,
             per_draw: vec![log(0), log(1)],
             calibration: calibration(20),
-            collapse: Collapses {
-                learned: meter,
-                raw: meter,
-            },
+            collapse: collapses(),
             leaks: vec![Finding {
                 what: "identical items within a part".into(),
                 count: 2,
