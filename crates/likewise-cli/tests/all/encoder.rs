@@ -294,11 +294,11 @@ fn the_first_steps_name_the_views_of_descriptors() {
     let mut examples = examples.filter(|line| line.starts_with("likewise fit photos/"));
     let example = examples.next().unwrap_or_else(|| panic!("{help}"));
     let line = example.trim_start_matches("likewise ");
-    assert!(line.contains("--encoder gist,phog"), "{line}");
+    assert!(line.contains("--encoder gist,lbp"), "{line}");
     runs(at, &format!("{line} {FIT}"));
     let config = std::fs::read_to_string(at.join("run/config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
-    assert_eq!(config["view"], "gist+phog");
+    assert_eq!(config["view"], "gist+lbp");
 }
 
 #[test]
